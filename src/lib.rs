@@ -30,37 +30,37 @@
 //! # }
 //! ```
 
-pub mod analysis;
-pub mod audit;
-pub mod bench;
-pub mod build_info;
+pub mod analysis; // reads finished runs: metrics, figures, comparison, recipe tables, ratings
+pub mod audit; // the chained trail of what was done with which text
+pub mod bench; // what a model, a panel and a server do on this machine
+pub mod build_info; // which program this is
 #[cfg(feature = "airgap")]
-pub mod bundle;
-pub mod chat;
-pub mod cli;
-pub mod console;
-pub mod corpus;
-pub mod data;
-pub mod diagnosis;
-pub mod digest;
-pub mod encoder;
-pub mod engine;
-pub mod experiment;
-pub mod hub;
-pub mod model;
-pub mod ops;
-pub mod panel;
-pub mod prompts;
-pub mod random;
-pub mod record;
-pub mod report;
-pub mod retrieval;
-pub mod sandbox;
-pub mod scorers;
-pub mod selftest;
+pub mod bundle; // program, models and data as one signed directory
+pub mod chat; // a model's chat template
+pub mod cli; // flags to a spec, print the outcome
+pub mod console; // lines to stdout and stderr
+pub mod corpus; // corpora on disk: built, added to, checked
+pub mod data; // files of questions and notes, read and checked
+pub mod diagnosis; // what every error says, and whom it blames
+pub mod digest; // sha256
+pub mod encoder; // text to vectors, pairs to scores
+pub mod engine; // one model's thread: schedule, batch, sample, constrain; token ids only
+pub mod experiment; // spec → plan → run: directory, chained logs, resume, merge, verify, replay
+pub mod hub; // model files and datasets, fetched and verified
+pub mod model; // one decoder for three families, and BERT
+pub mod ops; // the arithmetic: cpu, cuda, metal behind one interface
+pub mod panel; // agents on models: render, ask, read
+pub mod prompts; // prompt texts, built in or from a directory
+pub mod random; // seeded draws
+pub mod record; // what lies on disk and goes over the wire
+pub mod report; // pages and tables of runs, recipes, ratings, selftests
+pub mod retrieval; // exact search, BM25, reranking
+pub mod sandbox; // what the process may read, write and reach
+pub mod scorers; // BERTScore and BLEURT
+pub mod selftest; // whether an installation is whole and gives the tokens of its release
 #[cfg(feature = "serve")]
-pub mod serve;
-pub mod synth;
-pub mod systems;
-pub mod text;
-pub mod tokenizer;
+pub mod serve; // models and systems over HTTP
+pub mod synth; // checkpoints with random weights
+pub mod systems; // the published systems, a folder each, and the table of them
+pub mod text; // sentences, similarity, reading JSON out of replies
+pub mod tokenizer; // text to token ids and back

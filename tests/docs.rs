@@ -8,6 +8,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 use regex::Regex;
 use wardround::cli::Arguments;
+use wardround::systems::SYSTEMS;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -19,7 +20,8 @@ struct Page {
 }
 
 fn pages() -> Vec<Page> {
-    let top = ["README.md", "CONTRIBUTING.md", "tests/goldens/README.md"];
+    let top =
+        ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "tests/goldens/README.md"];
     let docs = std::fs::read_dir(root().join("docs")).unwrap();
     let docs = docs.map(|entry| entry.unwrap().path());
     let docs = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
@@ -180,5 +182,11 @@ fn the_readmes_table_has_every_system_and_every_page_is_linked() {
         if name.starts_with("docs/") {
             assert!(readme.contains(&format!("]({name})")), "README links no {name}");
         }
+    }
+    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+    for system in SYSTEMS {
+        let name = format!("`{}`", system.name);
+        let is_there = rows.iter().any(|row| row[..row.find(" | ").unwrap()].contains(&name));
+        assert!(is_there, "README's table of systems lacks {name}");
     }
 }

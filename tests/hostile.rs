@@ -13,4 +13,5 @@ mod hostile {
     mod remote;
     mod replies;
     mod runs;
+    mod trails;
 }

@@ -32,7 +32,7 @@ pub struct AskFlags {
     /// Random seed [default: 42]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Tokens of an answer at most
+    /// Maximum tokens per completion
     #[arg(long, value_name = "N", default_value_t = Decoding::default().max_tokens)]
     max_tokens: usize,
     /// The file to write

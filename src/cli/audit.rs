@@ -46,7 +46,7 @@ pub struct AuditVerb {
 enum Verb {
     /// Show the lines of a trail
     Show(Show),
-    /// Write the lines of a trail to stdout, and log that in the trail
+    /// Write the lines of a trail to stdout; the trail logs the export
     Export(Export),
     /// Delete texts that a trail keeps; its lines stay, and another says who deleted what and why
     Forget(Forget),
@@ -75,7 +75,7 @@ struct Export {
 enum Format {
     /// The lines as they are
     Jsonl,
-    /// A table of the commonest fields
+    /// A table of the main fields
     Csv,
 }
 

@@ -30,13 +30,13 @@ pub struct BundleVerb {
 enum Verb {
     /// Make a bundle, and print the commands that sign it
     Create(Box<Create>),
-    /// Check a bundle's signature and the sums of all its files
+    /// Check a bundle's signature and the checksums of all its files
     Verify(Verify),
     /// Install a signed bundle, try it, and make it current
     Install(Install),
     /// List what is in a bundle, or which versions are installed
     Ls(List),
-    /// Make the version before current again
+    /// Go back to the previous version
     Rollback(Rollback),
 }
 

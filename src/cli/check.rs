@@ -39,7 +39,7 @@ pub struct Check {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Exit with 1 where an error was found, or the agents could not be read
+    /// Exit with 1 if an error was found or the answer could not be parsed
     #[arg(long)]
     gate: bool,
     /// Keep the run in this directory; else nothing is written but the audit trail, where --audit or WARDROUND_AUDIT asks for one

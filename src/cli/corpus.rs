@@ -26,7 +26,7 @@ enum Verb {
     Build(Box<build::Build>),
     /// Add a folder or a file of your own to a corpus
     Add(Box<build::Add>),
-    /// Make a corpus of texts whose vectors are at hand, such as MedCPT's of PubMed
+    /// Import texts with precomputed vectors, such as MedCPT's of PubMed
     Import(Box<build::Import>),
     /// Download the sources of a description that may be handed on, for --data-dir of `corpus build`
     Fetch(Fetch),
@@ -34,7 +34,7 @@ enum Verb {
     Info(Info),
     /// Search a corpus
     Search(Box<search::Search>),
-    /// Check a corpus against its recorded SHA-256 sums
+    /// Check a corpus against its recorded SHA-256 checksums
     Verify(Verify),
 }
 

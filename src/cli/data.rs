@@ -25,7 +25,7 @@ enum Verb {
     Fetch(Fetch),
     /// List the known datasets and whether their files are in a directory
     Ls(List),
-    /// Check a directory's datasets against their recorded SHA-256 sums
+    /// Check a directory's datasets against their recorded SHA-256 checksums
     Verify(Verify),
 }
 

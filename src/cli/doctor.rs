@@ -17,7 +17,7 @@ use crate::panel::memory::gibibytes;
 
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Try in a sandbox each act that it forbids, and print what the kernel says
+    /// Try each forbidden action inside the sandbox, and print the kernel's answer
     #[arg(long)]
     sandbox: bool,
     #[arg(long, hide = true, value_name = "DIR")]

@@ -13,7 +13,7 @@ Exit codes:
   1    finished, but a check failed or items errored
   2    wrong usage, configuration or data
   3    a missing or corrupt file of a model or a run
-  70   a failure of the machine: disk full, out of memory, GPU fault
+  70   a failure of the machine or of an endpoint: disk full, out of memory, GPU fault, internal error
   130  interrupted; `wardround resume DIR` goes on";
 
 /// Ends the process where it stands, for a second interrupt: every line that was counted is durable.

@@ -211,10 +211,10 @@ impl CorpusFlags {
 /// What a system with exemplars is given to show.
 #[derive(Clone, Debug, Args)]
 pub struct ExemplarFlags {
-    /// The notes that systems with exemplars show beside the note at hand, with their gold; never the file under test
+    /// Notes with gold that systems with exemplars show in their prompts (few-shot); never the file under test
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     pub exemplars: Option<PathBuf>,
-    /// What the file of exemplars is
+    /// Format of the file of exemplars
     #[arg(
         long,
         help_heading = "Exemplars",

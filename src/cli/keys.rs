@@ -16,9 +16,9 @@ pub struct KeysVerb {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a key, print it once, and add its sum to the file
+    /// Make a key, print it once, and add its hash to the file
     Add {
-        /// The file of keys; made where there is none
+        /// File of keys; created if it does not exist
         file: PathBuf,
         /// Whose key it is
         name: String,

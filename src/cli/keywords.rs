@@ -36,7 +36,7 @@ pub struct Keywords {
     /// The notes, with their gold
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// What the file is
+    /// Format of the file
     #[arg(long, value_enum)]
     format: Format,
     #[command(flatten)]

@@ -69,7 +69,7 @@ enum Verb {
     Resume(Box<resume::Resume>),
     /// Extract keywords from erroneous notes (input of the KPCS metric)
     Keywords(Box<keywords::Keywords>),
-    /// Write why exemplars are right or wrong, by a model that is told (input of --exemplar-reasons)
+    /// Have a model that knows the gold explain why exemplars are right or wrong (input of --exemplar-reasons)
     Reasons(Box<reasons::Reasons>),
     /// Check one clinical note for an error
     Check(Box<check::Check>),
@@ -99,7 +99,7 @@ enum Verb {
     /// Make, list or revoke the API keys of a server
     #[cfg(feature = "serve")]
     Keys(keys::KeysVerb),
-    /// Carry models and program across an air gap: make, check, install a signed bundle
+    /// Signed bundles of models and program for an air gap: make, check, install
     #[cfg(feature = "airgap")]
     Bundle(bundle::BundleVerb),
     /// Read an audit trail, or delete texts that it keeps
@@ -114,9 +114,9 @@ enum Verb {
     Bench(Box<bench::Bench>),
     /// Show the devices, memory, models and features available here
     Doctor(doctor::Doctor),
-    /// Check what is installed, and compare what models say with what they said where they were released
+    /// Check an installation, and compare the models' tokens with the golden files of the release
     Selftest(Box<selftest::Selftest>),
-    /// Show which program this is, and how it was built
+    /// Show the version and how it was built
     Version(version::Version),
     /// Print shell completions
     Completions(completions::Completions),

@@ -24,7 +24,7 @@ enum Verb {
     Ls(HubFlags),
     /// Download a model into the cache or a directory
     Fetch(Fetch),
-    /// Check a model's files against their recorded SHA-256 sums
+    /// Check a model's files against their recorded SHA-256 checksums
     Verify(Verify),
     /// Write a synthetic model: the true architecture with random weights
     Synth(Synth),

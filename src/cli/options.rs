@@ -333,7 +333,7 @@ fn fraction(text: &str) -> Result<f64, String> {
 /// What becomes of rows of a data file that are not what its format says.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct RowFlags {
-    /// Leave out rows that are not what the format says, and list them in the plan and the report; else such a file is refused
+    /// Skip malformed rows, and list them in the plan and the report; without it such a file is refused
     #[arg(long, help_heading = "Data")]
     pub skip_bad_rows: bool,
 }

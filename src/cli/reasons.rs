@@ -21,7 +21,7 @@ use crate::systems::reading::said;
 
 const AGENT: &str = "reasons";
 
-/// What a reason looks like.
+/// Style of the reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Style {
     /// One or two sentences
@@ -41,10 +41,10 @@ pub struct Reasons {
     /// The notes, with their gold
     #[arg(long, value_name = "FILE")]
     exemplars: PathBuf,
-    /// What the file is
+    /// Format of the file
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "medec")]
     exemplars_format: Format,
-    /// What a reason looks like
+    /// Style of the reasons
     #[arg(long, value_enum)]
     style: Style,
     #[command(flatten)]

@@ -24,22 +24,23 @@ use crate::experiment::recipe::run::{RecipeRun, ResolvedRecipe};
 use crate::experiment::recipe::variant::Form;
 use crate::experiment::spec::DEFAULT_SEED;
 use crate::panel::DecodingMode;
+use crate::record::Schema;
 use crate::systems::settings::pairs;
 
 #[derive(Debug, Args)]
 pub struct RecipeVerb {
     /// The table or figure: table1, figure5, …, or a file
     name: String,
-    /// Where the recipe's datasets lie, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
+    /// Directory of the recipe's datasets, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Short for --decoding grammar: a table of its own, for recipes decode as the papers do
+    /// Short for --decoding grammar; recipes decode as their papers do by default
     #[arg(long, conflicts_with_all = ["decoding", "free"])]
     constrained: bool,
     /// Variants of the recipe to run beside it, with names from the recipe's file, or all
     #[arg(long, value_delimiter = ',', value_name = "A,B|all")]
     variants: Vec<String>,
-    /// Run this many items of each dataset, from the beginning of its list
+    /// Maximum number of items of each dataset: the first N
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     #[command(flatten)]
@@ -90,6 +91,7 @@ impl RecipeVerb {
         let absolute =
             |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
         Ok(RecipeManifest {
+            schema: Schema,
             name: self.name.clone(),
             seed: self.start.panel.seed.unwrap_or(DEFAULT_SEED),
             limit: self.limit,

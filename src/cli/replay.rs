@@ -29,10 +29,10 @@ pub struct Replay {
     /// Replay these items only
     #[arg(long, value_delimiter = ',', value_name = "ID,ID")]
     items: Vec<String>,
-    /// The models, where they lie elsewhere now
+    /// The models, where they have moved
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     panel: Vec<String>,
-    /// The questions, where they lie elsewhere now
+    /// The data file, where it has moved
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Replay the run of another version of wardround

@@ -45,7 +45,7 @@ pub struct Run {
     /// The questions, or the notes
     #[arg(long, value_name = "FILE", requires = "format", required_unless_present = "plan")]
     data: Option<PathBuf>,
-    /// What the file is
+    /// Format of the file
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
 /// How far the process is restricted.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct SandboxFlag {
-    /// Let the process read and write what it was given, talk to nobody else, and start no program
+    /// Sandbox the process: only its own files, no other network, no other programs
     #[arg(
         long,
         help_heading = "Sandbox",

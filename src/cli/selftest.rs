@@ -37,7 +37,7 @@ pub struct Selftest {
     /// Directory for selftest.json and selftest.html [default: the working directory; with --write-golden neither is written]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Directory of an audit trail, whose file modes are looked at
+    /// Directory of an audit trail whose file modes are checked
     #[arg(long, value_name = "DIR", env = "WARDROUND_AUDIT")]
     audit: Option<PathBuf>,
     #[command(flatten)]

@@ -33,10 +33,10 @@ pub struct Serve {
     /// Random seed of requests that send none [default: a random one for each]
     #[arg(long, value_name = "S")]
     default_seed: Option<u64>,
-    /// Refuse requests with fields that are not known, instead of listing them in the answer
+    /// Refuse requests with unknown fields, instead of listing them in the response
     #[arg(long)]
     strict: bool,
-    /// Share no cached prompt between API keys
+    /// Do not share the prefix cache between API keys
     #[arg(long, requires = "keys")]
     isolate_keys: bool,
     /// Prefix of the metrics' names; `vllm:` makes dashboards for vLLM work
@@ -52,7 +52,7 @@ pub struct Serve {
     audit: AuditFlags,
     #[command(flatten)]
     sandbox: SandboxFlag,
-    /// End when the process that started this one is gone
+    /// Exit when the parent process does
     #[arg(long, hide = true)]
     end_with_parent: bool,
     #[command(flatten)]
@@ -83,20 +83,20 @@ struct ListenFlags {
     /// TLS private key, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Certificate authority of the clients, PEM: a client without its certificate is refused
+    /// Certificate authority of client certificates, PEM: clients without one are refused (mutual TLS)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_client_ca: Option<PathBuf>,
-    /// Listen on other addresses than this machine's own without keys and TLS
+    /// Allow listening on non-loopback addresses without keys and TLS
     #[arg(long)]
     insecure: bool,
-    /// Host name under which clients may ask, beside IP addresses and localhost; may be repeated
+    /// Accepted host name, besides IP addresses and localhost; may be repeated
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     /// Header in which a reverse proxy on this machine names who is logged in there, such as x-remote-user; it counts as a key of role
     /// clinician
     #[arg(long, value_name = "NAME", value_parser = header_name)]
     trust_user_header: Option<HeaderName>,
-    /// Origin of web pages elsewhere that may ask, such as https://chat.example; may be repeated
+    /// Allowed CORS origin, such as https://chat.example; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     cors_origin: Vec<String>,
 }
@@ -105,34 +105,34 @@ struct ListenFlags {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitFlags {
-    /// Sequences that wait or run, at most; a request counts its prompts times n
+    /// Maximum sequences queued or running; a request counts its prompts times n
     #[arg(long, value_name = "N", default_value_t = 512)]
     max_queue: u32,
-    /// Prompt tokens that are not yet computed, at most [default: 8 times the KV cache]
+    /// Maximum prompt tokens queued for prefill [default: 8 times the KV cache]
     #[arg(long, value_name = "TOKENS")]
     max_queue_tokens: Option<u64>,
-    /// Sequences of one API key, at most [default: half of --max-queue]
+    /// Maximum sequences per API key [default: half of --max-queue]
     #[arg(long, value_name = "N")]
     max_per_key: Option<u32>,
-    /// Cases of systems at work at once
+    /// Maximum concurrent cases of systems
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     max_cases: u32,
-    /// Open connections, at most
+    /// Maximum open connections
     #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
-    /// Bytes of a request's body, at most
+    /// Maximum size of a request body in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
     max_body: u64,
-    /// Seconds until a request's head must be there; idle connections end after it too
+    /// Timeout for a request's headers in seconds; idle connections are closed after it too
     #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     header_timeout: u32,
-    /// Seconds until a request's body must be there
+    /// Timeout for a request's body in seconds
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     body_timeout: u32,
-    /// Seconds that a client may take no byte of an answer
+    /// Timeout for writing to a client that reads nothing, in seconds
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     stall_timeout: u32,
-    /// Seconds that running requests may go on after SIGTERM
+    /// Grace period for running requests after SIGTERM, in seconds
     #[arg(long, value_name = "S", default_value_t = 30)]
     drain: u32,
 }

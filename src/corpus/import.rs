@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use fs_err::File;
-use half::f16;
 use serde_json::{Map, Value};
 
 use super::CorpusError;
@@ -16,6 +15,7 @@ use super::build::segments::Segments;
 use super::build::{PART, SEGMENT, finish, lock_file};
 use super::description::Source;
 use super::formats::Format;
+use super::npy::Matrix;
 use super::store::manifest::{BuiltSource, InputFile, Local, Manifest, SCHEMA, VectorForm};
 use crate::hub::sha256_file;
 use crate::ops::mapped::MappedFile;
@@ -204,66 +204,5 @@ fn dashed(date: &str) -> String {
     match is_compact {
         true => format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]),
         false => date.to_owned(),
-    }
-}
-
-/// The numbers of a `.npy` file, row by row.
-struct Matrix<'a> {
-    bytes: &'a [u8],
-    is_half: bool,
-    rows: usize,
-    width: usize,
-}
-
-impl<'a> Matrix<'a> {
-    fn read(bytes: &'a [u8]) -> Result<Matrix<'a>, String> {
-        let none = || "is no NumPy file".to_owned();
-        let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or_else(none)?;
-        let (length, start): (usize, usize) = match rest {
-            [1, _, a, b, ..] => (usize::from(u16::from_le_bytes([*a, *b])), 4),
-            [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 6),
-            _ => return Err(none()),
-        };
-        let header = rest.get(start..start.saturating_add(length)).ok_or_else(none)?;
-        let header = std::str::from_utf8(header).map_err(|_| none())?;
-        let is_half = header.contains("'<f2'");
-        if !is_half && !header.contains("'<f4'") {
-            return Err("holds neither f32 nor f16".to_owned());
-        }
-        if header.contains("'fortran_order': True") {
-            return Err("is ordered by columns; save it with numpy.ascontiguousarray".to_owned());
-        }
-        let shape = header.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-        let shape: Option<Vec<usize>> = shape.map(|(shape, _)| {
-            shape.split(',').filter_map(|number| number.trim().parse().ok()).collect()
-        });
-        let Some([rows, width]) = shape.as_deref() else {
-            return Err("is no matrix of rows and columns".to_owned());
-        };
-        let bytes = &rest[start + length..];
-        let size = if is_half { 2 } else { 4 };
-        let expected = rows.checked_mul(*width).and_then(|count| count.checked_mul(size));
-        match expected == Some(bytes.len()) && *width > 0 {
-            true => Ok(Matrix { bytes, is_half, rows: *rows, width: *width }),
-            false => {
-                Err(format!("has {} bytes of numbers, not those of {rows} x {width}", bytes.len()))
-            }
-        }
-    }
-
-    fn row(&self, row: usize) -> Vec<f32> {
-        let size = if self.is_half { 2 } else { 4 };
-        let bytes = &self.bytes[row * self.width * size..][..self.width * size];
-        match self.is_half {
-            true => bytes
-                .as_chunks::<2>()
-                .0
-                .iter()
-                .map(|bytes| f16::from_le_bytes(*bytes).to_f32())
-                .collect(),
-            false => {
-                bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
-            }
-        }
     }
 }

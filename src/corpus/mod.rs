@@ -13,6 +13,7 @@ pub(crate) mod fake;
 pub mod fetch;
 pub mod formats;
 pub mod import;
+pub mod npy;
 pub mod overlap;
 pub mod postings;
 pub mod split;

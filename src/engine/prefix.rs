@@ -58,3 +58,62 @@ impl PrefixIndex {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: EntryId = EntryId::Root(None);
+
+    #[test]
+    fn a_page_is_found_under_what_came_before_it_and_its_own_tokens() {
+        let mut index = PrefixIndex::default();
+        let first = index.insert(ROOT, &[1; PAGE], 10);
+        let second = index.insert(first, &[2; PAGE], 11);
+        assert_eq!(index.find(ROOT, &[1; PAGE]), Some((first, 10)));
+        assert_eq!(index.find(first, &[2; PAGE]), Some((second, 11)));
+        // The same tokens elsewhere, and others here.
+        assert_eq!(index.find(ROOT, &[2; PAGE]), None);
+        assert_eq!(index.find(second, &[2; PAGE]), None);
+        let mut other = [1; PAGE];
+        other[PAGE - 1] = 2;
+        assert_eq!(index.find(ROOT, &other), None);
+    }
+
+    #[test]
+    fn requests_of_different_salts_share_no_page() {
+        let mut index = PrefixIndex::default();
+        let salted = EntryId::Root(Some([7; 16]));
+        let own = index.insert(salted, &[1; PAGE], 10);
+        assert_eq!(index.find(ROOT, &[1; PAGE]), None);
+        assert_eq!(index.find(EntryId::Root(Some([8; 16])), &[1; PAGE]), None);
+        assert_ne!(index.insert(ROOT, &[1; PAGE], 11), own);
+        assert_eq!(index.find(salted, &[1; PAGE]), Some((own, 10)));
+    }
+
+    #[test]
+    fn a_page_that_was_computed_twice_is_entered_once() {
+        let mut index = PrefixIndex::default();
+        let entry = index.insert(ROOT, &[1; PAGE], 10);
+        assert_eq!(index.insert(ROOT, &[1; PAGE], 11), entry);
+        assert!(index.contains_page(10) && !index.contains_page(11));
+        // The second page has no entry to lose.
+        index.remove_page(11);
+        assert_eq!(index.find(ROOT, &[1; PAGE]), Some((entry, 10)));
+    }
+
+    #[test]
+    fn what_lay_under_a_forgotten_page_stays_lost_when_its_tokens_come_again() {
+        let mut index = PrefixIndex::default();
+        let first = index.insert(ROOT, &[1; PAGE], 10);
+        index.insert(first, &[2; PAGE], 11);
+        index.remove_page(10);
+        assert!(!index.contains_page(10) && index.contains_page(11));
+        assert_eq!(index.find(ROOT, &[1; PAGE]), None);
+        let again = index.insert(ROOT, &[1; PAGE], 12);
+        assert_ne!(again, first);
+        assert_eq!(index.find(again, &[2; PAGE]), None);
+        index.remove_page(11);
+        assert!(!index.contains_page(11));
+    }
+}

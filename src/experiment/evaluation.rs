@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::private_file;
 use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::digest::sha256;
+use crate::record::Schema;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "evaluation.toml";
@@ -25,6 +26,9 @@ pub struct Evaluation {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stated {
+    /// What people write need not number itself.
+    #[serde(rename = "schema")]
+    _schema: Option<Schema>,
     purpose: Option<Said>,
     population: Option<Said>,
     inclusion: Option<Said>,
@@ -166,6 +170,7 @@ mod tests {
     fn unknown_fields_and_other_values_are_errors_with_their_line() {
         for (text, line, part) in [
             ("purpose = 'x'\nporpose = 'y'\n", 2, "porpose"),
+            ("schema = 2\n", 1, "schema 2: this version of wardround reads 1"),
             ("\n\nsites = 3\n", 3, "expected a text or a list of texts"),
             ("purpose = \n", 1, ""),
         ] {

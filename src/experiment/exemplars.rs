@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::contents::Contents;
-use crate::data::{self, Dataset, Format, ItemKind};
+use crate::data::{self, DataError, Dataset, Format, ItemKind};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::encoder::Encoder;
@@ -214,17 +214,19 @@ impl ExemplarSpec {
     }
 }
 
-impl From<&ExemplarPlan> for ExemplarSpec {
-    /// The plan's format is one that this version knows, or reading the file says which.
-    fn from(plan: &ExemplarPlan) -> ExemplarSpec {
+impl TryFrom<&ExemplarPlan> for ExemplarSpec {
+    /// A format that this version does not know.
+    type Error = DataError;
+
+    fn try_from(plan: &ExemplarPlan) -> Result<ExemplarSpec, DataError> {
         let named = |what: &str| {
             let mut files = plan.files.iter();
             files.find(|file| file.what == what).map(|file| PathBuf::from(&file.path))
         };
         let experts = plan.files.iter().filter(|file| file.what == "expert");
-        ExemplarSpec {
+        Ok(ExemplarSpec {
             notes: plan.path.clone().into(),
-            format: plan.format.parse().unwrap_or(Format::Medec),
+            format: plan.format.parse()?,
             reasons: named("reasons"),
             encoder: named("encoder"),
             spans: named("spans"),
@@ -235,7 +237,7 @@ impl From<&ExemplarPlan> for ExemplarSpec {
                     None => file.path.clone(),
                 })
                 .collect(),
-        }
+        })
     }
 }
 
@@ -253,4 +255,23 @@ fn file(what: &str, path: &Path, sha256: String) -> Result<FilePlan, Failure> {
 
 fn absolute(path: &Path) -> Result<String, Failure> {
     Ok(std::path::absolute(path)?.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_of_an_unknown_format_is_no_spec() {
+        let plan = |format: &str| ExemplarPlan {
+            path: "notes".to_owned(),
+            format: format.to_owned(),
+            sha256: String::new(),
+            notes: 1,
+            files: Vec::new(),
+        };
+        assert_eq!(ExemplarSpec::try_from(&plan("notes")).unwrap().format, Format::Notes);
+        let error = ExemplarSpec::try_from(&plan("hl7")).unwrap_err();
+        assert!(error.to_string().contains("hl7"), "{error}");
+    }
 }

@@ -259,7 +259,8 @@ mod tests {
     use crate::experiment::log::Log;
     use crate::experiment::plan::Plan;
     use crate::experiment::verify::verify;
-    use crate::record::{CallLine, Part, SearchLine, SearchPlace};
+    use crate::prompts::passages;
+    use crate::record::{CallLine, Part, SearchKey, SearchLine, SearchPlace};
 
     /// A call that quotes the second search of its item.
     fn quoting(name: &str, run: u32) -> CallLine {

@@ -145,7 +145,7 @@ impl Spec {
             decoding: plan.decoding,
             prompts: plan.prompts.clone().map(PathBuf::from),
             corpus: plan.corpus.as_ref().map(CorpusSpec::from),
-            exemplars: plan.exemplars.as_ref().map(ExemplarSpec::from),
+            exemplars: plan.exemplars.as_ref().map(ExemplarSpec::try_from).transpose()?,
             hardware,
             max_in_flight: Some(plan.engine.max_in_flight),
             hub,

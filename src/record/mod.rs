@@ -8,6 +8,7 @@ mod item;
 mod language;
 mod message;
 mod note;
+mod schema;
 mod search;
 mod text;
 mod trajectory;
@@ -22,9 +23,7 @@ pub use message::{Message, Part, SearchPlace};
 pub use note::{
     DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, Source,
 };
+pub use schema::{SCHEMA, Schema};
 pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes, SourceCounts};
 pub use text::{ItemText, NoteText, QuestionText};
 pub use trajectory::{EvidenceLine, Trajectory, TurnLine};
-
-/// The schema number that every file of a run directory carries: it changes when a field does.
-pub const SCHEMA: u32 = 1;

@@ -2,6 +2,7 @@
 //! asked and hides how.
 
 use regex::Regex;
+use serde_json::Value;
 use wardround::data::{self, DEMO_PATH, ItemKind};
 use wardround::model::Family;
 use wardround::systems::{SYSTEMS, SystemConfig};
@@ -64,23 +65,50 @@ fn instructions(folder: &str) -> Vec<String> {
     lines
 }
 
+/// The longer lines of what a run's models were told, passages apart.
+fn said(scratch: &Scratch, run: &str) -> Vec<String> {
+    let calls = std::fs::read_to_string(scratch.path(run).join("calls.jsonl")).unwrap();
+    let mut lines = Vec::new();
+    for call in calls.lines() {
+        let call: Value = serde_json::from_str(call).unwrap();
+        for message in call["messages"].as_array().unwrap() {
+            let text = message["content"].as_str().unwrap_or_default();
+            lines.extend(text.lines().filter(|line| line.len() > 20).map(str::to_owned));
+        }
+    }
+    lines
+}
+
 #[test]
 fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
     let scratch = Scratch::new();
     scratch.model(Family::Qwen3);
     scratch.write("notes.jsonl", NOTES);
     scratch.write("exemplars.jsonl", crate::exemplars::NOTES);
-    // Those that search need a corpus: `tests/cli/medreflex.rs` runs them.
-    let searches = |name| SystemConfig::named(name).unwrap().search().is_some();
-    for system in SYSTEMS.iter().filter(|system| !searches(system.name)) {
+    crate::medreflex::write_corpus(&scratch);
+    let questions: String =
+        data::demo().unwrap().questions().iter().map(|question| &*question.question).collect();
+    for system in SYSTEMS {
         let name = system.name;
+        let config = SystemConfig::named(name).unwrap();
+        // Few turns, for a prompt of many passages takes its time.
+        let settings = [
+            ("rerank", "off"),
+            ("rerank_top_k", "2"),
+            ("react_turns", "2"),
+            ("reflexion_turns", "1"),
+        ];
+        let settings = settings.iter().filter(|(key, _)| config.table.contains_key(*key));
+        let settings: String =
+            settings.map(|(key, value)| format!(" --set {key}={value}")).collect();
+        let corpus = if config.search().is_some() { "--corpus corpus" } else { "" };
         let data = match system.takes {
             ItemKind::Questions => format!("{DEMO_PATH} --format mcq --limit 2"),
             ItemKind::Notes => "notes.jsonl --format notes".to_owned(),
         };
         let exemplars = crate::exemplars::flags(system);
         let run = format!(
-            "run {name} --data {data} {exemplars} --panel qwen3 --set record_chars=4 --quiet --out {name}"
+            "run {name} --data {data} {exemplars} {corpus} --panel qwen3 --set record_chars=4{settings} --quiet --out {name}"
         );
         scratch.wardround(run).succeeded();
         scratch.wardround(format!("verify {name}")).succeeded();
@@ -92,6 +120,17 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
         }
         for line in instructions(system.prompts) {
             assert!(!cases.contains(&line), "{name}: the page shows the instruction: {line}");
+        }
+        let shown: Vec<&str> = page
+            .split("<section class=\"question\">")
+            .skip(1)
+            .map(|section| section.split_once("</section>").unwrap().0)
+            .collect();
+        assert_eq!(shown.len(), 2, "{name}");
+        for line in said(&scratch, name) {
+            let is_of_an_item = NOTES.contains(&line) || questions.contains(&line);
+            let is_shown = shown.iter().any(|text| text.contains(&line));
+            assert!(is_of_an_item || !is_shown, "{name}: the page shows the instruction: {line}");
         }
     }
 }

@@ -245,9 +245,16 @@ fn a_command_line_without_its_needs_is_refused() {
     scratch.wardround("run medmad").refused(2, &["--data <FILE>"]);
     scratch.wardround("run medmad --data x.jsonl").refused(2, &["--format <FORMAT>"]);
     scratch.wardround("run medpanel").refused(2, &["'medpanel'", "medmad"]);
-    for settled in
-        ["medmad", "--limit 1", "--skip-bad-rows", "--free", "--top-k 1", "--prompts p", "--spans s", "--seed 1"]
-    {
+    for settled in [
+        "medmad",
+        "--limit 1",
+        "--skip-bad-rows",
+        "--free",
+        "--top-k 1",
+        "--prompts p",
+        "--spans s",
+        "--seed 1",
+    ] {
         scratch
             .wardround(format!("run --plan plan.toml {settled}"))
             .refused(2, &["--plan <FILE>' cannot be used with"]);

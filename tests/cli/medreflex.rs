@@ -39,10 +39,16 @@ pub const PROMPTS: [(&str, &str); 10] = [
     ("no-history", "-"),
 ];
 
-/// A corpus of our own sentences, by a tiny encoder.
+/// Notes, and a corpus to check them with.
 fn corpus() -> Scratch {
     let scratch = Scratch::new();
     scratch.write("notes.jsonl", NOTES);
+    write_corpus(&scratch);
+    scratch
+}
+
+/// A corpus of our own sentences, by a tiny encoder, as `corpus`.
+pub fn write_corpus(scratch: &Scratch) {
     scratch.write("ward.toml", DESCRIPTION);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     std::fs::copy(root.join("src/cli/demo/passages.jsonl"), scratch.path("passages.jsonl"))
@@ -54,7 +60,6 @@ fn corpus() -> Scratch {
             encoder.display()
         ))
         .succeeded();
-    scratch
 }
 
 /// Says what each agent says of a note that asks for a search first; of note b that it is right.

@@ -42,7 +42,7 @@ fn rate(scratch: &Scratch, folder: &str, rater: &str, score: impl Fn(usize) -> O
             json!({"code": entry["code"], "score": score(place), "comment": format!("{rater} on {place}")})
         })
         .collect();
-    let file = json!({"kind": "wardround-ratings", "sheet": key["sheet"], "rater": rater, "entries": entries});
+    let file = json!({"kind": "wardround-ratings", "schema": 1, "sheet": key["sheet"], "rater": rater, "entries": entries});
     scratch.write(&format!("{rater}.json"), file.to_string());
 }
 
@@ -224,6 +224,7 @@ fn files_that_do_not_fit_the_sheet_are_refused() {
         &|file| file["rater"] = json!(" "),
         &["bad.json does not say who rated", "hint: fill in the rater's initials"],
     );
+    refused(&|file| file["schema"] = json!(2), &["schema 2: this version of wardround reads 1"]);
     refused(
         &|file| file["kind"] = json!("wardround-rating-key"),
         &["its kind is wardround-rating-key, not wardround-ratings"],

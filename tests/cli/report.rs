@@ -1,9 +1,6 @@
 //! `report`: pages written again from disk, and the tables that `--format` prints.
 
 use serde_json::Value;
-use wardround::data::ItemKind;
-use wardround::model::Family;
-use wardround::systems::{SYSTEMS, SystemConfig};
 
 use crate::binary::Scratch;
 
@@ -123,58 +120,5 @@ fn a_recipe_that_has_not_finished_has_no_page_yet() {
         scratch
             .wardround(format!("report out {format}"))
             .refused(2, &["not every cell of recipe two.toml has run", "resume out"]);
-    }
-}
-
-/// What the page shows as the text of its only case.
-fn shown_text(page: &str) -> &str {
-    let (_, text) = page.split_once("<section class=\"question\">").unwrap();
-    text.split_once("</section>").unwrap().0
-}
-
-#[test]
-fn every_systems_page_shows_the_items_text_and_hides_the_instructions() {
-    let scratch = Scratch::new();
-    scratch.model(Family::Qwen3);
-    let question = r#"{"id": "q", "question": "Fever for 3 days. Which drug?", "options": {"A": "Quinine", "B": "Aspirin"}, "answer": "A"}"#;
-    scratch.write("questions.jsonl", question);
-    let note = r#"{"id": "n", "text": "Fever for 3 days. Malaria was treated with aspirin."}"#;
-    scratch.write("notes.jsonl", note);
-    scratch.write("exemplars.jsonl", crate::exemplars::NOTES);
-    let searches = |name| SystemConfig::named(name).unwrap().search().is_some();
-    for system in SYSTEMS.iter().filter(|system| !searches(system.name)) {
-        let (data, format, texts) = match system.takes {
-            ItemKind::Questions => {
-                ("questions.jsonl", "mcq", ["Fever for 3 days. Which drug?", "Quinine"])
-            }
-            ItemKind::Notes => {
-                ("notes.jsonl", "notes", ["Fever for 3 days.", "Malaria was treated with aspirin."])
-            }
-        };
-        let out = system.name;
-        let exemplars = crate::exemplars::flags(system);
-        let rounds = if out == "medmad" { "--set t_max=0" } else { "" };
-        scratch
-            .wardround(format!(
-                "run {out} --data {data} --format {format} --panel qwen3 --set record_chars=4 {rounds} {exemplars} --out {out}"
-            ))
-            .succeeded();
-        scratch.wardround(format!("verify {out}")).succeeded();
-        let page = std::fs::read_to_string(scratch.path(out).join("report.html")).unwrap();
-        let text = shown_text(&page);
-        for words in texts {
-            assert!(text.contains(words), "{out}: {text}");
-        }
-        let calls = std::fs::read_to_string(scratch.path(out).join("calls.jsonl")).unwrap();
-        for call in calls.lines() {
-            let call: Value = serde_json::from_str(call).unwrap();
-            for message in call["messages"].as_array().unwrap() {
-                for line in message["content"].as_str().unwrap().lines() {
-                    let is_instruction =
-                        line.len() > 20 && !note.contains(line) && !question.contains(line);
-                    assert!(!is_instruction || !text.contains(line), "{out}: {line}");
-                }
-            }
-        }
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use wardround::corpus::description::{Description, Source};
 use wardround::corpus::formats::{Format, records};
+use wardround::corpus::npy::Matrix;
 use wardround::corpus::postings::Postings;
 use wardround::corpus::split::{RecursiveSplitter, statpearls};
 use wardround::corpus::store::layout::{DocumentRecord, VectorHeader};
@@ -120,6 +121,20 @@ fn postings() {
     withstands("bm25.bin", damaged([good]), |bytes| {
         if let Some(postings) = Postings::open(&bytes, 4) {
             let _ = postings.search("fever cough none", std::slice::from_ref(&(0..4)), 3);
+        }
+    });
+}
+
+#[test]
+fn vectors_of_numpy() {
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 8), }\n";
+    let length = (header.len() as u16).to_le_bytes();
+    let good = [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes(), &[1; 64]].concat();
+    assert!(Matrix::read(&good).is_ok());
+    withstands("vectors.npy", damaged([good]), |bytes| {
+        let Ok(matrix) = Matrix::read(&bytes) else { return };
+        if matrix.rows > 0 {
+            matrix.row(matrix.rows - 1);
         }
     });
 }

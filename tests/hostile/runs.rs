@@ -10,11 +10,16 @@ use wardround::experiment::plan::Plan;
 
 use super::damage::{damaged, withstands};
 
-/// A demonstration's run, made once.
-static RUN: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
+type Demo = LazyLock<(tempfile::TempDir, PathBuf)>;
+
+/// The demonstrations' runs, made once.
+static RUN: Demo = LazyLock::new(|| demo("medmad"));
+static SEARCHING: Demo = LazyLock::new(|| demo("medreflex"));
+
+fn demo(system: &str) -> (tempfile::TempDir, PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let status = Command::new(env!("CARGO_BIN_EXE_wardround"))
-        .args(["demo", "--out", "demo", "--quiet"])
+        .args(["demo", "--system", system, "--out", "demo", "--quiet"])
         .current_dir(scratch.path())
         .env("HOME", scratch.path())
         .stdout(Stdio::null())
@@ -23,15 +28,15 @@ static RUN: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
     assert!(status.success());
     let run = scratch.path().join("demo");
     (scratch, run)
-});
+}
 
 /// Reads the run after one of its files was damaged.
-fn withstands_a_damaged(file: &'static str) {
-    let good = std::fs::read(RUN.1.join(file)).unwrap();
+fn withstands_a_damaged(run: &Path, file: &'static str) {
+    let good = std::fs::read(run.join(file)).unwrap();
     // Some lines are enough; the first are whole.
     let end = good.len().min(40_000);
     let copy = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(&RUN.1).unwrap() {
+    for entry in std::fs::read_dir(run).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
             std::fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
@@ -47,17 +52,22 @@ fn withstands_a_damaged(file: &'static str) {
 
 #[test]
 fn with_damaged_calls() {
-    withstands_a_damaged("calls.jsonl");
+    withstands_a_damaged(&RUN.1, "calls.jsonl");
 }
 
 #[test]
 fn with_damaged_items() {
-    withstands_a_damaged("items.jsonl");
+    withstands_a_damaged(&RUN.1, "items.jsonl");
+}
+
+#[test]
+fn with_damaged_searches() {
+    withstands_a_damaged(&SEARCHING.1, "searches.jsonl");
 }
 
 #[test]
 fn with_a_damaged_plan() {
-    withstands_a_damaged("plan.toml");
+    withstands_a_damaged(&RUN.1, "plan.toml");
 }
 
 #[test]

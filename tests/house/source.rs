@@ -11,6 +11,8 @@ pub struct SourceFile {
     /// The top folder, or the file's stem where it stands in `src/` itself.
     pub folder: String,
     pub lines: usize,
+    /// Without tests and comments, literals blanked; lines stay where they are.
+    pub code: String,
     /// What its code outside tests names by `crate::`.
     pub paths: Vec<CratePath>,
 }
@@ -68,6 +70,7 @@ fn read(root: &Path, path: &Path) -> SourceFile {
         name: name.display().to_string(),
         folder: Path::new(folder).with_extension("").display().to_string(),
         lines: text.lines().count(),
+        code: without_tests(&without_comments_and_strings(&text)),
         paths: paths(&text),
     }
 }

@@ -12,7 +12,7 @@ use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::random::sample;
-use crate::record::{EvidenceLine, ItemLine, ItemText, Passage, SearchKey, SearchLine};
+use crate::record::{EvidenceLine, ItemLine, ItemText, Passage, Schema, SearchKey, SearchLine};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +74,7 @@ pub fn draw_from(source: Source<'_>, selection: &Selection) -> Result<(Sheet, Ke
     let sheet = Sheet::new(synthetic, entries).map_err(std::io::Error::from)?;
     let key = Key {
         kind: KIND.to_owned(),
+        schema: Schema,
         sheet: sheet.sheet.clone(),
         seed,
         gold_shown: show_gold,

@@ -14,6 +14,7 @@ use super::tables;
 use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
 use crate::experiment::private_file;
+use crate::record::Schema;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "ratings.json";
@@ -23,6 +24,7 @@ const KIND: &str = "wardround-run-ratings";
 #[serde(deny_unknown_fields)]
 pub struct RunRatings {
     kind: String,
+    schema: Schema,
     pub sheet: String,
     pub gold_shown: bool,
     pub run: KeyRun,
@@ -53,6 +55,7 @@ impl RunRatings {
         let own = entries.iter().filter(|entry| entry.run == place);
         Ok(RunRatings {
             kind: KIND.to_owned(),
+            schema: Schema,
             sheet: key.sheet.clone(),
             gold_shown: key.gold_shown,
             run: key.runs[place].clone(),

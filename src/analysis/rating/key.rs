@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::RatingError;
 use super::rater::read_json;
 use crate::experiment::private_file;
+use crate::record::Schema;
 
 /// The key's name beside the page.
 pub const FILE: &str = "rate-key.json";
@@ -17,6 +18,7 @@ pub(super) const KIND: &str = "wardround-rating-key";
 #[serde(deny_unknown_fields)]
 pub struct Key {
     pub kind: String,
+    pub schema: Schema,
     /// Whose key it is.
     pub sheet: String,
     pub seed: u64,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::key::Key;
 use super::{BEST, RatingError};
+use crate::record::Schema;
 
 const KIND: &str = "wardround-ratings";
 
@@ -15,6 +16,7 @@ const KIND: &str = "wardround-ratings";
 #[serde(deny_unknown_fields)]
 struct RaterFile {
     kind: String,
+    schema: Schema,
     sheet: String,
     rater: String,
     entries: Vec<FileEntry>,

@@ -26,12 +26,14 @@ use crate::experiment::private_file;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::{Recipe, RecipeError};
 use crate::experiment::results::{self, Results};
+use crate::record::Schema;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "results.json";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecipeResults {
+    pub schema: Schema,
     pub recipe: String,
     pub title: String,
     /// Whether every answer is noise of synthetic weights.
@@ -193,6 +195,7 @@ impl RecipeResults {
         let cases = analysis::cases(recipe, &read);
         drop(read);
         Ok(RecipeResults {
+            schema: Schema,
             recipe: name.to_owned(),
             title: recipe.title.clone(),
             synthetic: cells.iter().all(|(_, contents)| contents.plan.synthetic),

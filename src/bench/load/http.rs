@@ -1,6 +1,6 @@
 //! A server of completions as a load sees it: streams over kept connections.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -11,6 +11,9 @@ use super::{Outcome, PromptShape, Seen, Watch};
 
 /// Longer than any answer of a load takes.
 const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// An event holds a few tokens.
+const MOST_LINE_BYTES: u64 = 1 << 20;
 
 /// A model of a server.
 #[derive(Clone, Debug)]
@@ -35,10 +38,11 @@ struct Choice {
     text: String,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
-struct Usage {
-    prompt_tokens: usize,
-    completion_tokens: usize,
+/// Tokens of a completion, as its last event counts them.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct Usage {
+    pub prompt_tokens: usize,
+    pub completion_tokens: usize,
 }
 
 impl Target {
@@ -104,29 +108,54 @@ impl Target {
                 _ => Outcome::Failed(format!("status {status}: {text}")),
             });
         }
-        let mut lines = BufReader::new(answer.into_body().into_reader());
-        let (mut line, mut usage, mut is_done) = (String::new(), Usage::default(), false);
-        // After the last event the rest of the body is read, so that the connection can be used again.
-        while lines.read_line(&mut line).map_err(|error| failed(&error))? > 0 {
-            match line.trim_end().strip_prefix("data: ") {
-                Some("[DONE]") => is_done = true,
-                Some(event) => {
-                    let chunk: Chunk = serde_json::from_str(event)
-                        .map_err(|error| Outcome::Failed(format!("{error}: {event}")))?;
-                    if let Some(choice) =
-                        chunk.choices.first().filter(|choice| !choice.text.is_empty())
-                    {
-                        watch.piece(&choice.text);
-                    }
-                    usage = chunk.usage.unwrap_or(usage);
-                }
-                None => {}
+        let lines = BufReader::new(answer.into_body().into_reader());
+        read_events(lines, |text| watch.piece(text)).map_err(Outcome::Failed)
+    }
+}
+
+/// Reads a stream of events to its end; each text that is not empty goes to `piece`.
+///
+/// # Errors
+/// What is no event of a completion, in words; a stream that breaks off.
+pub fn read_events(mut stream: impl BufRead, mut piece: impl FnMut(&str)) -> Result<Usage, String> {
+    let (mut line, mut usage, mut is_done) = (String::new(), Usage::default(), false);
+    // After the last event the rest of the body is read, so that the connection can be used again.
+    loop {
+        line.clear();
+        let read = stream.by_ref().take(MOST_LINE_BYTES).read_line(&mut line);
+        match read.map_err(|error| error.to_string())? {
+            0 => break,
+            _ if line.len() as u64 == MOST_LINE_BYTES && !line.ends_with('\n') => {
+                return Err(format!("a line has more than {MOST_LINE_BYTES} bytes"));
             }
-            line.clear();
+            _ => {}
         }
-        match is_done {
-            true => Ok(usage),
-            false => Err(Outcome::Failed("the stream ended without [DONE]".to_owned())),
+        match line.trim_end().strip_prefix("data: ") {
+            Some("[DONE]") => is_done = true,
+            Some(event) => {
+                let chunk: Chunk =
+                    serde_json::from_str(event).map_err(|error| format!("{error}: {event}"))?;
+                let text = chunk.choices.first().map(|choice| choice.text.as_str());
+                text.filter(|text| !text.is_empty()).into_iter().for_each(&mut piece);
+                usage = chunk.usage.unwrap_or(usage);
+            }
+            None => {}
         }
+    }
+    match is_done {
+        true => Ok(usage),
+        false => Err("the stream ended without [DONE]".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_an_end_is_not_read_to_it() {
+        let endless = BufReader::new(std::io::repeat(b'x'));
+        let error = read_events(endless, |_| ()).unwrap_err();
+        assert_eq!(error, "a line has more than 1048576 bytes");
     }
 }

@@ -29,7 +29,7 @@ pub struct AuditFlags {
     /// Keep no addresses of clients
     #[arg(long, help_heading = "Audit", requires = "audit", env = "WARDROUND_AUDIT_NO_ADDRESS")]
     audit_no_address: bool,
-    /// Delete kept texts after so many days
+    /// Delete kept texts after this many days
     #[arg(long, help_heading = "Audit", value_name = "DAYS", requires = "audit", value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_AUDIT_KEEP")]
     audit_keep: Option<u32>,
 }
@@ -37,10 +37,10 @@ pub struct AuditFlags {
 /// Where a trail is written.
 #[derive(Clone, Debug, Args)]
 pub struct AuditDirectory {
-    /// Write an audit trail to this directory: a line for each answer, login, judgement and deletion
+    /// Write an audit trail to this directory: a line per answer, login, feedback and deletion
     #[arg(long, help_heading = "Audit", value_name = "DIR", env = "WARDROUND_AUDIT")]
     pub audit: Option<PathBuf>,
-    /// Space to leave free on the disk of the trail; where it cannot be written nothing is answered
+    /// Space to leave free on the disk of the trail; without it requests are refused
     #[arg(long, help_heading = "Audit", value_name = "SIZE", default_value = "1GiB", requires = "audit", value_parser = size, env = "WARDROUND_AUDIT_RESERVE")]
     pub audit_reserve: u64,
 }

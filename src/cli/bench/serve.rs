@@ -30,25 +30,25 @@ const SETTLE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub struct ServeBench {
-    /// Closed loops to measure: so many clients at once, each of which asks again when it is answered
+    /// Closed loop: N concurrent clients, each sending its next request once the last is answered
     #[arg(long, value_delimiter = ',', default_value = "1,8,64", value_name = "N,N", value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: Vec<u16>,
-    /// Open loops to measure instead: so many requests a second in the mean, at random times
+    /// Open loop instead: Poisson arrivals at this mean rate in requests per second
     #[arg(long, value_delimiter = ',', value_name = "R,R", value_parser = rate, conflicts_with = "concurrency")]
     rate: Vec<f64>,
-    /// Requests of each load [default: 8 per client, 64 for a rate]
+    /// Requests per load [default: 8 per client, 64 for a rate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     requests: Option<u32>,
-    /// Seconds of each load instead of a number of requests
+    /// Duration of each load in seconds, instead of a number of requests
     #[arg(long, value_name = "S", conflicts_with = "requests", value_parser = clap::value_parser!(u32).range(1..))]
     seconds: Option<u32>,
-    /// Words of each prompt, of one or two tokens each
+    /// Prompt length in words, of one or two tokens each
     #[arg(long, default_value_t = 128, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     prompt_words: u32,
-    /// Fraction of the prompt that all requests share, from its beginning
+    /// Fraction of the prompt that is a prefix shared by all requests
     #[arg(long, default_value_t = 0.5, value_name = "F", value_parser = fraction)]
     shared_prefix: f64,
-    /// Tokens of each completion
+    /// Tokens per completion
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
     /// Random seed of the prompts and the arrivals
@@ -60,7 +60,7 @@ pub struct ServeBench {
     /// Name of the model at --url
     #[arg(long, value_name = "NAME", requires = "url")]
     model: Option<String>,
-    /// Leave the engine in process out
+    /// Skip the measurement of the engine in process
     #[arg(long)]
     http_only: bool,
     /// Output format

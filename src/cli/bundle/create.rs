@@ -46,7 +46,7 @@ pub struct Create {
     /// Programs; the first goes in as bin/wardround, and is asked how it was built [default: this one]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     binary: Vec<PathBuf>,
-    /// A further file for one of the folders prompts, licences, sbom, system and golden
+    /// Add a file to one of the folders prompts, licences, sbom, system and golden
     #[arg(long, value_name = "FOLDER=FILE", value_parser = added)]
     add: Vec<(Role, PathBuf)>,
     /// The text of a component's licence, as its owner publishes it; needed for gated models
@@ -61,13 +61,13 @@ pub struct Create {
     /// Who accepted the licences of gated models
     #[arg(long, value_name = "NAME")]
     accepted_by: Option<String>,
-    /// Take files that nothing says what they should be: own data, models without known sums
+    /// Accept files without a known checksum: data of your own, models without a card
     #[arg(long)]
     unverified: bool,
-    /// Leave out what recipients have: the MANIFEST.json of the version that is installed there
+    /// Leave out files that recipients already have: the MANIFEST.json of the version installed there
     #[arg(long, value_name = "MANIFEST")]
     since: Option<PathBuf>,
-    /// Run the models here, and take along what they answer: the selftest compares with it
+    /// Run the models here and include their answers as golden files, which `selftest` compares with
     #[arg(long)]
     golden: bool,
     /// The oldest version of Linux that the program runs on; older ones do not install it

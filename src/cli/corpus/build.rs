@@ -198,8 +198,7 @@ impl Add {
         let source = Source::own(&self.label, format, &self.source, &self.licence);
         let source = Source { redistribute: self.redistribute, ..source };
         let corpus = Corpus::open(&self.directory)?;
-        let options =
-            encoder_of(corpus.file(), self.encoder.as_deref(), self.device.one_device()?);
+        let options = encoder_of(corpus.file(), self.encoder.as_deref(), self.device.one_device()?);
         drop(corpus);
         let encoder = Encoder::open(&options)?;
         builder::add::add(&self.directory, source, &encoder)?;

@@ -8,9 +8,7 @@ use super::super::flags::RefinementFlags;
 use super::super::options::DeviceFlags;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::retrieval::{
-    self, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
-};
+use crate::retrieval::{self, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult};
 use crate::text::ellipsis;
 
 #[derive(Debug, Args)]

@@ -112,6 +112,31 @@ fn what_makes_no_whole_is_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn shards_of_another_kind_of_device_are_refused_and_of_another_host_are_merged() {
+    let (scratch, paths) = shards(&["1/2"]);
+    let (out, second) = (scratch.path().join("out"), scratch.path().join("second"));
+    let both = [&paths[..], std::slice::from_ref(&second)].concat();
+    let mut elsewhere = shard("2/2");
+    elsewhere.engine.device_kind = "aarch64".to_owned();
+    write_shard(&second, &elsewhere);
+    let kind = &plan().engine.device_kind;
+    let expected = format!(
+        "1-of-2 and second are not shards of one plan: engine.device_kind is \"{kind}\" against \"aarch64\""
+    );
+    assert_eq!(refusal(&both, &out), expected);
+    fs_err::remove_dir_all(&second).unwrap();
+
+    let mut elsewhere = shard("2/2");
+    elsewhere.host.cpu = "another with AVX-512".to_owned();
+    elsewhere.engine.threads += 6;
+    elsewhere.engine.max_batch += 1;
+    write_shard(&second, &elsewhere);
+    merge(&both, &out).unwrap();
+    write_results(&out, 0).unwrap();
+    verify(&out, None).unwrap();
+}
+
+#[test]
 fn an_unfinished_shard_is_refused() {
     let (scratch, paths) = shards(&["1/2"]);
     let (second, out) = (scratch.path().join("second"), scratch.path().join("out"));

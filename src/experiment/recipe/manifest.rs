@@ -13,6 +13,7 @@ use crate::experiment::library::CorpusSpec;
 use crate::experiment::private_file;
 use crate::experiment::shard::Shard;
 use crate::panel::SamplingChoice;
+use crate::record::Schema;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "recipe.toml";
@@ -21,7 +22,8 @@ pub const FILE: &str = "recipe.toml";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecipeManifest {
-    /// What `--recipe` was given.
+    pub schema: Schema,
+    /// As `recipe` was given it.
     pub name: String,
     pub seed: u64,
     /// Items of each dataset at most, from the beginning of its list.

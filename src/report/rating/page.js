@@ -2,6 +2,7 @@
 (() => {
   const sheet = JSON.parse(document.getElementById("data").textContent);
   const KIND = "wardround-ratings";
+  const SCHEMA = 1;
   const STORE = `wardround-rating-${sheet.sheet}`;
   const LAST = sheet.entries.length - 1;
   const element = (id) => document.getElementById(id);
@@ -21,7 +22,7 @@
   const isEmpty = () => state.rater === "" && state.entries.every((entry) => entry.score === null && entry.comment === "" && (entry.citations || []).every((one) => one === null));
 
   // What is exported, and what the browser keeps.
-  const file = () => ({ kind: KIND, sheet: sheet.sheet, rater: state.rater.trim(), entries: state.entries });
+  const file = () => ({ kind: KIND, schema: SCHEMA, sheet: sheet.sheet, rater: state.rater.trim(), entries: state.entries });
 
   // The state that a file holds; throws what is wrong with it, in words.
   const read = (text) => {
@@ -31,7 +32,7 @@
     } catch {
       throw new Error("it is no JSON");
     }
-    if (found === null || found.kind !== KIND || !Array.isArray(found.entries)) throw new Error("it holds no ratings");
+    if (found === null || found.kind !== KIND || found.schema !== SCHEMA || !Array.isArray(found.entries)) throw new Error("it holds no ratings");
     if (found.sheet !== sheet.sheet) throw new Error("it rates another sheet");
     const fresh = nothing();
     fresh.rater = typeof found.rater === "string" ? found.rater : "";

@@ -17,9 +17,9 @@ use super::table::{Kind, Table};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::notes::{CorrectionScorer, Prices};
-use crate::data::{Format, ItemKind};
+use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
-use crate::experiment::plan::Plan;
+use crate::record::ItemText;
 
 const PAGE: kit::Page =
     kit::Page { template: "run.html", style: "", script: include_str!("page.js") };
@@ -97,7 +97,7 @@ pub fn tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, Repo
 
 fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportError> {
     let plan = &contents.plan;
-    let mut results = match kind(plan) {
+    let mut results = match kind(contents) {
         ItemKind::Questions => questions::results(contents)?,
         ItemKind::Notes => notes::results(contents, scoring),
     };
@@ -113,8 +113,10 @@ fn read(health: Option<ParseHealth>) -> String {
     health.map_or(String::new(), |health| format!("; replies {health} % {}", health::SHARES))
 }
 
-/// What a plan's items are.
-fn kind(plan: &Plan) -> ItemKind {
-    let format = plan.dataset.format.parse::<Format>();
-    format.map_or(ItemKind::Questions, |format| format.kind())
+/// What the items are, all of one kind.
+fn kind(contents: &Contents) -> ItemKind {
+    match contents.texts.values().next() {
+        Some(ItemText::Note(_)) => ItemKind::Notes,
+        Some(ItemText::Question(_)) | None => ItemKind::Questions,
+    }
 }

@@ -46,7 +46,7 @@ struct Filter {
 impl<'a> Page<'a> {
     pub fn new(contents: &'a Contents, neural: &ScoresByPair) -> Page<'a> {
         let plan = &contents.plan;
-        let kind = kind(plan);
+        let kind = kind(contents);
         let items = plan.dataset.items.iter().enumerate();
         let places: BTreeMap<&str, usize> = items.map(|(place, id)| (id.as_str(), place)).collect();
         // In the plan's order; an item that the plan does not name comes last.

@@ -1,0 +1,45 @@
+//! Audit trails and files of API keys that were damaged.
+
+use wardround::audit::verify::verify;
+use wardround::audit::{AuditContent, AuditOptions, Event, Trail, files};
+
+use super::damage::{damaged, withstands};
+
+#[test]
+fn trails() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("audit");
+    let options =
+        AuditOptions { content: AuditContent::Full, ..AuditOptions::new(directory.clone()) };
+    let trail = Trail::open(&options).unwrap();
+    for number in 0..4 {
+        trail.write(Event::new("request").with("actor", "ward").with("tokens", number)).unwrap();
+    }
+    trail.finish(Event::new("stop")).unwrap();
+    let path = files::current(&directory);
+    let good = std::fs::read(&path).unwrap();
+    assert!(verify(&directory, &[]).is_ok());
+    withstands("audit trail", damaged([good]), |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        let _ = verify(&directory, &[]);
+    });
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn files_of_keys() {
+    use wardround::serve::keys::{Keys, Role};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    for name in ["ward", "lab"] {
+        Keys::add(&path, name, Role::Api).unwrap();
+    }
+    let good = std::fs::read(&path).unwrap();
+    withstands("file of keys", damaged([good]), |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        if let Ok(keys) = Keys::read(&path) {
+            let _ = keys.find("wr-none");
+        }
+    });
+}
