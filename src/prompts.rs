@@ -77,6 +77,14 @@ impl PromptSet {
         PromptSet { texts }
     }
 
+    /// Those in the binary, or with a directory as [`PromptSet::with_directory`] has them.
+    ///
+    /// # Errors
+    /// A directory that cannot be read as prompts.
+    pub fn open(directory: Option<&Path>) -> Result<PromptSet, PromptError> {
+        directory.map_or_else(|| Ok(PromptSet::embedded()), PromptSet::with_directory)
+    }
+
     /// The prompts in the binary, save those that `directory` holds under the same names.
     ///
     /// # Errors

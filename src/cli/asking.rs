@@ -56,10 +56,7 @@ pub struct Asking<'a> {
 
 impl AskFlags {
     pub fn prompts(&self) -> Result<PromptSet, Failure> {
-        Ok(match &self.prompts.prompts {
-            Some(directory) => PromptSet::with_directory(directory)?,
-            None => PromptSet::embedded(),
-        })
+        Ok(PromptSet::open(self.prompts.prompts.as_deref())?)
     }
 
     /// What `ask` makes of each wanted note, by the notes' ids.

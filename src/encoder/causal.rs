@@ -58,12 +58,8 @@ impl<B: Backend> Network for DecoderNetwork<B> {
                 _ => packed.last.clone(),
             };
             let states = packed.with_rows(|rows| {
-                ops.run(|| match self.output {
-                    EncoderOutput::YesNo => {
-                        decoder.logits(ops, rows, &chosen, &mut pages, &mut scratch)
-                    }
-                    _ => decoder.states(ops, rows, &chosen, &mut pages, &mut scratch),
-                })
+                let wants_logits = self.output == EncoderOutput::YesNo;
+                ops.run(|| decoder.read(ops, rows, &chosen, wants_logits, &mut pages, &mut scratch))
             })?;
             let width = states.len() / chosen.len();
             let mut rest = states.as_slice();

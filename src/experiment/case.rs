@@ -121,10 +121,7 @@ impl Spec {
                 "use `wardround run` with --exemplars",
             ));
         }
-        Ok(match &self.prompts {
-            Some(directory) => PromptSet::with_directory(directory)?,
-            None => PromptSet::embedded(),
-        })
+        Ok(PromptSet::open(self.prompts.as_deref())?)
     }
 
     /// Gives every slot of the system its model; `model` knows the loaded ones by the names that the spec has for them.

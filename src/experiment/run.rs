@@ -49,10 +49,7 @@ impl Spec {
     }
 
     fn read_beside(&self, dataset: Dataset, sets: &mut ExemplarSets) -> Result<Inputs, Failure> {
-        let prompts = match &self.prompts {
-            Some(directory) => PromptSet::with_directory(directory)?,
-            None => PromptSet::embedded(),
-        };
+        let prompts = PromptSet::open(self.prompts.as_deref())?;
         let name = self.protocol.entry.name;
         let (exemplars, plan) = match (&self.exemplars, self.protocol.entry.exemplars) {
             (Some(spec), true) => {

@@ -203,37 +203,24 @@ impl<B: Backend> Decoder<B> {
         self.run(ops, rows, logit_rows, Kept { pages, places: Places::Own }, scratch, true);
     }
 
-    /// The states of the rows `chosen` after the last norm, `[chosen, hidden]`, of a step of whole texts whose keys and
-    /// values nobody reads again: `pages` are of one layer.
+    /// Of a step of whole texts, whose keys and values nobody reads again: the logits of the rows `chosen`, `[chosen, vocabulary]`,
+    /// or else their states after the last norm, `[chosen, hidden]`. `pages` are of one layer.
     ///
     /// # Errors
     /// A failure of the machine.
-    pub fn states(
+    pub fn read(
         &self,
         ops: &B,
         rows: Rows<'_>,
         chosen: &[usize],
+        wants_logits: bool,
         pages: &mut B::Pages,
         scratch: &mut Scratch<B>,
     ) -> Result<Vec<f32>, OpsError> {
-        self.run(ops, rows, chosen, Kept { pages, places: Places::Shared }, scratch, false);
-        ops.read(&scratch.activations.branch, chosen.len())
-    }
-
-    /// The logits of the rows `chosen`, `[chosen, vocabulary]`, of such a step.
-    ///
-    /// # Errors
-    /// A failure of the machine.
-    pub fn logits(
-        &self,
-        ops: &B,
-        rows: Rows<'_>,
-        chosen: &[usize],
-        pages: &mut B::Pages,
-        scratch: &mut Scratch<B>,
-    ) -> Result<Vec<f32>, OpsError> {
-        self.run(ops, rows, chosen, Kept { pages, places: Places::Shared }, scratch, true);
-        ops.read(&scratch.logits, chosen.len())
+        let kept = Kept { pages, places: Places::Shared };
+        self.run(ops, rows, chosen, kept, scratch, wants_logits);
+        let found = if wants_logits { &scratch.logits } else { &scratch.activations.branch };
+        ops.read(found, chosen.len())
     }
 
     /// Leaves the logits of the rows `chosen` in `scratch` or, where these are not wanted, the normed states as its branch.

@@ -97,9 +97,20 @@ pub fn plan_memory(
         let parts = elsewhere.iter().map(|model| Part::of(model));
         expect_room(parts.collect(), free_memory(&first.device), true)?;
     }
-    let sized = |sequences| {
+    // With batches of a size that was decided.
+    let sized = |sequences| -> Result<Vec<MemoryPlan>, PanelError> {
         let batch = BatchLimits { sequences: Some(sequences), ..batch };
-        plan_devices(descriptions, devices, batch, budget, beside)
+        let mut plans = vec![None; descriptions.len()];
+        for (place, device) in devices.iter().enumerate() {
+            let here = || (place..descriptions.len()).step_by(devices.len());
+            let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
+            let beside: Vec<&Beside> = beside.at(Some(place)).collect();
+            let planned = plan_device(&share, device, batch, budget, &beside)?;
+            for (index, plan) in here().zip(planned) {
+                plans[index] = Some(plan);
+            }
+        }
+        Ok(plans.into_iter().flatten().collect())
     };
     let is_gpu = devices.iter().all(|device| device.machine() == Machine::Cuda);
     let kv_tokens = |sequences| {
@@ -121,27 +132,6 @@ fn gpu_batch(kv_tokens: impl Fn(usize) -> Option<usize>) -> usize {
         kv_tokens(*sequences).is_some_and(|tokens| tokens >= sequences * CALL_TOKENS)
     };
     GPU_BATCHES.into_iter().find(fits).unwrap_or(DEFAULT_BATCH)
-}
-
-/// The same with batches of a size that was decided.
-fn plan_devices(
-    descriptions: &[&Description],
-    devices: &[Device],
-    batch: BatchLimits,
-    budget: KvBudget,
-    beside: &BesidePanel,
-) -> Result<Vec<MemoryPlan>, PanelError> {
-    let mut plans = vec![None; descriptions.len()];
-    for (place, device) in devices.iter().enumerate() {
-        let here = || (place..descriptions.len()).step_by(devices.len());
-        let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
-        let beside: Vec<&Beside> = beside.at(Some(place)).collect();
-        let planned = plan_device(&share, device, batch, budget, &beside)?;
-        for (index, plan) in here().zip(planned) {
-            plans[index] = Some(plan);
-        }
-    }
-    Ok(plans.into_iter().flatten().collect())
 }
 
 fn plan_device(

@@ -187,10 +187,8 @@ impl SystemConfig {
     /// # Errors
     /// When an overridden prompt lost what is filled in.
     pub fn passage(&self, prompts: &PromptSet) -> Result<String, PromptError> {
-        let template = prompts.get(&format!("{}/passage", self.prompts()), &["label", "text"])?;
         let is_labelled = self.search().is_some_and(|search| search.labels);
-        let is_kept = |line: &&str| is_labelled || !line.contains("{label}");
-        Ok(template.lines().filter(is_kept).collect::<Vec<_>>().join("\n"))
+        passage(prompts, self.prompts(), is_labelled)
     }
 
     /// The system, ready to work on items.
@@ -210,6 +208,20 @@ impl SystemConfig {
         let systems = SYSTEMS.iter().filter(|entry| entry.takes == kind);
         systems.map(|entry| entry.name).collect()
     }
+}
+
+/// `passage.txt` of a folder of prompts, without the line of the label where nothing is labelled.
+///
+/// # Errors
+/// When an overridden prompt lost what is filled in.
+pub fn passage(
+    prompts: &PromptSet,
+    folder: &str,
+    is_labelled: bool,
+) -> Result<String, PromptError> {
+    let template = prompts.get(&format!("{folder}/passage"), &["label", "text"])?;
+    let is_kept = |line: &&str| is_labelled || !line.contains("{label}");
+    Ok(template.lines().filter(is_kept).collect::<Vec<_>>().join("\n"))
 }
 
 impl std::fmt::Debug for SystemConfig {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::config::{Settings, SystemConfig};
-use super::mediqa_corr::{edinburgh, ikim, knowlab, prompted, searching, staged};
+use super::mediqa_corr::{With, edinburgh, ikim, knowlab, prompted, searching, staged};
 use super::settings::SettingsError;
 use super::single_llm::Method;
 use super::{
@@ -65,6 +65,9 @@ const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");
 
 /// Its prompts are not published, the fields of its replies are.
 const MEDREFLEX: Wording = Wording::Ours("the description of MedReAct'N'MedReFlex and its release");
+
+/// Of knowlab_AIMed's System 1, alone and with System 2.
+const KNOWLAB: &[(&str, &str)] = &[("shots", "4"), ("choice", "embedding")];
 
 /// In the order in which `--help` lists them.
 pub static SYSTEMS: &[Entry] = &[
@@ -147,22 +150,41 @@ pub static SYSTEMS: &[Entry] = &[
             prompted::configure(entry, given, &prompted::MEDPROMPT)
         })
     },
-    Entry::corrector("edinburgh", configure::<edinburgh::Settings>),
+    Entry {
+        defaults: &[("shots", "8"), ("type_hint", "on")],
+        ..Entry::corrector("edinburgh", configure::<With<edinburgh::Settings>>)
+    },
     Entry {
         exemplars: false,
-        ..Entry::corrector("edinburgh-mcq", configure::<edinburgh::McqSettings>)
+        defaults: &[("options", "4")],
+        ..Entry::corrector("edinburgh-mcq", configure::<With<edinburgh::McqSettings>>)
     },
-    Entry::corrector("knowlab", configure::<knowlab::Settings>),
-    Entry::corrector("knowlab-cot", configure::<knowlab::CotSettings>),
+    Entry {
+        defaults: KNOWLAB,
+        ..Entry::corrector("knowlab", configure::<With<knowlab::Settings>>)
+    },
+    Entry {
+        defaults: KNOWLAB,
+        ..Entry::corrector("knowlab-cot", configure::<With<knowlab::CotSettings>>)
+    },
     Entry {
         defaults: &[("shots", "4"), ("choice", "embedding"), ("samples", "3")],
         ..Entry::corrector("knowlab-reason", |entry, given| {
             prompted::configure(entry, given, &prompted::KNOWLAB_REASON)
         })
     },
-    Entry::corrector("em-mixers", configure::<searching::EmSettings>),
-    Entry::corrector("ikim", configure::<ikim::Settings>),
-    Entry::corrector("hse-nlp", configure::<staged::HseSettings>),
+    Entry {
+        defaults: &[("shots", "7"), ("choice", "fixed")],
+        ..Entry::corrector("em-mixers", configure::<With<searching::EmSettings>>)
+    },
+    Entry {
+        defaults: &[("shots", "2"), ("choice", "embedding")],
+        ..Entry::corrector("ikim", configure::<With<ikim::Settings>>)
+    },
+    Entry {
+        defaults: &[("shots", "4")],
+        ..Entry::corrector("hse-nlp", configure::<With<staged::HseSettings>>)
+    },
     Entry {
         // Its two models, with what this project has for them.
         defaults: &[("shots", "4"), ("samples", "3"), ("members", "2")],
@@ -177,8 +199,14 @@ pub static SYSTEMS: &[Entry] = &[
             prompted::configure(entry, given, &prompted::KU_DMIS)
         })
     },
-    Entry::corrector("wanglab", configure::<staged::WangLabSettings>),
-    Entry { exemplars: false, ..Entry::corrector("maven", configure::<searching::MavenSettings>) },
+    Entry {
+        defaults: &[("shots", "4"), ("choice", "tfidf")],
+        ..Entry::corrector("wanglab", configure::<With<staged::WangLabSettings>>)
+    },
+    Entry {
+        exemplars: false,
+        ..Entry::corrector("maven", configure::<With<searching::MavenSettings>>)
+    },
     Entry {
         defaults: &[("shots", "5"), ("choice", "sentences")],
         ..Entry::corrector("medifact", |entry, given| {

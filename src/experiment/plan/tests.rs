@@ -18,6 +18,11 @@ fn a_plan_reads_back_from_its_file() {
 }
 
 #[test]
+fn the_file_of_a_plan() {
+    insta::assert_snapshot!(plan().to_toml().unwrap());
+}
+
+#[test]
 fn a_shards_plan_reads_back_and_tells_its_part() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(FILE);

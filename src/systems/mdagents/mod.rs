@@ -222,14 +222,14 @@ impl MdAgents {
 
     /// Reads a record with `key`; under `mab_compat` one that is JSON as it stands.
     fn reply(&self, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
-        read_reply(self.settings.mab_compat, text, finish_reason, key)
+        Reply::of(self.settings.mab_compat, text, finish_reason, key)
     }
 
     /// Reads a record with an answer.
     fn reader(&self, case: &Case<'_>) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
         let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
         move |text, finish_reason| {
-            let reply = read_reply(mab_compat, text, finish_reason, "answer");
+            let reply = Reply::of(mab_compat, text, finish_reason, "answer");
             let (answer, explanation) = match (mab_compat, reply.parse) {
                 (false, _) => (reply.answer(&options), reply.prose("explanation")),
                 (true, Parse::Ok) => (clean_letter(reply.written()), reply.prose("explanation")),
@@ -238,13 +238,6 @@ impl MdAgents {
             let parse = reply.parse.if_read(!answer.is_empty());
             (Explained { explanation, answer, written: None }, parse)
         }
-    }
-}
-
-fn read_reply(mab_compat: bool, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
-    match mab_compat {
-        true => Reply::exact(text),
-        false => Reply::read(text, finish_reason, key),
     }
 }
 

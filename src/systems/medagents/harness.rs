@@ -217,10 +217,7 @@ impl Harness {
 
     /// Reads a record with `key`; under `mab_compat` one that is JSON as it stands.
     fn reply(&self, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
-        match self.mab_compat {
-            true => Reply::exact(text),
-            false => Reply::read(text, finish_reason, key),
-        }
+        Reply::of(self.mab_compat, text, finish_reason, key)
     }
 
     fn opinion_reader(

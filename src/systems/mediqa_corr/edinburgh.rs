@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Question, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -13,7 +13,7 @@ use crate::systems::case::Case;
 use crate::systems::exemplars::prompt::{Prompt, difference};
 use crate::systems::exemplars::reply::Field::{Correction, Id, Reason};
 use crate::systems::exemplars::reply::{Form, Style};
-use crate::systems::exemplars::{Choice, Exemplars, Kinds, Opinion, Ranking};
+use crate::systems::exemplars::{Exemplars, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 use crate::systems::settings::{switch, whole};
 
@@ -30,9 +30,10 @@ const PLAIN: Form = Form {
 const BLANK: &str = "____";
 
 /// Whose words are found suspicious before the note is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Span {
+    #[default]
     Off,
     /// Those that the model names.
     Model,
@@ -41,19 +42,21 @@ pub enum Span {
 }
 
 /// In what style exemplars' reasons were asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cot {
     Off,
+    #[default]
     Brief,
     Long,
     Soap,
 }
 
 /// As whom the model is addressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
+    #[default]
     Clinician,
     Assistant,
     Nurse,
@@ -62,7 +65,7 @@ pub enum Role {
     None,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     pub cot: Cot,
@@ -71,45 +74,18 @@ pub struct Settings {
     pub type_hint: bool,
     pub span: Span,
     pub role: Role,
-    #[serde(flatten)]
-    pub common: Common,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        let common = Common { shots: 8, choice: Ranking::Bm25, ..Common::default() };
-        Settings {
-            cot: Cot::Brief,
-            type_hint: true,
-            span: Span::Off,
-            role: Role::Clinician,
-            common,
-        }
-    }
 }
 
 /// The settings of the choice between alternatives.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct McqSettings {
     /// Alternatives to choose among, the original one of them.
     #[serde(deserialize_with = "whole::<2, 4, _, _>")]
     pub options: usize,
-    #[serde(flatten)]
-    pub common: Common,
-}
-
-impl Default for McqSettings {
-    fn default() -> McqSettings {
-        McqSettings { options: 4, common: Common::default() }
-    }
 }
 
 impl Design for Settings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         1 + u32::from(self.span == Span::Model)
     }
@@ -132,18 +108,12 @@ impl Design for Settings {
             spans: Spans::new(self.span, prompts, &kit.exemplars)?,
             role,
             kinds,
-            shots: self.common.shots,
-            choice: self.common.choice,
             kit,
         })))
     }
 }
 
 impl Design for McqSettings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         3
     }
@@ -249,15 +219,12 @@ struct Edinburgh {
     kinds: String,
     hint: String,
     spans: Spans,
-    shots: usize,
-    choice: Ranking,
     kit: Kit,
 }
 
 impl Edinburgh {
     fn messages(&self, note: &Note, span: Option<&str>) -> Result<Vec<Message>, PanelError> {
-        let kinds = Kinds::Balanced;
-        let choice = Choice { ranking: self.choice, shots: self.shots, kinds, drawn_from: None };
+        let choice = self.kit.choice(Kinds::Balanced);
         let mut shots = self.kit.exemplars.shots(note, &choice)?;
         let hint = |span: Option<&str>| match (span, self.spans.source) {
             (Some(span), Span::Model | Span::File) => fill(&self.hint, &[("span", span)]),

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Question, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -31,10 +31,11 @@ const ANSWER: Form = Form {
 };
 
 /// How the candidate is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Candidate {
     /// Where most errors of the exemplars stand, counted from the end.
+    #[default]
     Position,
     /// The model is asked.
     Asked,
@@ -42,37 +43,22 @@ pub enum Candidate {
     Scorer,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     pub candidate: Candidate,
     /// Whether only the representatives of FINCH's clusters are shown.
     #[serde(with = "switch")]
     pub clusters: bool,
-    #[serde(flatten)]
-    pub common: Common,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        let common = Common { shots: 2, choice: Ranking::Embedding, ..Common::default() };
-        Settings { candidate: Candidate::Position, clusters: false, common }
-    }
 }
 
 impl Design for Settings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         1 + u32::from(self.candidate == Candidate::Asked)
     }
 
     fn needs_vectors(&self) -> bool {
-        self.common.choice == Ranking::Embedding
-            || self.clusters
-            || self.candidate == Candidate::Scorer
+        self.clusters || self.candidate == Candidate::Scorer
     }
 
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
@@ -83,7 +69,7 @@ impl Design for Settings {
                 hint,
             ));
         }
-        if !matches!(self.common.choice, Ranking::Embedding | Ranking::Tfidf) {
+        if !matches!(kit.common.choice, Ranking::Embedding | Ranking::Tfidf) {
             let hint = "--set choice=embedding or choice=tfidf";
             return Err(Failure::usage("ikim compares sentences by vectors or by TF-IDF", hint));
         }
@@ -153,7 +139,7 @@ impl Side {
         shown: &[usize],
     ) -> Result<Option<usize>, PanelError> {
         let texts = self.sentences.iter().map(|(_, sentence)| sentence.as_str());
-        let scores = match settings.common.choice {
+        let scores = match kit.common.choice {
             Ranking::Embedding => kit.exemplars.likeness(sentence, texts.clone())?,
             _ => self.tfidf.scores(sentence),
         };
@@ -195,7 +181,7 @@ impl Ikim {
         let shown = exemplars.pool.shown_beside(note);
         let sentence = note.sentences[id].as_str();
         let mut shots = Vec::new();
-        for side in [&self.right, &self.wrong].into_iter().take(self.settings.common.shots) {
+        for side in [&self.right, &self.wrong].into_iter().take(self.kit.common.shots) {
             let nearest = side.nearest(&self.kit, &self.settings, sentence, &shown)?;
             if let Some(place) = nearest {
                 let own = side.sentences.iter().find(|(one, _)| *one == place);
@@ -269,7 +255,7 @@ mod tests {
     use crate::systems::SystemConfig;
     use crate::systems::exemplars::vectors::Vectors;
     use crate::systems::exemplars::{Exemplars, Pool};
-    use crate::systems::mediqa_corr::Temperatures;
+    use crate::systems::mediqa_corr::Common;
     use crate::systems::scripted::{check, exemplars, note};
 
     const WRONG: &str = "Reasoning: no\nIs correct: No\nCorrected sentence: Beta agonists were given for the attack.";
@@ -326,10 +312,11 @@ mod tests {
             scorer: Some(vec![1.0, 0.0, 3.0]),
             ..Exemplars::default()
         });
-        let settings =
-            Settings { candidate: Candidate::Scorer, clusters: true, ..Settings::default() };
-        let kit =
-            Kit { exemplars, decoding: Default::default(), temperatures: Temperatures::Paper };
+        let settings = Settings { candidate: Candidate::Scorer, clusters: true };
+        let kit = Kit {
+            exemplars,
+            common: Common { shots: 2, choice: Ranking::Embedding, ..Common::default() },
+        };
         let from_end = usual_place(&kit);
         let prompt = Prompt::new(&PromptSet::embedded(), "ikim", None, &ANSWER).unwrap();
         let ikim = Ikim {

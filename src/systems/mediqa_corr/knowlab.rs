@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Question, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -13,7 +13,7 @@ use crate::systems::case::Case;
 use crate::systems::exemplars::prompt::Prompt;
 use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason};
 use crate::systems::exemplars::reply::{Form, Judgement, Style};
-use crate::systems::exemplars::{Choice, Kinds, Ranking};
+use crate::systems::exemplars::{Choice, Kinds};
 
 /// Of how many nearest notes System 2's exemplars are drawn.
 pub const NEIGHBOURS: usize = 20;
@@ -43,56 +43,26 @@ const FAMILIES: [&str; 3] = ["diagnosis", "intervention", "management"];
 const TEMPERATURE: f32 = 0.7;
 
 /// The settings of System 1.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CotSettings {
-    #[serde(flatten)]
-    pub common: Common,
-}
+pub struct CotSettings {}
 
 /// The settings of the whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
-    #[serde(flatten)]
-    pub common: Common,
-}
-
-impl Default for CotSettings {
-    fn default() -> CotSettings {
-        CotSettings { common: common() }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { common: common() }
-    }
-}
-
-fn common() -> Common {
-    Common { shots: 4, choice: Ranking::Embedding, ..Common::default() }
-}
+pub struct Settings {}
 
 impl Design for CotSettings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         FAMILIES.len() as u32
     }
 
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(Solver(Chains::new(prompts, kit, &self.common)?)))
+        Ok(Box::new(Solver(Chains::new(prompts, kit)?)))
     }
 }
 
 impl Design for Settings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         FAMILIES.len() as u32 + 2
     }
@@ -102,7 +72,7 @@ impl Design for Settings {
         Ok(Box::new(Solver(Knowlab {
             reason: prompt("knowlab-reason")?,
             place: prompt("knowlab-place")?,
-            chains: Chains::new(prompts, kit, &self.common)?,
+            chains: Chains::new(prompts, kit)?,
         })))
     }
 }
@@ -115,13 +85,12 @@ struct Chains {
 }
 
 impl Chains {
-    fn new(prompts: &PromptSet, kit: Kit, common: &Common) -> Result<Chains, Failure> {
+    fn new(prompts: &PromptSet, kit: Kit) -> Result<Chains, Failure> {
         let prompt = |family: &&str| {
             Prompt::new(prompts, &format!("knowlab-{family}"), Some("knowlab-cot"), &THOUGHT)
         };
         let prompts = FAMILIES.iter().map(prompt).collect::<Result<_, _>>()?;
-        let Common { shots, choice, .. } = *common;
-        let choice = Choice { ranking: choice, shots, kinds: Kinds::Balanced, drawn_from: None };
+        let choice = kit.choice(Kinds::Balanced);
         Ok(Chains { prompts, choice, kit })
     }
 

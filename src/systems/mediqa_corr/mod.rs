@@ -17,7 +17,7 @@ use super::config::{self, SearchSettings, Slot};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::reply::{Form, Judgement};
 use super::exemplars::vectors::no_encoder;
-use super::exemplars::{Exemplars, Opinion, Ranking};
+use super::exemplars::{Choice, Exemplars, Kinds, Opinion, Ranking};
 pub use super::medreflex::settings::Temperatures;
 use super::reading::reply::Reply;
 use super::settings::whole;
@@ -50,10 +50,18 @@ pub struct Common {
     pub decoding: Decoding,
 }
 
-/// What the settings of a system of the shared task say.
-pub trait Design: Send + Sync {
-    fn common(&self) -> &Common;
+/// A system's own settings, and those that all have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct With<T> {
+    #[serde(flatten)]
+    pub own: T,
+    #[serde(flatten)]
+    pub common: Common,
+}
 
+/// What a system's own settings say.
+pub trait Design: Send + Sync {
     fn agents(&self) -> Vec<Slot> {
         vec![Slot::new(AGENT, 0)]
     }
@@ -61,9 +69,9 @@ pub trait Design: Send + Sync {
     /// Calls on a note, at most.
     fn calls(&self) -> u32;
 
-    /// Whether what it compares is compared by vectors.
+    /// Whether what it compares beside whole notes is compared by vectors.
     fn needs_vectors(&self) -> bool {
-        self.common().choice == Ranking::Embedding
+        false
     }
 
     fn searches(&self) -> bool {
@@ -75,17 +83,17 @@ pub trait Design: Send + Sync {
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure>;
 }
 
-impl<D: Design> config::Settings for D {
+impl<D: Design> config::Settings for With<D> {
     fn slots(&self) -> Vec<Slot> {
-        self.agents()
+        self.own.agents()
     }
 
     fn max_calls(&self) -> u32 {
-        self.calls()
+        self.own.calls()
     }
 
     fn search(&self) -> Option<SearchSettings> {
-        self.searches().then_some(SearchSettings { rerank: Rerank::Off, labels: false })
+        self.own.searches().then_some(SearchSettings { rerank: Rerank::Off, labels: false })
     }
 
     fn build(
@@ -93,19 +101,19 @@ impl<D: Design> config::Settings for D {
         prompts: &PromptSet,
         exemplars: &Arc<Exemplars>,
     ) -> Result<Box<dyn System>, Failure> {
-        if self.needs_vectors() && exemplars.vectors.is_none() {
+        let needs_vectors = self.own.needs_vectors() || self.common.choice == Ranking::Embedding;
+        if needs_vectors && exemplars.vectors.is_none() {
             return Err(no_encoder());
         }
-        let Common { temperatures, decoding, .. } = self.common().clone();
-        self.solver(prompts, Kit { exemplars: exemplars.clone(), decoding, temperatures })
+        let kit = Kit { exemplars: exemplars.clone(), common: self.common.clone() };
+        self.own.solver(prompts, kit)
     }
 }
 
-/// What the systems share: their exemplars, and how their calls are bounded.
+/// What the systems share: their exemplars, and the settings that all have.
 pub struct Kit {
     pub exemplars: Arc<Exemplars>,
-    pub decoding: Decoding,
-    pub temperatures: Temperatures,
+    pub common: Common,
 }
 
 /// One call of a system.
@@ -135,11 +143,17 @@ pub struct Words {
 impl Record for Words {}
 
 impl Kit {
+    /// As many exemplars as are asked for, ranked as is asked for.
+    pub fn choice(&self, kinds: Kinds) -> Choice {
+        let Common { shots, choice, .. } = self.common;
+        Choice { ranking: choice, shots, kinds, drawn_from: None }
+    }
+
     fn call(&self, case: &Case<'_, Note>, question: Question, shape: Shape) -> crate::panel::Call {
         let step = Step { stage: Stage::Final, round: 0, purpose: question.purpose, shape };
         let mut call = case.call(&step, question.member, question.agent, question.messages);
         call.key.sample = question.sample;
-        call.temperature = match self.temperatures {
+        call.temperature = match self.common.temperatures {
             Temperatures::Paper => Some(question.temperature),
             Temperatures::Model => None,
         };
@@ -164,7 +178,7 @@ impl Kit {
         questions: Vec<Question>,
         form: &Form,
     ) -> Result<Vec<Asked<Judgement>>, PanelError> {
-        let shape = form.shape(case.item, &self.decoding);
+        let shape = form.shape(case.item, &self.common.decoding);
         let calls = questions.into_iter().map(|question| self.call(case, question, shape.clone()));
         let calls: Vec<_> = calls.collect();
         case.ask_all(calls, |text, finish_reason| form.read(text, finish_reason, case.item))
@@ -178,8 +192,8 @@ impl Kit {
         (key, most): (&'static str, usize),
     ) -> Result<Vec<String>, PanelError> {
         let shape = match most {
-            1 => Shape::record(vec![(key, self.decoding.string())]),
-            _ => Shape::record(vec![(key, form::array(self.decoding.string(), 1, most))]),
+            1 => Shape::record(vec![(key, self.common.decoding.string())]),
+            _ => Shape::record(vec![(key, form::array(self.common.decoding.string(), 1, most))]),
         };
         let call = self.call(case, question, shape);
         let asked = case.ask(call, |text, finish_reason| words(text, finish_reason, key, most))?;

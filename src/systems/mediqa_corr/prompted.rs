@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AGENT, Common, Design, Finding, Kit, Question, Solve, Solver};
+use super::{AGENT, Design, Finding, Kit, Question, Solve, Solver, With};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -50,6 +50,17 @@ const JUDGEMENT: Form = Form {
     ],
 };
 
+/// PromptMind's, and HSE NLP's.
+pub const REASONED: Form = Form {
+    style: Style::Json,
+    fields: &[
+        ("reasoning", Reason),
+        ("error", Flag(["no", "yes"])),
+        ("sentence_id", Id),
+        ("corrected_sentence", Correction),
+    ],
+};
+
 /// The few-shot baseline of the MedReAct'N'MedReFlex paper, after Medprompt.
 pub const MEDPROMPT: Method = Method {
     prompt: "medprompt",
@@ -81,15 +92,7 @@ pub const KU_DMIS: Method = Method {
 /// PromptMind: one prompt for all three tasks, asked several times of each model.
 pub const PROMPTMIND: Method = Method {
     prompt: "promptmind",
-    form: &Form {
-        style: Style::Json,
-        fields: &[
-            ("reasoning", Reason),
-            ("error", Flag(["no", "yes"])),
-            ("sentence_id", Id),
-            ("corrected_sentence", Correction),
-        ],
-    },
+    form: &REASONED,
     kinds: Kinds::Balanced,
     drawn_from: None,
     temperature: 0.7,
@@ -129,15 +132,13 @@ pub struct Settings {
     /// Models that are asked.
     #[serde(deserialize_with = "whole::<1, 3, _, _>")]
     pub members: u32,
-    #[serde(flatten)]
-    pub common: Common,
     #[serde(skip)]
     method: Option<&'static Method>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { samples: 1, members: 1, common: Common::default(), method: None }
+        Settings { samples: 1, members: 1, method: None }
     }
 }
 
@@ -150,15 +151,14 @@ pub fn configure(
     given: Vec<(String, toml::Value)>,
     method: &'static Method,
 ) -> Result<SystemConfig, SettingsError> {
-    let finish = |settings| Settings { method: Some(method), ..settings };
-    SystemConfig::new::<Settings>(entry, given, finish)
+    let finish = |With { own, common }| {
+        let own = Settings { method: Some(method), ..own };
+        With { own, common }
+    };
+    SystemConfig::new::<With<Settings>>(entry, given, finish)
 }
 
 impl Design for Settings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn agents(&self) -> Vec<Slot> {
         match self.members {
             1 => vec![Slot::new(AGENT, 0)],
@@ -219,13 +219,8 @@ impl Solve for Prompted {
 
 impl Prompted {
     fn choice(&self) -> Choice {
-        let Common { shots, choice, .. } = self.settings.common;
-        Choice {
-            ranking: choice,
-            shots,
-            kinds: self.method.kinds,
-            drawn_from: self.method.drawn_from,
-        }
+        let Method { kinds, drawn_from, .. } = *self.method;
+        Choice { drawn_from, ..self.kit.choice(kinds) }
     }
 }
 

@@ -2,19 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Question, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::prompts::{PromptError, PromptSet, fill, passages};
+use crate::prompts::{PromptSet, fill, passages};
 use crate::record::{Message, Part, SearchKey, SearchPlace};
 use crate::retrieval::SearchRequest;
 use crate::systems::System;
 use crate::systems::case::Case;
+use crate::systems::config::passage;
 use crate::systems::exemplars::prompt::Prompt;
 use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Sentence};
 use crate::systems::exemplars::reply::{Form, Style};
-use crate::systems::exemplars::{Choice, Kinds, Opinion, Ranking};
+use crate::systems::exemplars::{Choice, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 
 const ANSWER: Form = Form {
@@ -50,12 +51,10 @@ pub enum Evidence {
 }
 
 /// EM_Mixers'.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EmSettings {
     pub evidence: Evidence,
-    #[serde(flatten)]
-    pub common: Common,
 }
 
 /// Maven's.
@@ -63,22 +62,9 @@ pub struct EmSettings {
 #[serde(default)]
 pub struct MavenSettings {
     pub evidence: Evidence,
-    #[serde(flatten)]
-    pub common: Common,
-}
-
-impl Default for EmSettings {
-    fn default() -> EmSettings {
-        let common = Common { shots: 7, choice: Ranking::Fixed, ..Common::default() };
-        EmSettings { evidence: Evidence::Corpus, common }
-    }
 }
 
 impl Design for EmSettings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         match self.evidence {
             Evidence::Corpus => 3,
@@ -91,24 +77,19 @@ impl Design for EmSettings {
     }
 
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
-        let Common { shots, choice, .. } = self.common;
         Ok(Box::new(Solver(EmMixers {
             evidence: self.evidence,
             answer: Prompt::new(prompts, "em-mixers", Some("em-mixers"), &ANSWER)?,
             keyword: prompts.get("mediqa_corr/em-mixers-keyword", &["sentence"])?,
             check: Prompt::new(prompts, "em-mixers-check", Some("em-mixers"), &CHECK)?,
-            passage: passage(prompts)?,
-            choice: Choice { ranking: choice, shots, kinds: Kinds::Balanced, drawn_from: None },
+            passage: passage(prompts, "mediqa_corr", false)?,
+            choice: kit.choice(Kinds::Balanced),
             kit,
         })))
     }
 }
 
 impl Design for MavenSettings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         2
     }
@@ -122,17 +103,10 @@ impl Design for MavenSettings {
             evidence: self.evidence,
             mask: prompts.get("mediqa_corr/maven-mask", &["note"])?,
             fill: prompts.get("mediqa_corr/maven-fill", &["note", "passages"])?,
-            passage: passage(prompts)?,
+            passage: passage(prompts, "mediqa_corr", false)?,
             kit,
         })))
     }
-}
-
-/// How a passage is quoted: without the line for a label, for none is asked for.
-fn passage(prompts: &PromptSet) -> Result<String, PromptError> {
-    let template = prompts.get("mediqa_corr/passage", &["text"])?;
-    let lines = template.lines().filter(|line| !line.contains("{label}"));
-    Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// What a search found, as a prompt quotes it.

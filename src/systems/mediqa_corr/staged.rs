@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use super::prompted::REASONED;
+use super::{Design, Finding, Kit, Question, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -13,18 +14,9 @@ use crate::systems::case::Case;
 use crate::systems::exemplars::prompt::Prompt;
 use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason};
 use crate::systems::exemplars::reply::{Form, Style};
-use crate::systems::exemplars::{Choice, Expert, Kinds, Opinion, Ranking};
+use crate::systems::exemplars::{Choice, Expert, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 
-const ANSWER: Form = Form {
-    style: Style::Json,
-    fields: &[
-        ("reasoning", Reason),
-        ("error", Flag(["no", "yes"])),
-        ("sentence_id", Id),
-        ("corrected_sentence", Correction),
-    ],
-};
 const DETECTION: Form =
     Form { style: Style::Json, fields: &[("reasoning", Reason), ("error", Flag(["no", "yes"]))] };
 const PLACE: Form =
@@ -34,50 +26,29 @@ const SENTENCE: Form = Form { style: Style::Json, fields: &[("corrected_sentence
 const ENTITIES: usize = 12;
 
 /// What is made of earlier runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ensemble {
     /// They are experts, each with how far it is to be trusted.
+    #[default]
     Trust,
     /// There is an error only where all of them found one.
     And,
 }
 
 /// HSE NLP's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HseSettings {
     pub ensemble: Ensemble,
-    #[serde(flatten)]
-    pub common: Common,
 }
 
 /// WangLab's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct WangLabSettings {
-    #[serde(flatten)]
-    pub common: Common,
-}
-
-impl Default for HseSettings {
-    fn default() -> HseSettings {
-        let common = Common { shots: 4, ..Common::default() };
-        HseSettings { ensemble: Ensemble::Trust, common }
-    }
-}
-
-impl Default for WangLabSettings {
-    fn default() -> WangLabSettings {
-        WangLabSettings { common: Common { shots: 4, choice: Ranking::Tfidf, ..Common::default() } }
-    }
-}
+pub struct WangLabSettings {}
 
 impl Design for HseSettings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         2
     }
@@ -93,18 +64,14 @@ impl Design for HseSettings {
             entities: get("entities", &["note"])?,
             experts,
             expert: get("expert", &["opinion"])?,
-            answer: Prompt::new(prompts, "hse-nlp", Some("hse-nlp"), &ANSWER)?,
-            choice: balanced(&self.common),
+            answer: Prompt::new(prompts, "hse-nlp", Some("hse-nlp"), &REASONED)?,
+            choice: kit.choice(Kinds::Balanced),
             kit,
         })))
     }
 }
 
 impl Design for WangLabSettings {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn calls(&self) -> u32 {
         3
     }
@@ -117,15 +84,10 @@ impl Design for WangLabSettings {
             detect: prompt("detect", &DETECTION)?,
             locate: prompt("locate", &PLACE)?,
             correct: prompt("correct", &SENTENCE)?,
-            choice: balanced(&self.common),
+            choice: kit.choice(Kinds::Balanced),
             kit,
         })))
     }
-}
-
-fn balanced(common: &Common) -> Choice {
-    let Common { shots, choice, .. } = *common;
-    Choice { ranking: choice, shots, kinds: Kinds::Balanced, drawn_from: None }
 }
 
 struct Hse {
@@ -180,7 +142,7 @@ impl Solve for Hse {
         let opinions = self.opinions(note);
         let more = [("entities", entities.as_str()), ("experts", &opinions)];
         let messages = self.answer.messages(&shots, note, &more);
-        let said = self.kit.judge(case, Question::new("answer", 0.0, messages), &ANSWER)?;
+        let said = self.kit.judge(case, Question::new("answer", 0.0, messages), &REASONED)?;
         Ok(Finding::alone(&said))
     }
 
@@ -239,7 +201,7 @@ mod tests {
     use crate::record::{CallLine, NoteLine};
     use crate::systems::SystemConfig;
     use crate::systems::exemplars::Exemplars;
-    use crate::systems::mediqa_corr::Temperatures;
+    use crate::systems::mediqa_corr::Common;
     use crate::systems::scripted::{check, note};
 
     fn run(name: &str, reply: fn(&str) -> &'static str) -> (NoteLine, Vec<CallLine>) {
@@ -282,16 +244,15 @@ mod tests {
             expert(Some("0.5"), None, None),
         ];
         let exemplars = Arc::new(Exemplars { experts, ..Exemplars::default() });
-        let kit =
-            Kit { exemplars, decoding: Default::default(), temperatures: Temperatures::Paper };
+        let kit = Kit { exemplars, common: Common::default() };
         let prompts = PromptSet::embedded();
         let get = |name: &str| prompts.get(&format!("mediqa_corr/hse-nlp-{name}"), &[]).unwrap();
         let hse = Hse {
             entities: get("entities"),
             experts: get("experts"),
             expert: get("expert"),
-            answer: Prompt::new(&prompts, "hse-nlp", Some("hse-nlp"), &ANSWER).unwrap(),
-            choice: balanced(&HseSettings::default().common),
+            answer: Prompt::new(&prompts, "hse-nlp", Some("hse-nlp"), &REASONED).unwrap(),
+            choice: kit.choice(Kinds::Balanced),
             kit,
         };
         let said = hse.opinions(&note());

@@ -73,6 +73,14 @@ impl Reply {
         Reply { fields, parse, text }
     }
 
+    /// Reads a text with `key`; under `mab_compat` one that is JSON as it stands.
+    pub fn of(mab_compat: bool, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
+        match mab_compat {
+            true => Reply::exact(text),
+            false => Reply::read(text, finish_reason, key),
+        }
+    }
+
     /// Reads a text as MedAgentBoard does, keys as they are written.
     pub fn exact(text: &str) -> Reply {
         let text = without_thinking(text).to_owned();

@@ -6,7 +6,6 @@
 
 use std::io;
 
-use super::super::dots::{Dots, STEP_BYTES};
 use super::super::lanes::{LANES, Lanes, vectorised};
 use super::super::slab::Slab;
 use super::BLOCK;
@@ -71,24 +70,8 @@ impl Format for Int8 {
     type Scales<L: Lanes> = ();
 
     #[inline(always)]
-    unsafe fn pair<D: Dots>(&self, at: usize, step: usize) -> [D::Weights; 2] {
-        // SAFETY: the caller vouches for the block, which has eight steps.
-        unsafe {
-            let from = self.values.as_ptr().add(at * VALUES + step * STEP_BYTES);
-            [D::load_bytes(from), D::load_bytes(from.add(4 * STEP_BYTES))]
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch<D: Dots>(&self, at: usize, step: usize) {
-        let from = self.values.as_ptr().wrapping_add(at * VALUES + step * STEP_BYTES);
-        D::prefetch(from);
-        D::prefetch(from.wrapping_add(4 * STEP_BYTES));
-    }
-
-    #[inline(always)]
-    fn before<D: Dots>(activations: &Block) -> D {
-        D::before_bytes(activations.offset)
+    fn values(&self) -> &[u8] {
+        &self.values
     }
 
     #[inline(always)]

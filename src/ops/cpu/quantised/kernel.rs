@@ -6,10 +6,13 @@
 use std::ops::Range;
 
 use super::super::Disjoint;
-use super::super::dots::Dots;
+use super::super::dots::{Dots, STEP_BYTES};
 use super::super::lanes::{LANES, Lanes};
 use super::BLOCK;
 use super::rounded::Block;
+
+/// Bytes of a block whose weights have one each.
+const BYTES: usize = BLOCK * LANES;
 
 /// A way to keep weights: blocks of 32 by 16 columns, tile after tile.
 pub trait Format: Sync {
@@ -20,15 +23,32 @@ pub trait Format: Sync {
     /// A block's scales, one a column.
     type Scales<L: Lanes>: Copy;
 
+    /// The weights: of a format of bytes one a weight, a step after the other.
+    fn values(&self) -> &[u8];
     /// Steps `step` and `step + 4` of the block `at`.
     ///
     /// # Safety
     /// There are more than `at` blocks over all tiles, and four pairs of steps a block.
-    unsafe fn pair<D: Dots>(&self, at: usize, step: usize) -> [D::Weights; 2];
+    #[inline(always)]
+    unsafe fn pair<D: Dots>(&self, at: usize, step: usize) -> [D::Weights; 2] {
+        // SAFETY: the caller vouches for the block, which has eight steps.
+        unsafe {
+            let from = self.values().as_ptr().add(at * BYTES + step * STEP_BYTES);
+            [D::load_bytes(from), D::load_bytes(from.add(4 * STEP_BYTES))]
+        }
+    }
     /// The dots before the first step of the first block of a group.
-    fn before<D: Dots>(activations: &Block) -> D;
+    #[inline(always)]
+    fn before<D: Dots>(activations: &Block) -> D {
+        D::before_bytes(activations.offset)
+    }
     /// Asks for what [`Format::pair`] will load of the block `at`, if there is one.
-    fn prefetch<D: Dots>(&self, at: usize, step: usize);
+    #[inline(always)]
+    fn prefetch<D: Dots>(&self, at: usize, step: usize) {
+        let from = self.values().as_ptr().wrapping_add(at * BYTES + step * STEP_BYTES);
+        D::prefetch(from);
+        D::prefetch(from.wrapping_add(4 * STEP_BYTES));
+    }
     /// # Safety
     /// There are more than `at` blocks over all tiles.
     unsafe fn scales<L: Lanes>(&self, at: usize) -> Self::Scales<L>;

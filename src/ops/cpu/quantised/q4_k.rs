@@ -212,6 +212,11 @@ impl Format for Q4K {
     type Scales<L: Lanes> = (L, L);
 
     #[inline(always)]
+    fn values(&self) -> &[u8] {
+        &self.values
+    }
+
+    #[inline(always)]
     unsafe fn pair<D: Dots>(&self, at: usize, step: usize) -> [D::Weights; 2] {
         // SAFETY: the caller vouches for the block, which has four pairs of steps.
         unsafe { D::load_nibbles(self.values.as_ptr().add(at * VALUES + step * STEP_BYTES)) }

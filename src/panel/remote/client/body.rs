@@ -37,14 +37,8 @@ struct Body<'a> {
 #[derive(Serialize)]
 struct Turn<'a> {
     role: &'a str,
-    content: Content<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Text(&'a str),
-    Parts(Value),
+    /// A text, or parts.
+    content: Value,
 }
 
 /// Writes the body; `image` goes before the text of the last user message.
@@ -60,11 +54,11 @@ pub fn write(
         Turn {
             role: &message.role,
             content: match shown {
-                None => Content::Text(&message.content),
-                Some(image) => Content::Parts(json!([
+                None => json!(message.content),
+                Some(image) => json!([
                     {"type": "image_url", "image_url": {"url": image}},
                     {"type": "text", "text": message.content},
-                ])),
+                ]),
             },
         }
     });
