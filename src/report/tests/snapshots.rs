@@ -1,13 +1,24 @@
 //! A page and a table of each kind, word by word: what changes in them is seen.
 
+use serde_json::json;
+
 use super::fixtures::{call, item, round};
 use super::{notes, questions};
+use crate::analysis::rating::sheet::{Entry, NoteShown, Sheet, Shown};
+use crate::analysis::recipe::results::RecipeResults;
 use crate::experiment::contents::Contents;
-use crate::report::{Beside, Scoring, render, tables};
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::cells::Cell;
+use crate::panel::{DecodingMode, SamplingChoice};
+use crate::report::{Beside, Scoring, rating, recipe, render, tables};
+use crate::systems::SystemConfig;
 
 /// What the page says, without its style and its script.
 fn body(contents: &Contents) -> String {
-    let page = render(contents, &Scoring::default(), &Beside::default()).unwrap();
+    said(&render(contents, &Scoring::default(), &Beside::default()).unwrap())
+}
+
+fn said(page: &str) -> String {
     let body = page.split_once("<body>").unwrap().1;
     body.rsplit_once("<script>").unwrap().0.to_owned()
 }
@@ -43,4 +54,69 @@ fn the_tables_of_a_run() {
         let tables: Vec<String> = tables.iter().map(|table| table.markdown()).collect();
         insta::assert_snapshot!(format!("tables of {kind}"), tables.join("\n"));
     }
+}
+
+const RECIPE: &str = r#"
+title = "Two methods"
+text = "One question."
+runs = 2
+decoding = "text"
+panel = ["a", "b", "c"]
+[[dataset]]
+name = "medqa"
+label = "MedQA"
+file = "medqa.jsonl"
+format = "medqa"
+[[method]]
+name = "debate"
+label = "MED-MAD"
+system = "medmad"
+"#;
+
+#[test]
+fn the_page_of_a_recipe() {
+    let own = Recipe::parse(RECIPE, "two.toml").unwrap();
+    let cell = Cell {
+        variant: None,
+        method: &own.method[0],
+        dataset: &own.dataset[0],
+        protocol: SystemConfig::named("medmad").unwrap(),
+        panel: own.panel.clone(),
+        slots: Default::default(),
+        sampling: SamplingChoice::default(),
+        slot_sampling: Default::default(),
+        decoding: DecodingMode::Text,
+    };
+    let results: RecipeResults = serde_json::from_value(json!({
+        "schema": 1, "recipe": "two", "title": "Two methods", "synthetic": false,
+        "conditions": ["n = 2 runs over the same items."], "making": ["2 runs, seed 42"],
+        "cells": [{
+            "method": "debate", "dataset": "medqa", "system": "medmad", "accuracy": [0.5, 1.0], "mean": 0.75,
+            "std": 0.35, "interval": null, "parse_health": null, "paper": [0.7, 0.1], "n_items": 1, "n_runs": 2,
+            "n_errors": 0, "calls": 3, "completion_tokens": 12, "cost": null, "calibration": null, "head": "0",
+        }],
+    }))
+    .unwrap();
+    let page = recipe::render(&own, &results, &[(cell, a_question())]).unwrap();
+    insta::assert_snapshot!(said(&page));
+}
+
+#[test]
+fn the_sheet_that_clinicians_rate() {
+    let shown = NoteShown {
+        before: "Fever for two days.".to_owned(),
+        marked: "Malaria is treated with aspirin.".to_owned(),
+        after: String::new(),
+        finding: "An error found.",
+        correction: Some("Malaria is treated with artesunate.".to_owned()),
+        citations: Vec::new(),
+        gold: None,
+    };
+    let sheet = Sheet {
+        sheet: "0123456789abcdef".to_owned(),
+        kind: "notes",
+        synthetic: true,
+        entries: vec![Entry { code: "E1".to_owned(), shown: Shown::Note(shown) }],
+    };
+    insta::assert_snapshot!(said(&rating::render(&sheet).unwrap()));
 }
