@@ -26,13 +26,15 @@ pub use memory::{SearchMemory, SearchModel, memory};
 pub use retriever::Retriever;
 
 /// What a search is to find. Settings that hold for a whole run are the retriever's own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SearchRequest {
     pub query: String,
     /// Chunks that the scan returns at most.
     pub retrieve_top_k: usize,
     /// Of these, passages that are shown at most.
     pub rerank_top_k: usize,
+    /// Whose results it may share: those of an equal salt. It has no part in what is found.
+    pub salt: Option<[u8; 16]>,
 }
 
 /// What a search found.

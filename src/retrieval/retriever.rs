@@ -1,7 +1,7 @@
 //! The thread that answers searches: it owns corpora, encoder and reranker, takes what waits as one batch, and remembers
-//! what it has answered.
+//! what it has answered last.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -19,6 +19,8 @@ use crate::record::SearchTimes;
 
 /// Searches at once: a batch of them is one scan.
 const MOST: usize = 64;
+/// Results that are remembered, of some ten kilobytes each: those of a long run's items at work, and no more of a server's.
+const MOST_KNOWN: usize = 4096;
 
 /// A handle on the thread; dropped, it ends.
 pub struct Retriever {
@@ -132,30 +134,51 @@ impl Drop for Retriever {
     }
 }
 
-/// What a result depends on: all the rest is one retriever's own.
-type Key = (String, usize, usize);
+/// Results of the last searches, so that equal ones are not made again.
+#[derive(Default)]
+struct Known {
+    results: HashMap<SearchRequest, SearchResult>,
+    /// The oldest first.
+    order: VecDeque<SearchRequest>,
+}
 
-fn key(request: &SearchRequest) -> Key {
-    (request.query.clone(), request.retrieve_top_k, request.rerank_top_k)
+impl Known {
+    fn get(&self, request: &SearchRequest) -> Option<SearchResult> {
+        self.results.get(request).map(cached)
+    }
+
+    fn insert(&mut self, request: SearchRequest, result: SearchResult) {
+        if self.results.insert(request.clone(), result).is_none() {
+            self.order.push_back(request);
+        }
+    }
+
+    /// Forgets the oldest beyond [`MOST_KNOWN`].
+    fn trim(&mut self) {
+        while self.order.len() > MOST_KNOWN
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.results.remove(&oldest);
+        }
+    }
 }
 
 fn answer_all(searcher: &Searcher, waiting: &Receiver<Job>) {
-    let mut known: HashMap<Key, SearchResult> = HashMap::new();
+    let mut known = Known::default();
     while let Ok(first) = waiting.recv() {
         let mut jobs = vec![first];
         jobs.extend(waiting.try_iter().take(MOST - 1));
         let mut new: Vec<&SearchRequest> = Vec::new();
         for Job { request, .. } in &jobs {
-            if !known.contains_key(&key(request)) && !new.contains(&request) {
+            if !known.results.contains_key(request) && !new.contains(&request) {
                 new.push(request);
             }
         }
-        let mut fresh: HashMap<Key, Result<SearchResult, Failure>> = HashMap::new();
+        let mut fresh: HashMap<SearchRequest, Result<SearchResult, Failure>> = HashMap::new();
         match searcher.answer(&new) {
             Ok(results) => {
-                fresh.extend(
-                    new.iter().map(|request| key(request)).zip(results.into_iter().map(Ok)),
-                );
+                let asked = new.iter().copied().cloned();
+                fresh.extend(asked.zip(results.into_iter().map(Ok)));
             }
             // One that fails should not fail the others: each for itself.
             Err(_) => {
@@ -163,23 +186,23 @@ fn answer_all(searcher: &Searcher, waiting: &Receiver<Job>) {
                     let result = searcher.answer(&[request]);
                     let first =
                         result.and_then(|results| results.into_iter().next().ok_or_else(nothing));
-                    fresh.insert(key(request), first);
+                    fresh.insert(SearchRequest::clone(request), first);
                 }
             }
         }
         for Job { request, reply } in &jobs {
-            let key = key(request);
-            let result = match fresh.remove(&key) {
+            let result = match fresh.remove(request) {
                 Some(Ok(result)) => {
-                    known.insert(key, result.clone());
+                    known.insert(request.clone(), result.clone());
                     Ok(result)
                 }
                 Some(Err(failure)) => Err(failure),
-                None => known.get(&key).map(cached).ok_or_else(nothing),
+                None => known.get(request).ok_or_else(nothing),
             };
             // Whoever asked may be gone.
             let _ = reply.send(result);
         }
+        known.trim();
     }
 }
 

@@ -35,7 +35,7 @@ fn start(options: &RetrieverOptions) -> Retriever {
 }
 
 fn request(query: &str) -> SearchRequest {
-    SearchRequest { query: query.to_owned(), retrieve_top_k: 10, rerank_top_k: 5 }
+    SearchRequest { query: query.to_owned(), retrieve_top_k: 10, rerank_top_k: 5, salt: None }
 }
 
 fn sources() -> Sources {
@@ -92,6 +92,11 @@ fn searches_alone_and_at_once_have_equal_results() {
     assert_eq!(alone, at_once.into_iter().map(without_times).collect::<Vec<_>>());
     let again = one.search(&request(&queries[0])).unwrap();
     assert!(again.is_cached && without_times(again) == alone[0]);
+    // Whoever has another salt does not learn that somebody asked the same.
+    let salted = SearchRequest { salt: Some([1; 16]), ..request(&queries[0]) };
+    let other = one.search(&salted).unwrap();
+    assert!(!other.is_cached && without_times(other) == alone[0]);
+    assert!(one.search(&salted).unwrap().is_cached);
 }
 
 #[test]

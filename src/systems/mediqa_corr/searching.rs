@@ -132,7 +132,12 @@ fn look_up(
         step: place.step,
     };
     let query = query.to_owned();
-    let request = SearchRequest { query, retrieve_top_k: chunks, rerank_top_k: chunks };
+    let request = SearchRequest {
+        query,
+        retrieve_top_k: chunks,
+        rerank_top_k: chunks,
+        salt: task.panel.salt,
+    };
     let found = task.panel.search(key, &request)?;
     Ok((!found.shown.is_empty()).then(|| Quoted { place, text: passages(passage, &found) }))
 }

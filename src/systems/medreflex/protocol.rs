@@ -237,6 +237,7 @@ impl MedReflex {
             query: query.to_owned(),
             retrieve_top_k: self.protocol.searching.retrieve_top_k,
             rerank_top_k: self.protocol.searching.rerank_top_k,
+            salt: task.panel.salt,
         };
         let found = task.panel.search(key, &request)?;
         course.trajectory.searches.push(place);
