@@ -22,6 +22,7 @@ pub struct ChatTemplate {
     environment: Environment<'static>,
     pub bos_token: Option<String>,
     pub eos_token: Option<String>,
+    pub pad_token: Option<String>,
     path: PathBuf,
     /// As it was read.
     pub source: String,
@@ -145,6 +146,7 @@ impl ChatTemplate {
             environment,
             bos_token: token("bos_token"),
             eos_token: token("eos_token"),
+            pad_token: token("pad_token"),
             path,
             source: text,
             sha256,

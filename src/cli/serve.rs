@@ -22,7 +22,7 @@ use crate::sandbox::Network;
 use crate::selftest::last::LastSelftest;
 #[cfg(feature = "remote")]
 use crate::serve::Loaded;
-use crate::serve::options::{Limits, Listen, TlsFiles};
+use crate::serve::options::{Limits, Listen, TlsFiles, refuse_open};
 use crate::serve::{ServeOptions, serve};
 
 #[derive(Debug, Args)]
@@ -172,6 +172,7 @@ impl Serve {
             listen: self.listen.listen(),
             tls: self.listen.tls(),
             keys: self.listen.keys,
+            insecure: self.listen.insecure,
             allowed_hosts: self.listen.allow_host,
             cors_origins: self.listen.cors_origin,
             limits: self.limits.limits(),
@@ -234,19 +235,10 @@ impl ListenFlags {
         })
     }
 
-    /// Without keys and TLS only this machine may ask, unless told otherwise.
+    /// Before models are looked for; what is handed over is looked at when it is taken.
     fn refuse_open(&self) -> Result<(), Failure> {
-        let is_guarded = self.keys.is_some() && self.tls_cert.is_some();
-        if self.host.is_loopback() || self.unix.is_some() || is_guarded || self.insecure {
-            return Ok(());
-        }
-        Err(Failure::usage(
-            format!(
-                "{} can be reached from other machines, and the server has not both keys and TLS",
-                self.host
-            ),
-            "give --keys, --tls-cert and --tls-key, listen on 127.0.0.1 behind a reverse proxy, or say --insecure",
-        ))
+        let is_guarded = self.insecure || (self.keys.is_some() && self.tls_cert.is_some());
+        refuse_open(self.host, is_guarded || self.unix.is_some())
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Begun {
     pub generation: Generation,
     pub answer: Answer,
     stream: Option<Streaming>,
+    /// The client's own word for it.
+    request_id: Option<String>,
 }
 
 /// What was sent, and by whom.
@@ -111,6 +113,7 @@ async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, Api
     };
     let pending = Pending::new(&audited, who, path, &body);
     let ignored = begun.answer.heading.ignored.clone();
+    let request_id = begun.request_id.clone();
     let response = match begun.stream {
         None => Json(whole(&app, begun, pending).await?).into_response(),
         Some(options) => respond(Streamed {
@@ -125,11 +128,11 @@ async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, Api
             pace: Pace::new(),
         }),
     };
-    Ok(with_ignored(response, &ignored))
+    Ok(with_request_id(with_ignored(response, &ignored), request_id.as_deref()))
 }
 
 /// Names the fields that had no effect.
-fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
+pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
     if !ignored.is_empty()
         && let Ok(value) = HeaderValue::from_str(&ignored.join(","))
     {
@@ -208,11 +211,12 @@ pub fn begin_chat(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Beg
         id,
         tag: String::from_utf8_lossy(description.tokenizer.bytes(id)).into_owned(),
     });
+    let request_id = request.decoding.request_id.as_deref();
     let heading = Heading {
         form: Form::Chat { think_end },
         logprobs: request.logprobs,
         prompts: vec![prompt.tokens.clone()],
-        ..heading(&model, "chatcmpl", request.ignored)
+        ..heading(&model, new_id("chatcmpl", request_id), request.ignored)
     };
     let wanted = Wanted {
         model,
@@ -253,6 +257,7 @@ pub fn begin_completion(
             }
         }
     }
+    let request_id = request.decoding.request_id.as_deref();
     let heading = Heading {
         form: Form::Text {
             echoed: request.echo.then_some(texts),
@@ -260,7 +265,7 @@ pub fn begin_completion(
         },
         logprobs: request.logprobs,
         prompts: prompts.clone(),
-        ..heading(&model, "cmpl", request.ignored)
+        ..heading(&model, new_id("cmpl", request_id), request.ignored)
     };
     let echoed = request.logprobs.filter(|_| request.echo);
     let wanted = Wanted {
@@ -271,7 +276,7 @@ pub fn begin_completion(
         decoding: request.decoding,
         constrain_after: None,
     };
-    begin(app, wanted, heading, caller)
+    begin(app, wanted, heading, caller).map_err(ApiError::of_prompt)
 }
 
 fn begin(
@@ -282,6 +287,7 @@ fn begin(
 ) -> Result<Begun, ApiError> {
     let decoding = &wanted.decoding;
     let (stream, token_ids) = (decoding.stream, decoding.return_token_ids);
+    let request_id = decoding.request_id.clone();
     let prompt_logprobs = decoding.prompt_logprobs;
     let generation = Generation::begin(app, wanted, caller)?;
     let heading = Heading {
@@ -291,20 +297,40 @@ fn begin(
         prompt_logprobs,
         ..heading
     };
-    Ok(Begun { answer: Answer::new(heading, &generation), generation, stream })
+    Ok(Begun { answer: Answer::new(heading, &generation), generation, stream, request_id })
 }
 
-/// An id that no other answer has, and the time in seconds since 1970.
-pub fn new_id(prefix: &str) -> (String, u64) {
+/// The name of an answer, and when it was begun, in seconds since 1970.
+pub struct AnswerId {
+    pub id: String,
+    pub created: u64,
+}
+
+/// By the client's own word for the request; else an id that no other answer has.
+pub fn new_id(prefix: &str, request_id: Option<&str>) -> AnswerId {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let count = COUNTER.fetch_add(1, Relaxed);
-    (format!("{prefix}-{:x}-{count:x}", created.as_micros()), created.as_secs())
+    let id = match request_id {
+        Some(word) => format!("{prefix}-{word}"),
+        None => {
+            let count = COUNTER.fetch_add(1, Relaxed);
+            format!("{prefix}-{:x}-{count:x}", created.as_micros())
+        }
+    };
+    AnswerId { id, created: created.as_secs() }
+}
+
+/// A response with the id that its request named.
+pub fn with_request_id(mut response: Response, request_id: Option<&str>) -> Response {
+    if let Some(value) = request_id.and_then(|word| HeaderValue::from_str(word).ok()) {
+        response.headers_mut().insert(guard::REQUEST_ID, value);
+    }
+    response
 }
 
 /// A heading with what every answer has.
-fn heading(model: &Arc<ServedModel>, prefix: &str, ignored: Vec<String>) -> Heading {
-    let (id, created) = new_id(prefix);
+fn heading(model: &Arc<ServedModel>, id: AnswerId, ignored: Vec<String>) -> Heading {
+    let AnswerId { id, created } = id;
     Heading {
         id,
         created,
@@ -321,7 +347,10 @@ fn heading(model: &Arc<ServedModel>, prefix: &str, ignored: Vec<String>) -> Head
 }
 
 /// Under `--strict` a field that nobody knows is an error.
-fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
+///
+/// # Errors
+/// The first of these fields, if there are any.
+pub fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
     match ignored.first().filter(|_| app.options.strict) {
         None => Ok(()),
         Some(name) => Err(unknown_field(name)),

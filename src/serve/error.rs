@@ -116,8 +116,6 @@ pub struct ApiError {
     /// The field at fault, such as `messages[1].content`.
     pub param: Option<String>,
     pub retry_after_s: Option<u64>,
-    /// The methods that a path knows, where another one was used.
-    pub allow: Option<HeaderValue>,
 }
 
 /// What an [`ApiError`] was, kept beside the response for the metrics.
@@ -126,7 +124,7 @@ pub struct Rejected(pub Code);
 
 impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> ApiError {
-        ApiError { code, message: message.into(), param: None, retry_after_s: None, allow: None }
+        ApiError { code, message: message.into(), param: None, retry_after_s: None }
     }
 
     /// About one field of the request.
@@ -137,6 +135,13 @@ impl ApiError {
     /// With the seconds after which another attempt may succeed.
     pub fn retry_after(self, seconds: u64) -> ApiError {
         ApiError { retry_after_s: Some(seconds.clamp(1, 60)), ..self }
+    }
+
+    /// The same of a request whose prompt is no chat.
+    pub fn of_prompt(self) -> ApiError {
+        let is_messages = self.param.as_deref() == Some("messages");
+        let param = if is_messages { Some("prompt".to_owned()) } else { self.param };
+        ApiError { param, ..self }
     }
 
     pub fn status(&self) -> StatusCode {
@@ -156,9 +161,6 @@ impl IntoResponse for ApiError {
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, seconds.into());
-        }
-        if let Some(allow) = self.allow {
-            headers.insert(header::ALLOW, allow);
         }
         if self.code == Code::InvalidApiKey {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

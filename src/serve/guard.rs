@@ -16,10 +16,9 @@ use super::app::{App, Caller};
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::{Key, Role};
-use super::options::Listen;
 use super::page;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
 
 /// Where a connection comes from; `None`: a Unix socket.
@@ -46,7 +45,8 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         app.metrics.rejected(*code);
     }
     let headers = response.headers_mut();
-    headers.insert(REQUEST_ID, id);
+    // One of the request's own, in its body, is there already.
+    headers.entry(REQUEST_ID).or_insert(id);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let is_over = *app.phase.borrow() != super::app::Phase::Serving;
@@ -58,16 +58,20 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
 
 /// The client's own id where it is a plain word, else a number.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let given = headers.get(&REQUEST_ID).filter(|id| is_plain_id(id.as_bytes()));
+    given.cloned().unwrap_or_else(|| HeaderValue::from(new_request_id()))
+}
+
+/// A number that no other request has.
+pub fn new_request_id() -> u64 {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
+    COUNTER.fetch_add(1, Relaxed)
+}
+
+/// Whether an id may be repeated in a header.
+pub fn is_plain_id(bytes: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-    let given = headers.get(&REQUEST_ID).filter(|id| {
-        let bytes = id.as_bytes();
-        !bytes.is_empty() && bytes.len() <= MOST_ID_BYTES && bytes.iter().all(is_plain)
-    });
-    match given {
-        Some(id) => id.clone(),
-        None => HeaderValue::from(COUNTER.fetch_add(1, Relaxed)),
-    }
+    !bytes.is_empty() && bytes.len() <= MOST_ID_BYTES && bytes.iter().all(is_plain)
 }
 
 /// Refuses names under which a web page may have brought a browser here, and pages of other origins.
@@ -79,7 +83,8 @@ async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next)
     }
     // What is no text is no name either.
     let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-    let is_tcp = matches!(app.options.listen, Listen::Tcp { .. });
+    // No browser comes by a Unix socket.
+    let is_tcp = peer(&request).is_some();
     if let Some(host) =
         host.filter(|host| is_tcp && !is_allowed_host(host, &app.options.allowed_hosts))
     {

@@ -89,6 +89,14 @@ impl Listener {
         })
     }
 
+    /// The address that it listens on; `None`: a Unix socket.
+    pub fn host(&self) -> io::Result<Option<IpAddr>> {
+        match self {
+            Listener::Tcp(listener) => Ok(Some(listener.local_addr()?.ip())),
+            Listener::Unix { .. } => Ok(None),
+        }
+    }
+
     /// The next connection. Dropping the future loses none.
     pub async fn accept(&self) -> io::Result<Accepted> {
         match self {

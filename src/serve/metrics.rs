@@ -12,7 +12,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
@@ -58,6 +57,12 @@ struct Rejection {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Build {
+    version: &'static str,
+    device_kind: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Parameter {
     name: &'static str,
 }
@@ -75,6 +80,7 @@ pub struct Metrics {
     pub cases: Gauge,
     rejections: Family<Rejection, Counter>,
     parameters: Family<Parameter, Counter>,
+    builds: Family<Build, Gauge>,
 }
 
 /// What is counted by model.
@@ -217,6 +223,7 @@ impl Metrics {
             cases: Gauge::default(),
             rejections: Family::default(),
             parameters: Family::default(),
+            builds: Family::default(),
             registry,
         };
         metrics.with_own(named)
@@ -230,8 +237,8 @@ impl Metrics {
         registry.register(named("requests_rejected"), help, self.rejections.clone());
         let help = "Known parameters without effect that requests named";
         registry.register(named("ignored_parameters"), help, self.parameters.clone());
-        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register(named("build"), "The program", build);
+        let help = "The program, and what its models compute on";
+        registry.register(named("build_info"), help, self.builds.clone());
         self
     }
 
@@ -239,6 +246,13 @@ impl Metrics {
     pub fn of_model(&self, name: &str) -> ModelMetrics {
         let labels = Model { model_name: name.to_owned(), engine: "0" };
         ModelMetrics { labels, families: self.families.clone() }
+    }
+
+    /// Tells what a model computes on.
+    pub fn computes_on(&self, device_kind: &str) {
+        let device_kind = device_kind.to_owned();
+        let build = Build { version: env!("CARGO_PKG_VERSION"), device_kind };
+        self.builds.get_or_create(&build).set(1);
     }
 
     /// Counts a request that got an error.

@@ -60,6 +60,7 @@ impl ServedModel {
         let LoadedModel { id, backbone, device_kind, pages } = loaded;
         let template = &backbone.description.chat.sha256;
         let version = env!("CARGO_PKG_VERSION");
+        metrics.computes_on(&device_kind);
         let sum = digest::sha256(format!("{} {template} {version}", backbone.identity));
         ServedModel {
             metrics: metrics.of_model(&id),

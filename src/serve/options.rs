@@ -9,6 +9,7 @@ use axum::http::HeaderName;
 use serde_json::Value;
 
 use crate::audit::AuditOptions;
+use crate::diagnosis::Failure;
 
 /// Everything that `wardround serve` can be told but for its models.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct ServeOptions {
     pub listen: Listen,
     /// The file of API keys; without it everyone may ask.
     pub keys: Option<PathBuf>,
+    /// Whether other machines may ask without keys and TLS.
+    pub insecure: bool,
     pub tls: Option<TlsFiles>,
     /// Host names beside IP addresses and `localhost` under which the server may be asked.
     pub allowed_hosts: Vec<String>,
@@ -44,6 +47,7 @@ impl ServeOptions {
         ServeOptions {
             listen: Listen::Unix { path: PathBuf::new() },
             keys: None,
+            insecure: false,
             tls: None,
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
@@ -57,6 +61,27 @@ impl ServeOptions {
             metrics_prefix: "wardround:".to_owned(),
         }
     }
+
+    /// Whether addresses that other machines reach may be listened on.
+    pub fn is_guarded(&self) -> bool {
+        self.insecure || (self.keys.is_some() && self.tls.is_some())
+    }
+}
+
+/// Without keys and TLS only this machine may ask, unless told otherwise. `host`: where a socket listens, whoever bound it.
+///
+/// # Errors
+/// An address that other machines reach.
+pub fn refuse_open(host: IpAddr, is_guarded: bool) -> Result<(), Failure> {
+    if is_guarded || host.to_canonical().is_loopback() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!(
+            "{host} can be reached from other machines, and the server has not both keys and TLS"
+        ),
+        "give --keys, --tls-cert and --tls-key, listen on 127.0.0.1 behind a reverse proxy, or say --insecure",
+    ))
 }
 
 /// What the server listens on, unless the environment hands it a socket.

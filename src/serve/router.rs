@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower::Layer;
@@ -53,17 +52,10 @@ async fn unknown_url(State(_): State<Arc<App>>, request: Request) -> Response {
     ApiError::new(Code::UnknownUrl, message).into_response()
 }
 
+/// The router adds the header `allow`, which names the methods of the path.
 async fn wrong_method(request: Request) -> Response {
-    let (path, method) = (request.uri().path(), request.method());
-    let is_post = ["completions", "tokenize", "detokenize", "apply-template", "check", "ask"]
-        .iter()
-        .any(|end| path.ends_with(end));
-    let allow = if is_post { "POST" } else { "GET, HEAD" };
-    let message = format!(
-        "{} does not take {method}; it takes {allow}",
-        super::request::fields::quoted(path)
-    );
-    let mut response = ApiError::new(Code::MethodNotAllowed, message).into_response();
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
-    response
+    let path = super::request::fields::quoted(request.uri().path());
+    let message =
+        format!("{path} does not take {}; the header `allow` says what it takes", request.method());
+    ApiError::new(Code::MethodNotAllowed, message).into_response()
 }

@@ -16,11 +16,12 @@ use tower::ServiceExt;
 
 use super::app::{App, KeyRing, Phase};
 use super::connection;
-use super::guard::Peer;
+use super::error::{ApiError, Code};
+use super::guard::{self, Peer};
 use super::keys::Keys;
 use super::listener::{Accepted, Listener, tls};
 use super::models::{Loaded, Served};
-use super::options::ServeOptions;
+use super::options::{ServeOptions, refuse_open};
 use super::router::router;
 use crate::console;
 use crate::diagnosis::{Blame, Failure};
@@ -77,6 +78,9 @@ async fn run(
     let mut ending = Ending::new()?;
     let connections_limit = raise_open_files(options.limits.connections);
     let listener = Listener::bind(&options.listen)?;
+    if let Some(host) = listener.host()? {
+        refuse_open(host, options.is_guarded())?;
+    }
     console::say(format!("listening on {}", listener.address(options.tls.is_some())?))?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
     let mut loaded = load_beside(&app, load)?;
@@ -93,6 +97,7 @@ async fn run(
                     connections.spawn(answer(app, router, accepted, acceptor));
                 }
                 Ok(accepted) => {
+                    app.metrics.rejected(Code::TooManyConnections);
                     tokio::spawn(turn_away(accepted));
                 }
                 Err(_) => sleep(ACCEPT_PAUSE).await,
@@ -234,11 +239,10 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Tells a client that there are too many connections; what it sends is not read.
 async fn turn_away(accepted: Accepted) {
-    let error =
-        super::error::ApiError::new(super::error::Code::TooManyConnections, "too many connections");
-    let body = error.json().to_string();
-    let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\nretry-after: 5\r\n";
-    let text = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    let error = ApiError::new(Code::TooManyConnections, "too many connections");
+    let (body, id) = (error.json().to_string(), guard::new_request_id());
+    let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncache-control: no-store\r\nconnection: close\r\nretry-after: 5\r\n";
+    let text = format!("{head}x-request-id: {id}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let tell = async {
         // Who does not listen has not lost anything.
         let _ = match accepted {

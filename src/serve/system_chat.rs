@@ -13,7 +13,7 @@ use super::app::{App, Caller, Phase};
 use super::audit::Who;
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
-use super::completion::{blocking, new_id};
+use super::completion::{AnswerId, blocking, new_id, with_request_id};
 use super::error::{ApiError, Code};
 use super::generation::random_seed;
 use super::request::chat::ChatRequest;
@@ -27,7 +27,8 @@ use crate::experiment::case::Worked;
 use crate::record::{ItemText, Usage};
 
 /// What has an effect on a system. The other known fields are listed as ignored: its settings say how its agents are asked.
-const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
+const HONOURED: [&str; 7] =
+    ["model", "messages", "stream", "stream_options", "n", "seed", "request_id"];
 
 /// A chat that a system answers.
 struct SystemChat {
@@ -36,6 +37,7 @@ struct SystemChat {
     /// Runs of the item.
     n: u32,
     stream: Option<Streaming>,
+    request_id: Option<String>,
     /// Fields that had no effect.
     ignored: Vec<String>,
 }
@@ -73,8 +75,8 @@ impl SystemChat {
             ApiError::of(Code::InvalidValue, "messages", message)
         })?;
         let item = question::item(system.takes(), &last.content)?;
-        let Decoding { seed, n, stream, .. } = decoding;
-        Ok(SystemChat { item, seed, n: n as u32, stream, ignored })
+        let Decoding { seed, n, stream, request_id, .. } = decoding;
+        Ok(SystemChat { item, seed, n: n as u32, stream, request_id, ignored })
     }
 }
 
@@ -120,7 +122,8 @@ pub async fn answer(
     };
     let asks = (1..=chat.n).map(ask).collect();
     let running = Running::begin(&app, asks, caller.as_ref())?;
-    let (id, created) = new_id("chatcmpl");
+    let request_id = chat.request_id.as_deref();
+    let AnswerId { id, created } = new_id("chatcmpl", request_id);
     let outcomes = vec![None; chat.n as usize];
     let heading =
         Heading { id, created, system, seed, item: chat.item, ignored: chat.ignored.clone() };
@@ -130,7 +133,7 @@ pub async fn answer(
         None => Json(answering.whole().await?).into_response(),
         Some(options) => respond(Streamed { answering, options, is_over: false, has_begun: false }),
     };
-    Ok((response, chat.ignored))
+    Ok((with_request_id(response, chat.request_id.as_deref()), chat.ignored))
 }
 
 /// What an answer repeats of its request.

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Query, Request, State};
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::app::App;
 use super::body;
-use super::completion::blocking;
+use super::completion::{blocking, refuse_ignored, with_ignored};
 use super::error::{ApiError, Code};
 use super::models::ServedModel;
 use super::request::address::Address;
-use super::request::chat::messages;
+use super::request::chat::{Messages, messages, thinking};
 use super::request::completions::ids;
 use super::request::fields::{Fields, wrong_type};
 use crate::chat::{Prompt, TurnOptions};
@@ -35,49 +36,82 @@ async fn read(app: &Arc<App>, request: Request) -> Result<(Arc<ServedModel>, Fie
     Ok((app.served()?.find(name.as_deref())?.clone(), fields))
 }
 
-/// The chat of a body as the model is given it.
-fn chat(model: &ServedModel, fields: &mut Fields) -> Result<Prompt, ApiError> {
-    let messages = messages(fields.take("messages"))?;
-    let turn = TurnOptions {
-        thinking: fields.flag("enable_thinking")?.unwrap_or(model.thinks()),
-        opens_turn: fields.flag("add_generation_prompt")?.unwrap_or(true),
-        continues_last: false,
-    };
-    let description = &model.backbone.description;
-    let prompt = description.chat.prompt_with(&description.tokenizer, &messages, turn);
-    Ok(prompt.map_err(PanelError::from)?)
+/// A chat as the model is given it.
+struct Chat {
+    prompt: Prompt,
+    /// Fields inside of others that nobody knows.
+    ignored: Vec<String>,
 }
 
-pub async fn tokenize(
-    State(app): State<Arc<App>>,
-    request: Request,
-) -> Result<Json<Value>, ApiError> {
+/// The chat of a body.
+fn chat(model: &ServedModel, fields: &mut Fields) -> Result<Chat, ApiError> {
+    let Messages { list, mut ignored } = messages(fields.take("messages"))?;
+    let thinking = thinking(fields)?;
+    let continues_last = fields.flag("continue_final_message")?.unwrap_or(false);
+    let turn = TurnOptions {
+        thinking: thinking.wanted.unwrap_or(model.thinks()),
+        opens_turn: fields.flag("add_generation_prompt")?.unwrap_or(!continues_last),
+        continues_last,
+    };
+    let description = &model.backbone.description;
+    let prompt = description.chat.prompt_with(&description.tokenizer, &list, turn);
+    ignored.extend(thinking.ignored);
+    Ok(Chat { prompt: prompt.map_err(PanelError::from)?, ignored })
+}
+
+/// An answer, with the names of what had no effect; under `--strict` that is an error.
+fn told(
+    app: &App,
+    value: Value,
+    fields: Fields,
+    inside: Vec<String>,
+) -> Result<Response, ApiError> {
+    let ignored: Vec<String> = fields.rest().into_iter().chain(inside).collect();
+    refuse_ignored(app, &ignored)?;
+    Ok(with_ignored(Json(value).into_response(), &ignored))
+}
+
+pub async fn tokenize(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     let (model, mut fields) = read(&app, request).await?;
     blocking(move || {
         let tokenizer = &model.backbone.description.tokenizer;
-        let prompt = fields.text("prompt")?.map_or_else(|| fields.text("content"), |text| Ok(Some(text)))?;
-        let tokens = match prompt {
+        let prompt = match fields.text("prompt")? {
+            None => fields.text("content")?,
+            given => given,
+        };
+        let adds = fields.flag("add_special_tokens")?;
+        let Chosen { tokens, inside } = match prompt {
             Some(text) => {
-                let adds = fields.flag("add_special_tokens")?.unwrap_or(true);
-                tokenizer.encode_with(&text, adds).map_err(PanelError::from)?
+                let tokens = tokenizer.encode_with(&text, adds.unwrap_or(true));
+                Chosen { tokens: tokens.map_err(PanelError::from)?, inside: Vec::new() }
             }
-            None => chat(&model, &mut fields)?.tokens,
+            None => {
+                let Chat { prompt, ignored } = chat(&model, &mut fields)?;
+                Chosen { tokens: prompt.tokens, inside: ignored }
+            }
         };
         let strings = match fields.flag("return_token_strs")?.unwrap_or(false) {
             true => json!(tokens.iter().map(|id| tokenizer.shown(*id)).collect::<Vec<_>>()),
             false => Value::Null,
         };
-        Ok(Json(json!({
+        let value = json!({
             "count": tokens.len(), "max_model_len": model.context(), "tokens": tokens, "token_strs": strings
-        })))
+        });
+        told(&app, value, fields, inside)
     })
     .await
+}
+
+/// The tokens of a text or a chat.
+struct Chosen {
+    tokens: Vec<u32>,
+    inside: Vec<String>,
 }
 
 pub async fn detokenize(
     State(app): State<Arc<App>>,
     request: Request,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     let (model, mut fields) = read(&app, request).await?;
     let tokens = match fields.take("tokens") {
         Some(Value::Array(list)) if list.is_empty() => Vec::new(),
@@ -86,15 +120,19 @@ pub async fn detokenize(
         None => return Err(ApiError::of(Code::MissingParameter, "tokens", "tokens is missing")),
     };
     let text = model.backbone.description.tokenizer.decode_shown(&tokens);
-    Ok(Json(json!({"prompt": text, "content": text})))
+    told(&app, json!({"prompt": text, "content": text}), fields, Vec::new())
 }
 
 pub async fn apply_template(
     State(app): State<Arc<App>>,
     request: Request,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     let (model, mut fields) = read(&app, request).await?;
-    blocking(move || Ok(Json(json!({"prompt": chat(&model, &mut fields)?.text})))).await
+    blocking(move || {
+        let Chat { prompt, ignored } = chat(&model, &mut fields)?;
+        told(&app, json!({"prompt": prompt.text}), fields, ignored)
+    })
+    .await
 }
 
 pub async fn info(
@@ -108,6 +146,7 @@ pub async fn info(
         "tokenizer_class": description.config.family.name(),
         "bos_token": chat.bos_token,
         "eos_token": chat.eos_token,
+        "pad_token": chat.pad_token,
         "add_bos_token": description.tokenizer.adds_bos(),
         "chat_template": chat.source,
         "model_max_length": model.context(),

@@ -50,12 +50,21 @@ pub fn wardround(folder: &Path) -> Command {
 
 fn in_folder(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(folder);
+    command.current_dir(folder).stdin(Stdio::null());
     for (name, _) in std::env::vars() {
         if name.starts_with("WARDROUND_") || name.starts_with("HF_") {
             command.env_remove(name);
         }
     }
+    command
+}
+
+/// The binary, given a socket as systemd hands one over.
+pub fn handed(folder: &Path, listener: std::net::TcpListener) -> Command {
+    let mut command = in_folder(Path::new("sh"), folder);
+    let script = r#"export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@" 3<&0"#;
+    command.args(["-c", script, env!("CARGO_BIN_EXE_wardround")]);
+    command.stdin(std::os::fd::OwnedFd::from(listener));
     command
 }
 
@@ -102,13 +111,12 @@ impl Server {
         Server::run(command, folder, arguments)
     }
 
-    fn run(mut command: Command, folder: tempfile::TempDir, arguments: &str) -> Server {
+    pub fn run(mut command: Command, folder: tempfile::TempDir, arguments: &str) -> Server {
         let stderr = std::fs::File::create(folder.path().join("stderr")).unwrap();
         let mut process = command
             .arg("serve")
             .args(MACHINE.split_whitespace())
             .args(arguments.split_whitespace())
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
             .spawn()

@@ -179,5 +179,35 @@ fn tokens_go_there_and_back() {
     let tokens = server.post("/tokenize", &chat).json()["count"].as_u64().unwrap();
     let answer = server.post(CHAT, &json!({"messages": chat["messages"], "max_tokens": 1})).json();
     assert_eq!(answer["usage"]["prompt_tokens"].as_u64().unwrap(), tokens);
-    assert!(server.get("/tokenizer_info").json()["chat_template"].as_str().unwrap().len() > 10);
+    let info = server.get("/tokenizer_info").json();
+    assert!(info["chat_template"].as_str().unwrap().len() > 10);
+    assert!(info.get("pad_token").is_some());
+}
+
+#[test]
+fn streams_carry_what_was_asked_of_the_prompt() {
+    let server = Server::one(Family::Qwen3, "");
+    let more = json!({"prompt_logprobs": 1, "return_token_ids": true, "max_tokens": 3, "seed": 1});
+    let both = |path: &str, ask: Value| {
+        let mut body = more.clone();
+        body.as_object_mut().unwrap().extend(ask.as_object().unwrap().clone());
+        let whole = server.post(path, &body).json();
+        body["stream"] = true.into();
+        let (events, is_whole) = server.post(path, &body).events();
+        assert!(is_whole);
+        (whole, events)
+    };
+    let (whole, events) = both(CHAT, json!({"messages": [{"role": "user", "content": "Hello"}]}));
+    let (prompts, last) =
+        (both("/v1/completions", json!({"prompt": ["one", "two"]})), events.last());
+    for name in ["prompt_logprobs", "prompt_token_ids"] {
+        assert!(whole[name].is_array(), "{whole}");
+        assert_eq!(last.unwrap()[name], whole[name], "{name}");
+        let (whole, events) = &prompts;
+        for choice in whole["choices"].as_array().unwrap() {
+            let streamed = events.iter().map(|event| &event["choices"][0]);
+            let mut own = streamed.filter(|one| one["index"] == choice["index"]);
+            assert_eq!(own.next_back().unwrap()[name], choice[name], "{name}");
+        }
+    }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use wardround::model::Family;
 
-use crate::client::{Ask, Pending, Server, add_key, wardround};
+use crate::client::{Ask, Pending, Server, add_key, handed, wardround};
+use crate::common;
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -66,9 +67,12 @@ fn prompts_beyond_the_context_are_refused_in_the_words_that_clients_look_for() {
     let prompt: Vec<u32> = vec![5; 1024];
     let reply = server.post("/v1/completions", &json!({"prompt": prompt, "max_tokens": 1}));
     assert_eq!(reply.code(), (400, "context_length_exceeded".to_owned()));
+    assert_eq!(reply.json()["error"]["param"], "prompt");
     // Where nothing is said of the answer's length too.
     let long = json!({"messages": [{"role": "user", "content": "x ".repeat(3000)}]});
-    assert_eq!(server.post(CHAT, &long).code().1, "context_length_exceeded");
+    let refused = server.post(CHAT, &long).json();
+    assert_eq!(refused["error"]["code"], "context_length_exceeded");
+    assert_eq!(refused["error"]["param"], "messages");
     let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("maximum context length is 1024 tokens"), "{message}");
     let reply = server
@@ -84,11 +88,88 @@ fn prompts_beyond_the_context_are_refused_in_the_words_that_clients_look_for() {
 #[test]
 fn unknown_fields_are_told_and_refused_by_a_strict_server() {
     let body = json!({"messages": [{"role": "user", "content": "a"}], "max_tokens": 1, "zeta": 1, "user": "me"});
-    let reply = Server::one(Family::Qwen3, "").post(CHAT, &body);
+    let server = Server::one(Family::Qwen3, "");
+    let reply = server.post(CHAT, &body);
     assert_eq!(reply.header("x-wardround-ignored"), "zeta");
     assert_eq!(reply.json()["wardround"]["ignored"], json!(["zeta"]));
-    let reply = Server::one(Family::Qwen3, "--strict").post(CHAT, &body);
-    assert_eq!(reply.code(), (400, "unsupported_parameter".to_owned()));
+    // What is known as a whole has parts that nobody knows.
+    let inside = json!({"messages": [{"role": "user", "name": "Ann", "refusal": null, "content": [{"type": "text", "text": "a", "zeta": 1}]}],
+        "max_tokens": 1, "stream": true, "stream_options": {"include_usage": true, "zeta": 1}});
+    let reply = server.post(CHAT, &inside);
+    let expected = "messages[].content[].zeta,messages[].name,stream_options.zeta";
+    assert_eq!(reply.header("x-wardround-ignored"), expected);
+    let others = [
+        ("/tokenize", json!({"prompt": "a", "zeta": 1})),
+        ("/detokenize", json!({"tokens": [5], "zeta": 1})),
+        ("/apply-template", json!({"messages": body["messages"], "zeta": 1})),
+    ];
+    for (path, body) in &others {
+        assert_eq!(server.post(path, body).header("x-wardround-ignored"), "zeta", "{path}");
+    }
+    let strict = Server::one(Family::Qwen3, "--strict");
+    for (path, body) in [(CHAT, body), (CHAT, inside)].iter().chain(&others) {
+        let reply = strict.post(path, body);
+        assert_eq!(reply.code(), (400, "unsupported_parameter".to_owned()), "{path}");
+    }
+}
+
+#[test]
+fn a_request_is_named_by_its_header_or_its_body() {
+    let server = Server::one(Family::Qwen3, "");
+    let ask = |id: &str| json!({"prompt": "a", "max_tokens": 1, "request_id": id});
+    let reply = server.post("/v1/completions", &ask("ward.7-a"));
+    assert_eq!(
+        (reply.header("x-request-id"), &reply.json()["id"]),
+        ("ward.7-a", &json!("cmpl-ward.7-a"))
+    );
+    let reply = server.post("/v1/completions", &ask("two words"));
+    assert_eq!((reply.code().0, &reply.json()["error"]["param"]), (400, &json!("request_id")));
+    let headers = [("content-type", "application/json"), ("x-request-id", "mine")];
+    let reply = server.ask(&Ask { method: "POST", path: CHAT, headers: &headers, body: "{}" });
+    assert_eq!(reply.header("x-request-id"), "mine");
+}
+
+#[test]
+fn paths_say_which_methods_they_take() {
+    let server = Server::one(Family::Qwen3, "");
+    for (method, path, allowed) in [
+        ("GET", CHAT, "POST"),
+        ("POST", "/v1/models", "GET,HEAD"),
+        ("GET", "/logout", "POST"),
+        ("GET", "/cases", "POST"),
+        ("GET", "/cases/1/feedback", "POST"),
+        ("PUT", "/login", "GET,HEAD,POST"),
+    ] {
+        let reply = server.ask(&Ask { method, path, ..Ask::default() });
+        assert_eq!((reply.status, reply.header("allow")), (405, allowed), "{method} {path}");
+    }
+}
+
+#[test]
+fn connections_beyond_the_limit_are_told_and_counted() {
+    let server = Server::one(Family::Qwen3, "--max-connections 2");
+    let held = [server.connect(), server.connect()];
+    let mut answer = None;
+    let began = Instant::now();
+    // The server may not have taken both yet.
+    while answer.is_none() && began.elapsed() < Duration::from_secs(20) {
+        answer = server.try_ask(&Ask { method: "GET", path: "/live", ..Ask::default() });
+        answer = answer.filter(|answer| answer.status == 503);
+    }
+    let answer = answer.unwrap();
+    assert_eq!(answer.code().1, "too_many_connections");
+    assert!(!answer.header("x-request-id").is_empty());
+    drop(held);
+    let counted = || {
+        server
+            .get("/metrics")
+            .body
+            .contains("requests_rejected_total{code=\"too_many_connections\"}")
+    };
+    while !counted() {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]
@@ -138,7 +219,7 @@ fn a_full_queue_says_so_and_when_to_come_back() {
 #[test]
 fn what_is_not_there_is_told_before_anything_is_bound_or_loaded() {
     let folder = tempfile::tempdir().unwrap();
-    let model = crate::common::synthetic(Family::Qwen3).display().to_string();
+    let model = common::synthetic(Family::Qwen3).display().to_string();
     for (flags, code, said) in [
         ("no-such-model", 2, "no-such-model"),
         ("no-such/folder/of-weights", 2, "no-such/folder/of-weights"),
@@ -166,4 +247,26 @@ fn an_address_that_others_can_reach_needs_keys_and_tls() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--insecure"));
+}
+
+#[test]
+fn a_socket_that_is_handed_over_passes_the_same_guards() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("qwen3");
+    std::os::unix::fs::symlink(common::synthetic(Family::Qwen3), link).unwrap();
+    let everywhere = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let output = handed(folder.path(), everywhere)
+        .args(["serve", "qwen3", "--offline", "--threads", "1"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--insecure"), "{output:?}");
+    // Whoever asked for a Unix socket and got another has its names checked.
+    let here = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let command = handed(folder.path(), here);
+    let server = Server::run(command, folder, "qwen3 --context 1024 --unix socket");
+    let mut stream = server.connect();
+    let head = "GET /live HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(Pending { stream }.read().code(), (403, "host_not_allowed".to_owned()));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{Fields, quoted, wrong_type};
+use super::fields::{Fields, quoted, unknown, wrong_type};
 use crate::record::Message;
 use crate::serve::error::{ApiError, Code};
 
@@ -33,7 +33,7 @@ impl ChatRequest {
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
-        let messages = messages(fields.take("messages"))?;
+        let Messages { list: messages, ignored } = messages(fields.take("messages"))?;
         let decoding = Decoding::read(&mut fields)?;
         let wanted = fields.flag("logprobs")?.unwrap_or(false);
         let top = fields.count("top_logprobs", MOST_LOGPROBS)?;
@@ -51,6 +51,8 @@ impl ChatRequest {
                 "continue_final_message and add_generation_prompt are both true; give one",
             ));
         }
+        let known = ignored.into_iter().chain(decoding.ignored.iter().cloned());
+        let inside: Vec<String> = known.chain(thinking.ignored).collect();
         Ok(ChatRequest {
             model,
             messages,
@@ -60,20 +62,30 @@ impl ChatRequest {
             opens_turn: opens_turn.unwrap_or(!continues_last),
             continues_last,
             given: fields.given(),
-            ignored: fields.rest().into_iter().chain(thinking.ignored).collect(),
+            ignored: fields.rest().into_iter().chain(inside).collect(),
         })
     }
 }
 
+/// The messages of a chat.
+pub struct Messages {
+    pub list: Vec<Message>,
+    /// Fields of messages that nobody knows, each once.
+    pub ignored: Vec<String>,
+}
+
 /// What the fields say of thinking.
-struct Thinking {
-    wanted: Option<bool>,
+pub struct Thinking {
+    pub wanted: Option<bool>,
     /// Template arguments that nobody knows.
-    ignored: Vec<String>,
+    pub ignored: Vec<String>,
 }
 
 /// The three ways in which clients switch thinking on and off; the one closest to the template wins.
-fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
+///
+/// # Errors
+/// A value of another type.
+pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
     const KWARGS: &str = "chat_template_kwargs";
     let effort = fields.text("reasoning_effort")?;
     let by_effort = effort.filter(|effort| effort == "none").map(|_| false);
@@ -98,7 +110,7 @@ fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
 
 /// # Errors
 /// No message; one of another form, role or kind of content.
-pub fn messages(value: Option<Value>) -> Result<Vec<Message>, ApiError> {
+pub fn messages(value: Option<Value>) -> Result<Messages, ApiError> {
     let list = match value {
         None => {
             return Err(ApiError::of(Code::MissingParameter, "messages", "messages is missing"));
@@ -110,11 +122,17 @@ pub fn messages(value: Option<Value>) -> Result<Vec<Message>, ApiError> {
         Some(Value::Array(list)) => list,
         Some(other) => return Err(wrong_type("messages", &other, "an array")),
     };
+    let mut ignored = Vec::new();
     let numbered = list.into_iter().enumerate();
-    numbered.map(|(index, value)| message(&format!("messages[{index}]"), value)).collect()
+    let read =
+        numbered.map(|(index, value)| message(&format!("messages[{index}]"), value, &mut ignored));
+    let list = read.collect::<Result<_, _>>()?;
+    ignored.sort();
+    ignored.dedup();
+    Ok(Messages { list, ignored })
 }
 
-fn message(place: &str, value: Value) -> Result<Message, ApiError> {
+fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Message, ApiError> {
     let Value::Object(mut fields) = value else {
         return Err(wrong_type(place, &value, "an object"));
     };
@@ -139,7 +157,7 @@ fn message(place: &str, value: Value) -> Result<Message, ApiError> {
             return Err(ApiError::of(Code::InvalidValue, &param, message));
         }
     };
-    if let Some(Value::Array(calls)) = fields.get("tool_calls")
+    if let Some(Value::Array(calls)) = fields.shift_remove("tool_calls")
         && !calls.is_empty()
     {
         let param = format!("{place}.tool_calls");
@@ -149,7 +167,7 @@ fn message(place: &str, value: Value) -> Result<Message, ApiError> {
     let param = format!("{place}.content");
     let content = match fields.shift_remove("content") {
         Some(Value::String(text)) => text,
-        Some(Value::Array(parts)) => text_of_parts(&param, parts)?,
+        Some(Value::Array(parts)) => text_of_parts(&param, parts, ignored)?,
         None | Some(Value::Null) if role == "assistant" => String::new(),
         None | Some(Value::Null) => {
             let message = format!("{param} is missing");
@@ -157,24 +175,33 @@ fn message(place: &str, value: Value) -> Result<Message, ApiError> {
         }
         Some(other) => return Err(wrong_type(&param, &other, "a string or an array of parts")),
     };
+    ignored.extend(unknown("messages[]", fields));
     Ok(Message::new(role, content))
 }
 
 /// The texts of the parts, on lines of their own.
-fn text_of_parts(place: &str, parts: Vec<Value>) -> Result<String, ApiError> {
+fn text_of_parts(
+    place: &str,
+    parts: Vec<Value>,
+    ignored: &mut Vec<String>,
+) -> Result<String, ApiError> {
     let mut texts = Vec::with_capacity(parts.len());
     for (index, part) in parts.into_iter().enumerate() {
         let param = format!("{place}[{index}]");
-        let part = match part {
+        let mut part = match part {
             Value::Object(part) => part,
             other => return Err(wrong_type(&param, &other, "an object")),
         };
         match part.get("type").and_then(Value::as_str) {
-            Some("text" | "input_text" | "output_text") => match part.get("text") {
-                Some(Value::String(text)) => texts.push(text.clone()),
+            Some("text" | "input_text" | "output_text") => match part.shift_remove("text") {
+                Some(Value::String(text)) => {
+                    texts.push(text);
+                    part.shift_remove("type");
+                    ignored.extend(unknown("messages[].content[]", part));
+                }
                 other => {
-                    let other = other.unwrap_or(&Value::Null);
-                    return Err(wrong_type(&format!("{param}.text"), other, "a string"));
+                    let other = other.unwrap_or_default();
+                    return Err(wrong_type(&format!("{param}.text"), &other, "a string"));
                 }
             },
             Some("image_url" | "input_image" | "input_audio" | "file" | "input_file") => {

@@ -60,6 +60,7 @@ impl CompletionRequest {
                 "max_tokens is 0 without echo or prompt_logprobs: nothing is asked for",
             ));
         }
+        let inside = decoding.ignored.clone();
         Ok(CompletionRequest {
             model,
             prompts,
@@ -68,7 +69,7 @@ impl CompletionRequest {
             echo,
             add_special_tokens: fields.flag("add_special_tokens")?.unwrap_or(true),
             tokens_as_ids: fields.flag("return_tokens_as_token_ids")?.unwrap_or(false),
-            ignored: fields.rest(),
+            ignored: fields.rest().into_iter().chain(inside).collect(),
         })
     }
 }

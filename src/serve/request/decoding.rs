@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fields::{Fields, asks_for_nothing, integer, number, wrong_type};
+use super::fields::{Fields, asks_for_nothing, integer, number, unknown, wrong_type};
 use super::format::{self, Format};
 use crate::engine::{Sampling, Stop};
 use crate::serve::error::{ApiError, Code};
@@ -17,14 +17,13 @@ const MOST_BIASED: usize = 1024;
 pub const MOST_LOGPROBS: usize = 20;
 
 /// Accepted, and without any effect here.
-pub const WITHOUT_EFFECT: [&str; 8] = [
+pub const WITHOUT_EFFECT: [&str; 7] = [
     "user",
     "metadata",
     "store",
     "service_tier",
     "parallel_tool_calls",
     "prediction",
-    "request_id",
     "tool_choice",
 ];
 
@@ -54,6 +53,10 @@ pub struct Decoding {
     pub return_token_ids: bool,
     /// From `cache_salt`.
     pub salt: Option<[u8; 16]>,
+    /// The client's own name for the answer.
+    pub request_id: Option<String>,
+    /// Options of streams that nobody knows.
+    pub ignored: Vec<String>,
     /// Known fields that were given and change nothing here.
     pub without_effect: Vec<&'static str>,
 }
@@ -73,6 +76,7 @@ impl Decoding {
     pub fn read(fields: &mut Fields) -> Result<Decoding, ApiError> {
         let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1);
         refuse_unsupported(fields, n)?;
+        let mut ignored = Vec::new();
         let given = WITHOUT_EFFECT.into_iter().filter(|name| fields.take(name).is_some());
         let without_effect = given.collect();
         let float = |value: Option<f64>| value.map(|value| value as f32);
@@ -111,9 +115,11 @@ impl Decoding {
             max_tokens: max_tokens.map(|tokens| tokens as usize),
             prompt_logprobs: fields.count("prompt_logprobs", MOST_LOGPROBS)?,
             format: format::read(fields)?,
-            stream: streaming(fields)?,
+            stream: streaming(fields, &mut ignored)?,
             return_token_ids: fields.flag("return_token_ids")?.unwrap_or(false),
             salt: fields.text("cache_salt")?.map(|salt| salt_of(&salt)),
+            request_id: fields.id("request_id")?,
+            ignored,
             without_effect,
         })
     }
@@ -262,9 +268,12 @@ fn stop_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
     list.iter().map(id).collect()
 }
 
-fn streaming(fields: &mut Fields) -> Result<Option<Streaming>, ApiError> {
+fn streaming(
+    fields: &mut Fields,
+    ignored: &mut Vec<String>,
+) -> Result<Option<Streaming>, ApiError> {
     let is_wanted = fields.flag("stream")?.unwrap_or(false);
-    let options = match fields.take("stream_options") {
+    let mut options = match fields.take("stream_options") {
         None => return Ok(is_wanted.then(Streaming::default)),
         Some(Value::Object(options)) => options,
         Some(other) => return Err(wrong_type("stream_options", &other, "an object")),
@@ -273,15 +282,17 @@ fn streaming(fields: &mut Fields) -> Result<Option<Streaming>, ApiError> {
         let message = "stream_options is given without stream: true";
         return Err(ApiError::of(Code::StreamOptions, "stream_options", message));
     }
-    let flag = |name: &str| match options.get(name) {
+    let mut flag = |name: &str| match options.shift_remove(name) {
         None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(other) => Err(wrong_type(&format!("stream_options.{name}"), other, "true or false")),
+        Some(Value::Bool(flag)) => Ok(flag),
+        Some(other) => Err(wrong_type(&format!("stream_options.{name}"), &other, "true or false")),
     };
-    Ok(Some(Streaming {
+    let streaming = Streaming {
         include_usage: flag("include_usage")?,
         continuous_usage: flag("continuous_usage_stats")?,
-    }))
+    };
+    ignored.extend(unknown("stream_options", options));
+    Ok(Some(streaming))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value};
 
 use crate::serve::error::{ApiError, Code};
+use crate::serve::guard::is_plain_id;
 
 /// Characters of a client's own word that an error repeats.
 const QUOTED_CHARS: usize = 60;
@@ -72,6 +73,21 @@ impl Fields {
         text.transpose()
     }
 
+    /// A word that a header may repeat.
+    ///
+    /// # Errors
+    /// A value that is no string, or one with other characters.
+    pub fn id(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+        let id = self.text(name)?;
+        match id.as_ref().is_none_or(|id| is_plain_id(id.as_bytes())) {
+            true => Ok(id),
+            false => {
+                let message = format!("{name} is not up to 64 letters, digits, `.`, `_` and `-`");
+                Err(ApiError::of(Code::InvalidValue, name, message))
+            }
+        }
+    }
+
     /// # Errors
     /// A value that is no number, or out of its range.
     pub fn number(
@@ -106,6 +122,12 @@ impl Fields {
     pub fn rest(self) -> Vec<String> {
         self.map.into_iter().map(|(name, _)| name).collect()
     }
+}
+
+/// The names of what is left of an object inside the body, but for what asks for nothing.
+pub fn unknown(place: &str, left: Map<String, Value>) -> impl Iterator<Item = String> {
+    let asking = left.into_iter().filter(|(_, value)| !value.is_null() && !asks_for_nothing(value));
+    asking.map(move |(name, _)| format!("{place}.{name}"))
 }
 
 /// # Errors

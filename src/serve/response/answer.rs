@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::choice::{ChoiceText, Delta, ThinkEnd, TokenEntry};
+use super::choice::{ChoiceText, Delta, ThinkEnd, TokenEntry, refuse_broken};
 use super::logprobs::{self, ListWriter, Lists};
 use crate::engine::{Completion, Event, TokenLogprobs};
 use crate::record::{FinishReason, Usage};
-use crate::serve::error::{ApiError, Code};
+use crate::serve::error::ApiError;
 use crate::serve::generation::{Generation, Told};
 use crate::serve::models::ServedModel;
 
@@ -154,15 +154,20 @@ impl Answer {
         answer["choices"] = choices.into();
         answer["usage"] = self.usage();
         answer["wardround"] = self.own_fields();
-        if let (Form::Chat { .. }, true) =
-            (&self.heading.form, self.heading.prompt_logprobs.is_some())
-        {
-            answer["prompt_logprobs"] = self.prompt_logprobs(0);
-        }
-        if let (Form::Chat { .. }, true) = (&self.heading.form, self.heading.token_ids) {
-            answer["prompt_token_ids"] = json!(self.heading.prompts[0]);
+        if let Form::Chat { .. } = self.heading.form {
+            self.add_prompt(&mut answer, 0);
         }
         answer
+    }
+
+    /// What was asked of a choice's prompt: beside the choices of a chat, in each choice of a text.
+    fn add_prompt(&self, value: &mut Value, index: usize) {
+        if self.heading.prompt_logprobs.is_some() {
+            value["prompt_logprobs"] = self.prompt_logprobs(index);
+        }
+        if self.heading.token_ids {
+            value["prompt_token_ids"] = json!(self.heading.prompts[index / self.samples]);
+        }
     }
 
     fn choice(&mut self, index: usize) -> Value {
@@ -174,6 +179,9 @@ impl Answer {
             tokens: std::mem::take(&mut choice.tokens),
         };
         let mut value = self.part(index, delta, "message");
+        if let Form::Text { .. } = self.heading.form {
+            self.add_prompt(&mut value, index);
+        }
         value["finish_reason"] = self.finish_reason(index);
         value
     }
@@ -230,12 +238,6 @@ impl Answer {
                 }
                 (choice.offset, choice.is_echoed) = (writer.offset, true);
                 value["logprobs"] = self.heading.logprobs.map_or(Value::Null, |_| lists.json());
-                if self.heading.prompt_logprobs.is_some() && field == "message" {
-                    value["prompt_logprobs"] = self.prompt_logprobs(index);
-                }
-                if self.heading.token_ids && field == "message" {
-                    value["prompt_token_ids"] = json!(self.heading.prompts[prompt]);
-                }
             }
         }
         if self.heading.token_ids {
@@ -279,7 +281,7 @@ impl Answer {
         Some(self.chunk(json!([part])))
     }
 
-    /// The last chunk of a choice; where the answer waited for its end, with everything.
+    /// The last chunk of a choice; where the answer waited for its end, with everything. Only now there is all of the prompt.
     pub fn closing(&mut self, index: usize) -> Value {
         let mut part = match (self.waits_for_end(), &self.heading.form) {
             (true, _) => {
@@ -301,7 +303,15 @@ impl Answer {
             }
         };
         part["finish_reason"] = self.finish_reason(index);
-        self.chunk(json!([part]))
+        if let Form::Text { .. } = self.heading.form {
+            self.add_prompt(&mut part, index);
+            return self.chunk(json!([part]));
+        }
+        let mut chunk = self.chunk(json!([part]));
+        if index == 0 {
+            self.add_prompt(&mut chunk, index);
+        }
+        chunk
     }
 
     /// The chunk of the usage.
@@ -373,23 +383,5 @@ impl Answer {
             "prompt_tokens_details": {"cached_tokens": sum.cached_tokens},
             "completion_tokens_details": {"reasoning_tokens": reasoning},
         })
-    }
-}
-
-/// A text that its grammar broke off is none.
-fn refuse_broken(completion: &Completion) -> Result<(), ApiError> {
-    match completion.finish_reason {
-        FinishReason::Stop | FinishReason::Length => Ok(()),
-        FinishReason::Constraint => {
-            let problem = completion.problem.as_deref().unwrap_or("the grammar cannot go on");
-            Err(ApiError::of(
-                Code::SchemaTooComplex,
-                "response_format",
-                format!("the grammar gave up after {} tokens: {problem}", completion.tokens.len()),
-            ))
-        }
-        FinishReason::Cancelled | FinishReason::Refusal => {
-            Err(ApiError::new(Code::Internal, "the completion was cancelled"))
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! One choice's text as it comes: what is thinking, what is the answer, and the tokens of each.
 
-use crate::engine::TokenLogprobs;
+use crate::engine::{Completion, TokenLogprobs};
+use crate::record::FinishReason;
+use crate::serve::error::{ApiError, Code};
 
 /// What opens a section of thinking, in every model that has one.
 const OPEN: &str = "<think>";
@@ -146,6 +148,27 @@ fn tag_prefix_at_end(text: &str, tag: &str) -> usize {
     let is_prefix =
         |length: &usize| tag.is_char_boundary(*length) && text.ends_with(&tag[..*length]);
     lengths.into_iter().find(is_prefix).unwrap_or(0)
+}
+
+/// A text that its grammar broke off is none.
+///
+/// # Errors
+/// Such a one; one that was cancelled.
+pub fn refuse_broken(completion: &Completion) -> Result<(), ApiError> {
+    match completion.finish_reason {
+        FinishReason::Stop | FinishReason::Length => Ok(()),
+        FinishReason::Constraint => {
+            let problem = completion.problem.as_deref().unwrap_or("the grammar cannot go on");
+            Err(ApiError::of(
+                Code::SchemaTooComplex,
+                "response_format",
+                format!("the grammar gave up after {} tokens: {problem}", completion.tokens.len()),
+            ))
+        }
+        FinishReason::Cancelled | FinishReason::Refusal => {
+            Err(ApiError::new(Code::Internal, "the completion was cancelled"))
+        }
+    }
 }
 
 #[cfg(test)]
