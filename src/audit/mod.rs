@@ -8,6 +8,7 @@
 //! The chain holds sums of texts under a secret key, never a text: so a text that is kept beside it can be deleted, and the chain
 //! still verifies. A chain does not tell that its end was cut off; its heads, which go to stderr, do.
 
+pub mod case;
 pub mod content;
 pub mod event;
 pub mod files;

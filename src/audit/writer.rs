@@ -146,6 +146,23 @@ impl Writer {
     fn append_locked(&mut self, sealed: &[Sealed]) -> io::Result<()> {
         self.check_room()?;
         self.catch_up()?;
+        let written = self.write(sealed);
+        if written.is_err() {
+            // Where this fails too, the next one to write cuts it off.
+            let _ = self.file.set_len(self.end.bytes);
+            for Content { id, .. } in sealed.iter().filter_map(|sealed| sealed.content.as_ref()) {
+                let _ = content::remove(&self.directory, id);
+            }
+        }
+        self.end = written?;
+        match self.end.bytes >= LONGEST_FILE {
+            true => self.rotate(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes texts and their lines. Gives where the chain stands then.
+    fn write(&mut self, sealed: &[Sealed]) -> io::Result<End> {
         let mut end = self.end.clone();
         let mut text = String::new();
         for Sealed { fields, content } in sealed {
@@ -157,21 +174,10 @@ impl Writer {
             text.push('\n');
             (end.seq, end.hash) = (end.seq + 1, hash);
         }
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
-            // Where this fails too, the next one to write cuts it off.
-            let _ = self.file.set_len(self.end.bytes);
-            for Content { id, .. } in sealed.iter().filter_map(|sealed| sealed.content.as_ref()) {
-                let _ = content::remove(&self.directory, id);
-            }
-            return Err(error);
-        }
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_data()?;
         end.bytes += text.len() as u64;
-        self.end = end;
-        match self.end.bytes >= LONGEST_FILE {
-            true => self.rotate(),
-            false => Ok(()),
-        }
+        Ok(end)
     }
 
     /// The fields of a line, without braces.
@@ -291,5 +297,29 @@ impl Clock {
 
     fn monotonic_ms(&self) -> u64 {
         self.up_ms + self.began.elapsed().as_millis() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_cannot_be_kept_whole_leaves_no_text_and_no_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = AuditOptions::new(folder.path());
+        let mut writer = Writer::open(&options, Arc::default()).unwrap();
+        let sealed = |id: &str| {
+            let content = Content { id: id.to_owned(), text: "a note".to_owned() };
+            Sealed { fields: Event::new("case").into_fields(), content: Some(content) }
+        };
+        // The second has nowhere to go.
+        private_file::create_directory(&folder.path().join("content")).unwrap();
+        fs_err::write(folder.path().join("content/bb"), "").unwrap();
+        writer.append(&[sealed("aa1"), sealed("bb1")]).unwrap_err();
+        assert!(!content::exists(folder.path(), "aa1"));
+        assert_eq!(fs_err::read(files::current(folder.path())).unwrap(), b"");
+        writer.append(&[sealed("aa1")]).unwrap();
+        assert!(content::exists(folder.path(), "aa1"));
     }
 }

@@ -56,6 +56,9 @@ enum Verb {
 struct Show {
     /// The directory of the trail
     directory: PathBuf,
+    /// Output format [default: a table without a head]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     #[command(flatten)]
     filter: FilterFlags,
 }
@@ -121,7 +124,12 @@ impl AuditVerb {
         match self.verb {
             Verb::Show(show) => {
                 let filter = show.filter.filter(&show.directory)?;
-                lines(&show.directory, &filter, |line| Ok(console::say(row(&line).join("  "))?))
+                match show.format {
+                    Some(format) => format.write(&show.directory, &filter),
+                    None => lines(&show.directory, &filter, |line| {
+                        Ok(console::say(row(&line).join("  "))?)
+                    }),
+                }
             }
             Verb::Export(export) => export.run(),
             Verb::Forget(forget) => forget.run(),
@@ -156,13 +164,20 @@ impl Export {
         let filter = filter.filter(&directory)?;
         refuse_missing(&directory)?;
         // Logged first: what is given out is in the trail.
-        let trail = begin(&AuditOptions::new(&directory), "audit export")?;
+        let trail = begin(&AuditOptions::new(&directory), "audit export", None)?;
         trail.finish(Event::new("export").with("actor", user()))?;
-        if let Format::Csv = format {
+        format.write(&directory, &filter)
+    }
+}
+
+impl Format {
+    /// Writes the lines of a trail to stdout.
+    fn write(self, directory: &std::path::Path, filter: &Filter) -> Result<(), Failure> {
+        if let Format::Csv = self {
             console::write(&csv_row(&COLUMNS)?)?;
         }
-        lines(&directory, &filter, |line| {
-            let text = match format {
+        lines(directory, filter, |line| {
+            let text = match self {
                 Format::Jsonl => line.text + "\n",
                 Format::Csv => csv_row(&cells(&line))?,
             };
@@ -180,7 +195,7 @@ impl Forget {
             (None, Some(actor)) => Selection::Actor(actor),
             (None, None) => Selection::Ids(ids),
         };
-        let trail = begin(&AuditOptions::new(&directory), "audit forget")?;
+        let trail = begin(&AuditOptions::new(&directory), "audit forget", None)?;
         let forgotten = forget(&trail, &Request { selection, why, actor: Some(user()) })?;
         trail.finish(Event::new("stop").with("actor", user()))?;
         let mut text = format!("{} deleted", count(forgotten.texts, "text"));

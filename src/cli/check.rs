@@ -1,25 +1,26 @@
 //! `check`: one note, one readable answer.
 
+mod log;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use clap::Args;
-use serde_json::{Map, json};
+use serde_json::json;
 
-use super::audit::flags::{AuditFlags, begin, user};
+use self::log::{About, Given, Log};
+use super::audit::flags::AuditFlags;
 use super::flags::{CorpusFlags, PanelFlags};
 use super::options::{HubFlags, MachineFlags};
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
-use crate::audit::Event;
-use crate::audit::event::Texts;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{self, Format, ItemKind};
+use crate::data::{self, Dataset, Format, ItemKind};
 use crate::experiment::driver::{Unobserved, carry_out};
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::models::Models;
@@ -73,60 +74,43 @@ impl Check {
         let path = self.note.clone().filter(|path| path != Path::new("-"));
         let options = self.audit.clone().options();
         let sandbox = self.sandbox;
+        let given = Given { set: self.panel.set.clone(), corpus: self.corpus.clone() };
         let spec = self.spec(path.as_deref())?;
         let mut paths = Paths::default().run(&spec)?;
         for directory in out.iter().chain(options.as_ref().map(|options| &options.directory)) {
             paths = paths.write(directory)?;
         }
         let entered = paths.enter(sandbox, &spec.hardware.device)?.sealed(false)?;
-        let trail = options.map(|options| begin(&options, "check")).transpose()?;
-        let note = match &path {
-            Some(path) => data::note(path, fs_err::read(path)?)?,
-            None if out.is_some() => {
-                return Err(Failure::usage(
-                    "a note from stdin cannot be kept with --out",
-                    "give a file: a run names the file that it read",
-                ));
+        let sandbox = entered.report();
+        let log =
+            options.map(|options| Log::begin(&options, &spec, sandbox.as_deref())).transpose()?;
+        let arguments = given.arguments(&spec);
+        let work = || -> Result<(About, Asked), Failure> {
+            let note = read(path.as_deref(), out.is_some())?;
+            let inputs = spec.read_prompts(note)?;
+            let models = spec.describe_models()?;
+            let mut run = spec.resolve(inputs, &models)?;
+            run.plan.host.sandbox = sandbox;
+            if run.plan.synthetic {
+                console::note(
+                    "note: synthetic weights answer noise: this says nothing about the note",
+                );
             }
-            None => {
-                let mut text = Vec::new();
-                std::io::stdin().read_to_end(&mut text)?;
-                data::note(Path::new(STDIN), text)?
+            let about = About::of(&run, &models);
+            if let Some(log) = &log {
+                log.loaded(&about, arguments)?;
             }
+            let asked = match &out {
+                Some(out) => keep(run, models, out)?,
+                None => ask(run, models)?,
+            };
+            Ok((about, asked))
         };
-        let inputs = spec.read_prompts(note)?;
-        let models = spec.describe_models()?;
-        let mut run = spec.resolve(inputs, &models)?;
-        run.plan.host.sandbox = entered.report();
-        if run.plan.synthetic {
-            console::note("note: synthetic weights answer noise: this says nothing about the note");
+        let worked = work();
+        if let Some(log) = log {
+            log.end(&worked)?;
         }
-        let (seed, system, synthetic) =
-            (run.plan.seed, run.plan.system.clone(), run.plan.synthetic);
-        let text = run.texts.first().map(|text| json!(text));
-        let Asked { record, calls, searches } = match &out {
-            Some(out) => keep(run, models, out)?,
-            None => ask(run, models)?,
-        };
-        if let Some(trail) = &trail {
-            let finding = json!(Finding::of(&record, &calls, &searches));
-            let event = Event::new("case")
-                .with("actor", user())
-                .with("system", system)
-                .with("seed", seed)
-                .with("status", if record.error.is_some() { "internal" } else { "done" })
-                .with_texts(Texts {
-                    input: text.unwrap_or_default(),
-                    output: finding,
-                    more: Map::from_iter([
-                        ("line".to_owned(), json!(ItemLine::Note(record.clone()))),
-                        ("searches".to_owned(), json!(searches)),
-                        ("synthetic".to_owned(), json!(synthetic)),
-                    ]),
-                });
-            trail.write(event)?;
-            trail.finish(Event::new("stop").with("actor", user()))?;
-        }
+        let (_, Asked { record, calls, searches }) = worked?;
         if let Some(error) = record.error {
             return Err(Failure::outcome(format!("{}: {error}", record.item), None));
         }
@@ -165,7 +149,24 @@ impl Check {
     }
 }
 
-struct Asked {
+/// The note of a file, or of stdin.
+fn read(path: Option<&Path>, is_kept: bool) -> Result<Dataset, Failure> {
+    match path {
+        Some(path) => Ok(data::note(path, fs_err::read(path)?)?),
+        None if is_kept => Err(Failure::usage(
+            "a note from stdin cannot be kept with --out",
+            "give a file: a run names the file that it read",
+        )),
+        None => {
+            let mut text = Vec::new();
+            std::io::stdin().read_to_end(&mut text)?;
+            Ok(data::note(Path::new(STDIN), text)?)
+        }
+    }
+}
+
+/// What the agents said of the note.
+pub struct Asked {
     record: NoteLine,
     calls: Vec<CallLine>,
     searches: Vec<SearchLine>,

@@ -1,5 +1,6 @@
 //! `doctor`: what this machine and this build can do, for a bug report or before a long run.
 
+mod disk;
 mod sandbox;
 
 use std::path::PathBuf;
@@ -20,6 +21,9 @@ pub struct Doctor {
     /// Try each forbidden action inside the sandbox, and print the kernel's answer
     #[arg(long)]
     sandbox: bool,
+    /// Say what disk an audit trail, or any other directory, lies on, and whether that is encrypted
+    #[arg(long, value_name = "DIR")]
+    audit: Option<PathBuf>,
     #[arg(long, hide = true, value_name = "DIR")]
     sandbox_child: Option<PathBuf>,
     #[command(flatten)]
@@ -33,6 +37,9 @@ impl Doctor {
         }
         if self.sandbox {
             return sandbox::try_acts();
+        }
+        if let Some(directory) = &self.audit {
+            return disk::tell(directory);
         }
         let options = self.hub.options(true)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -126,7 +126,8 @@ impl Run {
             return summary::announce(&run, &models);
         }
         let out = out.unwrap_or_else(|| run.default_directory());
-        let trail = audit.map(|options| begin(&options, "run")).transpose()?;
+        let sandbox = run.plan.host.sandbox.as_deref();
+        let trail = audit.map(|options| begin(&options, "run", sandbox)).transpose()?;
         let told = Event::new("run")
             .with("actor", user())
             .with("directory", out.display().to_string())

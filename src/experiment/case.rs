@@ -167,6 +167,20 @@ impl Seated {
         options: CaseOptions,
         on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Worked, PanelError> {
+        self.work_in(DATASET, item, options, on_call)
+    }
+
+    /// The same on an item of a dataset of this name, on which the seeds of the calls depend.
+    ///
+    /// # Errors
+    /// See [`Seated::work`].
+    pub fn work_in(
+        &self,
+        dataset: &str,
+        item: &Item,
+        options: CaseOptions,
+        on_call: impl Fn(&CallLine) + Send + Sync + 'static,
+    ) -> Result<Worked, PanelError> {
         let ((caller, calls), (searcher, searches)) = (channel(), channel());
         let member = |seat: &Seat| Member {
             agent: seat.agent.clone(),
@@ -186,15 +200,10 @@ impl Seated {
             retriever: self.retriever.clone(),
             on_call: Box::new(on_call),
         };
-        let task = Task { panel: &panel, dataset: DATASET, item, run: options.run };
+        let task = Task { panel: &panel, dataset, item, run: options.run };
         let line = self.system.answer(&task)?;
         let calls: Vec<CallLine> = calls.try_iter().collect();
-        let usage = calls.iter().fold(Usage::default(), |sum, call| Usage {
-            prompt_tokens: sum.prompt_tokens + call.usage.prompt_tokens,
-            cached_tokens: sum.cached_tokens + call.usage.cached_tokens,
-            completion_tokens: sum.completion_tokens + call.usage.completion_tokens,
-            forced_tokens: sum.forced_tokens + call.usage.forced_tokens,
-        });
+        let usage = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
         Ok(Worked { line, calls, searches: searches.try_iter().collect(), usage })
     }
 }

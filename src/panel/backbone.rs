@@ -102,6 +102,25 @@ impl Description {
     }
 }
 
+impl Description {
+    /// See [`Backbone::identity`].
+    pub fn identity(&self, device: &Device) -> String {
+        let Description { weights_sha256, config_sha256, tokenizer_sha256, precision, .. } = self;
+        let Precision { stored, quantisation, kv } = *precision;
+        let kind = device.kind([*precision]);
+        format!(
+            "{weights_sha256} {config_sha256} {tokenizer_sha256} {stored} {quantisation} {kv} {kind}"
+        )
+    }
+
+    /// Equal ones mean: equal requests get equal bytes. `identity`: of the loaded backbone.
+    pub fn fingerprint(&self, identity: &str) -> String {
+        let (template, version) = (&self.chat.sha256, env!("CARGO_PKG_VERSION"));
+        let sum = crate::digest::sha256(format!("{identity} {template} {version}"));
+        format!("wr_{}", &sum[..16])
+    }
+}
+
 /// A loaded backbone.
 pub struct Backbone {
     pub description: Description,
@@ -134,17 +153,6 @@ impl Backbone {
             }
         };
         let think_end = description.tokenizer.id("</think>");
-        let Description { weights_sha256, config_sha256, tokenizer_sha256, precision, .. } =
-            &description;
-        let Precision { stored, quantisation, kv } = *precision;
-        let kind = device.kind([*precision]);
-        Ok(Backbone {
-            identity: format!(
-                "{weights_sha256} {config_sha256} {tokenizer_sha256} {stored} {quantisation} {kv} {kind}"
-            ),
-            description,
-            engine,
-            think_end,
-        })
+        Ok(Backbone { identity: description.identity(device), description, engine, think_end })
     }
 }

@@ -27,6 +27,18 @@ pub struct Usage {
     pub forced_tokens: usize,
 }
 
+impl Usage {
+    /// Of two calls together.
+    pub fn and(self, other: Usage) -> Usage {
+        Usage {
+            prompt_tokens: self.prompt_tokens + other.prompt_tokens,
+            cached_tokens: self.cached_tokens + other.cached_tokens,
+            completion_tokens: self.completion_tokens + other.completion_tokens,
+            forced_tokens: self.forced_tokens + other.forced_tokens,
+        }
+    }
+}
+
 /// Why a completion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -12,12 +12,12 @@ use super::error::{ApiError, Code};
 use super::guard::{self, Peer};
 use super::models::Served;
 use super::response::answer::Answer;
-use super::system_chat::usage;
+use crate::audit::case::{CaseLine, usage, without_text};
 use crate::audit::event::Texts;
 use crate::audit::{AuditOptions, Event, Trail};
 use crate::diagnosis::Failure;
 use crate::experiment::case::Worked;
-use crate::record::{ItemLine, ItemText};
+use crate::record::ItemText;
 
 /// The way to the trail; without one nothing is kept.
 #[derive(Clone, Default)]
@@ -183,21 +183,24 @@ impl Audit {
             }
             Err(error) => error.json(),
         };
-        let mut event = ask
-            .who
-            .event("case")
-            .with("case", *id)
-            .with("system", ask.system.id.as_str())
-            .with("fingerprint", ask.system.fingerprint.as_str())
-            .with("seed", ask.seed)
-            .with("run", ask.run)
-            .with("elapsed_ms", *elapsed_ms)
-            .with("status", outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done"))
-            .with_sum("item", ask.item.id())
-            .with_texts(Texts { input: json!(ItemText::from(&ask.item)), output, more });
+        let told = CaseLine {
+            system: &ask.system.id,
+            fingerprint: Some(&ask.system.fingerprint),
+            seed: ask.seed,
+            run: ask.run,
+            elapsed_ms: *elapsed_ms,
+            status: outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done"),
+            item: ask.item.id(),
+        };
+        let event = ask.who.event("case").with("case", *id).with_texts(Texts {
+            input: json!(ItemText::from(&ask.item)),
+            output,
+            more,
+        });
+        let mut event = told.on(event);
         if let Ok(worked) = outcome {
             event = event
-                .with("usage", usage(std::iter::once(worked.usage)))
+                .with("usage", usage(worked.usage))
                 .with_detail("record", without_text(&worked.line));
         }
         trail.write(event).map_err(|_| failed())
@@ -297,21 +300,5 @@ impl Drop for Pending {
             let event = self.event("cancelled", None);
             self.audit.note(event);
         }
-    }
-}
-
-/// What an outcome says without a word of the note's or the agents'; the item's id is a sum of its text, and stays out too.
-pub fn without_text(line: &ItemLine) -> Value {
-    match line {
-        ItemLine::Answer(line) => json!({
-            "kind": "question", "answer": line.answer, "team_confidence": line.team_confidence,
-            "rounds_run": line.rounds_run, "calls": line.calls, "tie": line.tie,
-        }),
-        ItemLine::Note(line) => json!({
-            "kind": "note", "flag": line.flag, "sentence_id": line.sentence_id,
-            "confidence": line.confidence, "calls": line.calls,
-            "votes": line.detection.as_ref().map(|detection| &detection.flags),
-            "located": line.localisation.as_ref().map(|localisation| &localisation.sentence_ids),
-        }),
     }
 }

@@ -8,7 +8,6 @@ use super::error::{ApiError, Code};
 use super::metrics::{Metrics, ModelMetrics};
 use super::request::fields::quoted;
 use super::system::{LoadedSystem, ServedSystem};
-use crate::digest;
 use crate::engine::EngineError;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
@@ -58,13 +57,10 @@ pub struct LoadedModel {
 impl ServedModel {
     pub fn new(loaded: LoadedModel, metrics: &Metrics) -> ServedModel {
         let LoadedModel { id, backbone, device_kind, pages } = loaded;
-        let template = &backbone.description.chat.sha256;
-        let version = env!("CARGO_PKG_VERSION");
         metrics.computes_on(&device_kind);
-        let sum = digest::sha256(format!("{} {template} {version}", backbone.identity));
         ServedModel {
             metrics: metrics.of_model(&id),
-            fingerprint: format!("wr_{}", &sum[..16]),
+            fingerprint: backbone.description.fingerprint(&backbone.identity),
             id,
             backbone,
             device_kind,

@@ -12,7 +12,7 @@ use super::error::{ApiError, Code};
 use super::models::{Loaded, Served};
 use super::options::ServeOptions;
 use crate::audit::kept::Kept;
-use crate::data::Item;
+use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
 use crate::experiment::case::{self, CaseOptions};
 use crate::record::ItemText;
@@ -79,7 +79,11 @@ fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
     let number = |name: &str| kept.line.fields[name].as_u64().ok_or_else(|| lacking(name));
     let (seed, run) = (number("seed")?, number("run")? as u32);
     let options = CaseOptions { seed, run, salt: None, stop: Arc::default() };
-    let worked = system.seated.work(&item, options, |_| {})?;
+    // A check names its file; a server has the same name for all.
+    let worked = match kept.texts["dataset"].as_str() {
+        Some(dataset) => system.seated.work_in(dataset, &item, options, |_| {})?,
+        None => system.seated.work(&item, options, |_| {})?,
+    };
     Ok(words::outcome(&item, &worked))
 }
 
@@ -87,7 +91,13 @@ fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
 fn item(text: &Value) -> Result<Item, ApiError> {
     let text: ItemText = from_value(text.clone()).map_err(|_| lacking("item"))?;
     let item = match text {
-        ItemText::Note(note) => case::note(&note.text, Some(note.language)),
+        ItemText::Note(text) => {
+            case::note(&text.text, Some(text.language)).map(|item| match item {
+                // A check has it from its file.
+                Item::Note(note) => Item::Note(Note { id: text.item, ..note }),
+                other => other,
+            })
+        }
         ItemText::Question(question) => {
             case::question(&question.question, &json!(question.options))
         }

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::models::Served;
 use super::request::fields::quoted;
 use crate::data::ItemKind;
-use crate::digest;
 use crate::experiment::case::Seated;
 use crate::serve::error::{ApiError, Code};
 
@@ -35,13 +34,10 @@ impl ServedSystem {
         let own = |name: &String| served.models.iter().find(|model| model.id == *name);
         let fingerprints = models.iter().filter_map(own).map(|model| model.fingerprint.as_str());
         let fingerprints: Vec<&str> = fingerprints.collect();
-        let settings = &seated.protocol.table;
-        let whole = json!([fingerprints, seated.prompts_sha256, settings]);
-        let sum = digest::sha256(format!("{} {whole}", seated.protocol.name()));
         let mut seats = seated.seats.iter();
         ServedSystem {
             id: seated.protocol.entry.name.to_owned(),
-            fingerprint: format!("wr_{}", &sum[..16]),
+            fingerprint: seated.protocol.fingerprint(&seated.prompts_sha256, &fingerprints),
             is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
             seated,
             models,

@@ -21,6 +21,7 @@ use super::request::decoding::{Decoding, Streaming, WITHOUT_EFFECT};
 use super::request::fields::integer;
 use super::response::events::{EventSource, SILENCE, cut, data, respond};
 use super::system::ServedSystem;
+use crate::audit::case;
 use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::Worked;
@@ -244,19 +245,7 @@ impl Answering {
 
 /// Sums tokens, in OpenAI's form.
 pub fn usage(parts: impl Iterator<Item = Usage>) -> Value {
-    let (mut prompt, mut cached, mut completion) = (0, 0, 0);
-    for part in parts {
-        prompt += part.prompt_tokens;
-        cached += part.cached_tokens;
-        completion += part.completion_tokens;
-    }
-    json!({
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": cached},
-        "completion_tokens_details": {"reasoning_tokens": 0},
-    })
+    case::usage(parts.fold(Usage::default(), |sum, part| sum.and(part)))
 }
 
 /// An answer as a stream.

@@ -146,6 +146,13 @@ impl SystemConfig {
         self.entry.plan_name
     }
 
+    /// With these prompts, and models of these fingerprints in its seats: equal ones mean that equal requests get equal bytes.
+    pub fn fingerprint(&self, prompts_sha256: &str, models: &[&str]) -> String {
+        let whole = serde_json::json!([models, prompts_sha256, self.table]);
+        let sum = crate::digest::sha256(format!("{} {whole}", self.name()));
+        format!("wr_{}", &sum[..16])
+    }
+
     /// The folder of the system's prompts.
     pub fn prompts(&self) -> &'static str {
         self.entry.prompts

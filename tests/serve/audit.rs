@@ -4,8 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use wardround::model::Family;
 
 use crate::client::{Ask, Server, wardround};
+use crate::common;
 use crate::systems::QUICK;
 
 const QUESTION: &str = "Is the canary yellow?";
@@ -300,6 +302,52 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
     std::fs::write(&kept, text.replace("aspirin", "quinine")).unwrap();
     let (code, said) = run(path, "replay --audit audit 3 --offline");
     assert_eq!((code, said.contains("line 3: the text is another one")), (Some(1), true), "{said}");
+}
+
+#[test]
+fn a_check_is_logged_as_a_servers_case_is_and_repeated_to_the_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::os::unix::fs::symlink(common::synthetic(Family::Gemma3), path.join("gemma3")).unwrap();
+    std::fs::write(path.join("note.txt"), "Fever for two days. Malaria is treated with aspirin.")
+        .unwrap();
+    let flags = "--panel gemma3 --set agents=1 --set max_tokens=8 --offline --threads 2 --kv-tokens 8192 --audit audit --audit-content full";
+    let (code, said) = run(path, &format!("check note.txt {flags}"));
+    assert_eq!(code, Some(0), "{said}");
+    let log = lines_in(path);
+    let events: Vec<&str> = log.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["start", "config", "case", "stop"]);
+    assert!(log[0]["sandbox"].as_str().unwrap().starts_with("sandbox: "), "{}", log[0]);
+    let case = &log[2];
+    assert_eq!(
+        (&case["system"], &case["status"], &case["seed"], &case["run"]),
+        (&json!("medguards"), &json!("done"), &json!(42), &json!(1))
+    );
+    assert_eq!(case["record"]["kind"], "note");
+    assert!(case["usage"]["completion_tokens"].as_u64().unwrap() > 0);
+    assert!(case["elapsed_ms"].is_u64() && case["item"].is_string());
+    assert_eq!(case["fingerprint"], log[1]["systems"][0]["fingerprint"]);
+    let (code, said) = run(path, "replay --audit audit 3 --offline --kv-tokens 8192");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("1 line replayed, 0 differences"), "{said}");
+    // One that fails has its line too.
+    let (code, said) = run(path, &format!("check missing.txt {flags}"));
+    assert_ne!(code, Some(0), "{said}");
+    let log = lines_in(path);
+    let statuses: Vec<&Value> = of(&log, "case").iter().map(|line| &line["status"]).collect();
+    assert_eq!(statuses, [&json!("done"), &json!("failed")]);
+    assert_eq!(log.last().unwrap()["event"], "stop");
+    for (format, first) in [("jsonl", "{"), ("csv", "seq,at_utc,event,")] {
+        let (code, said) = run(path, &format!("audit show audit --format {format}"));
+        assert!(code == Some(0) && said.starts_with(first), "{said}");
+    }
+    // A server with the same model, settings and prompts has the same fingerprint.
+    let server = Server::start_in(
+        folder,
+        "--context 4096 --system medguards=gemma3 --set medguards.agents=1 --set medguards.max_tokens=8",
+    );
+    let entry = server.get("/v1/models/medguards").json();
+    assert_eq!(entry["wardround"]["fingerprint"], log[2]["fingerprint"]);
 }
 
 /// No text of a prompt, a note or a key is in what the process leaves behind, whatever goes wrong.

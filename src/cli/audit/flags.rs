@@ -70,17 +70,18 @@ impl AuditFlags {
     }
 }
 
-/// Opens a trail for a verb, and logs that it starts.
+/// Opens a trail for a verb, and logs that it starts. `sandbox`: what holds of it, in words.
 ///
 /// # Errors
 /// A directory that cannot be written; a trail that was changed.
-pub fn begin(options: &AuditOptions, verb: &str) -> Result<Trail, Failure> {
+pub fn begin(options: &AuditOptions, verb: &str, sandbox: Option<&str>) -> Result<Trail, Failure> {
     let trail = Trail::open(options)?;
     let event = Event::new("start")
         .with("actor", user())
         .with("verb", verb)
         .with("version", env!("CARGO_PKG_VERSION"))
-        .with("keeps", options.content.name());
+        .with("keeps", options.content.name())
+        .with("sandbox", sandbox);
     trail.write(event)?;
     Ok(trail)
 }

@@ -1,0 +1,201 @@
+//! What a check tells the audit trail: what was loaded and how it was asked for, and what came of the note, however it ended.
+
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::Asked;
+use crate::analysis::notes::Finding;
+use crate::audit::case::{CaseLine, usage, without_text};
+use crate::audit::event::Texts;
+use crate::audit::{AuditOptions, Event, Trail};
+use crate::cli::audit::flags::{begin, user};
+use crate::cli::exit::Failure;
+use crate::cli::flags::CorpusFlags;
+use crate::diagnosis::Blame;
+use crate::experiment::models::Models;
+use crate::experiment::run::Run;
+use crate::experiment::spec::Spec;
+use crate::record::{ItemLine, Usage};
+
+/// What the command line said of settings and corpora.
+pub struct Given {
+    pub set: Vec<String>,
+    pub corpus: CorpusFlags,
+}
+
+impl Given {
+    /// As `serve` keeps its own, so that `replay --audit` loads the same: models by made-up names, and the system with its settings.
+    pub fn arguments(&self, spec: &Spec) -> Value {
+        let mut models: Vec<&String> = Vec::new();
+        for model in spec.panel.iter().chain(spec.slots.values()) {
+            if !models.contains(&model) {
+                models.push(model);
+            }
+        }
+        let name = |model: &String| {
+            let place = models.iter().position(|other| *other == model).unwrap_or_default();
+            format!("m{}", place + 1)
+        };
+        let system = spec.protocol.entry.name;
+        let panel: Vec<String> = spec.panel.iter().map(name).collect();
+        let is_model = |pair: &&String| {
+            let slot = pair.strip_prefix("slot.").and_then(|slot| slot.split_once('='));
+            slot.is_some_and(|(slot, _)| !slot.contains('.'))
+        };
+        let settings = self.set.iter().filter(|pair| !is_model(pair));
+        let settings = settings.map(|pair| format!("{system}.{pair}"));
+        let slots = spec.slots.iter();
+        let slots = slots.map(|(agent, model)| format!("{system}.slot.{agent}={}", name(model)));
+        let named = models.iter().map(|model| format!("{}={model}", name(model)));
+        json!({
+            "models": named.collect::<Vec<_>>(),
+            "systems": {
+                "system": [format!("{system}={}", panel.join(","))],
+                "set": settings.chain(slots).collect::<Vec<_>>(),
+                "prompts": spec.prompts,
+                "corpus": self.corpus,
+            },
+        })
+    }
+}
+
+/// What is known of a check before its note is worked on.
+pub struct About {
+    dataset: String,
+    item: String,
+    text: Value,
+    seed: u64,
+    synthetic: bool,
+    seats: Value,
+    /// Of each seat's model; `None` where one is asked elsewhere.
+    models: Option<Vec<String>>,
+    fingerprint: Option<String>,
+}
+
+impl About {
+    pub fn of(run: &Run, models: &Models) -> About {
+        let plan = &run.plan;
+        let of_model = |index: &usize| {
+            let description = models.descriptions.get(*index)?;
+            let device = &models.devices[index % models.devices.len()];
+            Some(description.fingerprint(&description.identity(device)))
+        };
+        let models: Option<Vec<String>> = run.models.iter().map(of_model).collect();
+        let fingerprint = models.as_ref().map(|models| {
+            let models: Vec<&str> = models.iter().map(String::as_str).collect();
+            run.protocol.fingerprint(&plan.prompts_sha256, &models)
+        });
+        let seat = |member: &crate::experiment::plan::MemberPlan| json!({"agent": member.agent, "model": member.backbone});
+        About {
+            dataset: plan.dataset.name.clone(),
+            item: run.items.first().map_or_else(String::new, |item| item.id().to_owned()),
+            text: run.texts.first().map_or(Value::Null, |text| json!(text)),
+            seed: plan.seed,
+            synthetic: plan.synthetic,
+            seats: plan.panel.iter().map(seat).collect(),
+            models,
+            fingerprint,
+        }
+    }
+}
+
+/// The trail of one check.
+pub struct Log {
+    trail: Trail,
+    system: String,
+    seed: u64,
+    began: Instant,
+}
+
+impl Log {
+    /// # Errors
+    /// See [`begin`].
+    pub fn begin(
+        options: &AuditOptions,
+        spec: &Spec,
+        sandbox: Option<&str>,
+    ) -> Result<Log, Failure> {
+        Ok(Log {
+            trail: begin(options, "check", sandbox)?,
+            system: spec.protocol.entry.name.to_owned(),
+            seed: spec.seed,
+            began: Instant::now(),
+        })
+    }
+
+    /// Tells what works on the note.
+    ///
+    /// # Errors
+    /// A line that cannot be written.
+    pub fn loaded(&self, about: &About, arguments: Value) -> Result<(), Failure> {
+        let seats = about.seats.as_array().into_iter().flatten();
+        let prints = about.models.iter().flatten().map(Some).chain(std::iter::repeat(None));
+        let model = |(seat, print): (&Value, Option<&String>)| json!({"id": seat["model"], "fingerprint": print});
+        let mut models: Vec<Value> = seats.zip(prints).map(model).collect();
+        models.dedup();
+        let event = Event::new("config")
+            .with("actor", user())
+            .with("models", models)
+            .with("systems", json!([{"id": self.system, "fingerprint": about.fingerprint}]))
+            .with("arguments", arguments);
+        Ok(self.trail.write(event)?)
+    }
+
+    /// Tells what came of it.
+    ///
+    /// # Errors
+    /// A line that cannot be written.
+    pub fn end(self, worked: &Result<(About, Asked), Failure>) -> Result<(), Failure> {
+        let event = match worked {
+            Ok((about, asked)) => self.outcome(about, asked),
+            Err(failure) => {
+                let is_stopped = failure.blame() == Blame::Interrupted;
+                let status = if is_stopped { "cancelled" } else { "failed" };
+                let line = CaseLine { status, ..self.line() };
+                line.on(Event::new("case").with("actor", user()))
+            }
+        };
+        self.trail.write(event)?;
+        Ok(self.trail.finish(Event::new("stop").with("actor", user()))?)
+    }
+
+    fn line(&self) -> CaseLine<'_> {
+        CaseLine {
+            system: &self.system,
+            fingerprint: None,
+            seed: self.seed,
+            run: 1,
+            elapsed_ms: self.began.elapsed().as_millis() as u64,
+            status: "done",
+            item: "",
+        }
+    }
+
+    fn outcome(&self, about: &About, asked: &Asked) -> Event {
+        let Asked { record, calls, searches } = asked;
+        let line = CaseLine {
+            fingerprint: about.fingerprint.as_deref(),
+            seed: about.seed,
+            status: if record.error.is_some() { "internal" } else { "done" },
+            item: &about.item,
+            ..self.line()
+        };
+        let record = ItemLine::Note(record.clone());
+        let sum = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
+        line.on(Event::new("case").with("actor", user()))
+            .with("usage", usage(sum))
+            .with_detail("record", without_text(&record))
+            .with_texts(Texts {
+                input: about.text.clone(),
+                output: json!(Finding::of(&asked.record, calls, searches)),
+                more: Map::from_iter([
+                    ("dataset".to_owned(), about.dataset.as_str().into()),
+                    ("line".to_owned(), json!(record)),
+                    ("searches".to_owned(), json!(searches)),
+                    ("seats".to_owned(), about.seats.clone()),
+                    ("synthetic".to_owned(), about.synthetic.into()),
+                ]),
+            })
+    }
+}
