@@ -1,13 +1,13 @@
 //! Under which conditions the rows of a table were made: what all have in common once, what differs by row.
 
-use crate::experiment::plan::Plan;
+use crate::experiment::plan::{CorpusPlan, Plan};
 use crate::panel::DecodingMode;
 use crate::systems::table::Entry;
 
 /// What one row was made with; equal facts are equal texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions {
-    /// Names and values, the same names in every row.
+    /// Names and values, the same names in every row; an empty value is none, and where all are it is not said.
     facts: Vec<(&'static str, String)>,
 }
 
@@ -43,8 +43,22 @@ impl Conditions {
                 ("bounds", bounds.join(", ")),
                 ("thinking", thinking.to_owned()),
                 ("seats", seats.collect::<Vec<_>>().join(", ")),
+                ("token limits of search", plan.corpus.as_ref().map_or(String::new(), limits)),
             ],
         }
+    }
+}
+
+/// Where encoder and reranker cut what they read, in words.
+fn limits(corpus: &CorpusPlan) -> String {
+    let tokens = |tokens: Option<usize>| match tokens {
+        Some(tokens) => tokens.to_string(),
+        None => "as its card says".to_owned(),
+    };
+    let encoder = format!("encoder {}", tokens(corpus.document_tokens));
+    match corpus.reranker {
+        Some(_) => format!("{encoder}, reranker {}", tokens(corpus.reranker_tokens)),
+        None => encoder,
     }
 }
 
@@ -65,7 +79,14 @@ pub fn say(rows: &[(String, Conditions)]) -> Vec<String> {
     };
     let (mut common, mut differing) = (Vec::new(), Vec::new());
     for (place, (name, value)) in first.facts.iter().enumerate() {
-        let of = |row: &(String, Conditions)| row.1.facts[place].1.clone();
+        let of = |row: &(String, Conditions)| match &*row.1.facts[place].1 {
+            "" => "none".to_owned(),
+            value => value.to_owned(),
+        };
+        let is_everywhere_none = rows.iter().all(|row| row.1.facts[place].1.is_empty());
+        if is_everywhere_none {
+            continue;
+        }
         if rows.iter().all(|row| of(row) == *value) {
             common.push(format!("{name}: {value}"));
             continue;
@@ -90,7 +111,7 @@ pub fn say(rows: &[(String, Conditions)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::fixtures::plan;
+    use crate::experiment::fixtures::{plan, searching_plan};
 
     #[test]
     fn a_plan_says_prompts_examples_decoding_bounds_and_seats() {
@@ -117,6 +138,24 @@ mod tests {
         plan.prompts = Some("mine".to_owned());
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: those in mine"), "{said}");
+    }
+
+    #[test]
+    fn a_plan_that_searches_says_where_texts_are_cut() {
+        let mut searching = searching_plan();
+        let said = |plans: &[&Plan]| {
+            let rows = plans.iter().map(|plan| (plan.system.clone(), Conditions::of(plan)));
+            say(&rows.collect::<Vec<_>>()).concat()
+        };
+        assert!(!said(&[&plan()]).contains("token limits"));
+        assert!(said(&[&searching]).contains("token limits of search: encoder as its card says."));
+        let corpus = searching.corpus.as_mut().unwrap();
+        (corpus.document_tokens, corpus.reranker_tokens) = (Some(200), Some(300));
+        corpus.reranker = Some("99".repeat(32));
+        assert!(said(&[&searching]).contains("token limits of search: encoder 200, reranker 300."));
+        searching.system = "medreact".to_owned();
+        let both = said(&[&searching, &plan()]);
+        assert!(both.contains("encoder 200, reranker 300 (medreact); none ("), "{both}");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::options::{HubFlags, MachineFlags, PromptFlags, QuietFlag, RowFlags, SamplingFlags};
+use super::options::{
+    HubFlags, MachineFlags, PromptFlags, QuietFlag, RowFlags, SamplingFlags, model_folder,
+};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::data::Format;
@@ -16,6 +18,7 @@ use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
+use crate::ops::Quantisation;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::retrieval::Refinement;
 use crate::systems::SystemConfig;
@@ -142,9 +145,21 @@ pub struct CorpusFlags {
         requires = "corpus"
     )]
     pub sources: Vec<String>,
-    /// Directory of the reranker's checkpoint, for rerank=cross-encoder
-    #[arg(long, help_heading = "Retrieval", value_name = "DIR")]
+    /// The reranker, for rerank=cross-encoder: its directory, or its card's name
+    #[arg(long, help_heading = "Retrieval", value_name = "DIR|CARD")]
     pub reranker: Option<PathBuf>,
+    /// Maximum number of tokens the reranker reads of a query and a passage [default: what its card says]
+    #[arg(long, help_heading = "Retrieval", value_name = "N", requires = "corpus", value_parser = clap::value_parser!(u32).range(8..))]
+    pub reranker_tokens: Option<u32>,
+    /// Weight quantisation of the reranker on load, as --quant; the encoder's is the corpus's
+    #[arg(
+        long,
+        help_heading = "Retrieval",
+        default_value = "none",
+        value_name = "FORMAT",
+        requires = "corpus"
+    )]
+    pub reranker_quant: Quantisation,
     /// Device that encodes queries and reranks passages [default: the panel's first]
     #[arg(long, help_heading = "Retrieval", value_name = "DEVICE")]
     pub retrieval_device: Option<String>,
@@ -181,6 +196,15 @@ impl RefinementFlags {
 }
 
 impl CorpusFlags {
+    /// The folder of the reranker.
+    ///
+    /// # Errors
+    /// A card whose files are not there; a path that cannot be made absolute.
+    pub fn reranker(&self) -> Result<Option<PathBuf>, Failure> {
+        let folder = self.reranker.as_deref().map(model_folder).transpose()?;
+        Ok(folder.map(std::path::absolute).transpose()?)
+    }
+
     /// `None` where no corpus was given.
     ///
     /// # Errors
@@ -198,7 +222,9 @@ impl CorpusFlags {
         Ok(Some(CorpusSpec {
             directories: directories.collect::<Result<_, _>>()?,
             sources: self.sources.clone(),
-            reranker: self.reranker.as_deref().map(std::path::absolute).transpose()?,
+            reranker: self.reranker()?,
+            reranker_tokens: self.reranker_tokens.map(|tokens| tokens as usize),
+            reranker_quant: self.reranker_quant,
             device: self.retrieval_device.clone(),
             no_passages: self.no_passages,
             hybrid,

@@ -1,6 +1,6 @@
 //! Flags that several verbs share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -68,6 +68,14 @@ impl FetchFlags {
         }
         Ok(())
     }
+}
+
+/// The folder of an encoder or a reranker that is named by its directory or its card; a card's files are fetched where the cache has them not.
+///
+/// # Errors
+/// A card whose files are not there and may not be fetched.
+pub fn model_folder(named: &Path) -> Result<PathBuf, Failure> {
+    Ok(hub::folder(named, &HubOptions::new(Environment::capture()?))?)
 }
 
 /// What every verb that shows progress takes.

@@ -165,7 +165,8 @@ impl Run {
 
     /// The spec that `plan` gives. Flags may say where its models lie now and how fast it runs.
     fn again(self, plan: &Plan) -> Result<Spec, Failure> {
-        let CorpusFlags { corpus, reranker, retrieval_device, .. } = self.start.corpus;
+        let reranker = self.start.corpus.reranker()?;
+        let CorpusFlags { corpus, retrieval_device, .. } = self.start.corpus;
         let moved = MovedCorpusFlags { corpus, reranker, retrieval_device };
         again(plan, &self.start.execution, self.start.panel.panel, moved)
     }

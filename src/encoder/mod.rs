@@ -35,7 +35,7 @@ use network::{Described, Network, Place};
 use tokens::{Sequence, Tokens};
 use vector::{finish, pool};
 
-use crate::hub::EncoderCard;
+use crate::hub::{Card, EncoderCard};
 use crate::ops::{Cpu, Device, OpsError};
 
 /// An encoder.
@@ -121,13 +121,17 @@ impl Encoder {
     }
 
     /// The folder as it is, on all of this machine's threads.
+    ///
+    /// # Errors
+    /// As [`Encoder::open`]; a provenance that cannot be read.
     pub fn open_folder(directory: &Path) -> Result<Encoder, EncoderError> {
         let cpu = Cpu::new(rayon::current_num_threads());
         let cpu = cpu.map_err(|error| OpsError::NoDevice {
             device: "pool of threads".to_owned(),
             reason: error.to_string(),
         })?;
-        Encoder::open(&EncoderOptions::new(directory, Device::Cpu(cpu)))
+        let card = Card::of_directory(directory)?;
+        Encoder::open(&EncoderOptions { card, ..EncoderOptions::new(directory, Device::Cpu(cpu)) })
     }
 
     /// What its vectors depend on.

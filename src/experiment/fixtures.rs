@@ -11,6 +11,7 @@ use super::log::Log;
 use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::results::Results;
 use super::texts;
+use crate::ops::Quantisation;
 use crate::panel::DecodingMode;
 use crate::record::{
     AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, Passage, QuestionText,
@@ -98,8 +99,11 @@ pub fn searching_plan() -> Plan {
         paths: vec!["/corpora/ward".to_owned()],
         sources: Vec::new(),
         contents: vec![SourceCounts { label: "ward".to_owned(), documents: 3, chunks: 5 }],
+        document_tokens: None,
         reranker: None,
         reranker_path: None,
+        reranker_tokens: None,
+        reranker_quant: Quantisation::None,
         device: None,
         passage: "{title}: {text}".to_owned(),
         no_passages: false,

@@ -12,8 +12,8 @@ use super::spec::Spec;
 use crate::console;
 use crate::data::Item;
 use crate::diagnosis::Failure;
-use crate::ops::Device;
-use crate::retrieval::{self, Refinement, Retrieve, RetrieverOptions, Searched};
+use crate::ops::{Device, Quantisation};
+use crate::retrieval::{self, Refinement, RerankerForm, Retrieve, RetrieverOptions, Searched};
 
 /// Characters that one token stands for in English prose, and what a prompt needs beside them; a longer prompt than computed by it
 /// ends its item with an error, cut is nothing.
@@ -32,6 +32,12 @@ pub struct CorpusSpec {
     /// The labels of the sources to search; empty: all.
     pub sources: Vec<String>,
     pub reranker: Option<PathBuf>,
+    /// Where the reranker cuts pairs; `None`: where its card says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker_tokens: Option<usize>,
+    /// How the reranker's weights are kept.
+    #[serde(default)]
+    pub reranker_quant: Quantisation,
     /// `None`: the panel's first.
     pub device: Option<String>,
     /// Whether the run keeps the sums of passages alone.
@@ -64,14 +70,21 @@ impl CorpusSpec {
         let absolute = |path: &PathBuf| -> Result<String, Failure> {
             Ok(std::path::absolute(path)?.display().to_string())
         };
-        let Searched { corpus, sources, contents, reranker, .. } = &library.searched;
+        let Searched { corpus, sources, contents, reranker, document_tokens, .. } =
+            &library.searched;
         Ok(CorpusPlan {
             ids: corpus.clone(),
             paths: self.directories.iter().map(absolute).collect::<Result<_, _>>()?,
             sources: sources.clone(),
             contents: contents.clone(),
+            document_tokens: *document_tokens,
             reranker: reranker.clone(),
             reranker_path: self.reranker.as_ref().map(absolute).transpose()?,
+            reranker_tokens: self.reranker_tokens.filter(|_| reranker.is_some()),
+            reranker_quant: match reranker {
+                Some(_) => self.reranker_quant,
+                None => Quantisation::None,
+            },
             device: self.device.clone(),
             passage,
             no_passages: self.no_passages,
@@ -97,6 +110,8 @@ impl From<&CorpusPlan> for CorpusSpec {
             directories: plan.paths.iter().map(PathBuf::from).collect(),
             sources: plan.sources.clone(),
             reranker: plan.reranker_path.as_ref().map(PathBuf::from),
+            reranker_tokens: plan.reranker_tokens,
+            reranker_quant: plan.reranker_quant,
             device: plan.device.clone(),
             no_passages: plan.no_passages,
             hybrid: plan.hybrid,
@@ -108,9 +123,18 @@ impl From<&CorpusPlan> for CorpusSpec {
 
 /// Whether two runs search the same by the same; they share a device.
 pub(super) fn is_equal(one: &RetrieverOptions, other: &RetrieverOptions) -> bool {
-    let RetrieverOptions { corpora, sources, rerank, reranker, refinement, device: _ } = one;
+    let RetrieverOptions {
+        corpora,
+        sources,
+        rerank,
+        reranker,
+        reranker_form,
+        refinement,
+        device: _,
+    } = one;
     (corpora, sources, rerank) == (&other.corpora, &other.sources, &other.rerank)
-        && (reranker, refinement) == (&other.reranker, &other.refinement)
+        && (reranker, reranker_form) == (&other.reranker, &other.reranker_form)
+        && refinement == &other.refinement
 }
 
 impl Libraries {
@@ -208,6 +232,10 @@ impl Spec {
             sources: spec.sources.clone(),
             rerank: search.rerank,
             reranker: spec.reranker.clone(),
+            reranker_form: RerankerForm {
+                tokens: spec.reranker_tokens,
+                quantisation: spec.reranker_quant,
+            },
             refinement: spec.refinement(),
             device: device.ok_or_else(none)?,
         }))

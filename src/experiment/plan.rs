@@ -327,7 +327,9 @@ impl Plan {
                 files.into_iter().flatten().for_each(|file| remove(file, "path"));
             }
             if let Some(corpus) = fields.get_mut("corpus") {
-                ["paths", "reranker_path", "device"].iter().for_each(|name| remove(corpus, name));
+                // The ids cover what the encoder reads.
+                let names = ["paths", "document_tokens", "reranker_path", "device"];
+                names.iter().for_each(|name| remove(corpus, name));
             }
             if let Some(Value::Object(engine)) = fields.get_mut("engine") {
                 engine.retain(|name, _| name == "device_kind");

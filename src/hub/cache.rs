@@ -33,6 +33,13 @@ impl Cache {
     }
 }
 
+/// The hub id of the repository that a directory is a snapshot of, where it lies in a cache.
+pub fn repository_of(snapshot: &Path) -> Option<String> {
+    let snapshots = snapshot.parent().filter(|parent| parent.ends_with("snapshots"))?;
+    let folder = snapshots.parent()?.file_name()?.to_str()?;
+    Some(folder.strip_prefix("models--")?.replacen("--", "/", 1))
+}
+
 impl CachedRepository {
     /// The commit that a revision stands for here, to be used for all files; `None` where the cache has not seen it.
     ///

@@ -2,9 +2,12 @@
 
 use std::sync::LazyLock;
 
+use std::path::Path;
+
 use serde::Deserialize;
 
-use super::EncoderCard;
+use super::provenance::Provenance;
+use super::{EncoderCard, HubError, cache};
 
 // `MODELS`: every file of `models/` by its name, in the order of the names.
 include!(concat!(env!("OUT_DIR"), "/models.rs"));
@@ -109,6 +112,21 @@ impl Card {
         Self::all().iter().find(|card| card.name == name || card.repository == name)
     }
 
+    /// The card of what lies in a directory: by its provenance, its place in the hub's cache, or its own name.
+    ///
+    /// # Errors
+    /// A provenance that cannot be read.
+    pub fn of_directory(directory: &Path) -> Result<Option<&'static Self>, HubError> {
+        if let Some(provenance) = Provenance::read(directory)? {
+            return Ok(Self::find(&provenance.repository));
+        }
+        let name = directory.file_name().unwrap_or_default().to_string_lossy();
+        Ok(match cache::repository_of(directory) {
+            Some(repository) => Self::find(&repository),
+            None => Self::find(&name),
+        })
+    }
+
     /// The sum of a file, where it is known.
     pub fn sha256(&self, file: &str) -> Option<&str> {
         let file = self.files.iter().find(|entry| entry.name == file)?;
@@ -156,6 +174,26 @@ mod tests {
                 assert!(file.size_bytes != Some(0), "{}", file.name);
                 assert!(file.sha256.iter().all(|sum| is_hex(sum, 64)), "{}", file.name);
             }
+        }
+    }
+
+    #[test]
+    fn a_directory_is_known_by_its_provenance_its_place_in_the_cache_or_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = |path: &str| {
+            let path = folder.path().join(path);
+            fs_err::create_dir_all(&path).unwrap();
+            Card::of_directory(&path).unwrap().map(|card| card.name.as_str())
+        };
+        assert_eq!(found("encoder"), None);
+        assert_eq!(found("pubmedbert-matryoshka"), Some("pubmedbert-matryoshka"));
+        let snapshot = format!("models--ncbi--MedCPT-Cross-Encoder/snapshots/{}", "0".repeat(40));
+        assert_eq!(found(&snapshot), Some("medcpt-cross-encoder"));
+        let provenance =
+            "repository = \"ncbi/MedCPT-Article-Encoder\"\nrevision = \"0\"\n[sha256]\n";
+        for path in ["encoder", "pubmedbert-matryoshka"] {
+            fs_err::write(folder.path().join(path).join("provenance.toml"), provenance).unwrap();
+            assert_eq!(found(path), Some("medcpt-article-encoder"));
         }
     }
 

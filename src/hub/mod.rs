@@ -37,5 +37,5 @@ pub use fetch::fetch_dataset;
 pub use options::HubOptions;
 pub use provenance::{PROVENANCE, Provenance};
 pub use repository::Repository;
-pub use source::{check, fetch, resolve};
+pub use source::{check, fetch, folder, resolve};
 pub use verify::{Authority, FileCheck, Status, verify};

@@ -71,6 +71,17 @@ pub fn fetch(
     }
 }
 
+/// The folder of an encoder or reranker: a directory, or that of a card's files, fetched into the cache where they are not there.
+///
+/// # Errors
+/// See [`HubError`]; only a card's name is looked for.
+pub fn folder(named: &Path, options: &HubOptions) -> Result<PathBuf, HubError> {
+    match named.to_str().filter(|name| !named.is_dir() && Card::find(name).is_some()) {
+        Some(name) => Ok(resolve(name, options)?.directory),
+        None => Ok(named.to_owned()),
+    }
+}
+
 fn identify(member: &str, options: &HubOptions) -> Result<Member, HubError> {
     let path = Path::new(member);
     if path.is_dir() {

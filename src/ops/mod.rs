@@ -26,6 +26,7 @@ mod metal_memory;
 pub mod sampling;
 pub mod vectors;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 #[cfg(not(any(feature = "cuda", feature = "cuda-emulated")))]
@@ -268,7 +269,8 @@ impl std::fmt::Display for StoredType {
 }
 
 /// How matrices are rounded to blocks of weights when they are loaded; norms never are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Quantisation {
     #[default]
     None,
@@ -283,6 +285,10 @@ pub enum Quantisation {
 impl Quantisation {
     pub const ALL: [Quantisation; 4] =
         [Quantisation::None, Quantisation::Q8_0, Quantisation::Int8, Quantisation::Q4K];
+
+    pub fn is_none(&self) -> bool {
+        *self == Quantisation::None
+    }
 
     pub fn name(self) -> &'static str {
         match self {

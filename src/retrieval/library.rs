@@ -78,11 +78,14 @@ impl Library {
             }
         }
         let longest = shelves.iter().map(|shelf| shelf.corpus.manifest().longest_chunk_chars).max();
+        let encoder = &shelves[0].corpus.manifest().encoder;
+        let document_tokens = encoder.get("document_tokens").and_then(toml::Value::as_integer);
         let searched = Searched {
             corpus: shelves.iter().map(|shelf| shelf.corpus.id().to_owned()).collect(),
             sources: options.sources.clone(),
             contents: contents(&shelves, &options.sources),
             reranker,
+            document_tokens: document_tokens.and_then(|tokens| usize::try_from(tokens).ok()),
             longest_chunk_chars: longest.unwrap_or_default(),
         };
         Ok(Library { shelves, searched })

@@ -1,8 +1,8 @@
 //! The memory that a retriever takes, computed from configs and sizes of files: no model is loaded, no vector read.
 
-use super::{Rerank, RetrieverOptions};
+use super::RetrieverOptions;
 use crate::corpus::Corpus;
-use crate::corpus::build::embed::{encoder_of, encoder_options};
+use crate::corpus::build::embed::encoder_of;
 use crate::diagnosis::Failure;
 use crate::encoder::{EncoderOptions, footprint};
 use crate::model::Footprint;
@@ -36,12 +36,11 @@ pub fn memory(options: &RetrieverOptions) -> Result<SearchMemory, Failure> {
         documents += corpus.manifest().documents as usize;
         if memory.models.is_empty() {
             let folder = options.refinement.encoder.as_deref();
-            let encoder = encoder_of(corpus.file(), folder, options.device.clone());
+            let encoder = encoder_of(corpus.file(), folder, options.device.clone())?;
             memory.models.push(SearchModel::of("encoder", &encoder)?);
         }
     }
-    if let (Rerank::CrossEncoder, Some(folder)) = (options.rerank, &options.reranker) {
-        let reranker = encoder_options(folder, None, options.device.clone());
+    if let Some(reranker) = options.reranker_options()? {
         memory.models.push(SearchModel::of("reranker", &reranker)?);
     }
     // Where each document's record begins.

@@ -18,8 +18,10 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::corpus::build::embed::encoder_options;
 use crate::diagnosis::Failure;
-use crate::ops::Device;
+use crate::encoder::EncoderOptions;
+use crate::ops::{Device, Quantisation};
 use crate::record::{Passage, RetrievedChunk, SearchTimes, SourceCounts};
 
 pub use memory::{SearchMemory, SearchModel, memory};
@@ -60,6 +62,8 @@ pub struct Searched {
     pub contents: Vec<SourceCounts>,
     /// What names the reranker's weights and tokenizer; `None` where none reranks.
     pub reranker: Option<String>,
+    /// Where the corpora's encoder cuts texts.
+    pub document_tokens: Option<usize>,
     /// Characters of the longest chunk with its title, from which the longest prompt is computed.
     pub longest_chunk_chars: usize,
 }
@@ -98,9 +102,18 @@ pub struct RetrieverOptions {
     pub rerank: Rerank,
     /// The folder of a reranker's checkpoint; needed where `rerank` is [`Rerank::CrossEncoder`].
     pub reranker: Option<PathBuf>,
+    pub reranker_form: RerankerForm,
     pub refinement: Refinement,
     /// Where queries are encoded and passages reranked.
     pub device: Device,
+}
+
+/// How a reranker is opened, which its scores depend on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RerankerForm {
+    /// Where pairs are cut, at fewer tokens than its card says.
+    pub tokens: Option<usize>,
+    pub quantisation: Quantisation,
 }
 
 /// What is done beside the search of the papers; off by default.
@@ -114,6 +127,18 @@ pub struct Refinement {
     pub dedup: bool,
     /// Documents dated before this day, or not dated at all, are left out.
     pub newer_than: Option<String>,
+}
+
+impl RetrieverOptions {
+    /// How the cross-encoder is opened; `None` where none reranks.
+    fn reranker_options(&self) -> Result<Option<EncoderOptions>, Failure> {
+        let (Rerank::CrossEncoder, Some(folder)) = (self.rerank, &self.reranker) else {
+            return Ok(None);
+        };
+        let RerankerForm { tokens, quantisation } = self.reranker_form;
+        let options = encoder_options(folder, self.device.clone())?;
+        Ok(Some(EncoderOptions { max_tokens: tokens, quantisation, ..options }))
+    }
 }
 
 /// What a retriever of these options would search, from the corpora's descriptions alone: no vector is read, no model loaded.

@@ -8,9 +8,9 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::library::Library;
 use super::search::Searcher;
-use super::{Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult, Searched};
+use super::{Retrieve, RetrieverOptions, SearchRequest, SearchResult, Searched};
 use crate::corpus::CorpusError;
-use crate::corpus::build::embed::{Embed, encoder_of, encoder_options};
+use crate::corpus::build::embed::{Embed, encoder_of};
 use crate::corpus::build::expect_encoder;
 use crate::diagnosis::Failure;
 use crate::encoder::{Encoder, Reranker};
@@ -48,19 +48,15 @@ impl Retriever {
         };
         let file = first.corpus.file();
         let directory = options.refinement.encoder.as_deref();
-        let encoder = Encoder::open(&encoder_of(file, directory, options.device.clone()))?;
+        let encoder = Encoder::open(&encoder_of(file, directory, options.device.clone())?)?;
         // Another kind of device gives the same vectors up to rounding, which is enough for queries.
         let alike = |mut identity: toml::Table| {
             identity.remove("device_kind");
             identity
         };
         expect_encoder(&alike(file.manifest.encoder.clone()), &alike(Embed::identity(&encoder)?))?;
-        let reranker = match (options.rerank, &options.reranker) {
-            (Rerank::CrossEncoder, Some(directory)) => {
-                Some(Reranker::open(&encoder_options(directory, None, options.device.clone()))?)
-            }
-            _ => None,
-        };
+        let reranker = options.reranker_options()?;
+        let reranker = reranker.map(|options| Reranker::open(&options)).transpose()?;
         let cpu = match &options.device {
             Device::Cpu(cpu) => cpu.clone(),
             other => Cpu::new(other.threads())?,

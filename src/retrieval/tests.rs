@@ -17,6 +17,7 @@ fn options(sources: &Sources) -> RetrieverOptions {
         sources: Vec::new(),
         rerank: Rerank::Off,
         reranker: None,
+        reranker_form: RerankerForm::default(),
         refinement: Refinement::default(),
         device: Device::Cpu(Cpu::new(1).unwrap()),
     }

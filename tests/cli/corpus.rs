@@ -107,6 +107,78 @@ fn a_reranker_orders_what_was_retrieved() {
     }
 }
 
+/// A folder as `models fetch CARD --to DIR` leaves it: nothing in it but its provenance says how the model is used.
+fn fetched(scratch: &Scratch, folder: &str, golden: &str, repository: &str) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens").join(golden);
+    std::fs::create_dir_all(scratch.path(folder)).unwrap();
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        std::fs::copy(from.join(file), scratch.path(folder).join(file)).unwrap();
+    }
+    let provenance =
+        format!("repository = \"{repository}\"\nrevision = \"{}\"\n[sha256]\n", "0".repeat(40));
+    scratch.write(&format!("{folder}/provenance.toml"), provenance);
+}
+
+#[test]
+fn models_are_known_by_where_they_were_fetched_from_and_cut_where_they_are_told() {
+    let scratch = scratch();
+    let repository = "NeuML/pubmedbert-base-embeddings-matryoshka";
+    fetched(&scratch, "plain", "encoders/tiny-mean", repository);
+    fetched(&scratch, "cross", "retrieval/tiny-cross", "ncbi/MedCPT-Cross-Encoder");
+    let build = "corpus build own.toml --encoder plain --bm25";
+    scratch.wardround(format!("{build} --out whole")).succeeded();
+    scratch.wardround(format!("{build} --document-tokens 8 --out cut")).succeeded();
+    let manifest = |corpus: &str| {
+        let text = std::fs::read_to_string(scratch.path(corpus).join("corpus.toml")).unwrap();
+        text.parse::<toml::Table>().unwrap()["encoder"].clone()
+    };
+    let (whole, cut) = (manifest("whole"), manifest("cut"));
+    assert_eq!(whole["name"].as_str(), Some("pubmedbert-matryoshka"));
+    assert_eq!(whole["document"].as_str(), Some("TITLE: {title}\nTEXT: {text}"));
+    // The model itself has room for no more than 41.
+    let tokens = |encoder: &toml::Value| encoder["document_tokens"].as_integer();
+    assert_eq!((tokens(&whole), tokens(&cut)), (Some(41), Some(8)));
+
+    let scores = |more: &str| {
+        let found = scratch.wardround(format!("corpus search cut eclampsia --json {more}"));
+        let found: Value = serde_json::from_str(&found.succeeded().stdout).unwrap();
+        let shown = found["shown"].as_array().unwrap().clone();
+        let mut scores: Vec<_> = shown
+            .iter()
+            .map(|one| (one["chunk"].to_string(), one["score"].as_f64().unwrap()))
+            .collect();
+        scores.sort_by(|one, other| one.0.cmp(&other.0));
+        scores
+    };
+    let whole = scores("--reranker cross");
+    assert_ne!(whole, scores("--reranker cross --reranker-tokens 12"));
+    assert_ne!(whole, scores("--reranker cross --reranker-quant q8_0"));
+    scratch
+        .wardround("corpus search cut eclampsia --reranker-tokens 12")
+        .refused(2, &["--reranker"]);
+}
+
+#[test]
+fn a_cards_name_stands_for_its_files_in_the_cache() {
+    let scratch = scratch();
+    let cache = ".cache/huggingface/hub/models--NeuML--pubmedbert-base-embeddings-matryoshka";
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let snapshot = format!("{cache}/snapshots/{commit}");
+    fetched(&scratch, &snapshot, "encoders/tiny-mean", "");
+    std::fs::remove_file(scratch.path(&snapshot).join("provenance.toml")).unwrap();
+    scratch.write(&format!("{snapshot}/tokenizer_config.json"), "{}");
+    std::fs::create_dir(scratch.path(cache).join("refs")).unwrap();
+    scratch.write(&format!("{cache}/refs/main"), commit);
+    scratch
+        .wardround("corpus build own.toml --encoder pubmedbert-matryoshka --out out")
+        .succeeded();
+    scratch.wardround("corpus search out eclampsia").succeeded();
+    let mut offline =
+        scratch.command("corpus build own.toml --encoder medcpt-article-encoder --out b");
+    crate::binary::outcome(offline.env("HF_HUB_OFFLINE", "1"))
+        .refused(3, &["medcpt-article-encoder"]);
+}
+
 #[test]
 fn many_queries_are_answered_as_each_alone() {
     let scratch = scratch();

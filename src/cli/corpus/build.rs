@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::super::options::{ComputeFlags, DeviceFlags, QuietFlag};
+use super::super::options::{ComputeFlags, DeviceFlags, QuietFlag, model_folder};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::embed::{Embed, encoder_of, encoder_options};
@@ -27,14 +27,17 @@ pub struct Build {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Resume a build that was interrupted
-    #[arg(long, conflicts_with_all = ["description", "dry_run", "limit", "dims", "search_dims", "dtype", "bm25"])]
+    #[arg(long, conflicts_with_all = ["description", "dry_run", "limit", "dims", "document_tokens", "search_dims", "dtype", "bm25"])]
     resume: bool,
     /// Directory of the sources' files [default: that of the description's file]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Directory of the sentence encoder
-    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    /// The sentence encoder: its directory, or its card's name
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR|CARD")]
     encoder: Option<PathBuf>,
+    /// Maximum number of tokens the encoder reads of a text [default: what its card says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
+    document_tokens: Option<u32>,
     /// Vector dimensions: the first D of the encoder's, where it was trained for truncation (Matryoshka) [default: all]
     #[arg(long, value_name = "D")]
     dims: Option<usize>,
@@ -67,11 +70,13 @@ impl Build {
         if self.resume {
             let build = builder::Build::resume(&self.out)?;
             let device = self.compute.on.one_device()?;
-            let options = encoder_of(build.file(), self.encoder.as_deref(), device);
+            let folder = self.encoder.as_deref().map(model_folder).transpose()?;
+            let options = encoder_of(build.file(), folder.as_deref(), device)?;
             return run(build, &Encoder::open(&options)?, self.progress.quiet);
         }
         let name = self.description.as_deref().unwrap_or_default();
-        let encoder = Encoder::open(&self.encoder_options()?)?;
+        let encoder_options = self.encoder_options()?;
+        let encoder = Encoder::open(&encoder_options)?;
         let own = Path::new(name).parent().filter(|_| Path::new(name).is_file());
         let own = own.map(|folder| if folder == Path::new("") { Path::new(".") } else { folder });
         let data = self.data_dir.as_deref().or(own).ok_or_else(|| {
@@ -84,7 +89,7 @@ impl Build {
             description: Description::open(name)?,
             data: data.to_owned(),
             out: self.out.clone(),
-            encoder: self.encoder.clone().unwrap_or_default(),
+            encoder: encoder_options.directory,
             dtype: self.vectors,
             search_dims: self.search_dims,
             limit: self.limit,
@@ -97,14 +102,15 @@ impl Build {
     }
 
     fn encoder_options(&self) -> Result<EncoderOptions, Failure> {
-        let directory = self.encoder.as_deref().ok_or_else(|| {
+        let named = self.encoder.as_deref().ok_or_else(|| {
             Failure::usage(
                 "an encoder makes the vectors, and none is named",
-                "name its directory with --encoder DIR; `wardround models fetch pubmedbert-matryoshka --to DIR` downloads one",
+                "name its directory or its card with --encoder DIR|CARD; `wardround models fetch pubmedbert-matryoshka --to DIR` downloads one",
             )
         })?;
-        let mut options = encoder_options(directory, None, self.compute.on.one_device()?);
+        let mut options = encoder_options(&model_folder(named)?, self.compute.on.one_device()?)?;
         options.dims = self.dims;
+        options.max_tokens = self.document_tokens.map(|tokens| tokens as usize);
         options.dtype = self.compute.dtype;
         options.quantisation = self.compute.quant;
         Ok(options)
@@ -198,7 +204,8 @@ impl Add {
         let source = Source::own(&self.label, format, &self.source, &self.licence);
         let source = Source { redistribute: self.redistribute, ..source };
         let corpus = Corpus::open(&self.directory)?;
-        let options = encoder_of(corpus.file(), self.encoder.as_deref(), self.device.one_device()?);
+        let folder = self.encoder.as_deref().map(model_folder).transpose()?;
+        let options = encoder_of(corpus.file(), folder.as_deref(), self.device.one_device()?)?;
         drop(corpus);
         let encoder = Encoder::open(&options)?;
         builder::add::add(&self.directory, source, &encoder)?;
@@ -225,9 +232,12 @@ pub struct Import {
     /// Its licence
     #[arg(long, default_value = "not stated")]
     licence: String,
-    /// Directory of the encoder that made the vectors, which reads queries
-    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    /// The encoder that made the vectors, which reads queries: its directory, or its card's name
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR|CARD")]
     encoder: PathBuf,
+    /// Maximum number of tokens the encoder reads of a text [default: what its card says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
+    document_tokens: Option<u32>,
     /// Data type of the stored vectors
     #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
     keep: VectorType,
@@ -243,7 +253,9 @@ pub struct Import {
 impl Import {
     pub fn run(self) -> Result<(), Failure> {
         let device = self.device.one_device()?;
-        let encoder = Encoder::open(&encoder_options(&self.encoder, None, device))?;
+        let mut encoder_options = encoder_options(&model_folder(&self.encoder)?, device)?;
+        encoder_options.max_tokens = self.document_tokens.map(|tokens| tokens as usize);
+        let encoder = Encoder::open(&encoder_options)?;
         let options = ImportOptions {
             out: self.directory.clone(),
             vectors: self.vectors,
@@ -251,7 +263,7 @@ impl Import {
             texts: self.texts,
             label: self.label,
             licence: self.licence,
-            encoder: self.encoder,
+            encoder: encoder_options.directory,
             dtype: self.keep,
             bm25: self.bm25,
         };

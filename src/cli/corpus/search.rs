@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::flags::RefinementFlags;
-use super::super::options::DeviceFlags;
+use super::super::options::{DeviceFlags, model_folder};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::retrieval::{self, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult};
+use crate::ops::Quantisation;
+use crate::retrieval::{
+    self, Rerank, RerankerForm, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
+};
 use crate::text::ellipsis;
 
 #[derive(Debug, Args)]
@@ -31,9 +34,11 @@ pub struct Search {
     /// How to order what was retrieved [default: cross-encoder with --reranker, else off]
     #[arg(long, value_enum)]
     rerank: Option<Rerank>,
-    /// Directory of a cross-encoder
-    #[arg(long, value_name = "DIR")]
+    /// A cross-encoder: its directory, or its card's name
+    #[arg(long, value_name = "DIR|CARD")]
     reranker: Option<PathBuf>,
+    #[command(flatten)]
+    form: RerankerFlags,
     /// Labels of the sources to search [default: all]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     sources: Vec<String>,
@@ -52,6 +57,26 @@ pub struct Search {
 /// Queries of a file that wait together.
 const AT_ONCE: usize = 1024;
 
+/// How the cross-encoder reads.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct RerankerFlags {
+    /// Maximum number of tokens the reranker reads of a query and a passage [default: what its card says]
+    #[arg(long, value_name = "N", requires = "reranker", value_parser = clap::value_parser!(u32).range(8..))]
+    reranker_tokens: Option<u32>,
+    /// Weight quantisation of the reranker on load, as --quant
+    #[arg(long, default_value = "none", value_name = "FORMAT", requires = "reranker")]
+    reranker_quant: Quantisation,
+}
+
+impl RerankerFlags {
+    pub fn form(self) -> RerankerForm {
+        RerankerForm {
+            tokens: self.reranker_tokens.map(|tokens| tokens as usize),
+            quantisation: self.reranker_quant,
+        }
+    }
+}
+
 impl Search {
     pub fn run(self) -> Result<(), Failure> {
         let without_flag = self.reranker.as_ref().map_or(Rerank::Off, |_| Rerank::CrossEncoder);
@@ -60,7 +85,8 @@ impl Search {
             corpora: self.directories.split(',').map(PathBuf::from).collect(),
             sources: self.sources,
             rerank,
-            reranker: self.reranker,
+            reranker: self.reranker.as_deref().map(model_folder).transpose()?,
+            reranker_form: self.form.form(),
             refinement: self.refinement.refinement(self.encoder),
             device: self.device.one_device()?,
         })?;

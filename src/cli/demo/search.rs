@@ -138,7 +138,7 @@ fn corpus(folder: &Path, model: &Path, quiet: bool) -> Result<PathBuf, Failure> 
     fs_err::write(folder.join("passages.jsonl"), PASSAGES)?;
     fs_err::write(folder.join("demo.toml"), DESCRIPTION)?;
     let device = Device::open("cpu", 1)?.remove(0);
-    let opened = Encoder::open(&encoder_options(&encoder, None, device))?;
+    let opened = Encoder::open(&encoder_options(&encoder, device)?)?;
     let options = BuildOptions {
         description: Description::open(&folder.join("demo.toml").display().to_string())?,
         data: folder.to_owned(),

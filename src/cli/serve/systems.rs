@@ -35,7 +35,9 @@ pub struct SystemFlags {
 impl SystemFlags {
     /// What the systems read.
     pub fn paths(&self, paths: Paths) -> Paths {
-        paths.read(&self.prompts.prompts).corpora(&self.corpus.corpus).read(&self.corpus.reranker)
+        // A reranker that is not there is told by whoever opens it.
+        let reranker = self.corpus.reranker().ok().flatten();
+        paths.read(&self.prompts.prompts).corpora(&self.corpus.corpus).read(reranker)
     }
 
     /// A spec of each system; the models of its panel are names of the API.

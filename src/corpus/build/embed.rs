@@ -57,20 +57,30 @@ impl Embed for Encoder {
     }
 }
 
-/// How a folder is opened: by the card that its name, or the name recorded of it, is of.
-pub fn encoder_options(directory: &Path, name: Option<&str>, device: Device) -> EncoderOptions {
-    let folder = directory.file_name().unwrap_or_default().to_string_lossy();
-    let card = name.and_then(Card::find).or_else(|| Card::find(&folder));
-    EncoderOptions { card, ..EncoderOptions::new(directory, device) }
+/// How a folder is opened: by the card of what was fetched into it.
+///
+/// # Errors
+/// A provenance that cannot be read.
+pub fn encoder_options(directory: &Path, device: Device) -> Result<EncoderOptions, CorpusError> {
+    let card = Card::of_directory(directory)?;
+    Ok(EncoderOptions { card, ..EncoderOptions::new(directory, device) })
 }
 
 /// How the encoder of a corpus is opened again: as its identity says.
-pub fn encoder_of(file: &ManifestFile, directory: Option<&Path>, device: Device) -> EncoderOptions {
+///
+/// # Errors
+/// A provenance that cannot be read.
+pub fn encoder_of(
+    file: &ManifestFile,
+    directory: Option<&Path>,
+    device: Device,
+) -> Result<EncoderOptions, CorpusError> {
     let identity = &file.manifest.encoder;
     let text = |key: &str| identity.get(key).and_then(toml::Value::as_str);
     let number = |key: &str| identity.get(key).and_then(toml::Value::as_integer);
     let directory = directory.unwrap_or(&file.local.encoder);
-    let mut options = encoder_options(directory, text("name"), device);
+    let mut options = encoder_options(directory, device)?;
+    options.card = text("name").and_then(Card::find).or(options.card);
     let quantisation =
         Quantisation::ALL.into_iter().find(|kind| Some(kind.name()) == text("quantisation"));
     options.quantisation = quantisation.unwrap_or_default();
@@ -79,5 +89,5 @@ pub fn encoder_of(file: &ManifestFile, directory: Option<&Path>, device: Device)
     }
     options.dims = number("dims").map(|dims| dims as usize);
     options.max_tokens = number("document_tokens").map(|tokens| tokens as usize);
-    options
+    Ok(options)
 }

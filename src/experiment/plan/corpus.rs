@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::is_no;
+use crate::ops::Quantisation;
 use crate::record::SourceCounts;
 
 /// What a run searches.
@@ -17,11 +18,20 @@ pub struct CorpusPlan {
     /// What there is of each source that is searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "source")]
     pub contents: Vec<SourceCounts>,
+    /// Where the encoder cuts texts, which the ids cover; absent in older plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_tokens: Option<usize>,
     /// What names the reranker's weights and tokenizer; absent where passages are not reranked by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reranker: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reranker_path: Option<String>,
+    /// Where the reranker cuts pairs; absent: where its card says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker_tokens: Option<usize>,
+    /// How the reranker's weights are kept; absent: as they are stored.
+    #[serde(default, skip_serializing_if = "Quantisation::is_none")]
+    pub reranker_quant: Quantisation,
     /// Where queries are encoded and passages reranked; absent: on the panel's first device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
