@@ -261,6 +261,15 @@ pub struct ExemplarFlags {
     /// Weights of a sentence's vector and a constant, for ikim's candidate=scorer: a list of numbers
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     pub sentence_scorer: Option<PathBuf>,
+    /// Lemmas of words, for choice=bm25: on each line a word, a tab and its lemma
+    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
+    pub lemmas: Option<PathBuf>,
+    /// The folder of deberta-xlarge-mnli, for edinburgh's filter=bertscore
+    #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
+    pub filter_scorer: Option<PathBuf>,
+    /// Questions of MedQA, for wanglab's leak=medqa: MEDEC's notes are made of such, and every table says so
+    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
+    pub leak_questions: Option<PathBuf>,
     /// Finished runs over the same notes, for hse-nlp, each with the share of other notes that it judged rightly
     #[arg(long, help_heading = "Exemplars", value_delimiter = ',', value_name = "RUN=0.61,RUN")]
     pub experts: Vec<String>,
@@ -282,6 +291,9 @@ impl ExemplarFlags {
                 &self.exemplar_encoder,
                 &self.spans,
                 &self.sentence_scorer,
+                &self.lemmas,
+                &self.filter_scorer,
+                &self.leak_questions,
             ];
             let is_alone = beside.iter().any(|path| path.is_some()) || !self.experts.is_empty();
             let message = "files beside exemplars were given, and no exemplars";
@@ -299,6 +311,9 @@ impl ExemplarFlags {
             encoder: absolute(&self.exemplar_encoder)?,
             spans: absolute(&self.spans)?,
             scorer: absolute(&self.sentence_scorer)?,
+            lemmas: absolute(&self.lemmas)?,
+            filter: absolute(&self.filter_scorer)?,
+            leak: absolute(&self.leak_questions)?,
             experts: self.experts.clone(),
         }))
     }

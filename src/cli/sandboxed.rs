@@ -141,7 +141,8 @@ impl Paths {
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
         let shown = spec.exemplars.iter().flat_map(|shown| {
             let files = [&shown.reasons, &shown.encoder, &shown.spans, &shown.scorer];
-            std::iter::once(&shown.notes).chain(files.into_iter().flatten())
+            let more = [&shown.lemmas, &shown.filter, &shown.leak];
+            std::iter::once(&shown.notes).chain(files.into_iter().chain(more).flatten())
         });
         let experts = spec.exemplars.iter().flat_map(|shown| &shown.experts);
         let experts =

@@ -8,13 +8,17 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::contents::Contents;
-use crate::data::{self, DataError, Dataset, Format, ItemKind};
+use crate::corpus::folder_sum;
+use crate::data::{self, DataError, Dataset, Format, Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::encoder::Encoder;
 use crate::record::{ItemLine, NoteLine};
+use crate::scorers::{BertScore, BertScoreModel};
+use crate::systems::exemplars::leak::Leak;
+use crate::systems::exemplars::terms::Lemmas;
 use crate::systems::exemplars::vectors::Vectors;
-use crate::systems::exemplars::{Exemplars, Expert, Opinion, Pool};
+use crate::systems::exemplars::{Exemplars, Expert, Likeness, Opinion, Pool};
 
 /// The files that a system of exemplars is given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +34,15 @@ pub struct ExemplarSpec {
     pub spans: Option<PathBuf>,
     /// JSON: IKIM's weights of a sentence's vector, its constant last.
     pub scorer: Option<PathBuf>,
+    /// Lines of a word, a tab and its lemma, for BM25.
+    #[serde(default)]
+    pub lemmas: Option<PathBuf>,
+    /// The folder of the model of BERTScore, for Edinburgh's filter.
+    #[serde(default)]
+    pub filter: Option<PathBuf>,
+    /// Questions of MedQA, for WangLab's leak.
+    #[serde(default)]
+    pub leak: Option<PathBuf>,
     /// Run directories over the same notes, each as `DIR` or `DIR=0.61`.
     #[serde(default)]
     pub experts: Vec<String>,
@@ -52,7 +65,7 @@ pub struct ExemplarPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilePlan {
-    /// `reasons`, `encoder`, `spans`, `scorer` or `expert`.
+    /// `reasons`, `encoder`, `spans`, `scorer`, `lemmas`, `filter`, `leak` or `expert`.
     pub what: String,
     pub path: String,
     /// Of an encoder over what its numbers depend on; of an expert the head of its items.jsonl.
@@ -120,7 +133,8 @@ impl ExemplarSpec {
             None => (None, BTreeMap::new()),
         };
         let notes = dataset.items.iter().filter_map(|item| item.note().cloned());
-        let pool = Pool::new(notes, &reasons);
+        let mut pool = Pool::new(notes, &reasons);
+        pool.lemmas = self.lemmas(&mut files)?;
         if pool.exemplars.is_empty() {
             return Err(Failure::usage(
                 format!("{} has no note with gold", self.notes.display()),
@@ -143,6 +157,8 @@ impl ExemplarSpec {
             vectors,
             spans: self.named("spans", &self.spans, &mut files)?,
             scorer: self.named("scorer", &self.scorer, &mut files)?,
+            likeness: self.likeness(&mut files)?,
+            leak: self.leak(&mut files)?,
             experts: self.experts(&mut files)?,
             pool,
         };
@@ -173,6 +189,50 @@ impl ExemplarSpec {
         })?;
         files.push(file(what, path, sha256(&bytes))?);
         Ok(Some(value))
+    }
+
+    fn lemmas(&self, files: &mut Vec<FilePlan>) -> Result<Lemmas, Failure> {
+        let Some(path) = &self.lemmas else { return Ok(Lemmas::new()) };
+        let text = fs_err::read_to_string(path)?;
+        files.push(file("lemmas", path, sha256(&text))?);
+        let lemma = |(line, pair): (usize, &str)| {
+            let (word, lemma) = pair.split_once('\t').ok_or_else(|| {
+                Failure::usage(
+                    format!("{}, line {}: there is no tab", path.display(), line + 1),
+                    "write a word, a tab and its lemma on each line",
+                )
+            })?;
+            Ok((word.trim().to_lowercase(), lemma.trim().to_lowercase()))
+        };
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines.map(lemma).collect()
+    }
+
+    fn likeness(&self, files: &mut Vec<FilePlan>) -> Result<Option<Likeness>, Failure> {
+        let Some(folder) = &self.filter else { return Ok(None) };
+        // As it is, for a threshold between two texts.
+        let model = BertScoreModel { baseline: None, ..BertScoreModel::ENGLISH };
+        let scorer = BertScore::load(folder, &model)?;
+        files.push(file("filter", folder, folder_sum(folder)?)?);
+        Ok(Some(Box::new(move |sentence, correction| {
+            let pair = (sentence.to_owned(), correction.to_owned());
+            let scores = scorer.score(&[pair])?;
+            Ok(scores.first().map_or(0.0, |score| score.f))
+        })))
+    }
+
+    fn leak(&self, files: &mut Vec<FilePlan>) -> Result<Option<Leak>, Failure> {
+        let Some(path) = &self.leak else { return Ok(None) };
+        let questions = data::load(path, Format::Medqa)?;
+        files.push(file("leak", path, questions.sha256)?);
+        let leak = Leak::new(questions.items.iter().filter_map(Item::question));
+        match leak.is_empty() {
+            false => Ok(Some(leak)),
+            true => Err(Failure::usage(
+                format!("{} has no question with an answer", path.display()),
+                "name a file of MedQA, as us_5opt_train.jsonl",
+            )),
+        }
     }
 
     fn experts(&self, files: &mut Vec<FilePlan>) -> Result<Vec<Expert>, Failure> {
@@ -231,6 +291,9 @@ impl TryFrom<&ExemplarPlan> for ExemplarSpec {
             encoder: named("encoder"),
             spans: named("spans"),
             scorer: named("scorer"),
+            lemmas: named("lemmas"),
+            filter: named("filter"),
+            leak: named("leak"),
             experts: experts
                 .map(|file| match &file.trust {
                     Some(trust) => format!("{}={trust}", file.path),

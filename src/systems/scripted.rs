@@ -113,7 +113,17 @@ pub fn exemplars() -> Arc<Exemplars> {
 
 /// The line of the note, and its calls in the order of their answers.
 pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, Vec<CallLine>) {
-    match work(config, &note.clone().into(), script) {
+    check_with(config, note, script, exemplars())
+}
+
+/// The same with other exemplars.
+pub fn check_with(
+    config: &SystemConfig,
+    note: &Note,
+    script: Script,
+    exemplars: Arc<Exemplars>,
+) -> (NoteLine, Vec<CallLine>) {
+    match work_with(config, &note.clone().into(), script, &exemplars) {
         (ItemLine::Note(record), calls) => (record, calls),
         (ItemLine::Answer(record), _) => panic!("{record:?}"),
     }
@@ -121,10 +131,19 @@ pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, V
 
 /// The line of an item, and its calls.
 pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
+    work_with(config, item, script, &exemplars())
+}
+
+fn work_with(
+    config: &SystemConfig,
+    item: &Item,
+    script: Script,
+    exemplars: &Arc<Exemplars>,
+) -> (ItemLine, Vec<CallLine>) {
     let slots = config.slots();
     let agents: Vec<String> = slots.into_iter().map(|slot| slot.agent).collect();
     let (panel, calls) = panel(&agents, script);
-    let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
+    let system = config.build(&PromptSet::embedded(), exemplars).unwrap();
     let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
     let record = system.answer(&task).unwrap();
     let calls: Vec<CallLine> = calls.try_iter().collect();

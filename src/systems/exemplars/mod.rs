@@ -2,6 +2,7 @@
 
 pub mod choice;
 pub mod cluster;
+pub mod leak;
 pub mod pool;
 pub mod prompt;
 pub mod reply;
@@ -14,7 +15,9 @@ pub use choice::{Choice, Kinds, Ranking};
 pub use pool::{Exemplar, Pool};
 pub use vectors::Encode;
 
+use self::leak::Leak;
 use self::vectors::Vectors;
+use crate::diagnosis::Failure;
 
 /// Everything that `--exemplars` and the flags beside it name, read; empty where they were not given.
 #[derive(Default)]
@@ -27,9 +30,16 @@ pub struct Exemplars {
     pub spans: Option<BTreeMap<String, String>>,
     /// IKIM's linear scorer of a sentence's vector: a weight for each of its numbers, and a constant.
     pub scorer: Option<Vec<f32>>,
+    /// How alike a correction is to its sentence, for Edinburgh's filter.
+    pub likeness: Option<Likeness>,
+    /// Exam questions, for WangLab's search among them.
+    pub leak: Option<Leak>,
     /// Runs over the same notes, with how good each was elsewhere.
     pub experts: Vec<Expert>,
 }
+
+/// How alike two texts are, from 0 to 1.
+pub type Likeness = Box<dyn Fn(&str, &str) -> Result<f64, Failure> + Send + Sync>;
 
 /// A finished run as an expert.
 pub struct Expert {

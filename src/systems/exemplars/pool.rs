@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-use super::terms::{Bm25, TfIdf};
+use super::terms::{Bm25, Lemmas, TfIdf};
 use crate::data::{Note, NoteError};
 
 /// Words of a gram.
@@ -29,6 +29,8 @@ impl Exemplar {
 #[derive(Default)]
 pub struct Pool {
     pub exemplars: Vec<Exemplar>,
+    /// For BM25, as `--lemmas` names them.
+    pub lemmas: Lemmas,
     bm25: OnceLock<Bm25>,
     tfidf: OnceLock<TfIdf>,
     wrong_sentences: OnceLock<TfIdf>,
@@ -59,7 +61,7 @@ impl Pool {
     }
 
     pub fn bm25(&self) -> &Bm25 {
-        self.bm25.get_or_init(|| Bm25::new(self.texts()))
+        self.bm25.get_or_init(|| Bm25::new(self.texts(), self.lemmas.clone()))
     }
 
     pub fn tfidf(&self) -> &TfIdf {

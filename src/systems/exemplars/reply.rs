@@ -1,5 +1,7 @@
 //! An answer on a note by its fields: as exemplars show it, as a grammar dictates it, as models write it.
 
+mod ending;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -231,8 +233,11 @@ impl Form {
     }
 }
 
-/// A reply without fields: a sentence's number with the sentence, or words that say whether there is an error.
+/// A reply without fields: a closing sentence, a sentence's number with the sentence, or words that say whether there is an error.
 fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
+    if let Some(judgement) = ending::read(said(reply), note) {
+        return (judgement, Parse::Repaired);
+    }
     let (reading, parse) = base_llm::read(reply, note.sentences.len(), false);
     let parse = match parse {
         Parse::Unread => Parse::Unread,

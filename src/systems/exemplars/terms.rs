@@ -17,13 +17,16 @@ const FUNCTION_WORDS: &str = "a about above after again against all am an and an
     then there these they this those through to too under until up very was we were what when where which while who whom why \
     will with would you your yours yourself yourselves";
 
-/// The terms of a text: words of letters alone in lower case, without function words, by their stems.
-pub fn stems(text: &str) -> Vec<String> {
+/// By the word in lower case, what it is before it is stemmed.
+pub type Lemmas = HashMap<String, String>;
+
+/// The terms of a text: words of letters alone in lower case, without function words, by the stems of their lemmas where those are known.
+pub fn stems(text: &str, lemmas: &Lemmas) -> Vec<String> {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
     let words =
         words.filter(|word| !FUNCTION_WORDS.split_ascii_whitespace().any(|one| one == *word));
-    words.map(porter_stem).collect()
+    words.map(|word| porter_stem(lemmas.get(word).map_or(word, String::as_str))).collect()
 }
 
 /// The terms of a text: words of two characters or more in lower case, as scikit-learn's `TfidfVectorizer` takes them by default.
@@ -75,11 +78,12 @@ pub struct Bm25 {
     lengths: Vec<f64>,
     /// By number.
     weights: Vec<f64>,
+    lemmas: Lemmas,
 }
 
 impl Bm25 {
-    pub fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Bm25 {
-        let counts = Counts::new(texts.map(stems));
+    pub fn new<'a>(texts: impl Iterator<Item = &'a str>, lemmas: Lemmas) -> Bm25 {
+        let counts = Counts::new(texts.map(|text| stems(text, &lemmas)));
         let total = counts.documents.len() as f64;
         let weight = |spread: &f64| libm::log(total - spread + 0.5) - libm::log(spread + 0.5);
         let mut weights: Vec<f64> = counts.spread.iter().map(weight).collect();
@@ -87,12 +91,12 @@ impl Bm25 {
         weights.iter_mut().filter(|weight| **weight < 0.0).for_each(|weight| *weight = floor);
         let length = |document: &Vec<(usize, f64)>| document.iter().map(|(_, count)| count).sum();
         let lengths = counts.documents.iter().map(length).collect();
-        Bm25 { counts, lengths, weights }
+        Bm25 { counts, lengths, weights, lemmas }
     }
 
     /// A score for every document, in their order.
     pub fn scores(&self, query: &str) -> Vec<f64> {
-        let asked = self.counts.count(&stems(query));
+        let asked = self.counts.count(&stems(query, &self.lemmas));
         let mean = self.lengths.iter().sum::<f64>() / self.lengths.len().max(1) as f64;
         let score = |(document, length): (&Vec<(usize, f64)>, &f64)| {
             let terms = asked.iter().map(|(term, times)| {
@@ -166,20 +170,24 @@ mod tests {
 
     #[test]
     fn terms_are_stems_of_words_of_letters() {
-        assert_eq!(stems("The patients, treated 2x at 9!"), ["patient", "treat", "x"]);
+        let none = Lemmas::new();
+        assert_eq!(stems("The patients, treated 2x at 9!", &none), ["patient", "treat", "x"]);
+        let lemmas = Lemmas::from([("diagnoses".to_owned(), "diagnosis".to_owned())]);
+        assert_eq!(stems("Diagnoses", &lemmas), stems("diagnosis", &none));
+        assert_ne!(stems("Diagnoses", &none), stems("diagnosis", &none));
         assert_eq!(words("A 39-year-old_x, I b"), ["39", "year", "old_x"]);
     }
 
     /// By rank-bm25 0.2.2 on the stems, and by scikit-learn.
     #[test]
     fn scores_are_those_of_the_published_implementations() {
-        let bm25 = Bm25::new(TEXTS.into_iter());
+        let bm25 = Bm25::new(TEXTS.into_iter(), Lemmas::new());
         let found = bm25.scores("The cat, mat, mat: fever?");
         close(&found, &[0.14627984309473635, 0.12793115197483912, 0.0, 0.8955180638238738]);
         let tfidf = TfIdf::new(TEXTS.into_iter());
         let found = tfidf.scores("A cat with a mat on a mat, fever");
         close(&found, &[0.4842641039614366, 0.0, 0.5388040912034111, 0.3489041796641082]);
         assert!(bm25.scores("unknown words").iter().all(|score| *score == 0.0));
-        assert!(Bm25::new(std::iter::empty()).scores("cat").is_empty());
+        assert!(Bm25::new(std::iter::empty(), Lemmas::new()).scores("cat").is_empty());
     }
 }

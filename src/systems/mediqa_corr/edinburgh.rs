@@ -12,7 +12,7 @@ use crate::systems::System;
 use crate::systems::case::Case;
 use crate::systems::exemplars::prompt::{Prompt, difference};
 use crate::systems::exemplars::reply::Field::{Correction, Id, Reason};
-use crate::systems::exemplars::reply::{Form, Style};
+use crate::systems::exemplars::reply::{Form, Judgement, Style};
 use crate::systems::exemplars::{Exemplars, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 use crate::systems::settings::{switch, whole};
@@ -28,6 +28,8 @@ const PLAIN: Form = Form {
 };
 /// What stands in a text for the words that were taken out.
 const BLANK: &str = "____";
+/// Of a correction and its sentence, by BERTScore's F.
+const LEAST_LIKENESS: f64 = 0.85;
 
 /// Whose words are found suspicious before the note is judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +41,16 @@ pub enum Span {
     Model,
     /// Those of `--spans`.
     File,
+}
+
+/// What takes corrections back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filter {
+    #[default]
+    Off,
+    /// A correction that is less like its sentence than [`LEAST_LIKENESS`] by BERTScore is none.
+    Bertscore,
 }
 
 /// In what style exemplars' reasons were asked for.
@@ -73,6 +85,7 @@ pub struct Settings {
     #[serde(with = "switch")]
     pub type_hint: bool,
     pub span: Span,
+    pub filter: Filter,
     pub role: Role,
 }
 
@@ -93,6 +106,12 @@ impl Design for Settings {
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
         let form = if self.cot == Cot::Off { &PLAIN } else { &ANSWER };
         check_style(self.cot, &kit.exemplars)?;
+        if self.filter == Filter::Bertscore && kit.exemplars.likeness.is_none() {
+            return Err(Failure::usage(
+                "filter=bertscore compares corrections with their sentences, and there is nothing to do so by",
+                "give --filter-scorer the folder of deberta-xlarge-mnli, or --set filter=off",
+            ));
+        }
         let name = |role: Role| format!("mediqa_corr/edinburgh-role-{}", spelled(role));
         let role = match self.role {
             Role::None => String::new(),
@@ -108,6 +127,7 @@ impl Design for Settings {
             spans: Spans::new(self.span, prompts, &kit.exemplars)?,
             role,
             kinds,
+            filter: self.filter,
             kit,
         })))
     }
@@ -219,6 +239,7 @@ struct Edinburgh {
     kinds: String,
     hint: String,
     spans: Spans,
+    filter: Filter,
     kit: Kit,
 }
 
@@ -241,13 +262,31 @@ impl Edinburgh {
     }
 }
 
+impl Edinburgh {
+    /// What stands of a judgement: a correction that is not like its sentence is taken back, and with it the error.
+    fn filtered(&self, said: Judgement, note: &Note) -> Result<Judgement, PanelError> {
+        let sentence = said.sentence_id.and_then(|id| note.sentences.get(id));
+        let (Filter::Bertscore, Some(likeness), Some(sentence), Some(correction)) =
+            (self.filter, &self.kit.exemplars.likeness, sentence, &said.correction)
+        else {
+            return Ok(said);
+        };
+        match likeness(sentence, correction).map_err(PanelError::Exemplars)? >= LEAST_LIKENESS {
+            true => Ok(said),
+            false => {
+                Ok(Judgement { reason: said.reason, flag: Some(false), ..Judgement::default() })
+            }
+        }
+    }
+}
+
 impl Solve for Edinburgh {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let span = self.spans.find(case, &self.kit)?;
         let messages = self.messages(case.item, span.as_ref().map(|(_, span)| span.as_str()))?;
         let said =
             self.kit.judge(case, Question::new("answer", 0.0, messages), self.prompt.form)?;
-        Ok(Finding::alone(&said))
+        Ok(Finding::alone(&self.filtered(said, case.item)?))
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {

@@ -43,10 +43,22 @@ pub struct HseSettings {
     pub ensemble: Ensemble,
 }
 
+/// Whether exam questions stand beside a note.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Leaked {
+    #[default]
+    Off,
+    /// The question of MedQA that is most like it, as WangLab had; MEDEC's notes are made of such.
+    Medqa,
+}
+
 /// WangLab's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct WangLabSettings {}
+pub struct WangLabSettings {
+    pub leak: Leaked,
+}
 
 impl Design for HseSettings {
     fn calls(&self) -> u32 {
@@ -77,13 +89,21 @@ impl Design for WangLabSettings {
     }
 
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        if self.leak == Leaked::Medqa && kit.exemplars.leak.is_none() {
+            return Err(Failure::usage(
+                "leak=medqa shows questions of MedQA, and none were given",
+                "give --leak-questions FILE, or --set leak=off",
+            ));
+        }
         let prompt = |name: &str, form| {
             Prompt::new(prompts, &format!("wanglab-{name}"), Some("wanglab"), form)
         };
+        let leak = prompts.get("mediqa_corr/wanglab-leak", &["question"])?;
         Ok(Box::new(Solver(WangLab {
             detect: prompt("detect", &DETECTION)?,
             locate: prompt("locate", &PLACE)?,
             correct: prompt("correct", &SENTENCE)?,
+            leak: Some(leak).filter(|_| self.leak == Leaked::Medqa),
             choice: kit.choice(Kinds::Balanced),
             kit,
         })))
@@ -155,8 +175,20 @@ struct WangLab {
     detect: Prompt,
     locate: Prompt,
     correct: Prompt,
+    /// What shows an exam question; `None` where none is shown.
+    leak: Option<String>,
     choice: Choice,
     kit: Kit,
+}
+
+impl WangLab {
+    /// The exam question that is most like a note, as it is shown; nothing where none is.
+    fn leaked(&self, note: &Note) -> String {
+        let (Some(template), Some(leak)) = (&self.leak, &self.kit.exemplars.leak) else {
+            return String::new();
+        };
+        fill(template, &[("question", leak.nearest(note))])
+    }
 }
 
 impl Solve for WangLab {
@@ -170,13 +202,14 @@ impl Solve for WangLab {
         }
         let choice = Choice { kinds: Kinds::Wrong, ..self.choice };
         let shots = kit.exemplars.shots(note, &choice)?;
-        let messages = self.locate.messages(&shots, note, &[]);
+        let leaked = self.leaked(note);
+        let messages = self.locate.messages(&shots, note, &[("leak", &leaked)]);
         let located = kit.judge(case, Question::new("localisation", 0.0, messages), &PLACE)?;
         let opinion = &mut finding.heard[0].1;
         opinion.sentence_id = located.sentence_id;
         if let Some(id) = located.sentence_id {
             let (number, sentence) = (id.to_string(), note.sentences[id].as_str());
-            let more = [("id", number.as_str()), ("sentence", sentence)];
+            let more = [("id", number.as_str()), ("sentence", sentence), ("leak", &leaked)];
             let messages = self.correct.messages(&shots, note, &more);
             let question = Question::new("correction", 0.0, messages);
             opinion.correction = kit.judge(case, question, &SENTENCE)?.correction;
@@ -187,7 +220,7 @@ impl Solve for WangLab {
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
         let shots = self.kit.exemplars.shots(note, &self.choice)?;
-        Ok(self.detect.messages(&shots, note, &[]))
+        Ok(self.detect.messages(&shots, note, &[("leak", &self.leaked(note))]))
     }
 }
 
@@ -264,6 +297,41 @@ mod tests {
             "no opinion",
         ] {
             assert!(said.contains(part), "{part} is not in {said}");
+        }
+    }
+
+    #[test]
+    fn the_exam_question_that_is_most_like_a_note_stands_beside_it_where_it_is_asked_for() {
+        use crate::systems::exemplars::leak::Leak;
+        use crate::systems::scripted::{check_with, exemplars, question};
+        let config = SystemConfig::parse("wanglab", &["leak=medqa", "shots=0"]).unwrap();
+        let refused = config.build(&PromptSet::embedded(), &exemplars()).err().unwrap();
+        assert!(refused.to_string().contains("none were given"), "{refused}");
+        let exam = |text: &str, gold| {
+            let question = question(4);
+            crate::data::Question { question: text.to_owned(), gold, ..question }
+        };
+        let questions = [
+            exam("What breaks kidney stones?", Some('A')),
+            exam("Beta blockers were given for the attack: what should have been?", Some('B')),
+            exam("Beta blockers were given for the attack.", None),
+        ];
+        let leak = Leak::new(&questions);
+        assert_eq!(leak.len(), 2);
+        let answer = questions[1].option('B').unwrap().to_owned();
+        let exemplars = Arc::new(Exemplars { leak: Some(leak), ..Exemplars::default() });
+        let script = Script::new(|key, _| match key.purpose.as_str() {
+            "detection" => r#"{"reasoning": "r", "error": "yes"}"#.to_owned(),
+            _ => r#"{"reasoning": "r", "sentence_id": 1}"#.to_owned(),
+        });
+        let (_, calls) = check_with(&config, &note(), script, exemplars);
+        assert_eq!(calls.len(), 3);
+        for call in calls {
+            let prompt = &call.messages.last().unwrap().content;
+            assert!(
+                prompt.contains(&format!("what should have been?\nAnswer: {answer}\nThe note:")),
+                "{prompt}"
+            );
         }
     }
 

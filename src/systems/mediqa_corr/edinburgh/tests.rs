@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use super::*;
 use crate::panel::scripted::Script;
 use crate::record::{CallLine, NoteLine};
 use crate::systems::SystemConfig;
-use crate::systems::scripted::{check, exemplars, note};
+use crate::systems::exemplars::Likeness;
+use crate::systems::scripted::{check, check_with, exemplars, note};
 
 fn run(name: &str, pairs: &[&str], reply: fn(&str) -> &'static str) -> (NoteLine, Vec<CallLine>) {
     let config = SystemConfig::parse(name, pairs).unwrap();
@@ -28,6 +31,26 @@ fn exemplars_are_turns_the_best_first_and_na_is_no_error() {
     assert!(content(5).contains("\n1 Beta blockers were given for the attack."));
     let (_, calls) = run("edinburgh", &["shots=0", "role=none", "cot=off", "type_hint=off"], reply);
     assert_eq!(calls[0].messages.len(), 2);
+}
+
+#[test]
+fn a_correction_that_is_unlike_its_sentence_is_taken_back() {
+    let reply = r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "Beta agonists were given for the attack."}"#;
+    let config = SystemConfig::parse("edinburgh", &["filter=bertscore", "shots=0"]).unwrap();
+    let refused = config.build(&PromptSet::embedded(), &exemplars()).err().unwrap();
+    assert!(refused.to_string().contains("nothing to do so by"), "{refused}");
+    let flag = |likeness: f64| {
+        let likeness: Likeness = Box::new(move |sentence, correction| {
+            assert!(
+                sentence.starts_with("Beta blockers") && correction.starts_with("Beta agonists")
+            );
+            Ok(likeness)
+        });
+        let exemplars = Exemplars { likeness: Some(likeness), ..Exemplars::default() };
+        let script = Script::new(|_, _| reply.to_owned());
+        check_with(&config, &note(), script, Arc::new(exemplars)).0.flag
+    };
+    assert_eq!((flag(0.85), flag(0.84)), (Some(true), Some(false)));
 }
 
 #[test]
