@@ -2,11 +2,12 @@
 
 mod turns;
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::evidence::{Evidence, evidence};
+use super::evidence::{Evidence, Segment, evidence, segments};
 use crate::record::{CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine};
 use crate::text::ellipsis;
 
@@ -47,6 +48,8 @@ pub struct Sources {
     pub ungrounded: Vec<String>,
     /// Whether every turn was used up without an accepted answer.
     pub exhausted: bool,
+    /// The correction's words that say something, in lower case and in order: those to mark in the passages.
+    pub shared: Vec<String>,
     pub passages: Vec<Passage>,
 }
 
@@ -88,12 +91,16 @@ impl Finding {
             },
             sources: record.search.as_ref().map(|trajectory| {
                 let searches: Vec<&SearchLine> = searches.iter().collect();
-                let Evidence { named, passages, .. } = evidence(record, &searches, UNNAMED_SOURCES);
+                let Evidence { named, passages, shared } =
+                    evidence(record, &searches, UNNAMED_SOURCES);
+                let mut shared: Vec<String> = shared.into_iter().collect();
+                shared.sort_unstable();
                 Sources {
                     named,
                     grounded: trajectory.grounded,
                     ungrounded: trajectory.ungrounded.clone(),
                     exhausted: trajectory.exhausted,
+                    shared,
                     passages: passages.into_iter().map(|(_, passage)| passage.clone()).collect(),
                 }
             }),
@@ -161,11 +168,19 @@ impl Sources {
             true => "Sources, as the answer names them",
             false => "The answer names no source; these share most words with the correction",
         };
-        let _ = writeln!(text, "\n{head}");
+        let _ = writeln!(text, "\n{head} (*shared words*)");
+        let words: HashSet<String> = self.shared.iter().cloned().collect();
+        let mark = |piece: Segment| match piece.shared {
+            true => format!("*{}*", piece.text),
+            false => piece.text,
+        };
         for passage in &self.passages {
             let title = if passage.title.is_empty() { &passage.chunk } else { &passage.title };
+            let paragraph =
+                (passage.paragraph > 0).then(|| format!("paragraph {}", passage.paragraph));
             let facts = [
                 Some(passage.source.as_str()),
+                paragraph.as_deref(),
                 passage.date.as_deref(),
                 passage.licence.as_deref(),
                 passage.url.as_deref(),
@@ -173,7 +188,8 @@ impl Sources {
             let facts: Vec<&str> = facts.into_iter().flatten().collect();
             let _ = writeln!(text, "    {} ({})", plain(title), plain(&facts.join(", ")));
             if let Some(said) = &passage.text {
-                let _ = writeln!(text, "        {}", shown(said));
+                let said: String = segments(&shown(said), &words).into_iter().map(mark).collect();
+                let _ = writeln!(text, "        {said}");
             }
         }
     }
@@ -352,12 +368,18 @@ mod tests {
         let text = finding.text();
         assert!(text.contains("No source contains: malaria"), "{text}");
         assert!(
-            text.contains("Fever (ward, 2021, CC BY 4.0)\n        Artesunate is given"),
+            text.contains(
+                "Fever (ward, paragraph 2, 2021, CC BY 4.0)\n        *Artesunate* is given"
+            ),
             "{text}"
         );
         let json = serde_json::to_value(&finding).unwrap();
         assert_eq!(json["sources"]["passages"][0]["chunk"], "ward/fever#2");
         assert_eq!(json["sources"]["named"], false);
+        assert_eq!(
+            json["sources"]["shared"],
+            serde_json::json!(["artesunate", "cures", "malaria"])
+        );
     }
 
     #[test]

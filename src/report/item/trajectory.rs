@@ -1,11 +1,9 @@
 //! The way to a note's answer as its case shows it: thoughts, queries, passages, verdicts, reflexions, and the sources of the correction.
 
-use std::collections::HashSet;
-
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::analysis::notes::{Evidence, evidence};
+use crate::analysis::notes::{Evidence, Segment, evidence, may_be_followed, segments};
 use crate::record::{CallLine, NoteLine, Passage, SearchLine, TurnLine};
 use crate::report::escape::plural;
 use crate::systems::medreflex::review::CRITERIA;
@@ -81,13 +79,6 @@ struct SourceView<'a> {
     segments: Vec<Segment>,
 }
 
-/// A piece of a passage; words that the correction shares are marked.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-struct Segment {
-    text: String,
-    shared: bool,
-}
-
 impl<'a> Way<'a> {
     /// `None` of a system that does not search.
     pub fn of(
@@ -106,10 +97,7 @@ impl<'a> Way<'a> {
             facts: facts_of(passage),
             url: passage.url.as_deref().unwrap_or_default(),
             is_kept: passage.text.is_some(),
-            link: passage
-                .url
-                .as_deref()
-                .filter(|url| ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))),
+            link: passage.url.as_deref().filter(|url| may_be_followed(url)),
             segments: segments(passage.text.as_deref().unwrap_or_default(), &shared),
         });
         let facts = [
@@ -258,41 +246,9 @@ fn facts_of(passage: &Passage) -> String {
     facts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// A text in pieces: the words of `shared`, and what stands between them.
-fn segments(text: &str, shared: &HashSet<String>) -> Vec<Segment> {
-    let mut segments: Vec<Segment> = Vec::new();
-    let mut push = |text: &str, shared: bool| match segments.last_mut() {
-        Some(last) if last.shared == shared => last.text.push_str(text),
-        _ if text.is_empty() => {}
-        _ => segments.push(Segment { text: text.to_owned(), shared }),
-    };
-    let mut rest = text;
-    while let Some(start) = rest.find(char::is_alphanumeric) {
-        push(&rest[..start], false);
-        let length = rest[start..].find(|c: char| !c.is_alphanumeric());
-        let end = length.map_or(rest.len(), |length| start + length);
-        let word = &rest[start..end];
-        push(word, shared.contains(&word.to_lowercase()));
-        rest = &rest[end..];
-    }
-    push(rest, false);
-    segments
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shared_words_are_marked_whole() {
-        let shared = HashSet::from(["beta".to_owned(), "10".to_owned()]);
-        let told: String = segments("Beta-agonists, 10 mg; alphabeta.", &shared)
-            .iter()
-            .map(|one| if one.shared { format!("[{}]", one.text) } else { one.text.clone() })
-            .collect();
-        assert_eq!(told, "[Beta]-agonists, [10] mg; alphabeta.");
-        assert_eq!(segments("", &shared), []);
-    }
 
     #[test]
     fn a_turn_is_told_in_a_line() {

@@ -1,11 +1,14 @@
 //! What the templates of the page are given. Texts reach a page through the reports' escaping alone.
 
+use std::collections::HashSet;
+
 use axum::http::HeaderMap;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::{Value, json};
 
+use crate::analysis::notes::{may_be_followed, segments};
 use crate::data::ItemKind;
 use crate::record::{CallLine, ItemLine};
 use crate::report::escape_value;
@@ -141,6 +144,31 @@ fn headline(case: &Case) -> String {
     }
 }
 
+/// The sources of a finding: the words that the correction shares to be marked, addresses to be followed where a browser may.
+fn sources(finding: &Value) -> Vec<Value> {
+    let sources = &finding["sources"];
+    let list = |field: &str| sources[field].as_array().map_or(&[][..], Vec::as_slice);
+    let shared = list("shared").iter().filter_map(|word| word.as_str().map(str::to_owned));
+    let shared: HashSet<String> = shared.collect();
+    let source = |passage: &Value| {
+        let text = |field: &str| passage[field].as_str().filter(|text| !text.is_empty());
+        let paragraph = passage["paragraph"].as_u64().filter(|paragraph| *paragraph > 0);
+        let facts = [
+            text("source").map(str::to_owned),
+            paragraph.map(|paragraph| format!("paragraph {paragraph}")),
+            text("date").map(str::to_owned),
+            text("licence").map(str::to_owned),
+        ];
+        json!({
+            "title": text("title").or(text("chunk")),
+            "facts": facts.into_iter().flatten().collect::<Vec<_>>(),
+            "segments": segments(text("text").unwrap_or_default(), &shared),
+            "url": text("url"), "is_link": text("url").is_some_and(may_be_followed),
+        })
+    };
+    list("passages").iter().map(source).collect()
+}
+
 /// The page of one case.
 ///
 /// # Errors
@@ -172,13 +200,38 @@ pub fn case(app: &App, shell: &Shell, case: &Case) -> Result<String, ApiError> {
         let options: Vec<Value> = question.options.iter().map(option).collect();
         json!({"text": question.question, "options": options})
     });
+    let finding = worked.map(|worked| words::outcome(&ask.item, worked));
     let values = json!({
         "id": head.id, "created_at": head.created_at, "system": ask.system.id, "seed": ask.seed.to_string(),
         "fingerprint": ask.system.fingerprint, "seats": ask.system.seats(), "item": ask.item.id(),
         "status": status(case), "is_over": outcome.is_some(), "headline": headline(case),
         "error": error.map(|error| &error.message), "calls": calls, "sentences": sentences,
-        "question": question, "finding": worked.map(|worked| words::outcome(&ask.item, worked)),
+        "question": question, "sources": finding.as_ref().map_or_else(Vec::new, sources), "finding": finding,
         "is_note": kind == ItemKind::Notes, "is_audited": app.audit.is_on(), "is_rated": case.is_rated,
     });
     render(app, shell, "case.html", values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_have_their_shared_words_marked_and_their_addresses_followed_where_they_may_be() {
+        let passage = |url: &str| {
+            json!({
+                "chunk": "ward/fever#2", "source": "ward", "title": "", "paragraph": 2, "licence": "CC0",
+                "text": "Artesunate is given.", "url": url,
+            })
+        };
+        let passages = [passage("https://example.org/a"), passage("javascript:alert(1)")];
+        let finding = json!({"sources": {"shared": ["artesunate"], "passages": passages}});
+        let [first, second] = &sources(&finding)[..] else { panic!("{finding}") };
+        assert_eq!(first["title"], "ward/fever#2");
+        assert_eq!(first["facts"], json!(["ward", "paragraph 2", "CC0"]));
+        assert_eq!(first["segments"][0], json!({"text": "Artesunate", "shared": true}));
+        assert_eq!(first["segments"][1], json!({"text": " is given.", "shared": false}));
+        assert_eq!((&first["is_link"], &second["is_link"]), (&json!(true), &json!(false)));
+        assert!(sources(&json!({"answer": "B"})).is_empty());
+    }
 }
