@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Half an hour with a GPU: does it work, what has to be left out, how fast is it, beside transformers. Four stages, each a call of less
+# Half an hour with a GPU: does it work, what has to be left out, how fast is it, beside transformers. Five stages, each a call of less
 # than ten minutes; what one needs of another is a condition, not a decision.
 #
 #   benches/gpu.sh WARDROUND OUT [STAGE...]
@@ -10,6 +10,8 @@
 #                   without graphs, without early launches, without wgmma, with --fast; counters of ncu, where it is
 #   panel   400 s   `bench panel` and transformers on the same checkpoints, wall against wall, where torch is
 #   rest    250 s   logits of the full models against the CPU, equal bits whatever the rows, q8_0 and q4_k, memcheck where it is
+#   search  130 s   `bench embed` of texts, of queries and of a reranker's pairs; a corpus, and `medreflex` over it on notes: notes a minute,
+#                   prompt tokens from the prefix index
 #
 # WARDROUND is a binary built with --features cuda. OUT gets, made again after every step: verdict.txt (a page: works or not, what to leave
 # out, shares of the limits, what to mend first), summary.txt (a line a step), table.md (for benches/LOG.md) and logs.tgz. A stage ends at
@@ -22,9 +24,9 @@
 #   WARDROUND_CUDA_WITHOUT   what to leave out, whatever the gate says
 #   PYTHON, DEVICE, SHAPE    [python3, cuda, full]; DEVICE=cpu SHAPE=tiny tries out the script
 set -uo pipefail
-known="gate speed panel rest"
-declare -A seconds_of=([gate]=420 [speed]=590 [panel]=400 [rest]=250)
-(($# >= 2)) && [[ -x $1 ]] || { sed -n '2,29s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+known="gate speed panel rest search"
+declare -A seconds_of=([gate]=420 [speed]=590 [panel]=400 [rest]=250 [search]=130)
+(($# >= 2)) && [[ -x $1 ]] || { sed -n '2,31s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 wardround=$(realpath "$1") out=$(realpath -m "$2")
 read -ra stages <<<"${*:3}"
 ((${#stages[@]})) || read -ra stages <<<"$known"
@@ -222,6 +224,40 @@ rest() {
       step 60 "memcheck.$name" compute-sanitizer --error-exitcode 9 "$program" --exact "$name" --include-ignored --test-threads=1
     done
   done
+}
+
+library() { # in $work: a corpus of the demo's passages, a reranker and so many notes
+  local source="$here/../src/cli/demo" goldens="$here/../tests/goldens" index
+  rm -rf "$work/corpus" "$work/medreflex" "$work/reranker"
+  cp -r "$goldens/retrieval/tiny-cross" "$work/reranker"
+  printf 'output = "one-logit"\nquery_tokens = 300\ndocument_tokens = 300\n' >"$work/reranker/encoder.toml"
+  cp "$source/passages.jsonl" "$work/passages.jsonl"
+  printf 'name = "demo"\n[[source]]\nlabel = "demo"\nformat = "jsonl"\npath = "passages.jsonl"\nlicence = "own"\n' >"$work/demo.toml"
+  for ((index = 0; index < $1; index++)); do
+    sed "s/\"id\": \"/&$index-/; s/\"text\": \"/&Ward $index. /" "$source/notes.jsonl" | sed -n "$((index % 3 + 1))p"
+  done >"$work/notes.jsonl"
+  step 20 search.corpus "$wardround" corpus build "$work/demo.toml" --encoder "$goldens/encoders/tiny-mean" --out "$work/corpus" --device "$device" --quiet
+}
+
+embed() { # embed NAME TEXTS OPTION...
+  SHOW=9 step 30 "embed.$1" "$wardround" bench embed --device "$device" --quiet -r 2 --texts "$2" "${@:3}"
+}
+
+search() {
+  local many=256 notes=50 run=$work/medreflex
+  [[ $shape == full ]] || many=2 notes=3
+  embed f32 "$many" --dtype f32 --tokens 64,200,512
+  embed bf16 "$many" --dtype bf16 --tokens 64,200,512
+  embed query 1 --dtype f32 --tokens 24,64
+  embed rerank "$((many < 50 ? many : 50))" --dtype bf16 --tokens 300
+  library "$notes" || return
+  step 100 search.medreflex "$wardround" run medreflex --data "$work/notes.jsonl" --format notes --panel "$models/qwen3" --corpus "$work/corpus" \
+    --reranker "$work/reranker" --set rerank_top_k=5 --set record_chars=64 --set reflexion_turns=2 --device "$device" --offline --quiet --out "$run" || return
+  SHOW=1 step 10 search.figures "$python" -c '
+import json, sys
+results = json.load(open(sys.argv[1] + "/results.json"))
+tokens, items = results["tokens"], results["n_items"]
+print(f"{60000 * items / results[\"elapsed_ms\"]:.1f} notes a minute, {100 * tokens[\"cached\"] / tokens[\"prompt\"]:.1f} % of prompt tokens cached, {results[\"n_errors\"]} errors")' "$run"
 }
 
 leave_out() { # what the gate found, unless the caller says

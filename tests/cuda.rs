@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::retrieval::{Goldens, cross, cut, gemma, medcpt, qwen3, yes_no};
+use common::retrieval::{Copy, Goldens, cross, cut, gemma, medcpt, qwen3, yes_no};
 use common::{OPTIONS, load_on, logits_on, tokens};
 use wardround::encoder::{Encoder, EncoderOptions, Reranker};
 use wardround::engine::{Completion, EngineOptions, Request, Sampling, Ticket};
@@ -218,34 +218,94 @@ fn narrow_weights_of_encoders_keep_the_direction() {
     }
 }
 
+/// A corpus of three texts, by a tiny encoder and reranker.
+struct Ward {
+    folder: tempfile::TempDir,
+    encoder: Copy,
+    reranker: Copy,
+}
+
+impl Ward {
+    fn new() -> Ward {
+        let ward = Ward { folder: tempfile::tempdir().unwrap(), encoder: cut(), reranker: cross() };
+        let source = "[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"ward.jsonl\"\nlicence = \"internal\"\n";
+        ward.write("own.toml", &format!("name = \"own\"\n{source}"));
+        let texts =
+            ["Magnesium is the first choice.", "Salbutamol by inhaler.", "Rest and fluids."];
+        let row = |(id, text)| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n");
+        let rows: String = texts.into_iter().enumerate().map(row).collect();
+        ward.write("ward.jsonl", &rows);
+        ward
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    fn wardround(&self, arguments: &str, folder: &Copy) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+        command.current_dir(self.folder.path()).args(arguments.split(' ')).arg(folder.path());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Builds the corpus there.
+    fn build(&self, out: &str, device: &str) {
+        let build =
+            format!("corpus build own.toml --out {out} --device {device} --quiet --encoder");
+        self.wardround(&build, &self.encoder);
+    }
+}
+
+const DEVICES: [&str; 2] = ["cpu", "cuda"];
+
 /// In f32, so that passages come in the CPU's order.
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn a_corpus_is_built_searched_and_reranked_on_the_gpu() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = "[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"ward.jsonl\"\nlicence = \"internal\"\n";
-    fs::write(folder.path().join("own.toml"), format!("name = \"own\"\n{source}")).unwrap();
-    let texts = ["Magnesium is the first choice.", "Salbutamol by inhaler.", "Rest and fluids."];
-    let row = |(id, text)| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n");
-    let rows: String = texts.into_iter().enumerate().map(row).collect();
-    fs::write(folder.path().join("ward.jsonl"), rows).unwrap();
-    let (encoder, reranker) = (cut(), cross());
-    let run = |arguments: &str, more: [&str; 2]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
-        command.current_dir(folder.path()).args(arguments.split(' ')).args(more);
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{arguments}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let [on_cpu, on_gpu] = ["cpu", "cuda:0"].map(|device| {
-        let out = device.replace(':', "-");
-        let build = format!("corpus build own.toml --out {out} --device {device} --encoder");
-        run(&build, [encoder.path().to_str().unwrap(), "--quiet"]);
-        let search = format!("corpus search {out} eclampsia --json --device {device} --reranker");
-        let found = run(&search, [reranker.path().to_str().unwrap(), "--rerank-top-k=3"]);
+    let ward = Ward::new();
+    let [on_cpu, on_gpu] = DEVICES.map(|device| {
+        ward.build(device, device);
+        let more = "--json --rerank-top-k 3 --device";
+        let search = format!("corpus search {device} eclampsia {more} {device} --reranker");
+        let found = ward.wardround(&search, &ward.reranker);
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
         let shown = found["shown"].as_array().unwrap().iter();
         shown.map(|passage| passage["chunk"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     });
     assert_eq!((on_gpu.len(), on_gpu), (3, on_cpu));
+}
+
+/// A run's queries are encoded and its passages reranked on the panel's device; the panel answers over HTTP.
+#[cfg(feature = "remote")]
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn medreflex_searches_on_the_panels_gpu() {
+    let ward = Ward::new();
+    let note = "{\"id\": \"a\", \"text\": \"0 Seen on the ward.\", \"gold\": {\"flag\": 0}}\n";
+    ward.write("notes.jsonl", note);
+    let member = common::endpoint::serve(|request| {
+        let user = request["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+        common::endpoint::said(if user.contains("Assess the final answer") {
+            r#"{"final_reasoning": "so", "final_score": 5}"#
+        } else if !user.contains("Write the next step") {
+            r#"{"is_error": false, "reasoning": "r", "sentence_id": -1, "error_sentence": "NA", "corrected_sentence": "NA"}"#
+        } else if user.contains("STEP 1") {
+            r#"{"observation": "o", "thought": "t", "action": "final_mistake(\"NA\", \"NA\")"}"#
+        } else {
+            r#"{"observation": "o", "thought": "t", "action": "search(\"attack of asthma\")"}"#
+        })
+    });
+    ward.build("corpus", "cpu");
+    let [on_cpu, on_gpu] = DEVICES.map(|device| {
+        let run = format!(
+            "run medreflex --free --data notes.jsonl --format notes --panel {member} --corpus corpus --out {device} --quiet --device {device} --reranker"
+        );
+        ward.wardround(&run, &ward.reranker);
+        let log = fs::read_to_string(ward.folder.path().join(device).join("searches.jsonl"));
+        let search: serde_json::Value = serde_json::from_str(log.unwrap().trim()).unwrap();
+        search["shown"].as_array().unwrap().len()
+    });
+    assert_eq!((on_gpu, on_gpu), (3, on_cpu));
 }

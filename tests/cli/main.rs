@@ -12,6 +12,9 @@ mod corpus_faults;
 mod datasets;
 mod determinism;
 #[cfg(feature = "remote")]
+#[path = "../common/endpoint.rs"]
+mod endpoint;
+#[cfg(feature = "remote")]
 mod endpoints;
 mod evaluation;
 mod every_system;

@@ -1,6 +1,7 @@
 //! What several test files share: golden checkpoints, tiny synthetic models, engines around them.
 #![allow(dead_code)]
 
+pub mod endpoint;
 pub mod golden;
 pub mod json_schema;
 pub mod retrieval;
