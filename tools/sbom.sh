@@ -8,7 +8,7 @@
 # | sbom/wardround.cdx.json | cargo-cyclonedx | cargo install --locked cargo-cyclonedx@0.5.9 |
 # | licences/THIRD-PARTY.html | cargo-about | cargo install --locked cargo-about@0.9.3 --features cli |
 # | sbom/advisories.json | cargo-audit | cargo install --locked cargo-audit |
-# | bin/wardround | cargo-auditable | cargo install --locked cargo-auditable@0.7.7 |
+# | bin/wardround, of the commit | tools/release.sh, by cargo-auditable | cargo install --locked cargo-auditable@0.7.7 |
 #
 # What is not installed is left out, said, and makes the exit code 3. Models are no part of this list.
 set -euo pipefail
@@ -79,8 +79,10 @@ if have audit sbom/advisories.json; then
     python3 -m json.tool "$out/sbom/advisories.json" >/dev/null
 fi
 if have auditable bin/wardround; then
-    cargo auditable build --release --locked "$@"
-    cp "${CARGO_TARGET_DIR:-target}/release/wardround" "$out/bin/"
+    built=$(mktemp -d)
+    trap 'rm -rf "$built" "${scratch:-}"' EXIT
+    tools/release.sh "$built" "$@"
+    cp "$built/wardround" "$out/bin/"
 fi
 (cd "$out" && find . -type f ! -name SHA256SUMS | sort | xargs sha256sum | tee SHA256SUMS)
 exit $missing

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# An audit trail under load: requests by the thousand, a server that is killed again and again, a full disk, forgetting, replaying.
+# An audit trail under load: requests by the thousand, a server that is killed again and again, a full disk, forgetting, replaying,
+# and every kind of change found.
 #
 #     tests/acceptance/audit.sh OUT [REQUESTS [KILLS]]
 #
 # OUT is new and gets the trail and the logs; 10000 requests and 50 kills where nothing else is said. Takes the release binary where it
-# is built, else the debug one; WARDROUND names another. Needs python3.
+# is built, else the debug one; WARDROUND names another. Needs python3; root for a disk that is really full, else that part is left out.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
@@ -23,19 +24,22 @@ cd "$out"
 [ -d llama ] || "$wardround" models synth llama llama >/dev/null
 : >heads
 
-start() {
+start() { # start AUDIT FLAGS…
+    local audit=$1
+    shift
     rm -f address
-    "$wardround" serve llama --port 0 --offline --kv-tokens 65536 --max-connections 256 --audit audit --audit-content full >address 2>>heads &
+    "$wardround" serve llama --port 0 --offline --kv-tokens 65536 --max-connections 256 --audit "$audit" --audit-content full \
+        --system medguards --set medguards.agents=1 --set medguards.max_tokens=8 "$@" >address 2>>heads &
     server=$!
     until [ -s address ]; do sleep 0.05; done
     url=$(sed 's/^listening on //' address)
     until python3 -c "import urllib.request; urllib.request.urlopen('$url/health')" 2>/dev/null; do sleep 0.05; done
 }
-trap 'kill -9 $server 2>/dev/null || true' EXIT
+trap 'kill -9 $server 2>/dev/null || true; mountpoint -q small && umount small || true' EXIT
 
 answered=0
 for round in $(seq "$kills"); do
-    start
+    start audit
     python3 "$root/tests/acceptance/audit_load.py" "$url" $((requests / kills)) "$server" >answers
     answered=$((answered + $(cat answers)))
     kill -9 "$server" 2>/dev/null || true
@@ -49,8 +53,8 @@ known=()
 grep -q 'audit head' heads && known=(--heads heads)
 "$wardround" verify --audit audit "${known[@]}" >verified || { cat verified; exit 1; }
 
-# A disk that is full: what stands where texts go.
-start
+# A disk that is full: what stands where texts go; and cases to repeat.
+start audit
 ask() {
     curl -s -o /dev/null -w '%{http_code}' "$url/v1/completions" -H 'content-type: application/json' -d '{"prompt":"x","max_tokens":1}'
 }
@@ -61,34 +65,115 @@ mv audit/content aside
 rm audit/content
 mv aside audit/content
 until [ "$(ask)" = 200 ]; do sleep 0.2; done
+python3 - "$url" <<'PY'
+import sys, urllib.request
+for day in range(100):
+    note = f"Fever for {day} days. Malaria is treated with aspirin."
+    request = urllib.request.Request(sys.argv[1] + "/v1/check", note.encode(), {"content-type": "text/plain"})
+    assert urllib.request.urlopen(request).status == 200
+PY
 kill -TERM "$server"
 wait "$server"
-echo "a disk that is full: refused, and served again"
+echo "nowhere to write: refused, and served again"
+
+# A disk that is full indeed.
+if [ "$(id -u)" = 0 ]; then
+    cp heads heads-of-audit
+    mkdir -p small
+    mount -t tmpfs -o size=1m tmpfs small
+    head -c 200000 /dev/zero >small/ballast
+    start small/audit --audit-reserve 0
+    served=0
+    while [ "$(ask)" = 200 ]; do served=$((served + 1)); done
+    [ "$(ask)" = 503 ]
+    rm small/ballast
+    until [ "$(ask)" = 200 ]; do sleep 0.2; done
+    kill -TERM "$server"
+    wait "$server"
+    "$wardround" verify --audit small/audit --heads <(grep 'audit head' heads | tail -1) >verified || { cat verified; exit 1; }
+    python3 - small/audit <<'PY'
+import json, pathlib, sys
+audit = pathlib.Path(sys.argv[1])
+told = {json.loads(line).get("content") for line in open(audit / "trail.jsonl")} - {None}
+kept = {path.name.removesuffix(".json") for path in (audit / "content").rglob("*") if path.is_file()}
+assert kept == told, (len(kept - told), len(told - kept))
+print(f"{len(kept)} texts, each with its line")
+PY
+    umount small
+    mv heads-of-audit heads
+    echo "a disk that is full: $served answers, then refused, then served again"
+else
+    echo "left out: a disk that is really full, which root alone can mount"
+fi
 
 # The same bytes again, then half of the texts forgotten.
 some=$("$wardround" audit show audit --event request | grep '  done  ' | awk '{print $1}' | shuf -n 100 --random-source="$wardround")
+cases=$("$wardround" audit show audit --event case | grep '  done  ' | awk '{print $1}')
+[ "$(wc -w <<<"$cases")" -ge 100 ]
 # shellcheck disable=SC2086
-"$wardround" replay --audit audit $some --offline --kv-tokens 65536
+"$wardround" replay --audit audit $some $cases --offline --kv-tokens 65536
 half=$("$wardround" audit show audit --event request | awk 'NR % 2 {print $1}')
 # shellcheck disable=SC2086
-"$wardround" audit forget audit $half --why acceptance
+"$wardround" audit forget audit $half --why acceptance 2>>heads
 "$wardround" verify --audit audit --heads heads | tee verified | tail -4
 
-# An edit, a cut, a swap and a fork in copies without texts.
-for change in edit cut swap end; do
-    rm -rf changed
-    mkdir changed
-    cp audit/trail*.jsonl audit/trail.head changed/
-    trail=changed/trail.jsonl
-    case $change in
-        edit) sed -i '7s/"status":"done"/"status":"DONE"/;7s/"verb":"serve"/"verb":"SERVE"/;7s/"event"/"evenT"/' $trail ;;
-        cut) sed -i '5d' $trail ;;
-        swap) sed -i '5{h;d};6{G}' $trail ;;
-        end) sed -i '$d' $trail ;;
-    esac
-    if "$wardround" verify --audit changed --heads heads >verified 2>&1; then
-        echo "$change was not found" >&2
-        exit 1
-    fi
-done
-echo "edit, cut, swap and a cut end: each found"
+# In copies without texts and without the head beside them: bytes changed, lines cut out, lines swapped, ends cut off, and everything
+# written again from some line on, with right hashes.
+python3 - "$wardround" <<'PY'
+import hashlib, json, pathlib, random, shutil, subprocess, sys
+
+wardround, random = sys.argv[1], random.Random(7)
+here = pathlib.Path("changed")
+lines = open("audit/trail.jsonl").read().splitlines()
+
+
+def is_found(changed):
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir()
+    for path in pathlib.Path("audit").glob("trail.[0-9]*.jsonl"):
+        shutil.copy(path, here)
+    (here / "trail.jsonl").write_text("\n".join(changed) + "\n")
+    return subprocess.run([wardround, "verify", "--audit", here, "--heads", "heads"], capture_output=True).returncode == 3
+
+
+def edited(lines):
+    number = random.randrange(len(lines))
+    place = random.randrange(len(lines[number]))
+    other = random.choice([c for c in "0123456789abcdefx\"" if c != lines[number][place]])
+    return lines[:number] + [lines[number][:place] + other + lines[number][place + 1 :]] + lines[number + 1 :]
+
+
+def cut(lines):
+    number = random.randrange(len(lines))
+    return lines[:number] + lines[number + 1 :]
+
+
+def swapped(lines):
+    number = random.randrange(len(lines) - 1)
+    return lines[:number] + [lines[number + 1], lines[number]] + lines[number + 2 :]
+
+
+def ended(lines):
+    return lines[: -random.randrange(1, min(50, len(lines)))]
+
+
+def forked(lines):
+    """Another time on some line, and all hashes from there on as they must be."""
+    number, changed, prev = random.randrange(len(lines)), list(lines), None
+    for index in range(number, len(lines)):
+        fields = json.loads(changed[index])
+        del fields["hash"]
+        fields["monotonic_ms"] += index == number
+        fields["prev"] = prev or fields["prev"]
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        prev = hashlib.sha256(text.encode()).hexdigest()
+        changed[index] = f'{text[:-1]},"hash":"{prev}"}}'
+    return changed
+
+
+assert not is_found(lines)
+for change, count in [(edited, 200), (cut, 200), (swapped, 20), (ended, 20), (forked, 20)]:
+    missed = sum(not is_found(change(lines)) for _ in range(count))
+    print(f"{change.__name__}: {count - missed} of {count} found")
+    assert not missed
+PY

@@ -29,12 +29,13 @@ cd "$out"
 export HOME=$out
 ulimit -c unlimited
 pattern=$(cat /proc/sys/kernel/core_pattern)
+began=$(date "+%F %T")
 
 found() { # found WHERE FILE…: fails where the word is
     local where=$1
     shift
-    if grep -laF "$canary" "$@" 2>/dev/null; then
-        echo "the word is in $where" >&2
+    if grep -laF -e "$canary" -e "$key" "$@" 2>/dev/null; then
+        echo "the word or the key is in $where" >&2
         exit 1
     fi
     echo "not in $where"
@@ -152,4 +153,9 @@ found "stderr of check" check.stderr
 "${as[@]}" "$wardround" check note.txt --json --offline --panel llama --set agents=none --sandbox auto >checked 2>check-refused.stderr &&
     exit 1
 found "stderr of a check that was refused" check-refused.stderr
-echo "the word was found nowhere"
+if command -v journalctl >/dev/null && journalctl --since "$began" >journal 2>/dev/null && [ -s journal ]; then
+    found "the journal of this machine since then" journal
+else
+    echo "left out: the journal, since there is none"
+fi
+echo "the word was found nowhere, nor the key"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Whether a release is reproducible: builds the committed source twice, in two directories with two homes, and compares the binaries.
+# Whether a release is reproducible: has tools/release.sh build the committed source twice, in two directories with two homes, and compares
+# the binaries.
 #
 #     tests/acceptance/reproduce.sh OUT [CARGO FLAGS…]
 #
@@ -8,7 +9,7 @@
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
@@ -16,35 +17,24 @@ out=$(cd "$1" && pwd)
 shift
 root=$(cd "$(dirname "$0")/../.." && pwd)
 # Both builds are of this commit, whatever is committed meanwhile.
-commit=$(git -C "$root" rev-parse HEAD)
-SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct "$commit")
-export SOURCE_DATE_EPOCH
-export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_TERM_COLOR=never
-cache=${CARGO_HOME:-$HOME/.cargo}
-rust=${RUSTUP_HOME:-$HOME/.rustup}
+COMMIT=$(git -C "$root" rev-parse HEAD)
+export COMMIT
+CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
+RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup}
+export CARGO_HOME RUSTUP_HOME
 
 # build NAME UMASK FLAGS…
 build() {
-    local name=$1 tree=$out/$1/source
+    local name=$1
     umask "$2"
     shift 2
-    mkdir -p "$tree" "$out/$name/home"
-    git -C "$root" archive "$commit" | tar -x -C "$tree"
-    # The crates themselves are the same files; where they and the source lie must leave no trace.
-    local target=$out/$name/target
-    local map="--remap-path-prefix=$tree=/source --remap-path-prefix=$target=/target --remap-path-prefix=$cache=/cargo --remap-path-prefix=$rust=/rust"
-    local in_c="-ffile-prefix-map=$cache=/cargo -ffile-prefix-map=$tree=/source -ffile-prefix-map=$target=/target"
-    (
-        cd "$tree"
-        HOME=$out/$name/home CARGO_HOME=$cache RUSTUP_HOME=$rust USER=$name LOGNAME=$name \
-            CARGO_TARGET_DIR=$target RUSTFLAGS="$map" CFLAGS="$in_c" CXXFLAGS="$in_c" \
-            cargo build --release --locked "$@"
-    )
+    mkdir -p "$out/$name/home"
+    HOME=$out/$name/home USER=$name LOGNAME=$name "$root/tools/release.sh" "$out/$name" "$@"
 }
 build first 022 "$@"
 build second-and-longer 077 "$@"
-first=$out/first/target/release/wardround
-second=$out/second-and-longer/target/release/wardround
+first=$out/first/wardround
+second=$out/second-and-longer/wardround
 sha256sum "$first" "$second"
 for path in "$out" "$HOME"; do
     if grep -qaF "$path" "$first"; then
@@ -57,7 +47,7 @@ if cmp "$first" "$second"; then
     exit 0
 fi
 for binary in first second-and-longer; do
-    objdump -h "$out/$binary/target/release/wardround" | awk '$1 ~ /^[0-9]+$/ {print $2, $3}' >"$out/$binary.sections" || true
+    objdump -h "$out/$binary/wardround" | awk '$1 ~ /^[0-9]+$/ {print $2, $3}' >"$out/$binary.sections" || true
 done
 diff "$out/first.sections" "$out/second-and-longer.sections" >"$out/sections.diff" || true
 echo "the builds differ; $out/sections.diff has the sections whose sizes do" >&2

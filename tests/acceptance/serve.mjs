@@ -110,6 +110,11 @@ async function hold({ page, where }, name) {
   expect(/wr_[0-9a-f]{16}/.test(said), `${where}, ${name}: names no fingerprint`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   expect(wide <= 0, `${where}, ${name}: the body scrolls sideways by ${wide} px`);
+  // A page without a script cannot be asked, and can store nothing.
+  if (!/no script/.test(where)) {
+    const stored = await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie]);
+    expect(JSON.stringify(stored) === '[0,0,""]', `${where}, ${name}: the page stores ${JSON.stringify(stored)}`);
+  }
   if (shots) await page.screenshot({ path: join(shots, `${name}-${where.replace(/\W+/g, "-")}.png`), fullPage: true });
   // axe is a script.
   if (/no script/.test(where)) return;
@@ -176,6 +181,9 @@ try {
     const view = await open(options);
     const { page, where } = view;
     await login(view);
+    const cookies = await view.context.cookies();
+    expect(cookies.length === 1 && cookies[0].name === "wr_session" && cookies[0].httpOnly && cookies[0].sameSite === "Strict",
+      `${where}: the cookies are ${JSON.stringify(cookies.map(({ value, ...rest }) => rest))}`);
     await look(view, "index");
     await work(view, "The note's text", "Check the note", NOTE);
     expect((await page.locator(".note").innerText()).includes("<script>document.title"), `${where}: the note's markup is not shown as text`);
