@@ -75,15 +75,19 @@ fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
     let missing = || ApiError::new(Code::ModelNotFound, format!("{name} is not loaded"));
     let system = app.served()?.system(name).ok_or_else(missing)?;
     same_fingerprint(kept, &system.fingerprint)?;
-    let item = item(&kept.texts["input"])?;
     let number = |name: &str| kept.line.fields[name].as_u64().ok_or_else(|| lacking(name));
     let (seed, run) = (number("seed")?, number("run")? as u32);
     let options = CaseOptions { seed, run, salt: None, stop: Arc::default() };
-    // A check names its file; a server has the same name for all.
-    let worked = match kept.texts["dataset"].as_str() {
-        Some(dataset) => system.seated.work_in(dataset, &item, options, |_| {})?,
-        None => system.seated.work(&item, options, |_| {})?,
+    let item = item(&kept.texts["input"])?;
+    // A check's dataset and item are named after its file, a server's items after their text.
+    let (dataset, item) = match (kept.texts["dataset"].as_str(), item) {
+        (Some(dataset), Item::Note(note)) => {
+            let id = kept.texts["input"]["item"].as_str().ok_or_else(|| lacking("item"))?;
+            (dataset, Item::Note(Note { id: id.to_owned(), ..note }))
+        }
+        (_, item) => (case::DATASET, item),
     };
+    let worked = system.seated.work_in(dataset, &item, options, |_| {})?;
     Ok(words::outcome(&item, &worked))
 }
 
@@ -91,13 +95,7 @@ fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
 fn item(text: &Value) -> Result<Item, ApiError> {
     let text: ItemText = from_value(text.clone()).map_err(|_| lacking("item"))?;
     let item = match text {
-        ItemText::Note(text) => {
-            case::note(&text.text, Some(text.language)).map(|item| match item {
-                // A check has it from its file.
-                Item::Note(note) => Item::Note(Note { id: text.item, ..note }),
-                other => other,
-            })
-        }
+        ItemText::Note(note) => case::note(&note.text, Some(note.language)),
         ItemText::Question(question) => {
             case::question(&question.question, &json!(question.options))
         }

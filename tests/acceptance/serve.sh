@@ -59,6 +59,15 @@ serve "$out/qwen3" --max-queue 1000 --max-batch 128
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" gone "$url"
 grep -E 'VmRSS|VmHWM' "/proc/$server/status" || true
 stop
+serve "$out/qwen3" --max-queue 512 --max-batch 128
+"$clients/bin/python" "$root/tests/acceptance/serve_clients.py" queue "$url"
+stop
+rm -f "$out/equal.json"
+for restart in 1 2; do
+    serve "$out/qwen3"
+    "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" equal "$url" "$out/equal.json"
+    stop
+done
 serve "$out/qwen3" --header-timeout 3
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" slow "$url"
 stop

@@ -262,6 +262,96 @@ def with_slow(url, trickling="200", silent="50", limit="8"):
     asyncio.run(all_at_once())
 
 
+async def posted(url, path, body):
+    """Status, headers and body of a POST on a connection of its own; chunks are joined."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(url))
+    text = json.dumps(body)
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    writer.write(f"{head}content-length: {len(text)}\r\n\r\n{text}".encode())
+    head, _, answer = (await reader.read(-1)).decode().partition("\r\n\r\n")
+    writer.close()
+    lines = head.split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines[1:])
+    return int(lines[0].split(" ")[1]), headers, answer
+
+
+def with_queue(url, places="512", count="1000"):
+    """More requests at once than there are places: exactly the excess is refused and told when to come back; with retries all succeed."""
+    ask = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 400, "ignore_eos": True, "seed": 3}
+    places, count = int(places), int(count)
+
+    async def all_at_once():
+        return await asyncio.gather(*[posted(url, "/v1/chat/completions", ask) for _ in range(count)])
+
+    started = time.monotonic()
+    answers = asyncio.run(all_at_once())
+    refused = [headers for status, headers, _ in answers if status == 429]
+    assert sum(status == 200 for status, _, _ in answers) == places and len(refused) == count - places, len(refused)
+    assert all(1 <= int(headers["retry-after"]) <= 60 for headers in refused)
+    print(f"{count} at once for {places} places: {len(refused)} refused with Retry-After, {time.monotonic() - started:.1f} s")
+
+    from openai import AsyncOpenAI
+
+    async def with_retries():
+        async with AsyncOpenAI(base_url=url + "/v1", api_key="none", max_retries=8, timeout=600) as client:
+            create = client.chat.completions.create
+            short = {"model": (await client.models.list()).data[0].id, "messages": ask["messages"], "max_tokens": 64, "seed": 3}
+            return await asyncio.gather(*[create(**short) for _ in range(count)])
+
+    started = time.monotonic()
+    texts = {answer.choices[0].message.content for answer in asyncio.run(with_retries())}
+    assert len(texts) == 1
+    print(f"{count} at once by openai-python with 8 retries: all answered, all equal, {time.monotonic() - started:.1f} s")
+
+
+def with_equal(url, sums, count="64"):
+    """One request again and again, alone, 8 and 64 at a time, streamed and not, among others: equal texts and log-probabilities, and equal
+    to those of an earlier server, whose sum the file has."""
+    ask = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 24, "seed": 5, "temperature": 0.9, "logprobs": True, "top_logprobs": 3}
+    random.seed(2)
+
+    def said(answer, is_stream):
+        if is_stream:
+            lines = [line for line in answer.replace("\r\n", "\n").split("\n") if line.startswith("data: {")]
+            choices = [json.loads(line[6:])["choices"][0] for line in lines]
+            text = "".join(choice["delta"].get("content") or "" for choice in choices)
+            entries = [entry for choice in choices if choice["logprobs"] for entry in choice["logprobs"]["content"]]
+        else:
+            (choice,) = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])["choices"]
+            text, entries = choice["message"]["content"], choice["logprobs"]["content"]
+        return json.dumps([text, entries])
+
+    async def ask_all(width, is_stream, is_mixed):
+        gate = asyncio.Semaphore(width)
+
+        async def one(body):
+            async with gate:
+                return await posted(url, "/v1/chat/completions", {**body, "stream": is_stream})
+
+        def other(number):
+            words = " ".join(random.choice(WORDS) for _ in range(1 + number % 40))
+            return {**ask, "messages": [{"role": "user", "content": words}], "seed": number}
+
+        others = [one(other(number)) for number in range(int(count) if is_mixed else 0)]
+        same = [one(ask) for _ in range(int(count))]
+        turns = [turn for pair in zip(others, same) for turn in pair] if is_mixed else same
+        answers = await asyncio.gather(*turns)
+        assert all(status == 200 for status, _, _ in answers)
+        return {said(answer, is_stream) for _, _, answer in (answers[1::2] if is_mixed else answers)}
+
+    found = set()
+    for width in [1, 8, 64]:
+        for is_stream in [False, True]:
+            for is_mixed in [False, True]:
+                found |= asyncio.run(ask_all(width, is_stream, is_mixed))
+    (only,) = found
+    known = open(sums).read() if os.path.exists(sums) else None
+    assert known in (None, only), "another server said something else"
+    with open(sums, "w") as file:
+        file.write(only)
+    print(f"{count} times one request at 1, 8 and 64 at once, streamed and not, alone and among others: all equal" + (", and to those before the restart" if known else ""))
+
+
 if __name__ == "__main__":
-    {"streams": with_streams, "gone": with_gone, "slow": with_slow, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect,
+    {"streams": with_streams, "queue": with_queue, "equal": with_equal, "gone": with_gone, "slow": with_slow, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect,
      "inspect-system": with_inspect_system, "autogen": with_autogen}[sys.argv[1]](*sys.argv[2:])
