@@ -6,6 +6,7 @@
 //   attend_chunks_*  (rows, kv_heads, chunk_slots)    128      a chunk, for a row's heads that share a kv head
 //   merge_chunks     (rows, ceil(heads · dim / 512))  128      512 of a row's sums
 //   attend_rows_*    (blocks, kv_heads)               128      up to 32 queries, of rows of one sequence
+//   attend_texts_*   (blocks, kv_heads)               128      the same of texts, whose rows see ahead
 //
 // The suffix is DIM, head_dim rounded up: 32, 64, 128 or 256. A group, the heads that share a kv head, is of 1 to 16.
 // No dynamic shared memory. Positions, sequences and tables must be there before a step's first kernel starts:
@@ -15,15 +16,16 @@
 namespace attention {
 
 // What any of the rows, 32 at most, sees.
-__device__ __forceinline__ Span seen_by_any(const Inputs &inputs, const Packing &packing) {
+template <class Rows>
+__device__ __forceinline__ Span seen_by_any(const Rows &inputs, const Packing &packing) {
     const unsigned lane = threadIdx.x % 32;
-    const Span seen = lane < packing.rows ? inputs.seen(packing.first_row + lane) : Span{0, 0};
+    const Span seen = inputs.seen(packing.first_row + lane, lane < packing.rows);
     const unsigned first = __reduce_min_sync(0xFFFFFFFF, seen.is_empty() ? NOTHING : seen.first);
     return {first, __reduce_max_sync(0xFFFFFFFF, seen.end)};
 }
 
-template <int DIM>
-__device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head_dim, const uint2 *blocks, Bf16 *out,
+template <int DIM, class Rows>
+__device__ __forceinline__ void attend_block(const Rows &inputs, unsigned head_dim, const uint2 *blocks, Bf16 *out,
                                              int out_stride) {
     constexpr int TILES = 2;
     __shared__ Meeting<DIM, TILES> meeting;
@@ -33,7 +35,7 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
     const Packing packing = {block.x, block.y, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
     gather(inputs, packing, meeting);
 
-    const Cache<DIM> cache = inputs.cache<DIM>(packing.first_row, blockIdx.y);
+    const Cache<DIM> cache = inputs.template cache<DIM>(packing.first_row, blockIdx.y);
     const Span seen = seen_by_any(inputs, packing);
     Merged merged[2 * TILES];
     float sums[TILES][DIM / 32][4] = {};
@@ -80,17 +82,28 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
     EMULATED_KERNEL(attend_chunks_##DIM)
 
 // blocks (first row, rows) [gridDim.x]; out bf16 [rows][out_stride], of which heads · head_dim columns are written.
-// `lengths` of texts whose rows see ahead may be null.
 #define ATTEND_ROWS(DIM)                                                                                               \
     extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM == 256 ? 2 : 3) attend_rows_##DIM(            \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
         const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
-        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride, const unsigned *lengths) {            \
-        attention::attend_block<DIM>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
-                                      kv_heads, window, scale, lengths},                                               \
+        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride) {                                     \
+        attention::attend_block<DIM, attention::Inputs>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
+                                      kv_heads, window, scale},                                                        \
                                      head_dim, blocks, out, out_stride);                                               \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_rows_##DIM)
+
+// The same of texts, whose rows see ahead: lengths [rows].
+#define ATTEND_TEXTS(DIM)                                                                                              \
+    extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM == 256 ? 2 : 3) attend_texts_##DIM(           \
+        const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
+        const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
+        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride, const unsigned *lengths) {            \
+        const attention::Inputs inputs = {queries,      keys,  values,   positions, sequences, tables,                 \
+                                          table_stride, heads, kv_heads, window,    scale};                            \
+        attention::attend_block<DIM>(attention::Texts{inputs, lengths}, head_dim, blocks, out, out_stride);            \
+    }                                                                                                                  \
+    EMULATED_KERNEL(attend_texts_##DIM)
 
 ATTEND_CHUNKS(32)
 ATTEND_CHUNKS(64)
@@ -100,6 +113,10 @@ ATTEND_ROWS(32)
 ATTEND_ROWS(64)
 ATTEND_ROWS(128)
 ATTEND_ROWS(256)
+ATTEND_TEXTS(32)
+ATTEND_TEXTS(64)
+ATTEND_TEXTS(128)
+ATTEND_TEXTS(256)
 
 // What attend_chunks_* left becomes out, bf16 [rows][out_stride]; a thread merges four dims of a head.
 extern "C" __global__ void __launch_bounds__(attention::THREADS)

@@ -36,7 +36,7 @@ __device__ __forceinline__ Span keys_seen(unsigned position, unsigned window) {
     return {window != 0 && end > window ? end - window : 0, end};
 }
 
-// The same of a row of a text of `length` keys that sees as far ahead; where that is 0 it sees nothing ahead.
+// The same of a row that sees as far ahead in a text of `length` keys; where that is 0 it sees nothing ahead.
 __device__ __forceinline__ Span keys_seen(unsigned position, unsigned window, unsigned length) {
     const Span seen = keys_seen(position, window);
     if (seen.is_empty() || length == 0) return seen;

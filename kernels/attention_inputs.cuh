@@ -16,16 +16,25 @@ struct Inputs {
     int table_stride, heads, kv_heads;
     int window;  // how many keys a row sees, itself included; 0: all before it
     float scale;
-    const unsigned *lengths = nullptr;  // [rows] of texts whose rows see as far ahead
 
-    __device__ Span seen(unsigned row) const {
-        return keys_seen(positions[row], window, lengths == nullptr ? 0 : lengths[row]);
+    // Nothing where there is no such row.
+    __device__ Span seen(unsigned row, bool is_there) const {
+        return keys_seen(is_there ? positions[row] : NOTHING, window);
     }
 
     template <int DIM>
     __device__ Cache<DIM> cache(unsigned row, unsigned kv_head) const {
         const unsigned *table = tables + static_cast<size_t>(load_past_l1(sequences + row)) * table_stride;
         return {keys, values, static_cast<unsigned>(kv_heads), kv_head, table};
+    }
+};
+
+// The same of texts, whose rows see as far ahead.
+struct Texts : Inputs {
+    const unsigned *lengths;  // [rows]
+
+    __device__ Span seen(unsigned row, bool is_there) const {
+        return keys_seen(is_there ? positions[row] : NOTHING, window, is_there ? lengths[row] : 0);
     }
 };
 
@@ -58,12 +67,12 @@ __device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packi
 }
 
 // The queries, and what each sees, where all warps find them.
-template <int DIM, int TILES>
-__device__ __forceinline__ void gather(const Inputs &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
+template <int DIM, int TILES, class Rows>
+__device__ __forceinline__ void gather(const Rows &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
     gather_queries(inputs, packing, meeting);
     const unsigned index = threadIdx.x;
     if (index < 16 * TILES) {
-        meeting.seen[index] = packing.holds(index) ? inputs.seen(packing.row(index)) : Span{0, 0};
+        meeting.seen[index] = inputs.seen(packing.row(index), packing.holds(index));
     }
     __syncthreads();
 }

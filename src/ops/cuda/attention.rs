@@ -91,7 +91,11 @@ impl Cuda {
     fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
         let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
-        let Some(function) = self.kernels.attend_rows(pages.dim()) else {
+        let function = match shape.both_ways {
+            true => self.kernels.attend_texts(pages.dim()),
+            false => self.kernels.attend_rows(pages.dim()),
+        };
+        let Some(function) = function else {
             return;
         };
         let attend = launch(function, [step.blocks, pages.kv_heads, 1]);
@@ -104,8 +108,11 @@ impl Cuda {
             .float(shape.scale)
             .address(step.block_list)
             .region(&out.region)
-            .int(out.stride)
-            .address(seen.lengths());
+            .int(out.stride);
+        let arguments = match shape.both_ways {
+            true => arguments.address(step.lengths),
+            false => arguments,
+        };
         self.stream.launch(attend, arguments);
     }
 

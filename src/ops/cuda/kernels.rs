@@ -71,6 +71,7 @@ pub struct Kernels {
     attend_chunks: [Function; 4],
     pub merge_chunks: Function,
     attend_rows: [Function; 4],
+    attend_texts: [Function; 4],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 3]; 3],
     medium: [[Function; 3]; 3],
@@ -148,6 +149,7 @@ impl Kernels {
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
             merge_chunks: plain("merge_chunks")?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
+            attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
             small: try_map(formats, |format| {
                 try_map(epilogues, |epilogue| {
                     try_map(SMALL_ROWS, |rows| small(format, epilogue, rows))
@@ -179,6 +181,11 @@ impl Kernels {
 
     pub fn attend_rows(&self, dim: usize) -> Option<Function> {
         Some(self.attend_rows[place(&DIMS, dim)?])
+    }
+
+    /// The same where rows see ahead.
+    pub fn attend_texts(&self, dim: usize) -> Option<Function> {
+        Some(self.attend_texts[place(&DIMS, dim)?])
     }
 
     /// The matmul in f32.
