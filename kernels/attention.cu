@@ -87,9 +87,9 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, unsigned head_d
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
         const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
         int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride) {                                     \
-        attention::attend_block<DIM, attention::Inputs>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
-                                      kv_heads, window, scale},                                                        \
-                                     head_dim, blocks, out, out_stride);                                               \
+        const attention::Inputs inputs = {queries,      keys,  values,   positions, sequences, tables,                 \
+                                          table_stride, heads, kv_heads, window,    scale};                            \
+        attention::attend_block<DIM>(inputs, head_dim, blocks, out, out_stride);                                       \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_rows_##DIM)
 
