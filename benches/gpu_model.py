@@ -146,18 +146,18 @@ class Model:
             split = 2 * 4 * m * n * 4 if grid[2] > 1 else 0
             return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and m * n * tiles * 32, ctas
         if kernel.startswith("attend"):
-            heads, kv_heads, window = words[7], words[8], words[9] if "chunks" in kernel else words[10]
+            heads, kv_heads, window = words[7], words[8], words[10]
             dim = sizes["head_dim"]
             seen = min(mean, window) if window else mean
             products = 2 * rows * heads * seen * dim
             position = seen * kv_heads * dim * 4
             if "chunks" in kernel:
                 ctas = min(ctas, rows * kv_heads * math.ceil(seen / 256))
-                return rows * position, rows * position, products * 16 // max(heads // kv_heads, 1), ctas
+                # What a row's chunks leave for the last of them, and what that reads, with more than one.
+                chunks = math.ceil(seen / 256)
+                part = 2 * rows * chunks * heads * dim * 4 if chunks > 1 else 0
+                return rows * position, rows * position + part, products * 16 // max(heads // kv_heads, 1), ctas
             return (first + rows) * kv_heads * dim * 4, grid[0] * position, products, ctas
-        if kernel == "merge_chunks":
-            part = rows * math.ceil(mean / 256) * sizes["num_attention_heads"] * sizes["head_dim"] * 4
-            return 0, part, 0, ctas
         if kernel == "draw":
             return 0, rows * sizes["vocab_size"] * 4.25, 0, ctas
         width = {"rotate_and_store": sizes["head_dim"] * (sizes["num_attention_heads"] + 2 * sizes["num_key_value_heads"])}

@@ -1,10 +1,9 @@
-// Attention over paged keys and values: decode by a CTA for each chunk of keys and then their merge; prefill by a CTA
-// for each block of queries, over all their chunks. The bits of a (row, head) depend neither on the kernel nor on the
+// Attention over paged keys and values: decode by a CTA for each chunk of keys, the last of which merges them; prefill by
+// a CTA for each block of queries, over all their chunks. The bits of a (row, head) depend neither on the kernel nor on the
 // rows beside it: a chunk is one function's work, and chunks merge in ascending order in both.
 //
 //   kernel           grid                             threads  a CTA's work
 //   attend_chunks_*  (rows, kv_heads, chunk_slots)    128      a chunk, for a row's heads that share a kv head
-//   merge_chunks     (rows, ceil(heads · dim / 512))  128      512 of a row's sums
 //   attend_rows_*    (blocks, kv_heads)               128      up to 32 queries, of rows of one sequence
 //   attend_texts_*   (blocks, kv_heads)               128      the same of texts, whose rows see ahead
 //
@@ -25,8 +24,7 @@ __device__ __forceinline__ Span seen_by_any(const Rows &inputs, const Packing &p
 }
 
 template <int DIM, class Rows>
-__device__ __forceinline__ void attend_block(const Rows &inputs, unsigned head_dim, const uint2 *blocks, Bf16 *out,
-                                             int out_stride) {
+__device__ __forceinline__ void attend_block(const Rows &inputs, const uint2 *blocks, const Result &result) {
     constexpr int TILES = 2;
     __shared__ Meeting<DIM, TILES> meeting;
     let_dependents_start();
@@ -57,31 +55,33 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, unsigned head_d
     for (int row = 0; row < 2 * TILES; ++row) {
         const unsigned index = row * 8 + threadIdx.x % 32 / 4;
         if (!packing.holds(index)) continue;
-        Bf16 *to = out + static_cast<size_t>(packing.row(index)) * out_stride + packing.head(index) * head_dim;
+        unsigned *to = result.pairs(packing.row(index), packing.head(index));
 #pragma unroll
         for (int n = 0; n < DIM / 32; ++n) {
             const unsigned dim = first_dim<DIM>(n);
             const float *pair = &sums[row / 2][n][row % 2 * 2];
-            if (dim < head_dim) *reinterpret_cast<unsigned *>(to + dim) = merged[row].divide(pair[0], pair[1]);
+            if (dim < result.head_dim) to[dim / 2] = merged[row].divide(pair[0], pair[1]);
         }
     }
 }
 
 }  // namespace attention
 
-// partial_sums [rows][chunk_slots][heads][DIM]; partial_stats [rows][chunk_slots][heads].
+// Those from chunk_slots on: see `Partials`; out: see `Result`.
 #define ATTEND_CHUNKS(DIM)                                                                                             \
     extern "C" __global__ void __launch_bounds__(attention::THREADS, attention::chunk_ctas(DIM)) attend_chunks_##DIM(                              \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
-        const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int window,      \
-        float scale, int chunk_slots, float *partial_sums, attention::Stats *partial_stats) {                          \
+        const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
+        int window, float scale, int chunk_slots, float *partial_sums, attention::Stats *partial_stats,                \
+        unsigned *tickets, Bf16 *out, int out_stride) {                                                                \
         attention::attend_chunk<DIM>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
                                       kv_heads, window, scale},                                                        \
-                                     chunk_slots, partial_sums, partial_stats);                                        \
+                                     {chunk_slots, partial_sums, partial_stats, tickets},                              \
+                                     {out, out_stride, static_cast<unsigned>(head_dim)});                              \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_chunks_##DIM)
 
-// blocks (first row, rows) [gridDim.x]; out bf16 [rows][out_stride], of which heads · head_dim columns are written.
+// blocks (first row, rows) [gridDim.x]; out: see `Result`.
 #define ATTEND_ROWS(DIM)                                                                                               \
     extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM == 256 ? 2 : 3) attend_rows_##DIM(            \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
@@ -89,7 +89,7 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, unsigned head_d
         int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride) {                                     \
         const attention::Inputs inputs = {queries,      keys,  values,   positions, sequences, tables,                 \
                                           table_stride, heads, kv_heads, window,    scale};                            \
-        attention::attend_block<DIM>(inputs, head_dim, blocks, out, out_stride);                                       \
+        attention::attend_block<DIM>(inputs, blocks, {out, out_stride, static_cast<unsigned>(head_dim)});              \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_rows_##DIM)
 
@@ -101,7 +101,8 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, unsigned head_d
         int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride, const unsigned *lengths) {            \
         const attention::Inputs inputs = {queries,      keys,  values,   positions, sequences, tables,                 \
                                           table_stride, heads, kv_heads, window,    scale};                            \
-        attention::attend_block<DIM>(attention::Texts{inputs, lengths}, head_dim, blocks, out, out_stride);            \
+        attention::attend_block<DIM>(attention::Texts{inputs, lengths}, blocks,                                        \
+                                     {out, out_stride, static_cast<unsigned>(head_dim)});                              \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_texts_##DIM)
 
@@ -117,32 +118,3 @@ ATTEND_TEXTS(32)
 ATTEND_TEXTS(64)
 ATTEND_TEXTS(128)
 ATTEND_TEXTS(256)
-
-// What attend_chunks_* left becomes out, bf16 [rows][out_stride]; a thread merges four dims of a head.
-extern "C" __global__ void __launch_bounds__(attention::THREADS)
-    merge_chunks(const float *partial_sums, const attention::Stats *partial_stats, const unsigned *positions,
-                 unsigned heads, unsigned head_dim, unsigned dim, unsigned window, int chunk_slots, Bf16 *out,
-                 int out_stride) {
-    using namespace attention;
-    let_dependents_start();
-    wait_for_inputs();
-    const unsigned row = blockIdx.x, column = (blockIdx.y * THREADS + threadIdx.x) * 4;
-    const unsigned head = column / dim, first_dim = column % dim;
-    if (head >= heads || first_dim >= head_dim) return;
-    const Span seen = keys_seen(positions[row], window);
-    const unsigned chunks = (seen.end + CHUNK - 1) / CHUNK - seen.first / CHUNK;
-    Merged merged;
-    float4 sums = {0, 0, 0, 0};
-#pragma unroll 4
-    for (unsigned slot = 0; slot < chunks; ++slot) {
-        const size_t query = (static_cast<size_t>(row) * chunk_slots + slot) * heads + head;
-        const float4 chunk_sums = *reinterpret_cast<const float4 *>(partial_sums + query * dim + first_dim);
-        merged.merge(partial_stats[query]);
-        sums = {merged.add(sums.x, chunk_sums.x), merged.add(sums.y, chunk_sums.y), merged.add(sums.z, chunk_sums.z),
-                merged.add(sums.w, chunk_sums.w)};
-    }
-    Bf16 *to = out + static_cast<size_t>(row) * out_stride + head * head_dim + first_dim;
-    reinterpret_cast<unsigned *>(to)[0] = merged.divide(sums.x, sums.y);
-    if (first_dim + 2 < head_dim) reinterpret_cast<unsigned *>(to)[1] = merged.divide(sums.z, sums.w);
-}
-EMULATED_KERNEL(merge_chunks)

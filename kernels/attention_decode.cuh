@@ -1,5 +1,6 @@
 // Attention of one row over one chunk, as decode has it: bound by memory, so all it reads of a chunk is asked for at
-// once. Keys are on their way before the queries are there, values before the scores are weights.
+// once. Keys are on their way before the queries are there, values before the scores are weights. The last CTA of a row's
+// chunks merges them.
 #pragma once
 
 #include "attention_inputs.cuh"
@@ -127,10 +128,44 @@ struct Values {
     }
 };
 
+// Where the chunks of a row meet, for each head.
+struct Partials {
+    int slots;          // chunks that there is room for
+    float *sums;        // [rows][slots][heads][DIM]
+    Stats *stats;       // [rows][slots][heads]
+    unsigned *tickets;  // [rows][kv_heads], zero before and after
+
+    __device__ size_t place(unsigned row, unsigned slot, int heads, unsigned head) const {
+        return (static_cast<size_t>(row) * slots + slot) * heads + head;
+    }
+};
+
+// Of a row's chunks the first `chunks` slots become its result, for a group's heads; a thread merges four dims.
+template <int DIM>
+__device__ __forceinline__ void merge_chunks(const Partials &partials, const Packing &packing, int heads,
+                                             const Result &result, unsigned chunks) {
+    for (unsigned column = threadIdx.x * 4; column < packing.group * DIM; column += THREADS * 4) {
+        const unsigned row = packing.first_row, head = packing.head(column / DIM), dim = column % DIM;
+        if (dim >= result.head_dim) continue;
+        Merged merged;
+        float4 sums = {0, 0, 0, 0};
+#pragma unroll 4
+        for (unsigned slot = 0; slot < chunks; ++slot) {
+            const size_t place = partials.place(row, slot, heads, head);
+            const float4 chunk_sums = *reinterpret_cast<const float4 *>(partials.sums + place * DIM + dim);
+            merged.merge(partials.stats[place]);
+            sums = {merged.add(sums.x, chunk_sums.x), merged.add(sums.y, chunk_sums.y),
+                    merged.add(sums.z, chunk_sums.z), merged.add(sums.w, chunk_sums.w)};
+        }
+        unsigned *to = result.pairs(row, head) + dim / 2;
+        to[0] = merged.divide(sums.x, sums.y);
+        if (dim + 2 < result.head_dim) to[1] = merged.divide(sums.z, sums.w);
+    }
+}
+
 // Slot z is the row's z-th chunk, from the one that holds the first key it sees.
 template <int DIM>
-__device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slots, float *partial_sums,
-                                             Stats *partial_stats) {
+__device__ __forceinline__ void attend_chunk(const Inputs &inputs, const Partials &partials, const Result &result) {
     __shared__ Meeting<DIM, 1> meeting;
     let_dependents_start();
     const unsigned row = blockIdx.x, slot = blockIdx.z;
@@ -142,7 +177,12 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slo
     const PageIds ids(cache.table, chunk, pages);
     if (gridDim.x <= ROWS_TO_PREFETCH) prefetch<DIM>(cache, ids, pages);
     wait_for_inputs();
-    if (pages.is_empty()) return;
+    const unsigned chunks = (seen.end + CHUNK - 1) / CHUNK - seen.first / CHUNK;
+    if (pages.is_empty()) {
+        // A row that only fills its bucket has zeros.
+        if (chunks == 0 && slot == 0) merge_chunks<DIM>(partials, packing, inputs.heads, result, 0);
+        return;
+    }
 
     Keys<DIM> keys(cache, ids);
     gather_queries(inputs, packing, meeting);
@@ -158,15 +198,26 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slo
     read_stats(meeting, maxima, stats);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const unsigned index = half * 8 + threadIdx.x % 32 / 4;
+        const unsigned index = half * 8 + threadIdx.x % 32 / 4, head = packing.head(index);
         if (!packing.holds(index)) continue;
-        const size_t query = (static_cast<size_t>(row) * chunk_slots + slot) * inputs.heads + packing.head(index);
-        if (first_dim<DIM>(0) == 0) partial_stats[query] = stats[half];
+        Merged alone;
+        alone.merge(stats[half]);
+        unsigned *to = result.pairs(row, head);
+        const size_t place = partials.place(row, slot, inputs.heads, head);
+        if (chunks > 1 && first_dim<DIM>(0) == 0) partials.stats[place] = stats[half];
 #pragma unroll
         for (int n = 0; n < DIM / 32; ++n) {
+            const unsigned dim = first_dim<DIM>(n);
             const float *pair = &sums[0][n][2 * half];
-            *reinterpret_cast<float2 *>(partial_sums + query * DIM + first_dim<DIM>(n)) = {pair[0], pair[1]};
+            if (chunks > 1) {
+                *reinterpret_cast<float2 *>(partials.sums + place * DIM + dim) = {pair[0], pair[1]};
+            } else if (dim < result.head_dim) {
+                to[dim / 2] = alone.divide(alone.add(0, pair[0]), alone.add(0, pair[1]));
+            }
         }
+    }
+    if (chunks > 1 && comes_last(partials.tickets + row * inputs.kv_heads + blockIdx.y, chunks)) {
+        merge_chunks<DIM>(partials, packing, inputs.heads, result, chunks);
     }
 }
 

@@ -38,6 +38,18 @@ struct Texts : Inputs {
     }
 };
 
+// What becomes of the queries.
+struct Result {
+    Bf16 *out;  // [rows][stride], of which heads · head_dim columns are written
+    int stride;
+    unsigned head_dim;
+
+    // A head's dims, two and two.
+    __device__ unsigned *pairs(unsigned row, unsigned head) const {
+        return reinterpret_cast<unsigned *>(out + static_cast<size_t>(row) * stride + head * head_dim);
+    }
+};
+
 // Which queries a CTA has: those of a group's heads in some rows, row by row. Its y is the group's kv head.
 struct Packing {
     unsigned first_row, rows, group;

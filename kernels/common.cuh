@@ -75,6 +75,24 @@ __device__ __forceinline__ float sum_over_cta(float value, int warps) {
     return total;
 }
 
+// Whether this CTA is the last of `count` to come, which then sees what the others wrote before they came. Which one is
+// last depends on time; what it does must not. The ticket is zero before and after.
+__device__ __forceinline__ bool comes_last(unsigned *ticket, unsigned count) {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        // The ticket is this thread's to draw, so it is this thread's fence that what all wrote comes before.
+        __threadfence();
+        last = atomicAdd(ticket, 1u) == count - 1;
+    }
+    __syncthreads();
+    if (!last) return false;
+    __threadfence();
+    if (threadIdx.x == 0) *ticket = 0;
+    return true;
+}
+
 // 1 / √(sum / width + epsilon), `sum` the squares of a row or head.
 __device__ __forceinline__ float inverse_root_mean(float sum, int width, float epsilon) {
     const float mean = __fdiv_rn(sum, static_cast<float>(width));

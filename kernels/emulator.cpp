@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "emulator.h"
@@ -19,7 +20,7 @@ constinit thread_local unsigned emulator::lane;
 
 namespace {
 
-constexpr unsigned lanes = 32, most_threads = 1024;
+constexpr unsigned lanes = 32, most_threads = 2048;
 
 // An asynchronous product of a warp, and the second operand as it was when the product began.
 struct Product {
@@ -100,7 +101,7 @@ void enter(Fiber &next) {
     emulator::switch_stack(left, &next.stack);
 }
 
-// Turns are taken at random unless this is 0, and copies may land at once: xorshift's state.
+// Turns are taken at random unless this is 0, by clusters too, and copies may land at once: xorshift's state.
 constinit thread_local uint64_t turns = 0;
 
 unsigned random_below(unsigned count) {
@@ -423,8 +424,8 @@ void emulator::await_products(unsigned pending) {
     });
 }
 
-// Whether this OS thread's kernels let their threads take turns in order (0) or at random, from a seed: what depends on
-// the order, for want of a barrier, then shows.
+// Whether this OS thread's kernels run their clusters, and let threads take turns, in order (0) or at random, from a
+// seed: what depends on the order, for want of a barrier, then shows.
 extern "C" void wardround_emulated_shuffle(uint64_t seed) { turns = seed; }
 
 // Runs `name` over a grid, so many CTAs along x to a cluster; `arguments` are pointers to the kernel's arguments. 0: done,
@@ -452,10 +453,14 @@ extern "C" int wardround_emulated_launch(const char *name, const unsigned grid[3
     for (unsigned each = 0; each < machine->warp_count * lanes; ++each) {
         machine->fibers[each].index = {each % (warps * lanes), 0, 0};
     }
-    for (unsigned z = 0; z < grid[2]; ++z) {
-        for (unsigned y = 0; y < grid[1]; ++y) {
-            for (unsigned x = 0; x < grid[0]; x += cluster) run_cluster({x, y, z});
-        }
+    const unsigned along_x = grid[0] / cluster;
+    std::vector<unsigned> order(along_x * grid[1] * grid[2]);
+    std::iota(order.begin(), order.end(), 0u);
+    if (turns != 0) {
+        for (unsigned left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random_below(left)]);
+    }
+    for (const unsigned each : order) {
+        run_cluster({each % along_x * cluster, each / along_x % grid[1], each / along_x / grid[1]});
     }
     return 0;
 }

@@ -4,14 +4,17 @@
 //   kernel                               rows   grid                                     threads  dynamic shared bytes
 //   matmul_small_<format>_<epilogue>_R   ≤ R    (ceil(n / small_outputs(R)), 1, 1)       128      small_shared_bytes(R)
 //   matmul_medium_<format>_<epilogue>    any    (ceil(rows/64), ceil(n/128), 1 or 4)     256      LARGE_SHARED_BYTES
+//   matmul_wave_<format>_<epilogue>_W    ≤ W    (1 or 4, ceil(n / (16 · groups)), 1)     32 · groups, ≤ wave_groups(W)
 //   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
 //   matmul_warpgroup_<…>_<…>_B           any    (ceil(rows/B), ceil(n/128), 1)           256      WarpgroupShared<B>::BYTES
 //
-// R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. B is 128 or 256; the warpgroups'
-// kernels are for compute capability 9.0, and do nothing elsewhere.
+// R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 64 or 128; its four CTAs along x
+// are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; the warpgroups'
+// kernels and those of a wave are for compute capability 9.0, and do nothing elsewhere.
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
 #include "matmul_warpgroup.cuh"
+#include "matmul_wave.cuh"
 
 // weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: K/32
 // rounded up; chunk_tiles: see `Chunks`; out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
@@ -37,6 +40,15 @@
     }                                                                                                              \
     EMULATED_KERNEL(matmul_medium_##format##_##epilogue)
 
+#define MATMUL_WAVE(format, Format, epilogue, Epilogue_, most_rows)                                                \
+    extern "C" __global__ void __launch_bounds__(32 * matmul::wave_groups(most_rows), 1)                           \
+        matmul_wave_##format##_##epilogue##_##most_rows(MATMUL_PARAMETERS) {                                       \
+        if constexpr (HAS_CLUSTERS) {                                                                              \
+            matmul::multiply_in_a_wave<matmul::Format, matmul::Epilogue::Epilogue_, most_rows>(MATMUL_ARGUMENTS);  \
+        }                                                                                                          \
+    }                                                                                                              \
+    EMULATED_KERNEL(matmul_wave_##format##_##epilogue##_##most_rows)
+
 #define MATMUL_LARGE(format, Format, epilogue, Epilogue_)                                                          \
     extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, 1)                                         \
         matmul_large_##format##_##epilogue(MATMUL_PARAMETERS) {                                                    \
@@ -60,6 +72,8 @@
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 16)    \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 32)    \
     MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)       \
+    MATMUL_WAVE(format, Format, epilogue, Epilogue_, 64)     \
+    MATMUL_WAVE(format, Format, epilogue, Epilogue_, 128)    \
     MATMUL_LARGE(format, Format, epilogue, Epilogue_)        \
     MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 128) \
     MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 256)

@@ -27,12 +27,12 @@ pub fn buffer_bytes(rows: usize, width: usize, numbers: Numbers) -> usize {
     }
 }
 
-/// Bytes of what attention by chunks leaves for their merge: f32 `[rows][chunks][heads][dim]`, and a maximum and a total
-/// `[rows][chunks][heads]`.
-pub fn partial_bytes(shape: PageShape, heads: usize, limits: StepLimits) -> [usize; 2] {
+/// Bytes of what attention by chunks leaves for their merge: f32 `[rows][chunks][heads][dim]`, a maximum and a total
+/// `[rows][chunks][heads]`, and zeros to count chunks by `[rows][kv_heads]`.
+pub fn partial_bytes(shape: PageShape, heads: usize, limits: StepLimits) -> [usize; 3] {
     let rows = decode_rows(limits).next_multiple_of(16);
     let parts = rows * chunk_slots(limits.positions) * heads;
-    [4 * parts * padded(shape.head_dim), 8 * parts]
+    [4 * parts * padded(shape.head_dim), 8 * parts, 4 * rows * shape.kv_heads]
 }
 
 /// Chunks of so many positions, rounded up to a power of two: the forms of a step are few.

@@ -7,9 +7,6 @@ use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
 use crate::ops::{AttentionShape, LayerPages};
 
-/// Numbers that one CTA of the merge takes.
-const MERGED_AT_ONCE: usize = 512;
-
 /// What the rows of a step attend to in a layer.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
@@ -50,7 +47,7 @@ impl Cuda {
         }
     }
 
-    /// Keys in chunks, a CTA each, then their merge.
+    /// Keys in chunks, a CTA each; a row's last one merges them.
     fn attend_chunks(&self, seen: Seen<'_>, out: &Buffer) {
         let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
@@ -59,32 +56,20 @@ impl Cuda {
             return;
         };
         let attend = launch(function, [step.rows, pages.kv_heads, slots]);
-        let window = shape.window.unwrap_or(0);
         let arguments = seen
             .arguments()
             .int(shape.heads)
             .int(pages.kv_heads)
-            .int(window)
+            .int(pages.head_dim)
+            .int(shape.window.unwrap_or(0))
             .float(shape.scale)
             .int(slots)
             .address(step.partial_sums)
-            .address(step.partial_stats);
-        self.stream.launch(attend, arguments);
-        let numbers = shape.heads * pages.dim();
-        let grid = [step.rows, numbers.div_ceil(MERGED_AT_ONCE), 1];
-        let merge = launch(self.kernels.merge_chunks, grid);
-        let arguments = Arguments::default()
-            .address(step.partial_sums)
             .address(step.partial_stats)
-            .address(step.positions)
-            .int(shape.heads)
-            .int(pages.head_dim)
-            .int(pages.dim())
-            .int(window)
-            .int(slots)
+            .address(step.tickets)
             .region(&out.region)
             .int(out.stride);
-        self.stream.launch(merge, arguments);
+        self.stream.launch(attend, arguments);
     }
 
     /// Rows in blocks, a CTA each, over all their keys.

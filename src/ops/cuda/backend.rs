@@ -72,7 +72,9 @@ impl Cuda {
             .region(&out.region)
             .int(out.stride);
         match matmul {
-            Matmul::Small(launch) | Matmul::Large(launch) => self.stream.launch(launch, arguments),
+            Matmul::Small(launch) | Matmul::Wave(launch) | Matmul::Large(launch) => {
+                self.stream.launch(launch, arguments);
+            }
             Matmul::Medium(launch) => {
                 let meeting = arguments.region(&self.sums).region(&self.tickets);
                 self.stream.launch(launch, meeting);

@@ -12,6 +12,8 @@ use crate::ops::{Activation, OpsError};
 const SMALL_ROWS: [usize; 3] = [8, 16, 32];
 /// Rows that one block of a medium matmul takes: up to here the weights are read once.
 const MEDIUM_ROWS: usize = 64;
+/// The most rows that each of the matmuls of one wave takes, and the groups of 16 outputs that a CTA of it has at most.
+const WAVES: [Wave; 2] = [Wave { rows: 64, groups: 12 }, Wave { rows: 128, groups: 10 }];
 /// What a round of blocks of 128 rows takes, in hundredths of one of 256: more than half, for it asks the second cache
 /// for the same weights in half the time, 64 bytes a cycle where 30 to 40 come.
 const ROUND_OF_128_ROWS: usize = 68;
@@ -69,14 +71,15 @@ pub struct Kernels {
     /// By epilogue.
     matmul_f32: [Function; 3],
     attend_chunks: [Function; 4],
-    pub merge_chunks: Function,
     attend_rows: [Function; 4],
     attend_texts: [Function; 4],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 3]; 3],
     medium: [[Function; 3]; 3],
     large: [[Function; 3]; 3],
-    /// By format, epilogue, rows of a CTA; machine code for compute capability 9.0 alone does anything.
+    /// By format, epilogue, rows; like the next, machine code for compute capability 9.0 alone does anything.
+    wave: [[[Function; 2]; 3]; 3],
+    /// By format, epilogue, rows of a CTA.
     warpgroup: [[[Function; 2]; 3]; 3],
     pub draw: Function,
     pub multiply_numbers: Function,
@@ -98,12 +101,48 @@ impl Product {
     }
 }
 
+/// See kernels/matmul_wave.cuh.
+#[derive(Clone, Copy, Debug)]
+struct Wave {
+    rows: usize,
+    groups: usize,
+}
+
+impl Wave {
+    /// Dynamic shared memory of a CTA of so many groups: stages, and the sums of a chunk.
+    fn shared_bytes(self, format: Format, groups: usize) -> usize {
+        let weights = match format {
+            Format::Bf16 => 2048,
+            Format::Q8_0 => 1088,
+            Format::Q4K => 704,
+        };
+        let stages = if self.rows == 64 { 5 } else { 4 };
+        stages * (self.rows * 128 + groups * weights) + groups * self.rows * 64
+    }
+}
+
 /// What a choice of matmul takes of the GPU into account.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     pub multiprocessors: usize,
     /// Whether warpgroups' kernels may be taken.
     pub warpgroups: bool,
+    /// Whether CTAs may be clustered, by four.
+    pub clusters: bool,
+}
+
+impl Room {
+    /// The CTAs along the inputs of a matmul in one wave, and the groups of each, where so many at most have room: a CTA for
+    /// each chunk of inputs reads the fewest bytes.
+    fn wave(self, outputs: usize, most_groups: usize) -> Option<[usize; 2]> {
+        let groups = outputs.div_ceil(16);
+        // A cluster lies within one of the GPU's parts, of 16 or 18 multiprocessors.
+        let blocks = [(4, self.multiprocessors / 16 * 4), (1, self.multiprocessors)];
+        blocks.into_iter().filter(|_| self.clusters).find_map(|(chunks, blocks)| {
+            let each = groups.div_ceil(blocks.max(1));
+            (blocks > 0 && each <= most_groups).then_some([chunks, each])
+        })
+    }
 }
 
 impl Kernels {
@@ -130,6 +169,11 @@ impl Kernels {
         };
         // Where they do nothing there may not be so much memory.
         let warpgroups_only = |bytes: usize| if stream.has_warpgroups() { bytes } else { 0 };
+        let clusters_only = |bytes: usize| if stream.most_clustered() < 4 { 0 } else { bytes };
+        let wave = |format: &str, epilogue: &str, wave: Wave| {
+            let name = format!("matmul_wave_{format}_{epilogue}_{}", wave.rows);
+            stream.function(&name, clusters_only(wave.shared_bytes(Format::Bf16, wave.groups)))
+        };
         let warpgroup = |format: &str, epilogue: &str, rows: usize| {
             let name = format!("matmul_warpgroup_{format}_{epilogue}_{rows}");
             stream.function(&name, warpgroups_only(warpgroup_shared_bytes(rows)))
@@ -147,7 +191,6 @@ impl Kernels {
             attend_f32: plain("attend_f32")?,
             matmul_f32: try_map(["matmul_f32", "matmul_f32_silu", "matmul_f32_gelu"], plain)?,
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
-            merge_chunks: plain("merge_chunks")?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
             attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
             small: try_map(formats, |format| {
@@ -157,6 +200,9 @@ impl Kernels {
             })?,
             medium: blocked("medium")?,
             large: blocked("large")?,
+            wave: try_map(formats, |format| {
+                try_map(epilogues, |epilogue| try_map(WAVES, |rows| wave(format, epilogue, rows)))
+            })?,
             warpgroup: try_map(formats, |format| {
                 try_map(epilogues, |epilogue| {
                     try_map(WARPGROUP_ROWS, |rows| warpgroup(format, epilogue, rows))
@@ -217,6 +263,9 @@ impl Kernels {
                 early: true,
             });
         }
+        if let Some(launch) = self.in_a_wave((format, epilogue), size, room) {
+            return Matmul::Wave(launch);
+        }
         let blocks = |most: usize| size.blocks(most);
         let launch = |function, [x, y]: [usize; 2], z| Launch {
             function,
@@ -239,6 +288,25 @@ impl Kernels {
         let is_split = medium[0] * medium[1] < split_blocks(multiprocessors);
         let chunks = if is_split { 4 } else { 1 };
         Matmul::Medium(launch(self.medium[format as usize][column], medium, chunks))
+    }
+
+    /// The matmul of a few dozen rows whose CTAs start all at once, where they can.
+    fn in_a_wave(
+        &self,
+        (format, epilogue): (Format, Epilogue),
+        size: Product,
+        room: Room,
+    ) -> Option<Launch> {
+        let index = WAVES.iter().position(|wave| size.rows <= wave.rows)?;
+        let [chunks, groups] = room.wave(size.outputs, WAVES[index].groups)?;
+        Some(Launch {
+            function: self.wave[format as usize][epilogue.column()][index],
+            grid: [chunks, size.outputs.div_ceil(16 * groups), 1],
+            threads: 32 * groups,
+            cluster: chunks,
+            shared_bytes: WAVES[index].shared_bytes(format, groups),
+            early: true,
+        })
     }
 
     /// The warpgroups' matmul, with CTAs of 128 (0) or 256 rows (1).
@@ -268,6 +336,8 @@ pub enum Matmul {
     /// Where the grid's third dimension is above one, each chunk of inputs has a CTA of its own, and they meet in
     /// memory: it takes sums and tickets.
     Medium(Launch),
+    /// All CTAs at once; a cluster has a CTA for each chunk of inputs.
+    Wave(Launch),
     /// By warpgroups, or by warps.
     Large(Launch),
 }
@@ -277,7 +347,13 @@ impl Matmul {
     /// differ, `fast`, all that a CTA is given.
     pub fn chunk_tiles(&self, k_tiles: usize, fast: bool) -> usize {
         match self {
-            Matmul::Medium(Launch { grid: [_, _, 1], .. }) | Matmul::Large(_) if fast => k_tiles,
+            Matmul::Medium(Launch { grid: [_, _, 1], .. })
+            | Matmul::Wave(Launch { cluster: 1, .. })
+            | Matmul::Large(_)
+                if fast =>
+            {
+                k_tiles
+            }
             _ => k_tiles.div_ceil(4),
         }
     }

@@ -107,7 +107,11 @@ impl Cuda {
     }
 
     fn room(&self) -> Room {
-        Room { multiprocessors: self.stream.multiprocessors(), warpgroups: self.warpgroups }
+        Room {
+            multiprocessors: self.stream.multiprocessors(),
+            warpgroups: self.warpgroups,
+            clusters: self.stream.most_clustered() >= 4,
+        }
     }
 
     fn meeting_place(stream: &Stream) -> Result<[Arc<Region>; 2], OpsError> {

@@ -22,6 +22,8 @@ pub struct Stage {
     /// f32 `[decode rows][chunks][heads][dim]`, and (maximum, total) `[decode rows][chunks][heads]`.
     partial_sums: Region,
     partial_stats: Region,
+    /// Of a row's chunks, `[decode rows][kv heads]`; zeros between launches.
+    tickets: Region,
     block_rows: usize,
     graphs: HashMap<Form, Kept>,
     pub(super) drawer: Option<Drawer>,
@@ -114,6 +116,7 @@ pub struct Step {
     pub tables: u64,
     pub partial_sums: u64,
     pub partial_stats: u64,
+    pub tickets: u64,
 }
 
 impl Step {
@@ -150,13 +153,14 @@ impl Stage {
             stride: chunk_slots(positions) * CHUNK / PAGE,
         };
         let bytes = 4 * largest.words(logit_rows.max(1));
-        let [sums, stats] = partial_bytes(shape, heads, limits);
+        let [sums, stats, tickets] = partial_bytes(shape, heads, limits);
         Ok(Stage {
             limits,
             pinned: stream.pin(bytes)?,
             region: stream.allocate(bytes, "a step")?,
             partial_sums: stream.allocate(sums, "attention")?,
             partial_stats: stream.allocate(stats, "attention")?,
+            tickets: stream.allocate(tickets, "attention")?,
             block_rows: (BLOCK_QUERIES * shape.kv_heads / heads).max(1),
             graphs: HashMap::new(),
             drawer: None,
@@ -247,6 +251,7 @@ impl Stage {
             tables: at(layout.tables()),
             partial_sums: self.partial_sums.address(),
             partial_stats: self.partial_stats.address(),
+            tickets: self.tickets.address(),
         }
     }
 

@@ -32,7 +32,7 @@ impl Cuda {
         for rows in [ROWS / 2, ROWS] {
             x.set_rows(rows);
             // On a GPU of one multiprocessor every size is a large one.
-            let room = Room { multiprocessors: 1, warpgroups: false };
+            let room = Room { multiprocessors: 1, warpgroups: false, clusters: false };
             let size = Product { rows, outputs: OUTPUTS };
             let kernels = &self.kernels;
             let by_warps = kernels.matmul(weights.format, Epilogue::Plain, size, room);

@@ -13,11 +13,14 @@ pub const SHAPES: [(usize, usize); 4] = [(24, 32), (48, 96), (272, 160), (96, 40
 /// Around what each kernel takes at most.
 pub const ROWS: [usize; 15] = [1, 2, 7, 8, 9, 16, 17, 31, 33, 64, 65, 70, 129, 200, 260];
 const MOST_ROWS: usize = 260;
-/// An H200; and so few multiprocessors that sizes are called large and no kernel is split, by warps and warpgroups.
-pub const ROOMS: [Room; 3] = [
-    Room { multiprocessors: 132, warpgroups: false },
-    Room { multiprocessors: 1, warpgroups: false },
-    Room { multiprocessors: 2, warpgroups: true },
+/// As many multiprocessors as an H200 has; so few that sizes are called large and no kernel is split, by warps and
+/// warpgroups; and as many as give a wave's CTAs several groups, in clusters and alone.
+pub const ROOMS: [Room; 5] = [
+    Room { multiprocessors: 132, warpgroups: false, clusters: false },
+    Room { multiprocessors: 1, warpgroups: false, clusters: false },
+    Room { multiprocessors: 2, warpgroups: true, clusters: false },
+    Room { multiprocessors: 16, warpgroups: true, clusters: true },
+    Room { multiprocessors: 2, warpgroups: true, clusters: true },
 ];
 
 pub const EPILOGUES: [Epilogue; 3] =
@@ -169,7 +172,8 @@ fn check(kept: Quantisation) {
             let width = all.len() / MOST_ROWS;
             for rows in ROWS {
                 for room in ROOMS {
-                    if room.warpgroups && !gpu.stream.has_warpgroups() {
+                    let can = [gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4];
+                    if room.warpgroups && !can[0] || room.clusters && !can[1] {
                         continue;
                     }
                     if rows == MOST_ROWS {
@@ -181,6 +185,8 @@ fn check(kept: Quantisation) {
                         Matmul::Small(_) => "small",
                         Matmul::Medium(launch) if launch.grid[2] > 1 => "medium, split",
                         Matmul::Medium(_) => "medium",
+                        Matmul::Wave(launch) if launch.cluster > 1 => "wave, clustered",
+                        Matmul::Wave(_) => "wave",
                         Matmul::Large(_) if !room.warpgroups => "large",
                         Matmul::Large(launch) if launch.shared_bytes > 200_000 => {
                             "warpgroups of 256 rows"
@@ -198,6 +204,9 @@ fn check(kept: Quantisation) {
     let mut every = BTreeSet::from(["large", "medium", "medium, split", "small"]);
     if gpu.stream.has_warpgroups() {
         every.extend(["warpgroups of 128 rows", "warpgroups of 256 rows"]);
+    }
+    if gpu.stream.most_clustered() >= 4 {
+        every.extend(["wave", "wave, clustered"]);
     }
     assert_eq!(met, every);
 }
