@@ -142,7 +142,7 @@ class Model:
             weights = math.ceil(n / 16) * (tiles * (values + scales) + math.ceil(tiles / 8) * units)
             inputs, out = m * tiles * 64, m * n * 4
             blocks = grid[0] if kernel.startswith("matmul_small") else grid[1]
-            readers = 1 if kernel.startswith("matmul_small") else grid[0]
+            readers = 1 if kernel.startswith(("matmul_small", "matmul_wave")) else grid[0]
             split = 2 * 4 * m * n * 4 if grid[2] > 1 else 0
             return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and m * n * tiles * 32, ctas
         if kernel.startswith("attend"):
@@ -174,7 +174,7 @@ class Model:
         resident = max(1, min(REGISTERS // registers, device.shared_bytes // shared, THREADS // launch["threads"], CTAS))
         rounds = math.ceil(ctas / (device.multiprocessors * resident))
         each = min(resident, math.ceil(ctas / device.multiprocessors))  # CTAs that share a multiprocessor
-        ahead = launch["shared_bytes"] if kernel.startswith(("matmul_small", "matmul_medium")) else launch["threads"] * code["bytes_ahead"]
+        ahead = launch["shared_bytes"] if kernel.startswith(("matmul_small", "matmul_medium", "matmul_wave")) else launch["threads"] * code["bytes_ahead"]
         share = (WGMMA_SHARE if "warpgroup" in kernel else MMA_SHARE) if device.wgmma else MMA_SHARE_BEFORE_HOPPER
         clocks = code["wait_cycles"] + code["instructions"] * max(1, each * launch["threads"] / 32 / WARP_ISSUE)
         parts = dict.fromkeys(["memory", "second cache", "tensor cores"], 0.0)
@@ -187,7 +187,7 @@ class Model:
             parts["memory"] += now * memory / ctas / min(device.bytes_per_us, now * max(ahead, 1) * device.ghz * 1e3 / device.memory_clocks)
             parts["second cache"] += fullest * l2 / ctas / (device.l2_bytes_per_clock * device.ghz * 1e3)
             parts["tensor cores"] += fullest * 2 * products / ctas / (device.flops_per_us * share / device.multiprocessors)
-        if kernel.startswith("attend_rows"):
+        if kernel.startswith(("attend_rows", "attend_teams")):
             # A CTA's chunks follow one another, each a walk; blocks of queries see half of what the last one does.
             window = launch["arguments"][10]
             seen = min(first + rows / 2, window + 32) if window else first + rows / 2

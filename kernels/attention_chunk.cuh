@@ -21,6 +21,21 @@ constexpr unsigned CHUNK_PAGES = CHUNK / PAGE;
 constexpr unsigned WARP_PAGES = CHUNK_PAGES / WARPS;
 constexpr int KEY_TILES = CHUNK / WARPS / 8;  // n8 tiles of keys that a warp scores
 
+// Of a CTA of several teams, each of four warps that meet one another alone.
+template <int TEAMS>
+__device__ __forceinline__ unsigned thread_of_team() {
+    return TEAMS == 1 ? threadIdx.x : threadIdx.x % THREADS;
+}
+
+template <int TEAMS>
+__device__ __forceinline__ void team_barrier() {
+    if constexpr (TEAMS == 1) {
+        __syncthreads();
+    } else {
+        named_barrier(1 + threadIdx.x / THREADS, THREADS);
+    }
+}
+
 // From `first` up to, not including, `end`.
 struct Span {
     unsigned first, end;
@@ -58,13 +73,15 @@ struct Cache {
     const unsigned *table;  // page ids; none beyond the sequence's last position
 
     __device__ size_t offset(unsigned page) const { return offset_of(table[page]); }
+    __device__ const uint4 *keys_of(unsigned page) const { return keys + offset(page); }
+    __device__ const uint4 *values_of(unsigned page) const { return values + offset(page); }
     __device__ size_t offset_of(unsigned id) const {
         return (static_cast<size_t>(id) * kv_heads + kv_head) * (DIM * 4);
     }
 };
 
-// What the four warps share.
-template <int DIM, int TILES>
+// What the four warps of one of a CTA's teams share.
+template <int DIM, int TILES, int TEAMS = 1>
 struct Meeting {
     uint4 queries[DIM / 32][TILES][2][32];     // a fragments of a block's halves, by lane
     uint4 weights[CHUNK_PAGES][TILES][2][32];  // a fragments of a page's halves, by `cell`
@@ -95,18 +112,18 @@ __device__ __forceinline__ void multiply_block(float (&sums)[COUNT][4], uint4 fi
     for (int n = 0; n < COUNT; ++n) multiply_add(sums[n], {second.x, second.y, second.z, second.w}, b[n].z, b[n].w);
 }
 
-// scores[tile][n8 tile of the warp's keys] = query · key. What keys off `pages` get means nothing: nobody sees them.
-template <int DIM, int TILES>
-__device__ __forceinline__ void score(const Cache<DIM> &cache, const Meeting<DIM, TILES> &meeting, unsigned chunk,
+// scores[tile][n8 tile of the warp's keys] = query · key, which come from where `source` has pages. What keys off `pages` get means nothing: nobody sees them.
+template <class Source, int DIM, int TILES, int TEAMS>
+__device__ __forceinline__ void score(const Source &source, const Meeting<DIM, TILES, TEAMS> &meeting, unsigned chunk,
                                       Span pages, float (&scores)[TILES][KEY_TILES][4]) {
     const int lane = threadIdx.x % 32;
-    const unsigned first = chunk * CHUNK_PAGES + threadIdx.x / 32 * WARP_PAGES;
+    const unsigned first = chunk * CHUNK_PAGES + thread_of_team<TEAMS>() / 32 * WARP_PAGES;
     if (first >= pages.end || first + WARP_PAGES <= pages.first) return;
     const uint4 *page[WARP_PAGES];
 #pragma unroll
     for (unsigned n = 0; n < WARP_PAGES; ++n) {
         // A neighbour stands in for a page that is off: cheaper than branches between loads.
-        page[n] = cache.keys + cache.offset(min(max(first + n, pages.first), pages.end - 1)) + lane;
+        page[n] = source.keys_of(min(max(first + n, pages.first), pages.end - 1)) + lane;
     }
 #pragma unroll 1
     for (int block = 0; block < DIM / 32; ++block) {
@@ -122,10 +139,10 @@ __device__ __forceinline__ void score(const Cache<DIM> &cache, const Meeting<DIM
 }
 
 // Scales the scores, makes those of keys that a query does not see −∞, and leaves the warp's maxima in `meeting`.
-template <int DIM, int TILES>
+template <int DIM, int TILES, int TEAMS>
 __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
-                                     Meeting<DIM, TILES> &meeting) {
-    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+                                     Meeting<DIM, TILES, TEAMS> &meeting) {
+    const int warp = thread_of_team<TEAMS>() / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
     const unsigned lanes_first = chunk * CHUNK + warp * (CHUNK / WARPS) + 2 * q;
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {
@@ -148,10 +165,10 @@ __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores
 
 // Leaves the weights of the warp's keys and their totals in `meeting`; `maxima` become the chunk's, of the lane's
 // queries g, g + 8, …: 0 for one that sees no key, so that its weights are e^−∞ where −∞ − −∞ would be no number.
-template <int DIM, int TILES>
-__device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4], Meeting<DIM, TILES> &meeting,
+template <int DIM, int TILES, int TEAMS>
+__device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4], Meeting<DIM, TILES, TEAMS> &meeting,
                                       float (&maxima)[2 * TILES]) {
-    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    const int warp = thread_of_team<TEAMS>() / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
     float totals[2 * TILES] = {};
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {
@@ -185,16 +202,16 @@ __device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4]
 }
 
 // sums[tile][n8 tile of the warp's dims] += Σ weight · value over the keys of `pages`, in order.
-template <int DIM, int TILES>
-__device__ __forceinline__ void add_values(const Cache<DIM> &cache, Span pages, const Meeting<DIM, TILES> &meeting,
+template <class Source, int DIM, int TILES, int TEAMS>
+__device__ __forceinline__ void add_values(const Source &source, Span pages, const Meeting<DIM, TILES, TEAMS> &meeting,
                                            float (&sums)[TILES][DIM / 32][4]) {
     const int lane = threadIdx.x % 32;
     const int first = meeting.cell(0, lane / 4, lane % 4), second = meeting.cell(1, lane / 4, lane % 4);
-    const uint4 *quarter = cache.values + threadIdx.x / 32 * DIM + lane;
+    const unsigned quarter = thread_of_team<TEAMS>() / 32 * DIM + lane;
     [[maybe_unused]] constexpr int PAGES_AHEAD = DIM * TILES <= 128 ? 4 : 512 / (DIM * TILES);  // as registers allow
 #pragma unroll PAGES_AHEAD
     for (unsigned page = pages.first; page < pages.end; ++page) {
-        const uint4 *from = quarter + cache.offset(page);
+        const uint4 *from = source.values_of(page) + quarter;
         uint4 values[DIM / 32];
 #pragma unroll
         for (int n = 0; n < DIM / 32; ++n) values[n] = from[n * 32];
@@ -211,19 +228,19 @@ struct alignas(8) Stats {
     float maximum, total;
 };
 
-// From scores to weights in `meeting`; `maxima` as of `weigh`. All threads.
-template <int DIM, int TILES>
+// From scores to weights in `meeting`; `maxima` as of `weigh`. All threads of the team.
+template <int DIM, int TILES, int TEAMS>
 __device__ __forceinline__ void weigh_scores(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
-                                             Meeting<DIM, TILES> &meeting, float (&maxima)[2 * TILES]) {
+                                             Meeting<DIM, TILES, TEAMS> &meeting, float (&maxima)[2 * TILES]) {
     mask(chunk, scale, scores, meeting);
-    __syncthreads();
+    team_barrier<TEAMS>();
     weigh(scores, meeting, maxima);
-    __syncthreads();
+    team_barrier<TEAMS>();
 }
 
 // The stats of queries g, g + 8, ….
-template <int DIM, int TILES>
-__device__ __forceinline__ void read_stats(const Meeting<DIM, TILES> &meeting, const float (&maxima)[2 * TILES],
+template <int DIM, int TILES, int TEAMS>
+__device__ __forceinline__ void read_stats(const Meeting<DIM, TILES, TEAMS> &meeting, const float (&maxima)[2 * TILES],
                                            Stats (&stats)[2 * TILES]) {
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {

@@ -60,10 +60,11 @@ struct Packing {
 };
 
 // Brings the queries, and zeros for those that the tiles lack, to where all warps find them after a barrier.
-template <int DIM, int TILES>
-__device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
+template <int DIM, int TILES, int TEAMS>
+__device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packing &packing,
+                                               Meeting<DIM, TILES, TEAMS> &meeting) {
     const unsigned lane = threadIdx.x % 32;
-    for (unsigned n = threadIdx.x / 32; n < TILES * (DIM / 32); n += WARPS) {
+    for (unsigned n = thread_of_team<TEAMS>() / 32; n < TILES * (DIM / 32); n += WARPS) {
         const unsigned block = n / TILES, tile = n % TILES;
         uint4 rows[2] = {};
 #pragma unroll
@@ -79,20 +80,62 @@ __device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packi
 }
 
 // The queries, and what each sees, where all warps find them.
-template <int DIM, int TILES, class Rows>
-__device__ __forceinline__ void gather(const Rows &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
+template <int DIM, int TILES, int TEAMS, class Rows>
+__device__ __forceinline__ void gather(const Rows &inputs, const Packing &packing, Meeting<DIM, TILES, TEAMS> &meeting) {
     gather_queries(inputs, packing, meeting);
-    const unsigned index = threadIdx.x;
+    const unsigned index = thread_of_team<TEAMS>();
     if (index < 16 * TILES) {
         meeting.seen[index] = inputs.seen(packing.row(index), packing.holds(index));
     }
-    __syncthreads();
+    team_barrier<TEAMS>();
 }
 
 // The first of a lane's two dims in the n-th n8 tile of its warp.
-template <int DIM>
+template <int DIM, int TEAMS = 1>
 __device__ __forceinline__ unsigned first_dim(int n) {
-    return threadIdx.x / 32 * (DIM / 4) + n * 8 + threadIdx.x % 4 * 2;
+    return thread_of_team<TEAMS>() / 32 * (DIM / 4) + n * 8 + threadIdx.x % 4 * 2;
+}
+
+// What any of the rows, 32 at most, sees.
+template <class Rows>
+__device__ __forceinline__ Span seen_by_any(const Rows &inputs, const Packing &packing) {
+    const unsigned lane = threadIdx.x % 32;
+    const Span seen = inputs.seen(packing.first_row + lane, lane < packing.rows);
+    const unsigned first = __reduce_min_sync(0xFFFFFFFF, seen.is_empty() ? NOTHING : seen.first);
+    return {first, __reduce_max_sync(0xFFFFFFFF, seen.end)};
+}
+
+// The stats and sums of one more chunk come to those of the chunks before.
+template <int TILES, int COUNT>
+__device__ __forceinline__ void merge(Merged (&merged)[2 * TILES], float (&sums)[TILES][COUNT][4],
+                                      const Stats (&stats)[2 * TILES], const float (&chunk_sums)[TILES][COUNT][4]) {
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        merged[row].merge(stats[row]);
+#pragma unroll
+        for (int n = 0; n < 2 * COUNT; ++n) {
+            float &sum = sums[row / 2][n / 2][row % 2 * 2 + n % 2];
+            sum = merged[row].add(sum, chunk_sums[row / 2][n / 2][row % 2 * 2 + n % 2]);
+        }
+    }
+}
+
+// The queries' results, of a team.
+template <int DIM, int TEAMS, int TILES>
+__device__ __forceinline__ void write(const Packing &packing, const Merged (&merged)[2 * TILES],
+                                      const float (&sums)[TILES][DIM / 32][4], const Result &result) {
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        const unsigned index = row * 8 + threadIdx.x % 32 / 4;
+        if (!packing.holds(index)) continue;
+        unsigned *to = result.pairs(packing.row(index), packing.head(index));
+#pragma unroll
+        for (int n = 0; n < DIM / 32; ++n) {
+            const unsigned dim = first_dim<DIM, TEAMS>(n);
+            const float *pair = &sums[row / 2][n][row % 2 * 2];
+            if (dim < result.head_dim) to[dim / 2] = merged[row].divide(pair[0], pair[1]);
+        }
+    }
 }
 
 }  // namespace attention

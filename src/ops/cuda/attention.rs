@@ -2,6 +2,7 @@
 
 use super::arguments::Arguments;
 use super::driver::Function;
+use super::kernels::teams_shared_bytes;
 use super::launch::Launch;
 use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
@@ -76,14 +77,18 @@ impl Cuda {
     fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
         let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
-        let function = match shape.both_ways {
-            true => self.kernels.attend_texts(pages.dim()),
-            false => self.kernels.attend_rows(pages.dim()),
+        let (function, threads, shared_bytes) = match (step.by_teams, shape.both_ways) {
+            (true, _) => {
+                (self.kernels.attend_teams(pages.dim()), 384, teams_shared_bytes(pages.dim()))
+            }
+            (false, true) => (self.kernels.attend_texts(pages.dim()), 128, 0),
+            (false, false) => (self.kernels.attend_rows(pages.dim()), 128, 0),
         };
         let Some(function) = function else {
             return;
         };
         let attend = launch(function, [step.blocks, pages.kv_heads, 1]);
+        let attend = Launch { threads, shared_bytes, ..attend };
         let arguments = seen
             .arguments()
             .int(shape.heads)

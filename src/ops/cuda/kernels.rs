@@ -73,6 +73,8 @@ pub struct Kernels {
     attend_chunks: [Function; 4],
     attend_rows: [Function; 4],
     attend_texts: [Function; 4],
+    /// For all heads but the longest; machine code for compute capability 9.0 alone does anything.
+    attend_teams: [Function; 3],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 3]; 3],
     medium: [[Function; 3]; 3],
@@ -193,6 +195,10 @@ impl Kernels {
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
             attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
+            attend_teams: try_map([32, 64, 128], |dim| {
+                let bytes = warpgroups_only(teams_shared_bytes(dim));
+                stream.function(&format!("attend_teams_{dim}"), bytes)
+            })?,
             small: try_map(formats, |format| {
                 try_map(epilogues, |epilogue| {
                     try_map(SMALL_ROWS, |rows| small(format, epilogue, rows))
@@ -232,6 +238,10 @@ impl Kernels {
     /// The same where rows see ahead.
     pub fn attend_texts(&self, dim: usize) -> Option<Function> {
         Some(self.attend_texts[place(&DIMS, dim)?])
+    }
+
+    pub fn attend_teams(&self, dim: usize) -> Option<Function> {
+        self.attend_teams.get(place(&DIMS, dim)?).copied()
     }
 
     /// The matmul in f32.
@@ -374,6 +384,11 @@ const BLOCK_SHARED_BYTES: usize = 98_304;
 fn warpgroup_shared_bytes(rows: usize) -> usize {
     let steps = if rows == 256 { 3 } else { 6 };
     rows * 128 * (steps + 4)
+}
+
+/// A chunk's keys and values, three teams' meetings and what they see; see kernels/attention_teams.cuh.
+pub fn teams_shared_bytes(dim: usize) -> usize {
+    2 * 512 * dim + 3 * (64 * dim + 17_664) + 32
 }
 
 /// See kernels/sampler.cu.

@@ -149,9 +149,10 @@ impl Masks<'_> {
     /// A mask that is shorter than the vocabulary forbids the rest.
     fn add(&mut self, mask: &[u32]) -> u32 {
         let place = self.count;
-        let mut whole = mask.to_vec();
-        whole.resize(self.each, 0);
-        self.words.put(self.first + place * self.each, &whole);
+        let at = self.first + place * self.each;
+        let given = &mask[..mask.len().min(self.each)];
+        self.words.put(at, given);
+        self.words.clear(at + given.len(), self.each - given.len());
         self.count += 1;
         place as u32
     }

@@ -13,6 +13,8 @@ use crate::ops::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLim
 const NOTHING: u32 = u32::MAX;
 /// Rows of one sequence, times the heads that share keys, that one block of attention takes.
 const BLOCK_QUERIES: usize = 32;
+/// Such blocks that share keys and values in one of several teams; see kernels/attention_teams.cuh.
+const TEAMS: usize = 3;
 
 #[derive(Debug)]
 pub struct Stage {
@@ -25,6 +27,9 @@ pub struct Stage {
     /// Of a row's chunks, `[decode rows][kv heads]`; zeros between launches.
     tickets: Region,
     block_rows: usize,
+    /// Blocks for which the GPU has a multiprocessor each; of more, several share what they read, as teams. `None` where
+    /// there are no teams.
+    few_blocks: Option<usize>,
     graphs: HashMap<Form, Kept>,
     pub(super) drawer: Option<Drawer>,
 }
@@ -104,6 +109,8 @@ pub struct Step {
     /// Chunks of keys that any row sees; a power of two. 0: rows are attended to in blocks.
     pub chunk_slots: usize,
     pub blocks: usize,
+    /// Whether a block is of the rows of [`TEAMS`] blocks.
+    pub by_teams: bool,
     pub table_stride: usize,
     pub tokens: u64,
     pub positions: u64,
@@ -162,6 +169,11 @@ impl Stage {
             partial_stats: stream.allocate(stats, "attention")?,
             tickets: stream.allocate(tickets, "attention")?,
             block_rows: (BLOCK_QUERIES * shape.kv_heads / heads).max(1),
+            few_blocks: gpu
+                .kernels
+                .attend_teams(shape.head_dim.next_multiple_of(32))
+                .filter(|_| stream.has_warpgroups())
+                .map(|_| stream.multiprocessors() / shape.kv_heads),
             graphs: HashMap::new(),
             drawer: None,
         })
@@ -178,6 +190,16 @@ impl Stage {
             false => FEW_ROWS,
         };
         rows.len() <= most
+    }
+
+    /// The step's blocks, and whether they are of several teams: those of whole texts, which may see ahead, are not.
+    fn blocks(&self, rows: &Rows<'_>) -> (Vec<[u32; 2]>, bool) {
+        let of_one = blocks(rows.sequences, self.block_rows);
+        let are_many = self.few_blocks.is_some_and(|few| of_one.len() > few);
+        match are_many && rows.segments.is_empty() {
+            true => (blocks(rows.sequences, TEAMS * self.block_rows), true),
+            false => (of_one, false),
+        }
     }
 
     /// Sends the rows, and says where they will be.
@@ -197,9 +219,9 @@ impl Stage {
                 && last < positions.next_multiple_of(PAGE),
             "a step of more sequences, or longer ones, than its stage was made for"
         );
-        let blocks = match is_decode {
-            true => Vec::new(),
-            false => blocks(rows.sequences, self.block_rows),
+        let (blocks, by_teams) = match is_decode {
+            true => (Vec::new(), false),
+            false => self.blocks(&rows),
         };
         let slots = chunk_slots(last + 1);
         let layout = Layout {
@@ -240,6 +262,7 @@ impl Stage {
             logit_rows: padded_logits,
             chunk_slots: if is_decode { slots } else { 0 },
             blocks: blocks.len(),
+            by_teams,
             table_stride: layout.stride,
             tokens: at(0),
             positions: at(layout.positions()),
@@ -296,6 +319,10 @@ fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
 pub struct Words<'a>(pub &'a mut [u8]);
 
 impl Words<'_> {
+    pub fn clear(&mut self, at: usize, count: usize) {
+        self.0[4 * at..][..4 * count].fill(0);
+    }
+
     pub fn put(&mut self, at: usize, words: &[u32]) {
         let to = self.0[4 * at..][..4 * words.len()].as_chunks_mut::<4>().0;
         for (to, word) in to.iter_mut().zip(words) {

@@ -8,7 +8,7 @@ const VARIABLE: &str = "WARDROUND_CUDA_WITHOUT";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Without {
-    /// `wgmma`: products of many rows by warpgroups.
+    /// `wgmma`: products of many rows by warpgroups, and attention of a prompt by teams.
     pub warpgroups: bool,
     /// `launch`: a kernel's CTAs that start while the kernel before still runs, and clusters of CTAs.
     pub early_launches: bool,
