@@ -89,7 +89,7 @@ fn a_bundle_of_changes_takes_the_rest_from_the_version_that_it_names() {
     assert!(names.contains(&"models/gemma/model.safetensors".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("models/llama/")), "{names:?}");
     let checked = check(&changes, &[signer.trusted()]).unwrap();
-    assert_eq!(checked.unchanged, 9, "three files of the model, the recipe, five of system/");
+    assert_eq!(checked.unchanged, 11, "three files of the model, the recipe, seven of system/");
 
     let refused = install_to(&root, &changes, &signer, &[]).unwrap_err();
     assert_eq!(refused.blame().exit_code(), 3);
