@@ -20,10 +20,8 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::sandbox::Network;
 use crate::selftest::last::LastSelftest;
-#[cfg(feature = "remote")]
-use crate::serve::Loaded;
 use crate::serve::options::{Limits, Listen, TlsFiles, refuse_open};
-use crate::serve::{ServeOptions, serve};
+use crate::serve::{Loaded, ServeOptions, serve};
 
 #[derive(Debug, Args)]
 pub struct Serve {
