@@ -83,7 +83,8 @@ pub struct LatencyFigures {
 impl PanelFigures {
     /// From the usage of every call and what every engine counted.
     pub fn new(
-        (questions, errors): (usize, usize),
+        questions: usize,
+        errors: usize,
         wall: Duration,
         usages: &[Usage],
         engines: &[&EngineStats],
@@ -288,7 +289,7 @@ mod tests {
             forced_tokens: 20,
         };
         let wall = Duration::from_secs(2);
-        let panel = PanelFigures::new((3, 0), wall, &[usage; 6], &[&stats, &stats]);
+        let panel = PanelFigures::new(3, 0, wall, &[usage; 6], &[&stats, &stats]);
         assert_eq!((panel.calls, panel.questions_per_minute), (6, 90.0));
         assert_eq!(panel.tokens.forced_tokens, 120);
         assert_eq!(panel.completion_tokens_per_second, 150.0);

@@ -144,9 +144,10 @@ impl RecipeOutput {
             run.plan.host.sandbox = entered.report();
         }
         let encoder = self.open_encoder(&recipe.manifest().recipe)?;
-        let watched = (execution.observer() as _, interrupt::watch());
         let finished =
-            recipe.execute(resolved, watched, |executed| summary::write(executed).map(|_| ()))?;
+            recipe.execute(resolved, execution.observer(), interrupt::watch(), |executed| {
+                summary::write(executed).map(|_| ())
+            })?;
         self.write(&recipe.forms, finished, encoder.as_ref(), &recipe.out)
     }
 

@@ -122,7 +122,7 @@ fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
         let word = &text[start..from];
         let is_spelt_so = word == "0" || !word.starts_with('0');
         if let (true, Ok(number)) = (is_spelt_so, word.parse()) {
-            let worth = worth((&text[..start], word, &text[from..]), plain);
+            let worth = worth(&text[..start], word, &text[from..], plain);
             marks.extend(worth.map(|worth| Mark { number, start, end: from, worth }));
         }
     }
@@ -130,7 +130,7 @@ fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
 }
 
 /// How likely a number begins a sentence between these two texts; `None` where it does not.
-fn worth((before, number, after): (&str, &str, &str), plain: &Pairs<'_>) -> Option<u32> {
+fn worth(before: &str, number: &str, after: &str, plain: &Pairs<'_>) -> Option<u32> {
     let follows_blank = before.is_empty() || before.ends_with(char::is_whitespace);
     let precedes_blank = after.starts_with(char::is_whitespace);
     let word_before = before.trim_end();

@@ -218,5 +218,5 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     scratch.wardround(run).succeeded();
     scratch
         .wardround(format!("{run} --seed 7"))
-        .refused(2, &["one holds another run of recipes: seed was \"42\", and is \"7\""]);
+        .refused(2, &["one holds another run of recipes: seed is 42 against 7"]);
 }

@@ -165,7 +165,7 @@ settings = { t_max = 1, record_chars = 8 }
     run("whole", "").succeeded();
     run("one", "--shard 1/2").succeeded();
     run("one", "")
-        .refused(2, &["one holds another run of recipes: shard was \"1/2\", and is \"none\""]);
+        .refused(2, &["one holds another run of recipes: shard is \"1/2\" against absent"]);
     run("two", "--shard 2/2").succeeded();
     scratch.wardround("resume two").succeeded();
     let merged = scratch.wardround("merge out two one");

@@ -100,7 +100,7 @@ impl PanelBench {
         let environment = Environment::measure(host(), &device)?;
         let stats: Vec<&EngineStats> = counted.iter().map(|(_, stats)| stats).collect();
         let report = PanelReport {
-            panel: PanelFigures::new((questions, errors), wall, &usages, &stats),
+            panel: PanelFigures::new(questions, errors, wall, &usages, &stats),
             engines: counted
                 .iter()
                 .map(|(description, stats)| {

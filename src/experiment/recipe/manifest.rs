@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::file::MethodEntry;
 use super::{Recipe, RecipeError};
 use crate::diagnosis::Failure;
+use crate::experiment::difference::{as_json, differences};
 use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::private_file;
@@ -134,41 +135,10 @@ impl RecipeManifest {
         Ok(private_file::write(&out.join(FILE), text.as_bytes())?)
     }
 
-    /// The first thing in which another was begun otherwise.
+    /// The first field in which another was begun otherwise, the other's value first.
     pub(super) fn difference(&self, found: &RecipeManifest) -> String {
-        let limit =
-            |limit: Option<usize>| limit.map_or("none".to_owned(), |limit| limit.to_string());
-        let settings = |begun: &RecipeManifest| {
-            let pairs = begun.settings.iter();
-            let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
-            pairs.join(" ")
-        };
-        let facts = |begun: &RecipeManifest| {
-            [
-                ("recipe", begun.name.clone()),
-                ("seed", begun.seed.to_string()),
-                ("limit", limit(begun.limit)),
-                ("shard", begun.shard.map_or("none".to_owned(), |shard| shard.to_string())),
-                ("data", begun.data_dir.clone()),
-                ("--skip-bad-rows", begun.skip_bad_rows.to_string()),
-                ("prompts", begun.prompts.clone().unwrap_or_default()),
-                ("settings", settings(begun)),
-                ("slots", format!("{:?}", begun.slots)),
-                ("sampling", format!("{:?} {:?}", begun.sampling, begun.slot_sampling)),
-                ("variants", begun.variants.join(",")),
-                ("corpus", format!("{:?}", begun.corpus)),
-                ("exemplars", format!("{:?}", begun.exemplars)),
-                ("runs", begun.recipe.runs.to_string()),
-                ("panel", begun.recipe.panel.join(",")),
-                ("decoding", format!("{} text", begun.recipe.decoding.adjective())),
-            ]
-        };
-        let pairs = facts(found).into_iter().zip(facts(self));
-        let mut other = pairs.filter(|((_, found), (_, asked))| found != asked);
-        other
-            .next()
-            .map_or("the recipe itself was changed".to_owned(), |((what, found), (_, asked))| {
-                format!("{what} was \"{found}\", and is \"{asked}\"")
-            })
+        let value = |manifest| as_json(manifest).unwrap_or_default();
+        let found = differences(&value(found), &value(self));
+        found.first().map_or(String::new(), ToString::to_string)
     }
 }

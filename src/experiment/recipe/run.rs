@@ -138,7 +138,8 @@ impl RecipeRun {
     pub fn execute<'a>(
         &self,
         resolved: ResolvedRecipe<'a>,
-        (observer, stop): (Arc<dyn Observer>, Arc<AtomicBool>),
+        observer: Arc<dyn Observer>,
+        stop: Arc<AtomicBool>,
         on_cell: impl Fn(&Executed) -> Result<(), Failure>,
     ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
         for form in &self.forms {

@@ -101,7 +101,7 @@ impl DatasetFetch<'_> {
         match self.put(file, &remote, &part, &source_sha256) {
             Ok(sha256) => {
                 bar.finish();
-                Ok(self.fetched(source, file, (source_sha256, sha256)))
+                Ok(self.fetched(source, file, source_sha256, sha256))
             }
             Err(error) => {
                 fs_err::remove_file(&part)?;
@@ -122,14 +122,14 @@ impl DatasetFetch<'_> {
         }
         let sha256 = sha256_file(path)?;
         if file.convert.is_none() && file.sha256.as_ref() == Some(&sha256) {
-            return Ok(Some(self.fetched(source, file, (sha256.clone(), sha256))));
+            return Ok(Some(self.fetched(source, file, sha256.clone(), sha256)));
         }
         // What was converted, or has no known sum, is right where it is as this very published file left it.
         let fetched = self.record.files.get(&file.path).filter(|fetched| {
             let source_sha256 = fetched.source_sha256.clone();
             file.sha256.as_ref().is_none_or(|sum| *sum == source_sha256)
                 && (file.convert.is_some() || file.sha256.is_none())
-                && **fetched == self.fetched(source, file, (source_sha256, sha256))
+                && **fetched == self.fetched(source, file, source_sha256, sha256)
         });
         Ok(fetched.cloned())
     }
@@ -138,7 +138,8 @@ impl DatasetFetch<'_> {
         &self,
         source: &DatasetSource,
         file: &DatasetFile,
-        (source_sha256, sha256): (String, String),
+        source_sha256: String,
+        sha256: String,
     ) -> FetchedFile {
         FetchedFile {
             dataset: self.card.name.clone(),

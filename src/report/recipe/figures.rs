@@ -51,6 +51,11 @@ fn papers() -> Key {
     }
 }
 
+/// What is ours, and where the paper reports some what is its own.
+fn key(ours: &str, has_papers: bool) -> Vec<Key> {
+    [Key::series(0, ours)].into_iter().chain(has_papers.then(papers)).collect()
+}
+
 fn lane(series: usize, said: String, marks: Vec<Mark>) -> Lane {
     Lane { series, said, marks }
 }
@@ -99,13 +104,8 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let drawings = each_dataset(recipe, description, &[0.0, 1.0], |dataset| {
         cells(results, dataset).filter_map(row).collect()
     });
-    let ours = Key::series(0, "ours: mean ± standard deviation over runs");
-    let paper = results.cells.iter().any(|cell| cell.paper.is_some());
-    Panel {
-        title: String::new(),
-        drawings,
-        key: [ours].into_iter().chain(paper.then(papers)).collect(),
-    }
+    let has_papers = results.cells.iter().any(|cell| cell.paper.is_some());
+    panel("", drawings, key("ours: mean ± standard deviation over runs", has_papers))
 }
 
 /// Accuracy over the methods in their order, a line a dataset; `None` where the recipe sweeps nothing.
@@ -180,13 +180,9 @@ fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Panel {
         rows.map(row).collect()
     };
     let description = "NetGain by method: a dot at the mean, a line over its 95 % interval.";
-    let paper = results.netgain.iter().any(|row| row.paper.is_some());
-    let ours = Key::series(0, "ours, with its 95 % interval");
-    Panel {
-        title: String::new(),
-        drawings: each_dataset(recipe, description, &[0.0], rows),
-        key: [ours].into_iter().chain(paper.then(papers)).collect(),
-    }
+    let has_papers = results.netgain.iter().any(|row| row.paper.is_some());
+    let key = key("ours, with its 95 % interval", has_papers);
+    panel("", each_dataset(recipe, description, &[0.0], rows), key)
 }
 
 /// Paired differences with their intervals.
@@ -206,13 +202,9 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Panel {
         rows.map(row).collect()
     };
     let description = "Differences of accuracy, paired by question: a dot at the mean, a line over its 95 % interval.";
-    let paper = results.paired.iter().any(|row| row.paper.is_some());
-    let ours = Key::series(0, "ours, with its 95 % interval");
-    Panel {
-        title: String::new(),
-        drawings: each_dataset(recipe, description, &[0.0], rows),
-        key: [ours].into_iter().chain(paper.then(papers)).collect(),
-    }
+    let has_papers = results.paired.iter().any(|row| row.paper.is_some());
+    let key = key("ours, with its 95 % interval", has_papers);
+    panel("", each_dataset(recipe, description, &[0.0], rows), key)
 }
 
 /// Boxes of the questions' similarities before any interaction (Figure 3, left).
@@ -331,12 +323,9 @@ fn cost(recipe: &Recipe, results: &RecipeResults) -> Panel {
         cells(results, dataset).filter_map(row).collect()
     };
     let description = "Completion tokens that an item takes, and that a right answer takes.";
-    Panel {
-        title: String::new(),
-        drawings: each_dataset(recipe, description, &[0.0], rows),
-        key: vec![
-            Key::series(0, "completion tokens per item"),
-            Key::series(1, "completion tokens per right answer"),
-        ],
-    }
+    let key = vec![
+        Key::series(0, "completion tokens per item"),
+        Key::series(1, "completion tokens per right answer"),
+    ];
+    panel("", each_dataset(recipe, description, &[0.0], rows), key)
 }

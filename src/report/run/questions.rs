@@ -119,7 +119,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     let label = "all runs";
     let mut tables = vec![table(&runs, &all, overall, graded_runs)];
     let mut panels = Vec::new();
-    panels.extend(overall.map(|overall| panel(&runs, overall, went_on)));
+    panels.extend(overall.map(|(mean, std)| panel(&runs, mean, std, went_on)));
     if let Some(calibration) = &calibration {
         tables.push(tables::calibration::table(&[Labelled {
             group: "",
@@ -204,7 +204,7 @@ fn table(
 }
 
 /// A bar for every run, and the mean with its standard deviation.
-fn panel(runs: &[Tally<'_>], (mean, std): (f64, Option<f64>), went_on: bool) -> Panel {
+fn panel(runs: &[Tally<'_>], mean: f64, std: Option<f64>, went_on: bool) -> Panel {
     let bars = |label: String, first: Option<f64>, last: Option<f64>, std: Option<f64>| {
         let first = first.filter(|_| went_on).map(|first| Lane::bar(1, first, None));
         let last = last.map(|right| Lane::bar(0, right, std));

@@ -77,7 +77,7 @@ pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
 
 /// Reads the teams of a reply, the first `TEAMS` that have members, in the order in which they work.
 pub fn read_teams(reply: &Reply) -> (Teams, Parse) {
-    let named = elements(reply.get("teams")).enumerate().filter_map(team);
+    let named = elements(reply.get("teams")).enumerate().filter_map(|(at, value)| team(at, value));
     let mut named: Vec<Team> = named.take(TEAMS).collect();
     named.sort_by_key(|team| turn(&team.goal));
     let (teams, parse) = match named.is_empty() {
@@ -121,7 +121,7 @@ fn listed_expert(item: &str) -> Expert {
     Expert { expertise: or(expertise, &role), hierarchy: "Independent".to_owned(), role }
 }
 
-fn team((at, value): (usize, &Value)) -> Option<Team> {
+fn team(at: usize, value: &Value) -> Option<Team> {
     let mut members: Vec<Member> = elements(&value["members"]).filter_map(member).collect();
     let marked = members.iter().position(|member| member.is_lead);
     let named = |member: &Member| member.role.to_lowercase().contains("lead");

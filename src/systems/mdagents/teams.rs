@@ -13,6 +13,13 @@ use crate::systems::messages::Templates;
 use crate::systems::reading::reply::{Explained, Passage};
 use crate::systems::reading::without_thinking;
 
+/// A member: its team among the teams, and its place in it.
+#[derive(Clone, Copy)]
+struct Place {
+    team: usize,
+    member: usize,
+}
+
 impl MdAgents {
     /// The teams' reports and the decision on them. No team reads another's report, so that all work at once.
     pub(super) fn ask_teams(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
@@ -68,7 +75,14 @@ impl MdAgents {
                 false => assistants.join(", "),
             };
             let more = [("assistants", assistants.as_str())];
-            self.ask_member(case, &step, &self.messages.request, (at, 0), team, &more)
+            self.ask_member(
+                case,
+                &step,
+                &self.messages.request,
+                Place { team: at, member: 0 },
+                team,
+                &more,
+            )
         });
         let requests = case.ask_all(calls, read_passage)?.into_iter();
         Ok(requests.map(|request| request.value.text).collect())
@@ -85,7 +99,9 @@ impl MdAgents {
         let templates = &self.messages.investigation;
         let calls = teams.iter().zip(requests).enumerate().flat_map(|(at, (team, request))| {
             let more = [("request", request.as_str()), ("lead", &team.members[0].role)];
-            let ask = |member| self.ask_member(case, &step, templates, (at, member), team, &more);
+            let ask = |member| {
+                self.ask_member(case, &step, templates, Place { team: at, member }, team, &more)
+            };
             (1..team.members.len()).map(ask).collect::<Vec<_>>()
         });
         let reports = case.ask_all(calls, read_passage)?.into_iter();
@@ -114,7 +130,14 @@ impl MdAgents {
                 false => reported.join("\n"),
             };
             let more = [("request", requests[at].as_str()), ("investigations", &reported)];
-            self.ask_member(case, &step, &self.messages.report, (at, 0), team, &more)
+            self.ask_member(
+                case,
+                &step,
+                &self.messages.report,
+                Place { team: at, member: 0 },
+                team,
+                &more,
+            )
         });
         case.ask_all(calls, self.reader(case))
     }
@@ -125,23 +148,23 @@ impl MdAgents {
         case: &Case<'_>,
         step: &Step,
         templates: &Templates,
-        (team_at, member_at): (usize, usize),
+        place: Place,
         team: &Team,
         more: &[(&str, &str)],
     ) -> Call {
-        let member = &team.members[member_at];
+        let member = &team.members[place.member];
         let own = [
             ("role", member.role.as_str()),
             ("expertise", &member.expertise),
             ("goal", &team.goal),
         ];
         let values = [&own, more].concat();
-        let name = match member_at {
-            0 => format!("team-{}-lead", team_at + 1),
-            assistant => format!("team-{}-assistant-{assistant}", team_at + 1),
+        let name = match place.member {
+            0 => format!("team-{}-lead", place.team + 1),
+            assistant => format!("team-{}-assistant-{assistant}", place.team + 1),
         };
         let messages = templates.fill_question(case.item, &values);
-        case.call(step, member_of(team_at, member_at), name, messages)
+        case.call(step, member_of(place.team, place.member), name, messages)
     }
 }
 

@@ -211,7 +211,7 @@ impl Spans {
             }
             Span::Model => {
                 let question = Question::new("span", 0.0, self.messages(note));
-                kit.words(case, question, ("span", 1))?.into_iter().next()
+                kit.words(case, question, "span", 1)?.into_iter().next()
             }
         };
         Ok(named.and_then(|span| {
@@ -321,7 +321,7 @@ impl Solve for Mcq {
         let text = numbered(&blanked);
         let prompt = fill(&self.alternatives, &[("note", &text)]);
         let question = Question::new("alternatives", 0.0, messages("", prompt));
-        let mut options = self.kit.words(case, question, ("alternatives", 3))?;
+        let mut options = self.kit.words(case, question, "alternatives", 3)?;
         options.retain(|option| option.to_lowercase() != span.to_lowercase());
         // The original is second, as in the authors' code.
         options.insert(options.len().min(1), span.clone());

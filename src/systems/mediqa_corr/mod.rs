@@ -189,7 +189,8 @@ impl Kit {
         &self,
         case: &Case<'_, Note>,
         question: Question,
-        (key, most): (&'static str, usize),
+        key: &'static str,
+        most: usize,
     ) -> Result<Vec<String>, PanelError> {
         let shape = match most {
             1 => Shape::record(vec![(key, self.common.decoding.string())]),

@@ -180,7 +180,7 @@ impl Solve for EmMixers {
         let sentence = note.sentences[id].as_str();
         let prompt = fill(&self.keyword, &[("sentence", sentence)]);
         let question = Question::new("keyword", 0.0, messages("", prompt));
-        let keyword = kit.words(case, question, ("keyword", 1))?.into_iter().next();
+        let keyword = kit.words(case, question, "keyword", 1)?.into_iter().next();
         let keyword = keyword.unwrap_or_else(|| longest_word(sentence));
         let Some(quoted) = look_up(case, &keyword, 1, &self.passage)? else { return Ok(finding) };
         let choice = Choice { shots: CHECK_SHOTS, ..self.choice };
@@ -225,7 +225,7 @@ impl Solve for Maven {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
         let question = Question::new("mask", 0.0, self.first(note)?);
-        let entity = self.kit.words(case, question, ("entity", 1))?.into_iter().next();
+        let entity = self.kit.words(case, question, "entity", 1)?.into_iter().next();
         let holds = |entity: &String| {
             let mut sentences = note.sentences.iter();
             sentences.rposition(|sentence| sentence.contains(entity.as_str()))
@@ -250,7 +250,7 @@ impl Solve for Maven {
             *last = Message::new("user", last.content.replace(PASSAGES, ""));
         }
         let question = Question::new("fill", 0.0, prompt);
-        let filled = self.kit.words(case, question, ("entity", 1))?.into_iter().next();
+        let filled = self.kit.words(case, question, "entity", 1)?.into_iter().next();
         let opinion = match filled {
             None => Opinion::default(),
             Some(word) if word.to_lowercase() == entity.to_lowercase() => {

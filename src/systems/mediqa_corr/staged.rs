@@ -157,7 +157,7 @@ impl Solve for Hse {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
         let question = Question::new("entities", 0.0, self.first(note)?);
-        let entities = self.kit.words(case, question, ("entities", ENTITIES))?.join(", ");
+        let entities = self.kit.words(case, question, "entities", ENTITIES)?.join(", ");
         let shots = self.kit.exemplars.shots(note, &self.choice)?;
         let opinions = self.opinions(note);
         let more = [("entities", entities.as_str()), ("experts", &opinions)];

@@ -213,7 +213,7 @@ impl MedReflex {
             shape: shapes::step(&self.protocol.decoding, course.case.item, &labels),
         };
         let temperature = self.seats().react_temperature;
-        let call = self.call(course, &step, (REACT, number), messages, temperature);
+        let call = self.call(course, &step, REACT, number, messages, temperature);
         Ok(course.case.ask(call, step::read)?.value)
     }
 
@@ -263,7 +263,7 @@ impl MedReflex {
             shape: shapes::review(&self.protocol.decoding),
         };
         let calls = (0..reviewing.reviewers).map(|reviewer| {
-            self.call(course, &step, (self.seats().eval, reviewer), messages.clone(), 1.0)
+            self.call(course, &step, self.seats().eval, reviewer, messages.clone(), 1.0)
         });
         let asked = course.case.ask_all(calls, review::read)?;
         let all = asked.len();
@@ -291,7 +291,7 @@ impl MedReflex {
             purpose: "reflexion",
             shape: self.protocol.decoding.passage(),
         };
-        let call = self.call(course, &step, (self.seats().reflex, 0), messages, 0.1);
+        let call = self.call(course, &step, self.seats().reflex, 0, messages, 0.1);
         let text = course.case.ask(call, |text, _: FinishReason| {
             let text = said(text).to_owned();
             let parse = Parse::Ok.if_read(!text.is_empty());
@@ -314,7 +314,7 @@ impl MedReflex {
             purpose: "parse",
             shape: shapes::answer(&self.protocol.decoding, note),
         };
-        let call = self.call(course, &step, (self.seats().parser, 0), messages, 0.0);
+        let call = self.call(course, &step, self.seats().parser, 0, messages, 0.0);
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);
         Ok(course.case.ask(call, read)?.value)
@@ -325,12 +325,13 @@ impl MedReflex {
         View { note: course.case.item, memory: &course.memory, history, as_objects }
     }
 
-    /// `seat` is the member and the number of its draw.
+    /// The draw `sample` of a member.
     fn call(
         &self,
         course: &Course<'_>,
         step: &Step,
-        (member, sample): (usize, u32),
+        member: usize,
+        sample: u32,
         messages: Vec<Message>,
         temperature: f32,
     ) -> Call {
