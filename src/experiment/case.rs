@@ -69,7 +69,7 @@ fn id_of(text: &str) -> String {
 pub struct Seated {
     pub protocol: SystemConfig,
     /// In panel order.
-    pub seats: Vec<Seat>,
+    pub seats: Vec<AgentModel>,
     /// Over the system's prompts, as they were after any override.
     pub prompts_sha256: String,
     decoding: DecodingMode,
@@ -78,7 +78,7 @@ pub struct Seated {
 }
 
 /// An agent and its model.
-pub struct Seat {
+pub struct AgentModel {
     pub agent: String,
     pub backbone: Arc<Backbone>,
     sampling: SamplingChoice,
@@ -143,7 +143,7 @@ impl Spec {
             let sampling = self.sampling_of(&slot.agent);
             let asked = Asked { thinking, sampling };
             let plan = MemberPlan::local(&slot.agent, &backbone.description, asked);
-            Ok(Seat { agent: slot.agent, backbone, sampling: plan.sampling() })
+            Ok(AgentModel { agent: slot.agent, backbone, sampling: plan.sampling() })
         });
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
@@ -182,7 +182,7 @@ impl Seated {
         on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Worked, PanelError> {
         let ((caller, calls), (searcher, searches)) = (channel(), channel());
-        let member = |seat: &Seat| Member {
+        let member = |seat: &AgentModel| Member {
             agent: seat.agent.clone(),
             source: seat.backbone.clone(),
             sampling: seat.sampling,

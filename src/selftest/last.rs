@@ -26,7 +26,7 @@ pub enum Outcome {
 
 /// What matters here of `selftest.json`.
 #[derive(Deserialize)]
-struct Told {
+struct LastOutcome {
     created_at: String,
     outcome: State,
 }
@@ -37,7 +37,7 @@ impl LastSelftest {
         let told = read(&installed::selftest_of_program(program)?);
         Some(match told {
             None => LastSelftest { outcome: Outcome::NotMade, created_at: None },
-            Some(Told { created_at, outcome }) => {
+            Some(LastOutcome { created_at, outcome }) => {
                 let passed = matches!(outcome, State::Note | State::Ok);
                 let outcome = if passed { Outcome::Passed } else { Outcome::Failed };
                 LastSelftest { outcome, created_at: Some(created_at) }
@@ -46,7 +46,7 @@ impl LastSelftest {
     }
 }
 
-fn read(folder: &Path) -> Option<Told> {
+fn read(folder: &Path) -> Option<LastOutcome> {
     let text = fs_err::read_to_string(folder.join(super::JSON)).ok()?;
     serde_json::from_str(&text).ok()
 }

@@ -68,13 +68,13 @@ pub fn answer(backbone: &Backbone, calls: &[Call], way: Way) -> Result<Vec<Answe
 }
 
 /// A call on its way.
-struct Begun {
+struct PendingCall {
     call: &'static str,
     prompt_sha256: String,
     ticket: Ticket,
 }
 
-fn begin(backbone: &Backbone, call: &Call, way: Way) -> Result<Begun, Failure> {
+fn begin(backbone: &Backbone, call: &Call, way: Way) -> Result<PendingCall, Failure> {
     let messages = [Message::new("user", call.prompt.as_str())];
     let tokens = backbone.description.tokenise(&messages, false)?;
     let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
@@ -90,10 +90,10 @@ fn begin(backbone: &Backbone, call: &Call, way: Way) -> Result<Begun, Failure> {
         ..Request::default()
     };
     let ticket = backbone.engine.submit(request).map_err(PanelError::from)?;
-    Ok(Begun { call: call.name, prompt_sha256: sha256(bytes), ticket })
+    Ok(PendingCall { call: call.name, prompt_sha256: sha256(bytes), ticket })
 }
 
-impl Begun {
+impl PendingCall {
     fn finish(self) -> Result<Answer, Failure> {
         let completion = self.ticket.wait().map_err(PanelError::from)?;
         Ok(Answer {

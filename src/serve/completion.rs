@@ -35,7 +35,7 @@ pub const TEXT: &str = "/v1/completions";
 const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
 
 /// An answer that has begun.
-pub struct Begun {
+pub struct StartedCompletion {
     pub generation: Generation,
     pub answer: Answer,
     stream: Option<Streaming>,
@@ -101,7 +101,7 @@ pub async fn complete(State(app): State<Arc<App>>, request: Request) -> Result<R
 }
 
 /// How an endpoint begins with a body.
-type Begin = fn(&App, &[u8], Option<&Caller>) -> Result<Begun, ApiError>;
+type Begin = fn(&App, &[u8], Option<&Caller>) -> Result<StartedCompletion, ApiError>;
 
 async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, ApiError> {
     let Sent { bytes, caller, who, path } = sent;
@@ -154,10 +154,10 @@ pub async fn blocking<T: Send + 'static>(
 /// Waits for the whole answer, and until it is in the audit trail.
 async fn whole(
     app: &App,
-    begun: Begun,
+    begun: StartedCompletion,
     mut pending: Pending,
 ) -> Result<serde_json::Value, ApiError> {
-    let Begun { mut generation, mut answer, .. } = begun;
+    let StartedCompletion { mut generation, mut answer, .. } = begun;
     let finished = finish(app, &mut generation, &mut answer).await;
     match &finished {
         Ok(()) => pending.done(&answer).await?,
@@ -193,7 +193,11 @@ pub async fn finish(
     Ok(())
 }
 
-pub fn begin_chat(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
+pub fn begin_chat(
+    app: &App,
+    body: &[u8],
+    caller: Option<&Caller>,
+) -> Result<StartedCompletion, ApiError> {
     let request = ChatRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
@@ -233,7 +237,7 @@ pub fn begin_completion(
     app: &App,
     body: &[u8],
     caller: Option<&Caller>,
-) -> Result<Begun, ApiError> {
+) -> Result<StartedCompletion, ApiError> {
     let request = CompletionRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
@@ -284,7 +288,7 @@ fn begin(
     wanted: Wanted,
     heading: Heading,
     caller: Option<&Caller>,
-) -> Result<Begun, ApiError> {
+) -> Result<StartedCompletion, ApiError> {
     let decoding = &wanted.decoding;
     let (stream, token_ids) = (decoding.stream, decoding.return_token_ids);
     let request_id = decoding.request_id.clone();
@@ -297,7 +301,12 @@ fn begin(
         prompt_logprobs,
         ..heading
     };
-    Ok(Begun { answer: Answer::new(heading, &generation), generation, stream, request_id })
+    Ok(StartedCompletion {
+        answer: Answer::new(heading, &generation),
+        generation,
+        stream,
+        request_id,
+    })
 }
 
 /// The name of an answer, and when it was begun, in seconds since 1970.

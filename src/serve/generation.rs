@@ -37,7 +37,7 @@ pub struct Generation {
     /// Over the digests of all choices: equal ones mean equal answers.
     pub digest: String,
     pub begun_at: Instant,
-    events: UnboundedReceiver<Told>,
+    events: UnboundedReceiver<ChoiceEvent>,
     permit: Permit,
     _handles: Vec<RequestHandle>,
 }
@@ -48,7 +48,7 @@ pub struct ChoiceStart {
 }
 
 /// An event of a choice, and when the engine told it.
-pub struct Told {
+pub struct ChoiceEvent {
     pub choice: usize,
     pub at: Instant,
     pub event: Event,
@@ -107,7 +107,7 @@ impl Generation {
             let sender = sender.clone();
             let on_event = Box::new(move |event| {
                 // Nobody listens any more: the handle is gone too, and the engine will see.
-                let _ = sender.send(Told { choice, at: Instant::now(), event });
+                let _ = sender.send(ChoiceEvent { choice, at: Instant::now(), event });
             });
             handles.push(model.backbone.engine.submit_with(request, on_event)?);
         }
@@ -127,12 +127,12 @@ impl Generation {
     }
 
     /// The next event, as a future that may be dropped without losing one.
-    pub async fn next(&mut self) -> Option<Told> {
+    pub async fn next(&mut self) -> Option<ChoiceEvent> {
         self.events.recv().await
     }
 
     /// The next event, if it is there already.
-    pub fn next_at_hand(&mut self) -> Option<Told> {
+    pub fn next_at_hand(&mut self) -> Option<ChoiceEvent> {
         self.events.try_recv().ok()
     }
 

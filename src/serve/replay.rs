@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::app::{App, Phase};
 use super::case::words;
-use super::completion::{self, Begun};
+use super::completion::{self, StartedCompletion};
 use super::error::{ApiError, Code};
 use super::models::{Loaded, Served};
 use super::options::ServeOptions;
@@ -64,7 +64,7 @@ async fn request(app: &App, kept: &Kept) -> Result<Value, ApiError> {
         Some(completion::TEXT) => completion::begin_completion,
         _ => completion::begin_chat,
     };
-    let Begun { mut generation, mut answer, .. } = begin(app, bytes.as_bytes(), None)?;
+    let StartedCompletion { mut generation, mut answer, .. } = begin(app, bytes.as_bytes(), None)?;
     same_fingerprint(kept, &answer.heading.model.fingerprint)?;
     completion::finish(app, &mut generation, &mut answer).await?;
     Ok(answer.outputs())

@@ -51,7 +51,7 @@ impl ServedSystem {
     /// Each agent and its model.
     pub fn seats(&self) -> Vec<Value> {
         let seats = self.seated.seats.iter().zip(&self.models);
-        let seat = |(seat, model): (&crate::experiment::case::Seat, &String)| json!({"agent": seat.agent, "model": model});
+        let seat = |(seat, model): (&crate::experiment::case::AgentModel, &String)| json!({"agent": seat.agent, "model": model});
         seats.map(seat).collect()
     }
 

@@ -10,7 +10,7 @@ use super::logprobs::{self, ListWriter, Lists};
 use crate::engine::{Completion, Event, TokenLogprobs};
 use crate::record::{FinishReason, Usage};
 use crate::serve::error::ApiError;
-use crate::serve::generation::{Generation, Told};
+use crate::serve::generation::{ChoiceEvent, Generation};
 use crate::serve::models::ServedModel;
 
 /// What an answer repeats of its request.
@@ -98,8 +98,12 @@ impl Answer {
     ///
     /// # Errors
     /// A grammar that could not go on; an engine that died.
-    pub fn take(&mut self, told: Told, generation: &mut Generation) -> Result<Step, ApiError> {
-        let Told { choice: index, at, event } = told;
+    pub fn take(
+        &mut self,
+        told: ChoiceEvent,
+        generation: &mut Generation,
+    ) -> Result<Step, ApiError> {
+        let ChoiceEvent { choice: index, at, event } = told;
         let metrics = &generation.model.metrics;
         let choice = &mut self.choices[index];
         match event {

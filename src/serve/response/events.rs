@@ -16,7 +16,7 @@ use super::answer::{Answer, Step};
 use crate::serve::app::{App, Phase};
 use crate::serve::audit::Pending;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::generation::{Generation, Told};
+use crate::serve::generation::{ChoiceEvent, Generation};
 use crate::serve::request::decoding::Streaming;
 
 /// Proxies close connections that are silent for longer.
@@ -129,7 +129,7 @@ impl Pace {
 
 impl Streamed {
     /// The events that come of what the engine told.
-    async fn take(&mut self, told: Told) -> String {
+    async fn take(&mut self, told: ChoiceEvent) -> String {
         let choice = told.choice;
         let step = match self.answer.take(told, &mut self.generation) {
             Ok(step) => step,
