@@ -9,7 +9,8 @@ use crate::ops::{Device, Limits, OpsError};
 use crate::panel::memory::gibibytes;
 
 /// The size of the buffer that the read rate is measured with: far more than caches hold.
-const BUFFER_BYTES: usize = 1 << 30;
+/// Of the memory that rates are read from at most, many times what caches hold.
+pub const BUFFER_BYTES: usize = 1 << 30;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Environment {

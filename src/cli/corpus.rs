@@ -3,15 +3,16 @@
 mod build;
 mod search;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::options::FetchFlags;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::corpus::overlap::{self, Overlap};
 use crate::corpus::store::manifest::BuiltSource;
-use crate::corpus::{Corpus, overlap, verify};
+use crate::corpus::{Corpus, verify};
 use crate::data;
 
 #[derive(Debug, Args)]
@@ -84,13 +85,28 @@ impl CorpusVerb {
 impl Info {
     fn run(self) -> Result<(), Failure> {
         let corpus = Corpus::open(&self.directory)?;
+        let against = self.against.as_ref().map(|path| self.overlaps(&corpus, path)).transpose()?;
         if self.json {
-            let value = serde_json::json!({ "id": corpus.id(), "corpus": corpus.manifest() });
-            console::say(value.to_string())?;
-        } else {
-            table(&corpus)?;
+            let mut value = serde_json::json!({ "id": corpus.id(), "corpus": corpus.manifest() });
+            if let Some(Against { notes, found }) = &against {
+                value["against"] = serde_json::json!({ "notes": notes, "overlaps": found });
+            }
+            return Ok(console::say(value.to_string())?);
         }
-        let Some(path) = &self.against else { return Ok(()) };
+        table(&corpus)?;
+        let Some(Against { notes, found }) = &against else { return Ok(()) };
+        for overlap in found {
+            let percent = 100.0 * overlap.share;
+            console::say(format!("{}\t{percent:.0} %\t{}", overlap.note, overlap.document))?;
+        }
+        console::note(format!(
+            "{} of {notes} notes share half or more of their runs of eight words with one document",
+            found.len(),
+        ));
+        Ok(())
+    }
+
+    fn overlaps(&self, corpus: &Corpus, path: &Path) -> Result<Against, Failure> {
         let dataset = data::load(path, self.format)?;
         let notes: Vec<(String, String)> = dataset
             .items
@@ -100,18 +116,16 @@ impl Info {
                 data::Item::Question(_) => None,
             })
             .collect();
-        let found = overlap::overlaps(&corpus, &notes)?;
-        for overlap in &found {
-            let percent = 100.0 * overlap.share;
-            console::say(format!("{}\t{percent:.0} %\t{}", overlap.note, overlap.document))?;
-        }
-        console::note(format!(
-            "{} of {} notes share half or more of their runs of eight words with one document",
-            found.len(),
-            notes.len()
-        ));
-        Ok(())
+        let found = overlap::overlaps(corpus, &notes)?;
+        Ok(Against { notes: notes.len(), found })
     }
+}
+
+/// Notes of a file that stand in documents of a corpus.
+struct Against {
+    /// How many there are in the file.
+    notes: usize,
+    found: Vec<Overlap>,
 }
 
 fn table(corpus: &Corpus) -> Result<(), Failure> {

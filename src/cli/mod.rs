@@ -24,6 +24,7 @@ mod logprobs;
 mod merge;
 mod models;
 mod options;
+mod pace;
 mod progress;
 mod rate;
 mod reasons;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::report;
+use super::{pace, report};
 use crate::analysis::health;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Measure, NoteFigures};
@@ -155,10 +155,11 @@ pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
     }
     tell_memory(models)?;
     let lengths = initial_prompt_tokens(run, models)?;
-    Ok(console::say(format!(
-        "prompts    round 0: {} tokens, the longest {}",
-        lengths.0, lengths.1
-    ))?)
+    console::say(format!("prompts    round 0: {} tokens, the longest {}", lengths.0, lengths.1))?;
+    match pace::of_item(run, models, lengths.1)? {
+        Some(pace) => Ok(console::say(format!("time       {pace}"))?),
+        None => Ok(()),
+    }
 }
 
 /// What the models will take, and what is free.

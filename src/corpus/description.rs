@@ -56,6 +56,9 @@ pub struct Source {
     /// A CSV file in the data directory with a column `wiki_id`: the articles to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Of the hub, `owner/name`, from which `corpus fetch` takes that file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter_repository: Option<String>,
     pub licence: String,
     /// Whether the licence lets copies be handed on.
     #[serde(default)]
@@ -142,6 +145,7 @@ impl Source {
             overlap: default_overlap(),
             only: Vec::new(),
             filter: None,
+            filter_repository: None,
             licence: licence.to_owned(),
             redistribute: false,
             url_template: None,

@@ -1,4 +1,4 @@
-//! Which sources of a description can be downloaded: those that may be handed on and whose files are named one by one.
+//! Which sources of a description can be downloaded: those that may be handed on and lie on the hub.
 
 use super::{CorpusError, Description};
 use crate::hub::{Check, DatasetCard, DatasetFile, DatasetSource, Host, Licence};
@@ -16,24 +16,35 @@ pub fn cards(description: &Description) -> Result<(Vec<DatasetCard>, Vec<LeftOut
         let reason = match (&source.repository, source.redistribute) {
             (_, false) => Some("its licence does not let copies be handed on"),
             (None, true) => Some("it is published in another form, or on no hub"),
-            (Some(_), true) if source.files.iter().any(|file| file.contains('*')) => {
-                Some("its files are not named one by one")
-            }
             (Some(_), true) => None,
         };
         if let Some(reason) = reason {
             left_out.push((source.label.clone(), reason));
             continue;
         }
-        let file = |file: &String| DatasetFile {
-            source: file.clone(),
-            path: format!("{}/{file}", source.path),
+        let file = |(name, path): (&str, String)| DatasetFile {
+            source: name.to_owned(),
+            path,
             check: Check::Rows,
             size_bytes: None,
             sha256: None,
             rows: None,
             convert: None,
         };
+        let of_hub = |repository: &String, revision: Option<&String>, files| DatasetSource {
+            host: Host::Hub,
+            repository: repository.clone(),
+            revision: revision.cloned().unwrap_or_else(|| "main".to_owned()),
+            files,
+        };
+        let own = source.files.iter().map(|name| (&**name, format!("{}/{name}", source.path)));
+        let own: Vec<DatasetFile> = own.map(file).collect();
+        let own =
+            source.repository.iter().map(|id| of_hub(id, source.revision.as_ref(), own.clone()));
+        let filter = source.filter_repository.iter().zip(&source.filter).map(|(id, path)| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            of_hub(id, None, vec![file((name, path.clone()))])
+        });
         let card = DatasetCard {
             name: source.label.clone(),
             title: source.group.clone().unwrap_or_else(|| source.label.clone()),
@@ -42,12 +53,7 @@ pub fn cards(description: &Description) -> Result<(Vec<DatasetCard>, Vec<LeftOut
             citation: String::new(),
             redistribute: source.redistribute,
             licence: Licence { name: source.licence.clone(), ..Licence::default() },
-            sources: vec![DatasetSource {
-                host: Host::Hub,
-                repository: source.repository.clone().unwrap_or_default(),
-                revision: source.revision.clone().unwrap_or_else(|| "main".to_owned()),
-                files: source.files.iter().map(file).collect(),
-            }],
+            sources: filter.chain(own).collect(),
         };
         // Several sources may be parts of one file.
         let paths = |card: &DatasetCard| -> Vec<String> {
@@ -67,10 +73,18 @@ mod tests {
     #[test]
     fn what_may_be_handed_on_and_is_named_is_fetched_once() {
         let (cards, left_out) = cards(&Description::open("clinicalcorp").unwrap()).unwrap();
-        assert_eq!(cards.len(), 1);
+        assert_eq!(cards.len(), 2);
         let (_, file) = cards[0].files().next().unwrap();
         assert_eq!(file.path, "guidelines/open_guidelines.jsonl");
         let labels: Vec<&str> = left_out.iter().map(|(label, _)| &**label).collect();
-        assert_eq!(labels, ["medwiki", "guidelines-closed", "textbooks", "statpearls"]);
+        assert_eq!(labels, ["guidelines-closed", "textbooks", "statpearls"]);
+        let paths: Vec<&str> = cards[1].files().map(|(_, file)| file.path.as_str()).collect();
+        assert_eq!(paths, ["medical_wikipedia/med_topics.csv", "wikipedia-22-12/en/*.jsonl.gz"]);
+        let names =
+            ["en/000.jsonl.gz", "de/000.jsonl.gz", "en/../../x.jsonl.gz"].map(str::to_owned);
+        let (_, pattern) = cards[1].files().last().unwrap();
+        let expanded = pattern.expanded(&names);
+        let paths: Vec<&str> = expanded.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["wikipedia-22-12/en/000.jsonl.gz"]);
     }
 }

@@ -3,13 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde::Serialize;
+
 use super::{Corpus, CorpusError};
 
 /// Words of a gram.
 const WORDS: usize = 8;
 
 /// A note that stands in a document.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overlap {
     pub note: String,
     /// `LABEL/DOCUMENT`.

@@ -242,19 +242,40 @@ impl Spec {
     }
 }
 
+/// The longest prompt that a run can come to.
+struct LongestPrompt {
+    /// Computed from its characters.
+    tokens: usize,
+    /// Whose it is.
+    item: String,
+}
+
 impl Run {
-    /// Refuses items whose longest prompt leaves a member no room, before anything is loaded.
-    pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
-        let Some(library) = &self.library else { return Ok(()) };
+    /// Of a system that searches, what its longest prompt can come to in tokens; `None` of others.
+    ///
+    /// # Errors
+    /// An overridden prompt that lost what is filled in.
+    pub fn longest_prompt_tokens(&self) -> Result<Option<usize>, Failure> {
+        Ok(self.longest_prompt()?.map(|longest| longest.tokens))
+    }
+
+    fn longest_prompt(&self) -> Result<Option<LongestPrompt>, Failure> {
+        let Some(library) = &self.library else { return Ok(None) };
         let system = self.protocol.build(&self.prompts, &self.exemplars)?;
         let chars = library.searched.longest_chunk_chars + PASSAGE_FRAME;
         let longest =
             |item: &Item| Some((system.longest_prompt(item, chars)?, item.id().to_owned()));
-        let Some((chars, item)) = self.items.iter().filter_map(longest).max() else {
-            return Ok(());
-        };
+        let longest = self.items.iter().filter_map(longest).max();
+        Ok(longest
+            .map(|(chars, item)| LongestPrompt { tokens: chars.div_ceil(CHARS_PER_TOKEN), item }))
+    }
+
+    /// Refuses items whose longest prompt leaves a member no room, before anything is loaded.
+    pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
+        let Some(library) = &self.library else { return Ok(()) };
+        let Some(LongestPrompt { tokens, item }) = self.longest_prompt()? else { return Ok(()) };
         let completion = self.protocol.decoding.max_tokens.min(COMPLETION_TOKENS);
-        let needed = chars.div_ceil(CHARS_PER_TOKEN) + completion;
+        let needed = tokens + completion;
         let local = self.plan.panel.iter().filter(|member| !member.is_remote());
         let Some(member) = local.filter(|member| member.context < needed).min_by_key(|m| m.context)
         else {

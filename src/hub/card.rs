@@ -226,7 +226,7 @@ mod tests {
         let forms = ["model.safetensors", "pytorch_model.bin"];
         let encoders: Vec<_> =
             Card::all().iter().filter(|card| card.kind == Kind::Encoder).collect();
-        assert_eq!(encoders.len(), 13);
+        assert_eq!(encoders.len(), 15);
         for card in encoders {
             let families = ["bert", "bleurt", "deberta", "qwen3", "gemma3"];
             assert!(families.contains(&card.family.as_str()));

@@ -122,6 +122,17 @@ impl CheckpointFiles {
                 CONFIG => files.config = path,
                 TOKENIZER => files.tokenizer = Some(path),
                 TOKENIZER_CONFIG => files.tokenizer_config = Some(path),
+                INDEX => {
+                    for shard in shard_names(&path)? {
+                        let path = directory.join(&shard);
+                        if !path.is_file() {
+                            let directory = directory.to_owned();
+                            return Err(HubError::Incomplete { directory, file: shard });
+                        }
+                        files.weights.push(path);
+                    }
+                    files.index = Some(path);
+                }
                 name if is_weights(name) => files.weights.push(path),
                 _ => files.others.push(path),
             }
@@ -235,6 +246,19 @@ mod tests {
         assert_eq!(files.weights, weights);
         assert_eq!(files.index, Some(directory.path().join(INDEX)));
         assert_eq!(files.tokenizer, None);
+    }
+
+    #[test]
+    fn an_encoders_index_names_its_shards() {
+        let card = Card::find("qwen3-embedding-4b").unwrap();
+        let texts = [(CONFIG, "{}"), (TOKENIZER, "{}"), (TOKENIZER_CONFIG, "{}"), (INDEX, SHARDED)];
+        let lacking = directory(&[&texts[..], &[("two.safetensors", "")]].concat());
+        let error = CheckpointFiles::find_for(lacking.path(), Some(card)).unwrap_err();
+        assert!(error.to_string().contains("sub/one.safetensors"), "{error}");
+        fs_err::create_dir(lacking.path().join("sub")).unwrap();
+        fs_err::write(lacking.path().join("sub/one.safetensors"), "").unwrap();
+        let files = CheckpointFiles::find_for(lacking.path(), Some(card)).unwrap();
+        assert_eq!((files.weights.len(), files.index.is_some()), (2, true));
     }
 
     #[test]

@@ -146,6 +146,17 @@ impl Fetch<'_> {
         for file in &card.files {
             let name = file.names().find(|name| listing.has(name));
             self.file(name.unwrap_or(&file.name))?;
+            if file.name == checkpoint::INDEX {
+                self.shards()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that the index names.
+    fn shards(&mut self) -> Result<(), HubError> {
+        for shard in checkpoint::shard_names(&self.directory().join(checkpoint::INDEX))? {
+            self.file(&shard)?;
         }
         Ok(())
     }
@@ -167,10 +178,7 @@ impl Fetch<'_> {
             return self.file(checkpoint::SINGLE);
         }
         self.file(checkpoint::INDEX)?;
-        for shard in checkpoint::shard_names(&self.directory().join(checkpoint::INDEX))? {
-            self.file(&shard)?;
-        }
-        Ok(())
+        self.shards()
     }
 
     /// Makes sure that one file is there and right.

@@ -27,7 +27,7 @@ pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::{Checkpoint, CheckpointFiles};
 pub use dataset::{
     Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, Record, here,
-    verify_datasets,
+    matches, verify_datasets,
 };
 pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
 pub use encoder_card::{EncoderCard, EncoderOutput};

@@ -2,7 +2,7 @@
 //
 //     node tests/acceptance/notes.mjs PAGE [SHOTS]
 //
-// PAGE is the report.html of a run of medguards or base-llm. Needs what page.mjs needs. Fails on any error in the console, on any request but for the file itself, on a body that scrolls
+// PAGE is the report.html of a run of medguards or base-llm, or of one that searches, as `demo --system medreflex` writes it. Needs what page.mjs needs. Fails on any error in the console, on any request but for the file itself, on a body that scrolls
 // sideways, on a figure without marks, on filters and searches that do not filter, and on a marked sentence without its word. With
 // SHOTS, screenshots of both themes at laptop and phone width are written there, to be looked at.
 import { createRequire } from "node:module";
@@ -93,11 +93,41 @@ async function filter({ page, where }) {
   await page.fill("#search", "");
 }
 
+// The way to an answer of a system that searches: every turn has its steps, every search its passages with their ranks, marked words of a source are whole words, and links lead to the web.
+async function follow({ page, where }) {
+  const way = await page.evaluate(() => {
+    const turns = Array.from(document.querySelectorAll(".round.way"));
+    const searches = Array.from(document.querySelectorAll(".way .steps details"));
+    searches.forEach((search) => { search.open = true; });
+    const shared = Array.from(document.querySelectorAll(".passage mark"));
+    const isCut = (mark) => [mark.previousSibling, mark.nextSibling].some((side, place) => {
+      const text = side ? side.textContent : "";
+      return /[\p{L}\p{N}]/u.test(place === 0 ? text.slice(-1) : text.slice(0, 1));
+    });
+    const links = Array.from(document.querySelectorAll(".sources a"));
+    return {
+      turns: turns.length,
+      searches: searches.length,
+      still: turns.filter((turn) => !turn.querySelector(".steps li")).length,
+      empty: searches.filter((search) => !search.querySelector("tbody tr") && !/\b0 passages/.test(search.textContent)).length,
+      cut: shared.filter((mark) => isCut(mark)).length,
+      strange: links.filter((link) => !/^https?:\/\//.test(link.getAttribute("href"))).length,
+    };
+  });
+  if (way.turns === 0) return;
+  expect(way.still === 0, `${where}: ${way.still} of ${way.turns} turns have no step`);
+  expect(way.empty === 0, `${where}: ${way.empty} of ${way.searches} searches show no passage`);
+  expect(way.cut === 0, `${where}: ${way.cut} marked words are parts of words`);
+  expect(way.strange === 0, `${where}: ${way.strange} links of sources lead elsewhere`);
+  await look({ page, where: `${where}, the way` });
+}
+
 // Every note opens; marks say what they mark; a note in Arabic runs from the right; a link opens the very note.
 async function read({ page, where }) {
   await page.locator("#open").click();
   const notes = await page.evaluate(() => {
-    const marks = Array.from(document.querySelectorAll("mark"));
+    // Those in a source are words that the correction shares.
+    const marks = Array.from(document.querySelectorAll("mark")).filter((mark) => !mark.closest(".passage"));
     const arabic = Array.from(document.querySelectorAll(".stem[lang=ar]"));
     return {
       closed: document.querySelectorAll("details.case:not([open])").length,
@@ -110,6 +140,7 @@ async function read({ page, where }) {
   expect(notes.marks > 0 && notes.mute === 0, `${where}: ${notes.mute} of ${notes.marks} marks say nothing`);
   expect(notes.leftward === 0, `${where}: ${notes.leftward} Arabic notes run from the left`);
   await look({ page, where: `${where}, all open` });
+  await follow({ page, where });
   await page.locator("#close").click();
   const last = page.locator("details.case").last();
   const anchor = await last.getAttribute("id");

@@ -226,6 +226,11 @@ fn a_corpus_that_holds_the_notes_is_told() {
         "{info:#?}"
     );
     assert!(info.stderr.contains("1 of 2 notes share half or more"), "{info:#?}");
+    let info = scratch.wardround("corpus info out --json --against notes.jsonl");
+    let json: Value = serde_json::from_str(&info.succeeded().stdout).unwrap();
+    assert_eq!(json["against"]["notes"], 2);
+    assert_eq!(json["against"]["overlaps"][0]["document"], "ward/n");
+    assert_eq!(json["against"]["overlaps"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -122,6 +122,10 @@ fn an_encoder_and_a_reranker_count_in_the_memory_of_a_run() {
     for part in ["qwen3: ", "encoder encoder: ", "reranker reranker: ", "of corpora are mapped"] {
         assert!(lines.iter().any(|line| line.contains(part)), "no {part} in {lines:#?}");
     }
+    assert!(
+        planned.stdout.contains("minutes an item, alone, if all 50 calls are made"),
+        "{planned:#?}"
+    );
     let config = std::fs::read_to_string(scratch.path("reranker/config.json")).unwrap();
     let huge = config.replace("\"hidden_size\": 16", "\"hidden_size\": 4194304");
     assert_ne!(huge, config);
@@ -174,6 +178,27 @@ fn what_may_be_handed_on_is_fetched_from_a_hub() {
     scratch
         .wardround(format!("corpus fetch closed.toml --to data --endpoint {}", host.address))
         .refused(2, &["no source of closed can be fetched"]);
+    // A pattern is what the hub's list has of it, and the list of articles comes from where it lies.
+    let wiki = "name = \"wiki\"\n[[source]]\nlabel = \"wiki\"\nformat = \"wikipedia\"\npath = \"wiki\"\nfiles = [\"en/*.jsonl\"]\nrepository = \"own/wiki\"\nfilter = \"topics/t.csv\"\nfilter_repository = \"own/topics\"\nlicence = \"CC BY-SA\"\nredistribute = true\n";
+    scratch.write("wiki.toml", wiki);
+    let listing = serde_json::json!({"sha": "0".repeat(40), "siblings": [
+        {"rfilename": "en/0.jsonl"}, {"rfilename": "de/0.jsonl"}, {"rfilename": "en/1.jsonl"},
+    ]});
+    let of = |path: &str, bytes: &str| (format!("datasets/own/{path}"), bytes.as_bytes().to_vec());
+    let served = vec![
+        ("api/datasets/own/wiki/revision/main".to_owned(), listing.to_string().into_bytes()),
+        of("wiki/resolve/main/en/0.jsonl", "{}"),
+        of("wiki/resolve/main/en/1.jsonl", "{}\n{}"),
+        of("topics/resolve/main/t.csv", "wiki_id\n1\n"),
+    ];
+    let hub = crate::datasets::Host::serve(served);
+    scratch
+        .wardround(format!("corpus fetch wiki.toml --to data --endpoint {}", hub.address))
+        .succeeded();
+    for file in ["wiki/en/0.jsonl", "wiki/en/1.jsonl", "topics/t.csv"] {
+        assert!(scratch.path("data").join(file).is_file(), "{file}");
+    }
+    assert!(!scratch.path("data/wiki/de").exists());
     scratch.write("gone.toml", format!("name = \"gone\"\n{}", source("gone", true)));
     let gone =
         scratch.wardround(format!("corpus fetch gone.toml --to data --endpoint {}", host.address));

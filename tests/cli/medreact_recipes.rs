@@ -25,8 +25,8 @@ fn own(recipe: &str) -> String {
     )
 }
 
-#[test]
-fn every_recipe_ends_with_tiny_models() {
+/// A tiny model, a note, exemplars, prompts of a few words, and a corpus with its reranker.
+fn scratch() -> Scratch {
     let scratch = Scratch::new();
     scratch.model(Family::Qwen3);
     scratch.write("notes.jsonl", NOTES);
@@ -57,6 +57,92 @@ fn every_recipe_ends_with_tiny_models() {
     // Searched by half of the numbers, so that whole vectors are there to rerank by.
     let build = "corpus build ward.toml --encoder encoder --dims 16 --search-dims 8 --out corpus";
     scratch.wardround(build).succeeded();
+    scratch
+}
+
+#[test]
+fn cells_share_the_calls_and_the_searches_that_they_have_in_common() {
+    let scratch = scratch();
+    let method = |name: &str, average: &str| {
+        format!(
+            "[[method]]\nname = \"{name}\"\nlabel = \"{name}\"\ngroup = \"\"\nsystem = \"medreflex\"\nsettings = {{ avg_threshold = \"{average}\" }}\n"
+        )
+    };
+    let recipe = format!(
+        "title = \"Thresholds\"\ntext = \"As Figure 8.\"\nruns = 4\ndecoding = \"grammar\"\npanel = [\"qwen3\"]\nanalyses = []\n\
+         [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"notes.jsonl\"\nformat = \"notes\"\n{}{}",
+        method("low", "3.0"),
+        method("high", "4.2")
+    );
+    scratch.write("thresholds.toml", recipe);
+    let run = "recipe thresholds.toml --data-dir . --corpus corpus --prompts prompts --reranker reranker --set record_chars=2 --set react_turns=2 --set reviewers=1 --set reflexion_turns=2 --quiet --out thresholds";
+    scratch.wardround(run).succeeded();
+    let contents = |cell: &str| {
+        let path = scratch.path("thresholds/cells").join(cell);
+        wardround::experiment::contents::Contents::read(&path).unwrap()
+    };
+    let (low, high) = (contents("low-own"), contents("high-own"));
+    let first = |round: u32, sample: u32| round == 0 && sample == 0;
+    let mut shared = 0;
+    for call in low.calls.records.iter().filter(|call| first(call.round, call.sample)) {
+        let mut others = high.calls.records.iter();
+        let Some(same) = others.find(|other| other.key() == call.key()) else { continue };
+        // What was taken over was not made again: even its time is the first call's.
+        assert_eq!((&same.text, same.elapsed_ms), (&call.text, call.elapsed_ms));
+        shared += 1;
+    }
+    assert!(shared >= 4, "{shared}");
+    assert!(!low.searches.records.is_empty());
+    for search in low.searches.records.iter().filter(|one| first(one.round, one.step)) {
+        let mut others = high.searches.records.iter();
+        let same = others.find(|other| other.key() == search.key()).unwrap();
+        assert_eq!(
+            (&same.query, &same.shown, same.took),
+            (&search.query, &search.shown, search.took)
+        );
+    }
+}
+
+#[test]
+fn figure_eight_has_every_pair_of_thresholds_whose_least_is_no_more_than_the_mean() {
+    use wardround::experiment::recipe::Recipe;
+    let recipe = Recipe::find("medreact-figure8").unwrap();
+    let value =
+        |table: &toml::Table, key: &str| table[key].as_str().unwrap().parse::<f64>().unwrap();
+    let mut cells: Vec<(f64, f64)> = recipe
+        .method
+        .iter()
+        .map(|one| (value(&one.settings, "avg_threshold"), value(&one.settings, "min_threshold")))
+        .collect();
+    cells.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    let mut expected = Vec::new();
+    for average in [3.0, 3.2, 3.5, 3.8, 4.0, 4.2] {
+        expected.extend([2.0, 3.0, 4.0].map(|least| (average, least)));
+    }
+    expected.retain(|(average, least)| average >= least);
+    assert_eq!((cells.len(), cells), (14, expected));
+}
+
+/// pandas' `df.sample(50, random_state=42)` is `RandomState(42).choice(len(df), 50, replace=False)`.
+#[test]
+#[ignore = "needs python3 with numpy, and WARDROUND_DATA"]
+fn with_data_and_python_the_fifty_notes_are_those_that_pandas_samples() {
+    const SAMPLE: &str = "import csv, sys, numpy\nrows = [row['Text ID'] for row in csv.DictReader(open(sys.argv[1], newline=''))]\nprint(*(rows[i] for i in numpy.random.RandomState(42).choice(len(rows), 50, replace=False)), sep='\\n')";
+    let data = std::path::PathBuf::from(std::env::var_os("WARDROUND_DATA").unwrap());
+    let notes = data.join("medec/MEDEC-MS-ValidationSet-with-GroundTruth-and-ErrorType.csv");
+    let drawn =
+        std::process::Command::new("python3").args(["-c", SAMPLE]).arg(notes).output().unwrap();
+    assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+    let list = include_str!("../../recipes/ids/medec-val-50.txt");
+    let ids: Vec<&str> = list.lines().filter(|line| !line.starts_with('#')).collect();
+    let drawn = String::from_utf8(drawn.stdout).unwrap();
+    assert_eq!(ids, drawn.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn every_recipe_ends_with_tiny_models() {
+    let scratch = scratch();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut names: Vec<String> = std::fs::read_dir(root.join("recipes"))
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())

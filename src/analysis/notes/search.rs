@@ -16,14 +16,14 @@ pub struct SearchFigures {
     /// Outer turns a note.
     pub turns: Spread,
     /// Of a step: its call and, where it searches, its search.
-    pub seconds_a_step: f64,
+    pub seconds_a_step: Spread,
     /// Of the steps that search alone: the published release leaves out the last step of every turn.
-    pub seconds_a_searching_step: f64,
-    /// The parts of a searching step, means in milliseconds.
-    pub generate_ms: f64,
-    pub embed_ms: f64,
-    pub scan_ms: f64,
-    pub rerank_ms: f64,
+    pub seconds_a_searching_step: Spread,
+    /// The parts of a searching step in milliseconds.
+    pub generate_ms: Spread,
+    pub embed_ms: Spread,
+    pub scan_ms: Spread,
+    pub rerank_ms: Spread,
     pub searches: usize,
     /// Searches that an equal one had answered.
     pub cached: usize,
@@ -47,11 +47,18 @@ pub struct SearchFigures {
     pub unchanged: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     pub mean: f64,
-    /// With n − 1 in the denominator; `null` for a single note.
+    /// With n − 1 in the denominator; `null` for a single value.
     pub std: Option<f64>,
+}
+
+impl Spread {
+    /// `None` of no values.
+    fn of(values: &[f64]) -> Option<Spread> {
+        mean_and_std(values).map(|(mean, std)| Spread { mean, std })
+    }
 }
 
 impl SearchFigures {
@@ -64,15 +71,15 @@ impl SearchFigures {
             notes.values().filter_map(|note| note.search.as_ref()).collect();
         let spread = |count: &dyn Fn(&Trajectory) -> u32| {
             let values: Vec<f64> = all.iter().map(|one| f64::from(count(one))).collect();
-            mean_and_std(&values).map(|(mean, std)| Spread { mean, std })
+            Spread::of(&values)
         };
         let sum = |count: &dyn Fn(&TurnLine) -> u32| {
             all.iter().flat_map(|one| &one.turns).map(count).sum::<u32>()
         };
         let searches = &contents.searches.records;
         let by_step: BTreeMap<_, &SearchLine> = contents.searches_by_key();
-        let (mut step_ms, mut steps, mut searching_ms, mut searching) = (0.0, 0u32, 0.0, 0u32);
-        let mut generated_ms = 0.0;
+        let (mut step_seconds, mut searching_seconds) = (Vec::new(), Vec::new());
+        let mut generated_ms = Vec::new();
         for call in contents.calls.records.iter().filter(|call| call.purpose == "step") {
             let key = crate::record::SearchKey {
                 dataset: call.dataset.clone(),
@@ -83,19 +90,16 @@ impl SearchFigures {
             };
             let mut ms = call.elapsed_ms as f64;
             if let Some(search) = by_step.get(&key) {
-                generated_ms += ms;
+                generated_ms.push(ms);
                 ms += search.took.embed_ms + search.took.scan_ms + search.took.rerank_ms;
-                searching_ms += ms;
-                searching += 1;
+                searching_seconds.push(ms / 1000.0);
             }
-            step_ms += ms;
-            steps += 1;
+            step_seconds.push(ms / 1000.0);
         }
-        let mean = |sum: f64, count: u32| if count == 0 { 0.0 } else { sum / f64::from(count) };
+        // Where nothing was done nothing took time.
+        let took = |values: &[f64]| Spread::of(values).unwrap_or(Spread { mean: 0.0, std: None });
         let part = |part: &dyn Fn(&SearchLine) -> f64| {
-            let mut sum = 0.0;
-            searches.iter().for_each(|search| sum += part(search));
-            mean(sum, searches.len() as u32)
+            took(&searches.iter().map(part).collect::<Vec<f64>>())
         };
         let mut shown: BTreeMap<String, usize> = BTreeMap::new();
         for passage in searches.iter().flat_map(|search| &search.shown) {
@@ -105,9 +109,9 @@ impl SearchFigures {
         Some(SearchFigures {
             steps: spread(&|one| one.turns.iter().map(|turn| turn.steps).sum())?,
             turns: spread(&|one| one.turns.len() as u32)?,
-            seconds_a_step: mean(step_ms, steps) / 1000.0,
-            seconds_a_searching_step: mean(searching_ms, searching) / 1000.0,
-            generate_ms: mean(generated_ms, searching),
+            seconds_a_step: took(&step_seconds),
+            seconds_a_searching_step: took(&searching_seconds),
+            generate_ms: took(&generated_ms),
             embed_ms: part(&|search| search.took.embed_ms),
             scan_ms: part(&|search| search.took.scan_ms),
             rerank_ms: part(&|search| search.took.rerank_ms),

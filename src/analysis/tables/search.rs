@@ -24,20 +24,19 @@ struct Row<'a> {
 
 fn effort(rows: &[Row<'_>]) -> Table {
     let spread = |of: &Spread| Cell::Spread { mean: of.mean, std: of.std, n: None, best: false };
-    let milliseconds = |part: f64| Cell::Number(part, 1);
     Table::of("search-effort", "Steps, turns and time", rows)
         .text("", |row| row.heading)
         .spread("MedReAct steps a note", |row| spread(&row.of.steps))
         .spread("MedReFlex turns a note", |row| spread(&row.of.turns))
         .under("seconds a step")
-        .number("all steps", |row| Cell::Number(row.of.seconds_a_step, 3))
-        .number("those that search", |row| Cell::Number(row.of.seconds_a_searching_step, 3))
+        .spread("all steps", |row| spread(&row.of.seconds_a_step))
+        .spread("those that search", |row| spread(&row.of.seconds_a_searching_step))
         .under("milliseconds of a step that searches")
-        .number("generate", |row| milliseconds(row.of.generate_ms))
-        .number("embed", |row| milliseconds(row.of.embed_ms))
-        .number("scan", |row| milliseconds(row.of.scan_ms))
-        .number("rerank", |row| milliseconds(row.of.rerank_ms))
-        .note("Mean ± sample standard deviation over the notes of all runs. A step is a call with the search that it asks for; calls overlap in time. The published release leaves the last step of each turn, which searches nothing, out of its times: both are given.")
+        .spread("generate", |row| spread(&row.of.generate_ms))
+        .spread("embed", |row| spread(&row.of.embed_ms))
+        .spread("scan", |row| spread(&row.of.scan_ms))
+        .spread("rerank", |row| spread(&row.of.rerank_ms))
+        .note("Mean ± sample standard deviation, over the notes of all runs and over their steps. A step is a call with the search that it asks for; calls overlap in time. The published release leaves the last step of each turn, which searches nothing, out of its times: both are given.")
         .build()
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::description::Source;
 use super::{CorpusError, split};
+use crate::hub::matches;
 
 /// Bytes of a document at most.
 pub const LARGEST: u64 = 64 << 20;
@@ -168,22 +169,6 @@ fn is_wanted(source: &Source, name: &str) -> bool {
     // Files of a kind that cannot be read are refused by name rather than passed over.
     source.format.endings().iter().any(ends)
         || (source.format == Format::Folder && UNREADABLE.iter().any(|(end, _)| ends(end)))
-}
-
-/// Whether a name is what a pattern says, in which each `*` stands for any characters.
-fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-    let mut rest = rest;
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }
 
 /// Endings of files that are no text, and how to make text of them.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::pattern::matches;
 use crate::hub::cache::is_hex;
 use crate::hub::{HubError, Licence};
 
@@ -154,10 +155,34 @@ impl DatasetCard {
 }
 
 impl DatasetFile {
+    /// Whether it stands for every file whose name fits.
+    pub fn is_pattern(&self) -> bool {
+        self.source.contains('*')
+    }
+
+    /// The file itself; of a pattern, each file of these names that fits and stays in the directory.
+    pub fn expanded(&self, names: &[String]) -> Vec<DatasetFile> {
+        if !self.is_pattern() {
+            return vec![self.clone()];
+        }
+        let folder = self.path.strip_suffix(&self.source).unwrap_or_default();
+        let file = |name: &String| DatasetFile {
+            source: name.clone(),
+            path: format!("{folder}{name}"),
+            ..self.clone()
+        };
+        let fitting = names.iter().filter(|name| matches(&self.source, name)).map(file);
+        fitting.filter(DatasetFile::is_inside).collect()
+    }
+
+    fn is_inside(&self) -> bool {
+        let mut parts = Path::new(&self.path).components();
+        parts.all(|part| matches!(part, Component::Normal(_)))
+    }
+
     /// What is wrong with the entry.
     fn refuse(&self) -> Option<&'static str> {
-        let mut parts = Path::new(&self.path).components();
-        let is_inside = parts.all(|part| matches!(part, Component::Normal(_)));
+        let is_inside = self.is_inside();
         let has_sum = self.sha256.as_deref().is_some_and(|sum| is_hex(sum, 64));
         match self.check {
             _ if self.path.is_empty() || !is_inside => Some("`path` leads out of the directory"),
@@ -173,6 +198,12 @@ impl DatasetFile {
 }
 
 impl DatasetSource {
+    /// The address of the list of its files on the hub, or on a mirror of it.
+    pub fn listing_url(&self, hub: &str, mirror: Option<&str>) -> String {
+        let Self { repository, revision, .. } = self;
+        format!("{}/api/datasets/{repository}/revision/{revision}", mirror.unwrap_or(hub))
+    }
+
     /// The address of one of its files, on its host or on a mirror that serves both hosts.
     pub fn url(&self, file: &DatasetFile, hub: &str, mirror: Option<&str>) -> String {
         let Self { host, repository, revision, .. } = self;

@@ -159,6 +159,20 @@ impl Client {
         Ok(Bytes { offset, body: response.into_body() })
     }
 
+    /// The names of a repository's files, from its listing.
+    pub fn names(&self, url: &str) -> Result<Vec<String>, HubError> {
+        let request = self.plain(self.agent.get(url));
+        let request = request.config().timeout_global(Some(self.metadata_timeout)).build();
+        let mut response = request.call().map_err(|error| unreachable(url, &error))?;
+        self.accept(url, url, &response)?;
+        let limited = response.body_mut().with_config().limit(LONGEST_LISTING_BYTES);
+        let text = limited.read_to_vec().map_err(|error| unreachable(url, &error))?;
+        let info: RepoInfo = serde_json::from_slice(&text).map_err(|error| {
+            HubError::BadAnswer { url: url.to_owned(), reason: error.to_string() }
+        })?;
+        Ok(info.siblings.into_iter().map(|sibling| sibling.rfilename).collect())
+    }
+
     /// Asks for the bytes as they are, with the token where there is one.
     fn plain(&self, request: RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody> {
         let request = request.header(header::ACCEPT_ENCODING, "identity");

@@ -14,7 +14,7 @@ use crate::hub::provenance::PROVENANCE;
 use crate::hub::{Authority, HubError, HubOptions, sha256_file};
 
 /// Fetches the files of a dataset into the directory `to`; gives their paths. Files that are there and right are kept, an
-/// interrupted download goes on where it stopped. `mirror` is the address of a server that has the paths of both hosts.
+/// interrupted download goes on where it stopped; a name with `*` stands for every file of the repository that it fits. `mirror` is the address of a server that has the paths of both hosts.
 ///
 /// # Errors
 /// [`HubError::DataForbidden`] before any connection where one is forbidden; else what a host, the network, a sum or the
@@ -40,9 +40,13 @@ pub fn fetch_dataset(
         let is_hub = source.host == Host::Hub && mirror.is_none();
         let token = if is_hub { environment.token()? } else { None };
         let client = client(environment, token, None);
-        for file in &source.files {
-            let url = source.url(file, &environment.endpoint, mirror);
-            paths.push(fetch.file(&client, source, file, url)?);
+        let mut named = Vec::new();
+        if source.files.iter().any(DatasetFile::is_pattern) {
+            named = client.names(&source.listing_url(&environment.endpoint, mirror))?;
+        }
+        for file in source.files.iter().flat_map(|file| file.expanded(&named)) {
+            let url = source.url(&file, &environment.endpoint, mirror);
+            paths.push(fetch.file(&client, source, &file, url)?);
         }
     }
     Ok(paths)

@@ -79,11 +79,11 @@ pub fn sweeps(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
     let seconds = [
         Curve {
             label: "all steps",
-            value: Box::new(move |cell| Some((search(cell)?.seconds_a_step, None))),
+            value: Box::new(move |cell| spread(search(cell)?.seconds_a_step)),
         },
         Curve {
             label: "steps that search",
-            value: Box::new(move |cell| Some((search(cell)?.seconds_a_searching_step, None))),
+            value: Box::new(move |cell| spread(search(cell)?.seconds_a_searching_step)),
         },
     ];
     [

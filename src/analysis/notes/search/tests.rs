@@ -141,7 +141,8 @@ fn what_searching_came_to_is_counted() {
     assert_eq!((search.exhausted, search.lost_turns, search.unread_reviews), (1, 2, 8));
     assert_eq!((search.searches, search.mismatches), (contents.searches.records.len(), 1));
     assert_eq!(search.shown["ward"], 2 * (search.searches - 1));
-    assert_eq!(search.embed_ms, 1.25);
+    assert_eq!((search.embed_ms.mean, search.embed_ms.std), (1.25, Some(0.0)));
+    assert!(search.seconds_a_step.std.is_some());
     assert!(search.cited > 0 && search.turns.mean > 1.0);
 }
 
