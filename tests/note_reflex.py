@@ -7,8 +7,6 @@ call's record, and said to be left out.
 import hashlib
 import json
 import re
-from functools import reduce
-from operator import add
 
 import note_texts as texts
 from note_outcomes import left_out, same
@@ -308,12 +306,12 @@ def figures(run):
     ended = [run.last[key]["search"] for key in sorted(run.last) if run.last[key].get("search")]
     if not ended:
         return None
-    total = lambda values: reduce(add, values, 0.0)
-    mean = lambda values: total(values) / len(values) if values else 0.0
-
     def spread(values):
         found = over_runs([float(value) for value in values])
         return {"mean": found["mean"], "std": found["std"]}
+
+    def taken(values):
+        return spread(values) if values else {"mean": 0.0, "std": None}
 
     took = {(one["run"], one["item"], one["round"], one["step"]): one["took"] for one in run.searches}
     steps, searching, generated = [], [], []
@@ -324,8 +322,8 @@ def figures(run):
             if own is not None:
                 generated.append(ms)
                 ms += own["embed_ms"] + own["scan_ms"] + own["rerank_ms"]
-                searching.append(ms)
-            steps.append(ms)
+                searching.append(ms / 1000.0)
+            steps.append(ms / 1000.0)
     shown = {}
     for passage in (passage for search in run.searches for passage in search["shown"]):
         shown[passage["source"]] = shown.get(passage["source"], 0) + 1
@@ -336,10 +334,10 @@ def figures(run):
     return {
         "steps": spread([sum(turn["steps"] for turn in one["turns"]) for one in ended]),
         "turns": spread([len(one["turns"]) for one in ended]),
-        "seconds_a_step": mean(steps) / 1000.0,
-        "seconds_a_searching_step": mean(searching) / 1000.0,
-        "generate_ms": mean(generated),
-        **{name: mean([one["took"][name] for one in run.searches]) for name in ("embed_ms", "scan_ms", "rerank_ms")},
+        "seconds_a_step": taken(steps),
+        "seconds_a_searching_step": taken(searching),
+        "generate_ms": taken(generated),
+        **{name: taken([one["took"][name] for one in run.searches]) for name in ("embed_ms", "scan_ms", "rerank_ms")},
         "searches": len(run.searches),
         "cached": sum(one.get("cached", False) for one in run.searches),
         "cut_queries": sum(one.get("query_cut", False) for one in run.searches),

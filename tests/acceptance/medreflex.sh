@@ -71,7 +71,7 @@ share = tokens["cached"] / tokens["prompt"]
 searches = (run / "searches.jsonl").stat().st_size / items / 1000
 page = (run / "report.html").stat().st_size / items / 1000
 print(f"{items} notes, {results['calls']} calls, {search['searches']} searches, {search['cached']} of them cached")
-print(f"steps {search['steps']['mean']:.2f}, turns {search['turns']['mean']:.2f}, {search['seconds_a_step']:.3f} s a step")
+print(f"steps {search['steps']['mean']:.2f}, turns {search['turns']['mean']:.2f}, {search['seconds_a_step']['mean']:.3f} s a step")
 print(f"exhausted {search['exhausted']}, lost {search['lost_turns']}, unread {search['unread_reviews']}, leaks {search['leaks']}, ungrounded {search['ungrounded']}")
 print(f"{100 * share:.1f} % of prompt tokens from the prefix index, {searches:.1f} kB of searches and {page:.1f} kB of the page a note")
 if items > 20 and share < 0.8:
