@@ -172,7 +172,7 @@ impl Stage {
             few_blocks: gpu
                 .kernels
                 .attend_teams(shape.head_dim.next_multiple_of(32))
-                .filter(|_| stream.has_warpgroups())
+                .filter(|_| gpu.warpgroups)
                 .map(|_| stream.multiprocessors() / shape.kv_heads),
             graphs: HashMap::new(),
             drawer: None,
