@@ -117,6 +117,8 @@ impl Wave {
             Format::Bf16 => 2048,
             Format::Q8_0 => 1088,
             Format::Q4K => 704,
+            // There is no such kernel: weights kept so have a matmul of their own.
+            Format::F32 => 4096,
         };
         let stages = if self.rows == 64 { 5 } else { 4 };
         stages * (self.rows * 128 + groups * weights) + groups * self.rows * 64
