@@ -102,7 +102,7 @@ impl Generate {
             tokens,
             ..Request::default()
         };
-        let device = self.compute.on.one_device()?;
+        let device = self.compute.one_device()?;
         let options = EngineOptions {
             pages: (request.tokens.len() + request.max_tokens).div_ceil(PAGE),
             max_batch: 1,

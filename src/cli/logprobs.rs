@@ -68,7 +68,7 @@ impl Logprobs {
         let checkpoint = self.model.find()?;
         let config = Config::read(&checkpoint.files.config).map_err(ModelError::from)?;
         refuse_unknown(&self.tokens, &config)?;
-        let device = self.compute.on.one_device()?;
+        let device = self.compute.one_device()?;
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.weights(), device.machine())?;
         let vocabulary = config.vocab_size;

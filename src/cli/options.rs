@@ -213,14 +213,18 @@ impl DeviceFlags {
 
     /// The one device of a verb that runs one model.
     pub fn one_device(&self) -> Result<Device, Failure> {
-        let mut devices = self.hardware().devices()?;
-        match (devices.pop(), devices.is_empty()) {
-            (Some(device), true) => Ok(device),
-            _ => Err(Failure::usage(
-                format!("one model runs on one device, not on `{}`", self.device),
-                "name one device",
-            )),
-        }
+        one_device(&self.hardware())
+    }
+}
+
+fn one_device(hardware: &Hardware) -> Result<Device, Failure> {
+    let mut devices = hardware.devices()?;
+    match (devices.pop(), devices.is_empty()) {
+        (Some(device), true) => Ok(device),
+        _ => Err(Failure::usage(
+            format!("one model runs on one device, not on `{}`", hardware.device),
+            "name one device",
+        )),
     }
 }
 
@@ -252,6 +256,11 @@ impl ComputeFlags {
             fast: self.fast,
             ..self.on.hardware()
         }
+    }
+
+    /// The one device of a verb that runs one model, as fast as --fast makes it.
+    pub fn one_device(&self) -> Result<Device, Failure> {
+        one_device(&self.hardware())
     }
 
     /// How weights are to be kept.

@@ -276,7 +276,7 @@ mod tests {
         ),
         (
             "edinburgh",
-            "cot=off type_hint=off span=model role=nurse shots=2 choice=tfidf temperatures=model",
+            "cot=off type_hint=off span=model filter=bertscore role=nurse shots=2 choice=tfidf temperatures=model",
         ),
         ("edinburgh-mcq", "options=2 shots=2 choice=tfidf temperatures=model"),
         ("knowlab", "shots=2 choice=tfidf temperatures=model"),

@@ -35,7 +35,7 @@ pub struct EmbedBench {
 
 impl EmbedBench {
     pub fn run(self) -> Result<(), Failure> {
-        let device = self.compute.on.one_device()?;
+        let device = self.compute.one_device()?;
         let wanted = self.compute.weights();
         let stored = match wanted.dtype {
             WantedType::Auto => StoredType::F32,

@@ -72,7 +72,7 @@ pub struct ModelBench {
 
 impl ModelBench {
     pub fn run(self) -> Result<(), Failure> {
-        let device = self.compute.on.one_device()?;
+        let device = self.compute.one_device()?;
         let workloads = self.workloads(device.machine().prefill_rows());
         if workloads.is_empty() {
             return Err(Failure::usage(

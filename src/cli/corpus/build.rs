@@ -69,7 +69,7 @@ impl Build {
     pub fn run(self) -> Result<(), Failure> {
         if self.resume {
             let build = builder::Build::resume(&self.out)?;
-            let device = self.compute.on.one_device()?;
+            let device = self.compute.one_device()?;
             let folder = self.encoder.as_deref().map(model_folder).transpose()?;
             let options = encoder_of(build.file(), folder.as_deref(), device)?;
             return run(build, &Encoder::open(&options)?, self.progress.quiet);
@@ -108,7 +108,7 @@ impl Build {
                 "name its directory or its card with --encoder DIR|CARD; `wardround models fetch pubmedbert-matryoshka --to DIR` downloads one",
             )
         })?;
-        let mut options = encoder_options(&model_folder(named)?, self.compute.on.one_device()?)?;
+        let mut options = encoder_options(&model_folder(named)?, self.compute.one_device()?)?;
         options.dims = self.dims;
         options.max_tokens = self.document_tokens.map(|tokens| tokens as usize);
         options.dtype = self.compute.dtype;

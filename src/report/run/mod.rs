@@ -20,6 +20,7 @@ use crate::analysis::notes::{CorrectionScorer, Prices};
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::record::ItemText;
+use crate::systems::SystemConfig;
 
 const PAGE: kit::Page =
     kit::Page { template: "run.html", style: "", script: include_str!("page.js") };
@@ -113,10 +114,14 @@ fn read(health: Option<ParseHealth>) -> String {
     health.map_or(String::new(), |health| format!("; replies {health} % {}", health::SHARES))
 }
 
-/// What the items are, all of one kind.
+/// What the items are, all of one kind: that of those that there are, or else what the system works on.
 fn kind(contents: &Contents) -> ItemKind {
     match contents.texts.values().next() {
         Some(ItemText::Note(_)) => ItemKind::Notes,
-        Some(ItemText::Question(_)) | None => ItemKind::Questions,
+        Some(ItemText::Question(_)) => ItemKind::Questions,
+        None => match SystemConfig::named(&contents.plan.system) {
+            Ok(system) if system.takes_notes() => ItemKind::Notes,
+            Ok(_) | Err(_) => ItemKind::Questions,
+        },
     }
 }
