@@ -12,7 +12,7 @@ struct Meeting {
 };
 
 // Leaves this CTA's sums (chunk blockIdx.z of `count`) for the last of the CTAs to come, which adds all in order: false
-// in the others.
+// in the others. Which one is last depends on time, what it adds does not.
 template <int FRAGMENTS>
 __device__ __forceinline__ bool join(const Meeting &meeting, int count, float4 (&sums)[FRAGMENTS]) {
     const size_t block = static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x;
@@ -21,7 +21,18 @@ __device__ __forceinline__ bool join(const Meeting &meeting, int count, float4 (
     for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
         met[(blockIdx.z * FRAGMENTS + fragment) * blockDim.x] = sums[fragment];
     }
-    if (!comes_last(&meeting.tickets[block], count)) return false;
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        // The ticket is this thread's to draw, so it is this thread's fence that what all wrote comes before.
+        __threadfence();
+        last = atomicAdd(&meeting.tickets[block], 1u) == count - 1u;
+    }
+    __syncthreads();
+    if (!last) return false;
+    __threadfence();
+    if (threadIdx.x == 0) meeting.tickets[block] = 0;
 #pragma unroll
     for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
         // All of a fragment's chunks are asked for at once, one that is not there in the first one's place.
