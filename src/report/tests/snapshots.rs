@@ -70,6 +70,7 @@ format = "medqa"
 [[method]]
 name = "debate"
 label = "MED-MAD"
+group = "Debate"
 system = "medmad"
 "#;
 
