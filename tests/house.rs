@@ -30,10 +30,10 @@ const ARROWS: &[(&str, &str)] = &[
         "analysis",
         "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record",
     ),
-    ("audit", "experiment diagnosis digest console"),
+    ("audit", "experiment diagnosis digest record console"),
     (
         "experiment",
-        "systems panel retrieval encoder engine model ops hub data prompts diagnosis digest record console",
+        "systems panel retrieval corpus scorers encoder engine model ops hub data prompts diagnosis digest record console",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record"),
     (

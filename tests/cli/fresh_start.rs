@@ -107,11 +107,13 @@ fn a_model_is_made_listed_and_verified() {
         "pubmedbert-matryoshka",
         "qwen3-4b",
         "qwen3-embedding-0.6b",
+        "qwen3-embedding-4b",
         "qwen3-reranker-0.6b",
+        "qwen3-reranker-4b",
         "s-pubmedbert-ms-marco",
     ];
     assert_eq!(cards, expected);
-    assert_eq!(listed.stdout.matches("not here").count(), 16, "{listed:#?}");
+    assert_eq!(listed.stdout.matches("not here").count(), 18, "{listed:#?}");
 }
 
 #[test]

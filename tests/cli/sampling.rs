@@ -119,6 +119,6 @@ fn a_recipe_sets_sampling_by_method_and_flags_go_before_it() {
     let begun = RecipeManifest::read(&scratch.path("flags")).unwrap().unwrap();
     assert_eq!(begun.sampling.temperature, Some(0.0));
     scratch.wardround("resume flags").succeeded();
-    run("--temperature 1 --out asis").refused(2, &["sampling was"]);
+    run("--temperature 1 --out asis").refused(2, &["sampling.temperature is absent against 1.0"]);
     run("--set slot.nobody.top_k=1 --out nobody").refused(2, &["slot.nobody"]);
 }

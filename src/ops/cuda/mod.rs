@@ -25,18 +25,20 @@ mod stage;
 mod tests;
 mod text;
 mod warpgroups;
+mod wave;
 mod without;
 
 use std::sync::{Arc, Mutex};
 
 use driver::{Pinned, Stream};
-use kernels::{Kernels, Room};
+use kernels::Kernels;
 pub use matrix::Matrix;
 pub use stage::Stage;
 
 use crate::ops::{FAST, OpsError};
 use ferry::Ferry;
 use region::Region;
+use wave::Room;
 use without::Without;
 
 /// A GPU, through one stream. Clones share the stream.

@@ -4,7 +4,8 @@
 
 use half::bf16;
 
-use super::kernels::{Epilogue, Matmul, Product, Room};
+use super::kernels::{Epilogue, Matmul, Product};
+use super::wave::Room;
 use super::{Buffer, Cuda, Matrix};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::philox;

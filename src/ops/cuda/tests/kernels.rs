@@ -1,8 +1,9 @@
 //! What kernels ask of a GPU before they run, and which of them is taken.
 
 use super::super::driver::Stream;
-use super::super::kernels::{Epilogue, Kernels, Matmul, Product, Room};
+use super::super::kernels::{Epilogue, Kernels, Matmul, Product};
 use super::super::matrix::Format;
+use super::super::wave::Room;
 use crate::ops::Activation;
 
 #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::ops::Activation;
 use crate::ops::cuda::Matrix;
-use crate::ops::cuda::kernels::{Epilogue, Matmul, Product, Room};
+use crate::ops::cuda::kernels::{Epilogue, Matmul, Product};
+use crate::ops::cuda::wave::Room;
 
 /// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
 /// tile to more than a ring holds.

@@ -1,0 +1,122 @@
+use std::path::Path;
+
+use crate::experiment::compare::compare;
+use crate::experiment::contents::Contents;
+use crate::experiment::directory::Directory;
+use crate::experiment::error::RunError;
+use crate::experiment::fixtures::{
+    ITEMS, call, item, plan, search, searching_plan, start, texts, write_results,
+};
+use crate::experiment::log::Log;
+use crate::experiment::plan::Plan;
+use crate::experiment::verify::verify;
+use crate::prompts::passages;
+use crate::record::{CallLine, Part, SearchKey, SearchLine, SearchPlace};
+
+/// A call that quotes the second search of its item.
+fn quoting(name: &str, run: u32) -> CallLine {
+    let mut call = call(name, run, "sym");
+    let passages = SearchPlace { round: 0, step: 1 };
+    call.messages[1].parts = vec![Part::Text("Note.".into()), Part::Passages { passages }];
+    call
+}
+
+fn write(path: &Path, took: f64) {
+    let log = start(path, &searching_plan());
+    for run in 0..2 {
+        for name in ITEMS {
+            for step in 0..2 {
+                let mut search = search(name, run, step);
+                search.took.embed_ms = took;
+                log.search(search).unwrap();
+            }
+            log.call(quoting(name, run)).unwrap();
+            log.item(item(name, run)).unwrap();
+        }
+    }
+    log.finish().unwrap();
+}
+
+#[test]
+fn searches_are_a_third_chain_with_a_head_of_its_own() {
+    let out = tempfile::tempdir().unwrap();
+    write(out.path(), 1.0);
+    let results = write_results(out.path(), 1).unwrap();
+    assert_eq!(results.heads.search_lines, Some(12));
+    let head = results.heads.searches.unwrap();
+    verify(out.path(), Some(&head)).unwrap();
+
+    let path = out.path().join("searches.jsonl");
+    let whole = fs_err::read_to_string(&path).unwrap();
+    let changed = |text: &str, line: usize| {
+        fs_err::write(&path, text).unwrap();
+        match verify(out.path(), None).unwrap_err() {
+            RunError::BadLine { path: found, line: blamed, .. } => {
+                assert_eq!((found, blamed), (path.clone(), line));
+            }
+            error => panic!("{error}"),
+        }
+    };
+    changed(&whole.replacen("Fluids", "Fluidz", 1), 1);
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    changed(&lines[..11].concat(), 12);
+    changed(&whole[..whole.len() - 3], 12);
+    fs_err::remove_file(&path).unwrap();
+    assert!(matches!(verify(out.path(), None), Err(RunError::Missing { .. })));
+}
+
+#[test]
+fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (left, right) = (scratch.path().join("left"), scratch.path().join("right"));
+    write(&left, 1.0);
+    write(&right, 2.0);
+    assert_eq!(compare(&left, &right).unwrap(), []);
+    let contents = Contents::read(&left).unwrap();
+    let mut call = contents.calls.records[0].clone();
+    let key = |place: SearchPlace| SearchKey {
+        dataset: call.dataset.clone(),
+        run: call.run,
+        item: call.item.clone(),
+        round: place.round,
+        step: place.step,
+    };
+    let template = contents.plan.corpus.as_ref().unwrap().passage.as_str();
+    let searches = contents.searches_by_key();
+    for message in &mut call.messages {
+        message.fill_in(|place| passages(template, searches[&key(place)]));
+    }
+    assert_eq!(call.messages[1].content, "Note.Fever: Fluids first.");
+}
+
+#[test]
+fn a_resumed_run_has_its_searches_and_a_torn_one_is_cut_off() {
+    let out = tempfile::tempdir().unwrap();
+    let plan = Plan { runs: 1, ..searching_plan() };
+    let log = start(out.path(), &plan);
+    log.search(search("q1", 0, 0)).unwrap();
+    log.search(search("q1", 0, 1)).unwrap();
+    let twice = log.search(search("q1", 0, 1)).unwrap_err();
+    assert!(matches!(twice, RunError::AlreadyLogged { .. }), "{twice}");
+    log.finish().unwrap();
+    let path = out.path().join(<SearchLine as crate::experiment::link::Link>::FILE);
+    let whole = fs_err::read(&path).unwrap();
+    fs_err::write(&path, &whole[..whole.len() - 5]).unwrap();
+    let planned = Plan::load(&out.path().join("plan.toml")).unwrap();
+    let mut directory = Directory::resume(out.path(), &planned, &texts(&ITEMS), false).unwrap();
+    let finished = std::mem::take(&mut directory.finished);
+    assert_eq!(finished.searches.len(), 1);
+    let log = Log::start(directory).unwrap();
+    log.search(search("q1", 0, 1)).unwrap();
+    assert_eq!(log.finish().unwrap().search_lines, Some(2));
+}
+
+#[test]
+fn a_run_without_a_corpus_has_no_log_of_searches() {
+    let out = tempfile::tempdir().unwrap();
+    let log = start(out.path(), &plan());
+    let error = log.search(search("q1", 0, 0)).unwrap_err();
+    assert!(error.to_string().ends_with("the plan names no corpus"), "{error}");
+    assert_eq!(log.finish().unwrap().searches, None);
+    assert!(!out.path().join("searches.jsonl").exists());
+}
