@@ -22,8 +22,8 @@ __device__ __forceinline__ float max_over_cta(float value) {
 // whose rows see ahead may be null. out [rows][out_stride], zeros for rows that only fill a bucket.
 extern "C" __global__ void __launch_bounds__(attention::THREADS)
     attend_f32(const float *queries, const float *keys, const float *values, const unsigned *positions,
-               const unsigned *sequences, const unsigned *tables, const unsigned *lengths, int table_stride, int heads,
-               int kv_heads, int head_dim, int dim, int window, float scale, float *out, int out_stride) {
+               const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads,
+               int head_dim, int dim, int window, float scale, float *out, int out_stride, const unsigned *lengths) {
     using namespace attention;
     __shared__ float query[256], weights[CHUNK];
     let_dependents_start();
