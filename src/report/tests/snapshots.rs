@@ -62,6 +62,7 @@ text = "One question."
 runs = 2
 decoding = "text"
 panel = ["a", "b", "c"]
+analyses = []
 [[dataset]]
 name = "medqa"
 label = "MedQA"
