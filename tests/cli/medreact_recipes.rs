@@ -122,7 +122,7 @@ fn figure_eight_has_every_pair_of_thresholds_whose_least_is_no_more_than_the_mea
 /// pandas' `df.sample(50, random_state=42)` is `RandomState(42).choice(len(df), 50, replace=False)`.
 #[test]
 #[ignore = "needs python3 with numpy, and WARDROUND_DATA"]
-fn with_data_and_python_the_fifty_notes_are_those_that_pandas_samples() {
+fn with_numpy_the_fifty_notes_are_those_that_pandas_samples() {
     const SAMPLE: &str = "import csv, sys, numpy\nrows = [row['Text ID'] for row in csv.DictReader(open(sys.argv[1], newline=''))]\nprint(*(rows[i] for i in numpy.random.RandomState(42).choice(len(rows), 50, replace=False)), sep='\\n')";
     let data = std::path::PathBuf::from(std::env::var_os("WARDROUND_DATA").unwrap());
     let notes = data.join("medec/MEDEC-MS-ValidationSet-with-GroundTruth-and-ErrorType.csv");
