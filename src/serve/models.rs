@@ -27,9 +27,9 @@ pub struct Served {
 pub struct Loaded {
     pub models: Vec<LoadedModel>,
     pub systems: Vec<LoadedSystem>,
-    /// See [`Served::sandbox`].
+    /// See `Served::sandbox`.
     pub sandbox: Option<String>,
-    /// See [`Served::selftest`].
+    /// See `Served::selftest`.
     pub selftest: Option<LastSelftest>,
 }
 

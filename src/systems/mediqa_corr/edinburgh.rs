@@ -49,7 +49,7 @@ pub enum Span {
 pub enum Filter {
     #[default]
     Off,
-    /// A correction that is less like its sentence than [`LEAST_LIKENESS`] by BERTScore is none.
+    /// A correction that is less like its sentence than 0.85 by BERTScore is none.
     Bertscore,
 }
 
