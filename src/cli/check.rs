@@ -12,7 +12,7 @@ use serde_json::json;
 
 use self::log::{About, Given, Log};
 use super::audit::flags::AuditFlags;
-use super::flags::{CorpusFlags, PanelFlags};
+use super::flags::{CorpusFlags, ExemplarFlags, PanelFlags};
 use super::options::{HubFlags, MachineFlags};
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -54,6 +54,8 @@ pub struct Check {
     #[command(flatten)]
     corpus: CorpusFlags,
     #[command(flatten)]
+    exemplars: ExemplarFlags,
+    #[command(flatten)]
     audit: AuditFlags,
     #[command(flatten)]
     sandbox: SandboxFlag,
@@ -63,9 +65,8 @@ pub struct Check {
     hub: HubFlags,
 }
 
-/// Exemplars have no flags here.
 fn reads_one_note(system: &Entry) -> bool {
-    system.takes == ItemKind::Notes && !system.exemplars
+    system.takes == ItemKind::Notes
 }
 
 impl Check {
@@ -74,7 +75,11 @@ impl Check {
         let path = self.note.clone().filter(|path| path != Path::new("-"));
         let options = self.audit.clone().options();
         let sandbox = self.sandbox;
-        let given = Given { set: self.panel.set.clone(), corpus: self.corpus.clone() };
+        let given = Given {
+            set: self.panel.set.clone(),
+            corpus: self.corpus.clone(),
+            exemplars: self.exemplars.clone(),
+        };
         let spec = self.spec(path.as_deref())?;
         let mut paths = Paths::default().run(&spec)?;
         for directory in out.iter().chain(options.as_ref().map(|options| &options.directory)) {
@@ -142,6 +147,7 @@ impl Check {
         let mut spec = panel.spec(&self.system, path, Format::Notes)?;
         spec.refuse_other_items()?;
         spec.corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
+        spec.exemplars = self.exemplars.spec(None)?;
         spec.hardware = self.machine.hardware();
         spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use super::options::{HubFlags, MachineFlags, PromptFlags, QuietFlag, RowFlags, SamplingFlags};
 use super::progress::Terminal;
@@ -129,20 +130,15 @@ impl PanelFlags {
 }
 
 /// What a system with exemplars is given to show.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ExemplarFlags {
     /// Notes with gold that systems with exemplars show in their prompts (few-shot); never the file under test
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     pub exemplars: Option<PathBuf>,
-    /// Format of the file of exemplars
-    #[arg(
-        long,
-        help_heading = "Exemplars",
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "medec"
-    )]
-    pub exemplars_format: Format,
+    /// Format of the file of exemplars [default: medec]
+    #[arg(long, help_heading = "Exemplars", value_enum, value_name = "FORMAT")]
+    pub exemplars_format: Option<Format>,
     /// Why exemplars are right or wrong, as `reasons` wrote it
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     pub exemplar_reasons: Option<PathBuf>,
@@ -170,6 +166,21 @@ pub struct ExemplarFlags {
 }
 
 impl ExemplarFlags {
+    /// Every file and folder that is named, runs apart.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let files = [
+            &self.exemplars,
+            &self.exemplar_reasons,
+            &self.exemplar_encoder,
+            &self.spans,
+            &self.sentence_scorer,
+            &self.lemmas,
+            &self.filter_scorer,
+            &self.leak_questions,
+        ];
+        files.into_iter().flatten()
+    }
+
     /// `None` where no file of exemplars was given; `default` is a recipe's own.
     ///
     /// # Errors
@@ -178,18 +189,10 @@ impl ExemplarFlags {
         &self,
         default: Option<(PathBuf, Format)>,
     ) -> Result<Option<ExemplarSpec>, Failure> {
-        let given = self.exemplars.clone().map(|file| (file, self.exemplars_format));
+        let format = self.exemplars_format.unwrap_or(Format::Medec);
+        let given = self.exemplars.clone().map(|file| (file, format));
         let Some((notes, format)) = given.or(default) else {
-            let beside = [
-                &self.exemplar_reasons,
-                &self.exemplar_encoder,
-                &self.spans,
-                &self.sentence_scorer,
-                &self.lemmas,
-                &self.filter_scorer,
-                &self.leak_questions,
-            ];
-            let is_alone = beside.iter().any(|path| path.is_some()) || !self.experts.is_empty();
+            let is_alone = self.files().next().is_some() || !self.experts.is_empty();
             let message = "files beside exemplars were given, and no exemplars";
             return match is_alone {
                 true => Err(Failure::usage(message, "give --exemplars FILE")),

@@ -10,6 +10,7 @@ use std::sync::mpsc::channel;
 
 use serde_json::{Map, Value, json};
 
+use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
 use super::library::Library;
 use super::plan::{Asked, MemberPlan};
 use super::spec::Spec;
@@ -72,6 +73,8 @@ pub struct Seated {
     pub seats: Vec<AgentModel>,
     /// Over the system's prompts, as they were after any override.
     pub prompts_sha256: String,
+    /// The sums of what it searches and shows; none of most.
+    pub files: Vec<String>,
     decoding: DecodingMode,
     system: Box<dyn System>,
     retriever: Option<Arc<dyn Retrieve>>,
@@ -112,13 +115,14 @@ impl Spec {
     /// The prompts of the system's cases, which are known before any model is loaded.
     ///
     /// # Errors
-    /// A system that shows exemplars, since cases have none; a directory of prompts that cannot be read.
+    /// Exemplars where none are shown, none where some are; runs as experts, which have not read the case; a directory of prompts that
+    /// cannot be read.
     pub fn case_prompts(&self) -> Result<PromptSet, Failure> {
-        let name = self.protocol.entry.name;
-        if self.protocol.entry.exemplars {
+        self.refuse_other_exemplars()?;
+        if self.exemplars.as_ref().is_some_and(|shown| !shown.experts.is_empty()) {
             return Err(Failure::usage(
-                format!("{name} shows exemplars, which are given to runs alone"),
-                "use `wardround run` with --exemplars",
+                "--experts are runs over the same notes, and have not read those that are still to come",
+                "leave --experts out, or use `wardround run`",
             ));
         }
         Ok(PromptSet::open(self.prompts.as_deref())?)
@@ -127,13 +131,17 @@ impl Spec {
     /// Gives every slot of the system its model; `model` knows the loaded ones by the names that the spec has for them.
     ///
     /// # Errors
-    /// A model that is not loaded; prompts that cannot be used; a system that shows exemplars; a corpus that cannot be opened.
+    /// A model that is not loaded; prompts, exemplars or a corpus that cannot be used.
     pub fn seat(
         &self,
         model: impl Fn(&str) -> Option<Arc<Backbone>>,
         library: Option<&Library>,
+        sets: &mut ExemplarSets,
     ) -> Result<Seated, Failure> {
         let prompts = self.case_prompts()?;
+        let Shown { exemplars, plan } = self.read_exemplars(sets, None)?;
+        let searched = library.iter().flat_map(|library| library.searched.corpus.iter().cloned());
+        let shown = plan.iter().flat_map(ExemplarPlan::sums);
         let thinking = self.protocol.decoding.thinking;
         let slots = self.protocol.slots();
         let seats = slots.into_iter().zip(self.slot_models()?).map(|(slot, name)| {
@@ -148,8 +156,9 @@ impl Spec {
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
             prompts_sha256: prompts.sha256(self.protocol.prompts()),
+            files: searched.chain(shown).collect(),
             decoding: self.decoding,
-            system: self.protocol.build(&prompts, &Arc::default())?,
+            system: self.protocol.build(&prompts, &exemplars)?,
             retriever: library.map(Library::open).transpose()?,
             protocol: self.protocol.clone(),
         })
@@ -216,6 +225,7 @@ mod tests {
     use crate::data::Format;
     use crate::experiment::directory::Directory;
     use crate::experiment::driver::{Driver, Unobserved};
+    use crate::experiment::exemplars::ExemplarSpec;
     use crate::experiment::models::Models;
     use crate::model::Family;
     use crate::panel::Source;
@@ -258,7 +268,7 @@ mod tests {
                 let place = self.names.iter().position(|own| own == name)?;
                 Some(self.loaded[place].clone())
             };
-            spec.seat(model, None).unwrap()
+            spec.seat(model, None, &mut ExemplarSets::default()).unwrap()
         }
 
         /// The lines and calls of a real run of the file, in the order of their keys.
@@ -313,7 +323,10 @@ mod tests {
         let id = asked.id();
         let questions = json!({"id": id, "question": "Which vitamin is retinol?", "options": {"A": "Vitamin A", "B": "Vitamin D"}});
         let notes = json!({"id": written.id(), "text": text});
-        let folders = [("questions", questions), ("notes", notes)];
+        let gold = json!({"flag": 1, "sentence_id": 1, "correction": "Asthma is treated with salbutamol."});
+        let wrong = "0 Wheezing at night.\n1 Asthma is treated with insulin.";
+        let exemplar = json!({"id": "x", "text": wrong, "gold": gold});
+        let folders = [("questions", questions), ("notes", notes), ("shown", exemplar)];
         for (folder, line) in folders {
             let folder = bench.scratch.path().join(folder);
             fs_err::create_dir(&folder).unwrap();
@@ -322,10 +335,15 @@ mod tests {
         for (system, item, file, format) in [
             ("medmad", &asked, "questions/serve.jsonl", Format::Mcq),
             ("medguards", &written, "notes/serve.jsonl", Format::Notes),
+            ("edinburgh", &written, "notes/serve.jsonl", Format::Notes),
         ] {
-            let seated = bench.seat(&bench.spec(system, file, format));
-            let (items, calls) =
-                bench.run(bench.spec(system, file, format), &format!("out-{system}"));
+            let mut spec = bench.spec(system, file, format);
+            let shown = bench.scratch.path().join("shown/serve.jsonl");
+            let shows = spec.protocol.entry.exemplars;
+            spec.exemplars = shows.then(|| ExemplarSpec::of(shown, Format::Notes));
+            let seated = bench.seat(&spec);
+            let (items, calls) = bench.run(spec, &format!("out-{system}"));
+            assert_eq!(seated.files.len(), usize::from(shows), "{system}");
             // Both runs at once, on the backbones that the run used.
             let cases: Vec<Worked> = std::thread::scope(|scope| {
                 let runs = [1, 2].map(|run| {
@@ -383,13 +401,28 @@ mod tests {
     }
 
     #[test]
-    fn systems_that_show_exemplars_are_left_to_runs() {
-        let spec =
-            Spec::new(SystemConfig::named("edinburgh").unwrap(), "x", Format::Notes).unwrap();
-        let error = spec.seat(|_| None, None).map(|_| ()).unwrap_err();
-        assert!(error.to_string().contains("shows exemplars"), "{error}");
-        let spec = Spec::new(SystemConfig::named("cot").unwrap(), "x", Format::Mcq).unwrap();
-        let error = spec.seat(|_| None, None).map(|_| ()).unwrap_err();
-        assert!(error.to_string().ends_with("is not loaded"), "{error}");
+    fn exemplars_are_refused_where_they_are_missing_too_many_or_of_other_runs() {
+        let spec = |system: &str, shown: Option<ExemplarSpec>| {
+            let system = SystemConfig::named(system).unwrap();
+            Spec { exemplars: shown, ..Spec::new(system, "x", Format::Notes).unwrap() }
+        };
+        let refusal = |spec: Spec| {
+            spec.seat(|_| None, None, &mut ExemplarSets::default())
+                .map(|_| ())
+                .unwrap_err()
+                .to_string()
+        };
+        let shown = |experts: &[&str]| {
+            let experts = experts.iter().map(ToString::to_string).collect();
+            Some(ExemplarSpec { experts, ..ExemplarSpec::of("x.jsonl", Format::Notes) })
+        };
+        let error = refusal(spec("edinburgh", None));
+        assert!(error.contains("edinburgh shows exemplars"), "{error}");
+        let error = refusal(spec("base-llm", shown(&[])));
+        assert!(error.contains("base-llm shows no exemplars"), "{error}");
+        let error = refusal(spec("hse-nlp", shown(&["some-run"])));
+        assert!(error.contains("--experts"), "{error}");
+        let error = refusal(spec("base-llm", None));
+        assert!(error.ends_with("is not loaded"), "{error}");
     }
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::contents::Contents;
+use super::spec::Spec;
 use crate::corpus::folder_sum;
 use crate::data::{self, DataError, Dataset, Format, Item, ItemKind};
 use crate::diagnosis::Failure;
@@ -61,6 +62,14 @@ pub struct ExemplarPlan {
     pub files: Vec<FilePlan>,
 }
 
+impl ExemplarPlan {
+    /// Of the notes and of every file beside them.
+    pub(super) fn sums(&self) -> impl Iterator<Item = String> {
+        let files = self.files.iter().map(|file| file.sha256.clone());
+        std::iter::once(self.sha256.clone()).chain(files)
+    }
+}
+
 /// A file; of an encoder or a run its folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,41 +92,86 @@ pub struct ReasonsFile {
     pub reasons: BTreeMap<String, String>,
 }
 
+/// What a system is shown; nothing where it shows nothing.
+#[derive(Clone, Default)]
+pub struct Shown {
+    pub exemplars: Arc<Exemplars>,
+    pub plan: Option<ExemplarPlan>,
+}
+
 /// The exemplars of several runs, each once.
 #[derive(Default)]
-pub struct ExemplarSets(Vec<(ExemplarSpec, Arc<Exemplars>, ExemplarPlan)>);
+pub struct ExemplarSets(Vec<(ExemplarSpec, Shown)>);
 
 impl ExemplarSets {
     /// What `spec` names; as it was read before, where it was.
+    fn read(&mut self, spec: &ExemplarSpec) -> Result<Shown, Failure> {
+        if let Some((_, shown)) = self.0.iter().find(|(known, _)| known == spec) {
+            return Ok(shown.clone());
+        }
+        let (exemplars, plan) = spec.read()?;
+        let shown = Shown { exemplars: Arc::new(exemplars), plan: Some(plan) };
+        self.0.push((spec.clone(), shown.clone()));
+        Ok(shown)
+    }
+}
+
+impl Spec {
+    /// What the system is shown as exemplars. A run has a file under test, which may not be the one that is shown.
     ///
     /// # Errors
-    /// A file that is missing or malformed; one that is the file under test.
-    pub fn read(
-        &mut self,
-        spec: &ExemplarSpec,
-        tested: &Dataset,
-    ) -> Result<(Arc<Exemplars>, ExemplarPlan), Failure> {
-        let mut known = self.0.iter();
-        let (exemplars, plan) = match known.find(|(known, ..)| known == spec) {
-            Some((_, exemplars, plan)) => (exemplars.clone(), plan.clone()),
-            None => {
-                let (exemplars, plan) = spec.read()?;
-                let exemplars = Arc::new(exemplars);
-                self.0.push((spec.clone(), exemplars.clone(), plan.clone()));
-                (exemplars, plan)
-            }
-        };
-        if plan.sha256 == tested.sha256 {
-            return Err(Failure::usage(
+    /// Exemplars where none are shown, none where some are; a file that is missing or malformed; the file under test.
+    pub(super) fn read_exemplars(
+        &self,
+        sets: &mut ExemplarSets,
+        tested: Option<&Dataset>,
+    ) -> Result<Shown, Failure> {
+        self.refuse_other_exemplars()?;
+        let Some(spec) = &self.exemplars else { return Ok(Shown::default()) };
+        let shown = sets.read(spec)?;
+        let is_tested = |plan: &ExemplarPlan| tested.is_some_and(|file| file.sha256 == plan.sha256);
+        match shown.plan.as_ref().is_some_and(is_tested) {
+            false => Ok(shown),
+            true => Err(Failure::usage(
                 format!("{} is the file under test: its gold would be shown", spec.notes.display()),
                 "take the training or the validation set for --exemplars",
-            ));
+            )),
         }
-        Ok((exemplars, plan))
+    }
+
+    /// Refuses exemplars where none are shown, and none where some are.
+    pub(super) fn refuse_other_exemplars(&self) -> Result<(), Failure> {
+        let name = self.protocol.entry.name;
+        match (&self.exemplars, self.protocol.entry.exemplars) {
+            (Some(_), true) | (None, false) => Ok(()),
+            (None, true) => Err(Failure::usage(
+                format!("{name} shows exemplars, and no file of them was given"),
+                "give --exemplars FILE --exemplars-format medec: MEDEC's training or validation set",
+            )),
+            (Some(_), false) => {
+                Err(Failure::usage(format!("{name} shows no exemplars"), "leave --exemplars out"))
+            }
+        }
     }
 }
 
 impl ExemplarSpec {
+    /// Of the notes alone.
+    pub fn of(notes: impl Into<PathBuf>, format: Format) -> ExemplarSpec {
+        ExemplarSpec {
+            notes: notes.into(),
+            format,
+            reasons: None,
+            encoder: None,
+            spans: None,
+            scorer: None,
+            lemmas: None,
+            filter: None,
+            leak: None,
+            experts: Vec::new(),
+        }
+    }
+
     fn read(&self) -> Result<(Exemplars, ExemplarPlan), Failure> {
         if self.format.kind() != ItemKind::Notes {
             return Err(Failure::usage(

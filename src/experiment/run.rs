@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::clock;
 use super::evaluation::Evaluation;
-use super::exemplars::{ExemplarPlan, ExemplarSets};
+use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
 use super::library::{Libraries, Library};
 use super::models::Models;
 use super::plan::{Asked, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
@@ -50,24 +50,7 @@ impl Spec {
 
     fn read_beside(&self, dataset: Dataset, sets: &mut ExemplarSets) -> Result<Inputs, Failure> {
         let prompts = PromptSet::open(self.prompts.as_deref())?;
-        let name = self.protocol.entry.name;
-        let (exemplars, plan) = match (&self.exemplars, self.protocol.entry.exemplars) {
-            (Some(spec), true) => {
-                let (exemplars, plan) = sets.read(spec, &dataset)?;
-                (exemplars, Some(plan))
-            }
-            (None, false) => (Arc::default(), None),
-            (None, true) => {
-                return Err(Failure::usage(
-                    format!("{name} shows exemplars, and no file of them was given"),
-                    "give --exemplars FILE --exemplars-format medec: MEDEC's training or validation set",
-                ));
-            }
-            (Some(_), false) => {
-                let hint = "leave --exemplars out";
-                return Err(Failure::usage(format!("{name} shows no exemplars"), hint));
-            }
-        };
+        let Shown { exemplars, plan } = self.read_exemplars(sets, Some(&dataset))?;
         // What the settings need and was not given is told here.
         self.protocol.build(&prompts, &exemplars)?;
         Ok(Inputs { prompts, dataset, exemplars, exemplar_plan: plan })

@@ -9,6 +9,7 @@ use super::request::fields::quoted;
 use crate::data::ItemKind;
 use crate::experiment::case::Seated;
 use crate::serve::error::{ApiError, Code};
+use crate::systems::Parts;
 
 /// A system whose models are loaded, before it is served.
 pub struct LoadedSystem {
@@ -37,7 +38,11 @@ impl ServedSystem {
         let mut seats = seated.seats.iter();
         ServedSystem {
             id: seated.protocol.entry.name.to_owned(),
-            fingerprint: seated.protocol.fingerprint(&seated.prompts_sha256, &fingerprints),
+            fingerprint: seated.protocol.fingerprint(&Parts {
+                models: &fingerprints,
+                prompts_sha256: &seated.prompts_sha256,
+                files: &seated.files,
+            }),
             is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
             seated,
             models,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::System;
 use super::decoding::Decoding;
@@ -65,6 +66,15 @@ impl Slot {
         let others = others.iter().map(|agent| Slot::new(*agent, 0));
         agents.chain(others).collect()
     }
+}
+
+/// What the answers of a system depend on beside its settings.
+pub struct Parts<'a> {
+    /// The fingerprints of the models in its seats.
+    pub models: &'a [&'a str],
+    pub prompts_sha256: &'a str,
+    /// The sums of the corpora and exemplars that it reads.
+    pub files: &'a [String],
 }
 
 /// A system with its settings.
@@ -146,10 +156,13 @@ impl SystemConfig {
         self.entry.plan_name
     }
 
-    /// With these prompts, and models of these fingerprints in its seats: equal ones mean that equal requests get equal bytes.
-    pub fn fingerprint(&self, prompts_sha256: &str, models: &[&str]) -> String {
-        let whole = serde_json::json!([models, prompts_sha256, self.table]);
-        let sum = crate::digest::sha256(format!("{} {whole}", self.name()));
+    /// Equal ones mean that equal requests get equal bytes.
+    pub fn fingerprint(&self, parts: &Parts<'_>) -> String {
+        let Parts { models, prompts_sha256, files } = parts;
+        let mut whole = vec![json!(models), json!(prompts_sha256), json!(self.table)];
+        // Most systems read none, and have the fingerprint of three parts.
+        whole.extend((!files.is_empty()).then(|| json!(files)));
+        let sum = crate::digest::sha256(format!("{} {}", self.name(), json!(whole)));
         format!("wr_{}", &sum[..16])
     }
 

@@ -29,6 +29,6 @@ pub mod table;
 pub mod vote;
 
 pub use case::Task;
-pub use config::{SearchSettings, Slot, SystemConfig};
+pub use config::{Parts, SearchSettings, Slot, SystemConfig};
 pub use system::{Opening, System};
 pub use table::SYSTEMS;

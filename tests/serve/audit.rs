@@ -350,6 +350,41 @@ fn a_check_is_logged_as_a_servers_case_is_and_repeated_to_the_byte() {
     assert_eq!(entry["wardround"]["fingerprint"], log[2]["fingerprint"]);
 }
 
+#[test]
+fn exemplars_are_shown_beside_one_note_by_check_and_by_a_server_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::os::unix::fs::symlink(common::synthetic(Family::Gemma3), path.join("gemma3")).unwrap();
+    let note = "Fever for two days. Malaria is treated with aspirin.";
+    std::fs::write(path.join("note.txt"), note).unwrap();
+    let gold =
+        json!({"flag": 1, "sentence_id": 1, "correction": "Asthma is treated with salbutamol."});
+    let exemplar =
+        json!({"id": "x", "text": "0 Wheezing.\n1 Asthma is treated with insulin.", "gold": gold});
+    std::fs::write(path.join("shown.jsonl"), exemplar.to_string() + "\n").unwrap();
+    let shown = "--exemplars shown.jsonl --exemplars-format notes";
+    let given = format!(
+        "--system edinburgh {shown} --offline --threads 2 --audit audit --audit-content full"
+    );
+    let check = format!(
+        "check note.txt --panel gemma3 --set max_tokens=8 --kv-tokens 16384 --seed 5 {given}"
+    );
+    let (code, said) = run(path, &check);
+    assert_eq!(code, Some(0), "{said}");
+    let case = lines_in(path)[2].clone();
+    let (code, said) = run(path, "replay --audit audit 3 --offline --kv-tokens 16384");
+    assert_eq!((code, said.contains("1 line replayed, 0 differences")), (Some(0), true), "{said}");
+    let (code, said) = run(path, &format!("{check} --experts runs"));
+    assert_ne!((code, said.contains("runs")), (Some(0), false), "{said}");
+    let served = format!("--context 8192 --set edinburgh.max_tokens=8 {shown}");
+    let server = Server::start_in(folder, &format!("{served} --system edinburgh=gemma3"));
+    let entry = server.get("/v1/models/edinburgh").json();
+    assert_eq!(entry["wardround"]["fingerprint"], case["fingerprint"]);
+    let checked = server.post("/v1/check", &json!({"text": note, "seed": 5}));
+    assert_eq!(checked.status, 200, "{checked:?}");
+    assert_eq!(checked.json()["wardround"]["system"], "edinburgh");
+}
+
 /// No text of a prompt, a note or a key is in what the process leaves behind, whatever goes wrong.
 #[test]
 fn a_canary_is_found_nowhere() {

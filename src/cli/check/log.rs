@@ -11,17 +11,19 @@ use crate::audit::event::Texts;
 use crate::audit::{AuditOptions, Event, Trail};
 use crate::cli::audit::flags::{begin, user};
 use crate::cli::exit::Failure;
-use crate::cli::flags::CorpusFlags;
+use crate::cli::flags::{CorpusFlags, ExemplarFlags};
 use crate::diagnosis::Blame;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::record::{ItemLine, Usage};
+use crate::systems::Parts;
 
 /// What the command line said of settings and corpora.
 pub struct Given {
     pub set: Vec<String>,
     pub corpus: CorpusFlags,
+    pub exemplars: ExemplarFlags,
 }
 
 impl Given {
@@ -55,6 +57,7 @@ impl Given {
                 "set": settings.chain(slots).collect::<Vec<_>>(),
                 "prompts": spec.prompts,
                 "corpus": self.corpus,
+                "exemplars": self.exemplars,
             },
         })
     }
@@ -84,7 +87,12 @@ impl About {
         let models: Option<Vec<String>> = run.models.iter().map(of_model).collect();
         let fingerprint = models.as_ref().map(|models| {
             let models: Vec<&str> = models.iter().map(String::as_str).collect();
-            run.protocol.fingerprint(&plan.prompts_sha256, &models)
+            let files = plan.files_read();
+            run.protocol.fingerprint(&Parts {
+                models: &models,
+                prompts_sha256: &plan.prompts_sha256,
+                files: &files,
+            })
         });
         let seat = |member: &crate::experiment::plan::MemberPlan| json!({"agent": member.agent, "model": member.backbone});
         About {

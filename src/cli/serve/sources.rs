@@ -6,6 +6,7 @@ use super::systems::SystemFlags;
 use crate::cli::options::MachineFlags;
 use crate::diagnosis::Failure;
 use crate::experiment::beside_panel;
+use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
@@ -137,9 +138,10 @@ impl Sources {
             let model = models.iter().find(|model| model.id == name)?;
             Some(model.backbone.clone())
         };
+        let mut sets = ExemplarSets::default();
         let systems = specs.iter().zip(searched).map(|(spec, library)| {
             Ok(LoadedSystem {
-                seated: spec.seat(backbone, library.as_deref())?,
+                seated: spec.seat(backbone, library.as_deref(), &mut sets)?,
                 models: spec.slot_models()?.into_iter().cloned().collect(),
             })
         });

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CorpusFlags, SetPairs};
+use crate::cli::flags::{CorpusFlags, ExemplarFlags, SetPairs};
 use crate::cli::options::PromptFlags;
 use crate::cli::sandboxed::Paths;
 use crate::data::{Format, ItemKind};
@@ -30,6 +30,8 @@ pub struct SystemFlags {
     prompts: PromptFlags,
     #[command(flatten)]
     pub corpus: CorpusFlags,
+    #[command(flatten)]
+    exemplars: ExemplarFlags,
 }
 
 impl SystemFlags {
@@ -37,7 +39,11 @@ impl SystemFlags {
     pub fn paths(&self, paths: Paths) -> Paths {
         // A reranker that is not there is told by whoever opens it.
         let reranker = self.corpus.reranker().ok().flatten();
-        paths.read(&self.prompts.prompts).corpora(&self.corpus.corpus).read(reranker)
+        paths
+            .read(&self.prompts.prompts)
+            .corpora(&self.corpus.corpus)
+            .read(reranker)
+            .read(self.exemplars.files())
     }
 
     /// A spec of each system; the models of its panel are names of the API.
@@ -51,6 +57,7 @@ impl SystemFlags {
         hub: &HubOptions,
     ) -> Result<Vec<Spec>, Failure> {
         let corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
+        let exemplars = self.exemplars.spec(None)?;
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {
             let (name, members) = match text.split_once('=') {
@@ -75,12 +82,14 @@ impl SystemFlags {
                 ItemKind::Questions => Format::Mcq,
                 ItemKind::Notes => Format::Notes,
             };
+            let shows = protocol.entry.exemplars;
             let spec = Spec {
                 panel,
                 slots: set.models,
                 slot_sampling: set.sampling,
                 prompts: self.prompts.prompts.clone(),
                 corpus: corpus.clone().filter(|_| is_searching),
+                exemplars: exemplars.clone().filter(|_| shows),
                 hardware: hardware.clone(),
                 hub: hub.clone(),
                 ..Spec::new(protocol, "", format)?
@@ -91,6 +100,10 @@ impl SystemFlags {
         if corpus.is_some() && specs.iter().all(|spec| spec.corpus.is_none()) {
             let hint = "leave --corpus out, or serve medreflex or medreact";
             return Err(Failure::usage("no system that is served searches a corpus", hint));
+        }
+        if exemplars.is_some() && specs.iter().all(|spec| spec.exemplars.is_none()) {
+            let hint = "leave --exemplars out, or serve a system of MEDIQA-CORR";
+            return Err(Failure::usage("no system that is served shows exemplars", hint));
         }
         self.refuse_other_settings(&specs)?;
         Ok(specs)
