@@ -110,6 +110,7 @@ impl Generate {
             context,
             draft: usize::from(self.draft),
             known_logit_rows: 0,
+            pages_at_start: false,
         };
         let weights = self.compute.weights();
         let precision = precision_of(&config, &files.weights, weights, device.machine())?;

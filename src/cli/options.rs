@@ -333,6 +333,7 @@ impl MachineFlags {
             kv: KvBudget {
                 tokens: self.kv_tokens.map(|tokens| tokens as usize),
                 fraction: self.kv_fraction,
+                at_start: false,
             },
             remote: self.remote.options(),
             ..self.compute.hardware()

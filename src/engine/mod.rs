@@ -62,6 +62,8 @@ pub struct EngineOptions {
     /// Rows of known tokens, of prompts or dictated by grammars, that may give log-probabilities a step. 0: requests that
     /// ask for any are refused. See [`crate::ops::Machine::known_logit_rows`].
     pub known_logit_rows: usize,
+    /// Whether the memory of the pages is taken at the start, instead of as each is first used.
+    pub pages_at_start: bool,
 }
 
 impl EngineOptions {

@@ -59,8 +59,12 @@ impl<B: Backend> Runner<B> {
     /// When the machine has no room for pages and scratch.
     pub fn new(decoder: Decoder<B>, ops: B, options: EngineOptions) -> Result<Runner<B>, OpsError> {
         let config = &decoder.config;
+        let mut pages = ops.pages(config.page_shape(), decoder.precision().kv, options.pages)?;
+        if options.pages_at_start {
+            ops.touch(&mut pages);
+        }
         Ok(Runner {
-            pages: ops.pages(config.page_shape(), decoder.precision().kv, options.pages)?,
+            pages,
             scratch: Scratch::new(&ops, config, options.step_limits())?,
             decoder,
             ops,

@@ -76,6 +76,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         kept: StoredType,
         pages: usize,
     ) -> Result<Self::Pages, OpsError>;
+    /// Has the system give the memory of pages that are still zero, where it gives memory only as it is used.
+    fn touch(&self, _pages: &mut Self::Pages) {}
     /// Room for up to `rows` rows.
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers)
     -> Result<Self::Buffer, OpsError>;

@@ -43,6 +43,8 @@ pub struct KvBudget {
     pub tokens: Option<usize>,
     /// Fraction of the memory left after weights and scratch, for all pools of a device together.
     pub fraction: Option<f64>,
+    /// Whether the memory is taken at the start, so that a process that runs for months never grows into it; else as it is first used.
+    pub at_start: bool,
 }
 
 /// What stays loaded beside the panel's models while they answer: encoders and rerankers.
@@ -152,6 +154,7 @@ fn plan_device(
             context: description.context,
             draft: batch.draft,
             known_logit_rows: if batch.known_logprobs { machine.known_logit_rows() } else { 0 },
+            pages_at_start: budget.at_start,
         };
         let (config, precision) = (&description.config, description.precision);
         let footprint = Footprint::of(config, precision, machine, pages, options.step_limits());
@@ -284,7 +287,7 @@ mod tests {
         let devices = [Device::Cpu(Cpu::new(1).unwrap())];
         let plan = |beside: &BesidePanel| {
             let batch = BatchLimits { sequences: Some(4), draft: 0, known_logprobs: false };
-            let budget = KvBudget { tokens: None, fraction: Some(0.5) };
+            let budget = KvBudget { fraction: Some(0.5), ..KvBudget::default() };
             plan_memory(&[&description], &devices, batch, budget, beside)
         };
         let pages = |beside: &BesidePanel| plan(beside).unwrap()[0].options.pages as f64;

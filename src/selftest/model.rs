@@ -185,7 +185,7 @@ fn try_calls(
             kv_dtype: planned.precision.kv,
             max_batch: Some(BATCH),
             context: Some(CONTEXT),
-            kv: KvBudget { tokens: Some(KV_TOKENS), fraction: None },
+            kv: KvBudget { tokens: Some(KV_TOKENS), ..KvBudget::default() },
             ..asked.hardware.clone()
         };
         (asked.tell)(&format!("the calls of {}", checkpoint.name));

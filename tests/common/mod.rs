@@ -78,6 +78,7 @@ pub const OPTIONS: EngineOptions = EngineOptions {
     context: 4096,
     draft: 0,
     known_logit_rows: 64,
+    pages_at_start: false,
 };
 
 pub const GREEDY: Sampling = Sampling {

@@ -168,7 +168,7 @@ fn loaded() -> Loaded {
     let hardware = Hardware {
         threads: Some(1),
         context: Some(1024),
-        kv: KvBudget { tokens: Some(8192), fraction: None },
+        kv: KvBudget { tokens: Some(8192), ..KvBudget::default() },
         ..Hardware::default()
     };
     let name = common::synthetic(Family::Qwen3).to_string_lossy().into_owned();

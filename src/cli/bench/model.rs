@@ -190,8 +190,10 @@ fn check_room(description: &Description, device: &Device, extent: Extent) -> Res
             "lower --depth, --prompt-tokens or --generate-tokens",
         ));
     }
-    let budget =
-        KvBudget { tokens: Some(sequences * positions.next_multiple_of(PAGE)), fraction: None };
+    let budget = KvBudget {
+        tokens: Some(sequences * positions.next_multiple_of(PAGE)),
+        ..KvBudget::default()
+    };
     let device = std::slice::from_ref(device);
     let batch = BatchLimits { sequences: Some(sequences), draft: 0, known_logprobs: false };
     match plan_memory(&[description], device, batch, budget, &BesidePanel::default()) {

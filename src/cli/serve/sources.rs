@@ -12,7 +12,7 @@ use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, HubOptions};
-use crate::panel::memory::BesidePanel;
+use crate::panel::memory::{BesidePanel, KvBudget};
 use crate::panel::remote::Address;
 use crate::serve::{Loaded, LoadedModel, LoadedSystem};
 
@@ -80,7 +80,9 @@ impl Asked<'_> {
         for model in &named {
             hub::check(&model.model, &hub)?;
         }
-        let hardware = Hardware { known_logprobs: true, ..self.machine.hardware() };
+        let asked = self.machine.hardware();
+        let kv = KvBudget { at_start: true, ..asked.kv };
+        let hardware = Hardware { known_logprobs: true, kv, ..asked };
         let specs = self.systems.specs(&named, &hardware, &hub)?;
         let hardware =
             specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);

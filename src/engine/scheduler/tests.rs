@@ -13,6 +13,7 @@ fn scheduler(pages: usize, max_batch: usize, draft: usize) -> Scheduler {
         prefill_rows: PREFILL_ROWS,
         context: 4096,
         known_logit_rows: 8,
+        pages_at_start: false,
         draft,
     })
 }

@@ -47,6 +47,10 @@ impl Backend for Cpu {
             .map_err(|error| OpsError::memory("the pages of keys and values", error))
     }
 
+    fn touch(&self, pages: &mut KvPages) {
+        pages.touch();
+    }
+
     /// Buffers grow with the steps.
     fn buffer(&self, _rows: usize, _width: usize, _numbers: Numbers) -> Result<Buffer, OpsError> {
         Ok(Buffer::default())

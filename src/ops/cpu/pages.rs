@@ -134,6 +134,14 @@ impl KvPages {
         })
     }
 
+    /// Writes the zeros that are there, which makes them memory.
+    pub fn touch(&mut self) {
+        of_either!(self, pages => {
+            pages.keys.touch();
+            pages.values.touch();
+        });
+    }
+
     /// Bytes that one page takes over all layers.
     pub fn page_bytes(shape: PageShape, kept: StoredType) -> usize {
         let row = shape.head_dim.next_multiple_of(LANES) * kept.size_bytes();

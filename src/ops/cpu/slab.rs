@@ -41,6 +41,12 @@ impl<T: Plain> Slab<T> {
         }
         Ok(Slab { map, start, length, of: PhantomData })
     }
+
+    /// Makes a zeroed array memory now: until it is written to, a page of a map is none.
+    pub fn touch(&mut self) {
+        let (start, bytes) = (self.start, self.length * size_of::<T>());
+        self.map[start..][..bytes].fill(0);
+    }
 }
 
 impl<T: Plain> Deref for Slab<T> {
@@ -72,6 +78,7 @@ mod tests {
     fn is_zeroed_aligned_and_as_long_as_asked() {
         for length in [0, 1, 1000, HUGE_PAGE / 2 - 1, HUGE_PAGE / 2, HUGE_PAGE + 7] {
             let mut slab = Slab::<u16>::zeroed(length).unwrap();
+            slab.touch();
             assert_eq!(slab.len(), length);
             assert!(slab.iter().all(|&value| value == 0));
             let alignment = if 2 * length >= HUGE_PAGE { HUGE_PAGE } else { 64 };

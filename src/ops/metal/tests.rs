@@ -163,6 +163,7 @@ fn an_engine_says_what_the_cpus_does() {
         context: 256,
         draft: 2,
         known_logit_rows: 8,
+        pages_at_start: false,
     };
     for family in FAMILIES {
         let model = Model::new(family);
