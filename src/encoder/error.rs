@@ -58,8 +58,8 @@ impl Diagnosis for EncoderError {
                 "run `wardround models fetch {card} --to DIR` on a machine with a network, copy DIR here and name it"
             )),
             EncoderError::Checkpoint { card: None, .. } => Some(
-                "name a complete copy, subfolders included, of an encoder's repository such as \
-                 sentence-transformers/all-MiniLM-L6-v2"
+                "name a card of `wardround models ls`, or a complete copy, subfolders included, of an encoder's repository \
+                 such as sentence-transformers/all-MiniLM-L6-v2"
                     .to_owned(),
             ),
             EncoderError::Device { .. } => {

@@ -34,7 +34,12 @@ enum Encryption {
 
 /// Prints it, with a warning where texts are kept in plain.
 pub fn tell(directory: &Path) -> Result<(), Failure> {
-    let directory = fs_err::canonicalize(directory)?;
+    let directory = fs_err::canonicalize(directory).map_err(|error| {
+        Failure::usage(
+            format!("{}: {error}", directory.display()),
+            "name the directory of an audit trail, which --audit DIR makes, or any other that is there",
+        )
+    })?;
     let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = mount_of(&mounts, &directory);
     let encryption = mount.as_ref().map_or(Encryption::Unknown, encryption);
