@@ -4,10 +4,10 @@ use std::io;
 
 use rayon::prelude::*;
 
+use super::Isa;
 use super::lanes::LANES;
 use super::quantised::{self, BLOCK, Format, Int8, Q4K, Q8_0};
 use super::slab::{Plain, Slab};
-use super::{Buffer, Cpu, Isa};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::{Precision, Quantisation, StoredType};
 
@@ -174,16 +174,4 @@ fn transpose(rows: &[Row<'_>], inputs: usize) -> Vec<[f32; LANES]> {
         }
     }
     tile
-}
-
-impl Cpu {
-    /// Rows `tokens` of an embedding table `[vocabulary, hidden]`, times `scale`, into `out` `[tokens, hidden]`.
-    pub fn embed(&self, table: &Matrix, tokens: &[u32], scale: f32, out: &mut Buffer) {
-        out.reshape(tokens.len(), table.inputs);
-        for (row, &token) in tokens.iter().enumerate() {
-            for (k, value) in out.row_mut(row).iter_mut().enumerate() {
-                *value = scale * table.weight(token as usize, k);
-            }
-        }
-    }
 }

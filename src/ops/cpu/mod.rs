@@ -15,7 +15,8 @@ pub mod groups;
 mod isa;
 mod lanes;
 mod limits;
-mod matmul;
+#[cfg(test)]
+mod matmul_tests;
 mod matrix;
 mod norm;
 mod pages;
@@ -163,17 +164,22 @@ impl Cpu {
         self.team.split(count, pieces, &body);
     }
 
+    /// Calls `body` with each row of `out` and its number; `work` as in [`Cpu::split`].
+    fn each_row(&self, out: &mut Buffer, work: usize, body: impl Fn(usize, &mut [f32]) + Sync) {
+        let (rows, width) = (out.rows(), out.width);
+        let to = Disjoint::new(&mut out.data);
+        self.split(rows, work, |range| {
+            for row in range {
+                // SAFETY: each row is written by one thread alone.
+                body(row, unsafe { to.slice(row * width, width) });
+            }
+        });
+    }
+
     /// `x += y`.
     pub fn add(&self, x: &mut Buffer, y: &Buffer) {
-        let width = x.width;
-        let to = Disjoint::new(&mut x.data);
-        self.split(y.rows(), y.data.len(), |rows| {
-            let part = rows.start * width..rows.end * width;
-            // SAFETY: each row is written by one thread alone.
-            let x = unsafe { to.slice(part.start, part.len()) };
-            for (x, y) in x.iter_mut().zip(&y.data[part]) {
-                *x += y;
-            }
+        self.each_row(x, y.data.len(), |row, x| {
+            x.iter_mut().zip(y.row(row)).for_each(|(x, y)| *x += y);
         });
     }
 }

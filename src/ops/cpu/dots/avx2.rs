@@ -56,10 +56,6 @@ impl Dots for Avx2Dots {
         }
     }
     #[inline(always)]
-    fn prefetch(from: *const u8) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
-    }
-    #[inline(always)]
     fn zero() -> Self {
         unsafe { Avx2Dots(_mm256_setzero_si256(), _mm256_setzero_si256()) }
     }

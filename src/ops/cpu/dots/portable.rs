@@ -28,8 +28,6 @@ impl Dots for PortableDots {
         [bytes.map(|byte| (byte & 15).cast_signed()), bytes.map(|byte| (byte >> 4).cast_signed())]
     }
     #[inline(always)]
-    fn prefetch(_: *const u8) {}
-    #[inline(always)]
     fn zero() -> Self {
         PortableDots([0; LANES])
     }
