@@ -171,6 +171,26 @@ impl<'a> RawTensor<'a> {
     }
 }
 
+/// A row of a matrix, where it still lies in its file.
+#[derive(Clone, Copy)]
+pub struct RawRow<'a> {
+    pub part: &'a RawTensor<'a>,
+    pub row: usize,
+}
+
+impl<'a> RawRow<'a> {
+    /// The rows of `parts` one after another, `width` numbers each.
+    pub fn all(parts: &'a [RawTensor<'a>], width: usize) -> Vec<RawRow<'a>> {
+        let of =
+            |part: &'a RawTensor<'a>| (0..part.rows(width)).map(move |row| RawRow { part, row });
+        parts.iter().flat_map(of).collect()
+    }
+
+    pub fn read(self, out: &mut [f32]) {
+        self.part.read_row(self.row, out);
+    }
+}
+
 impl RawType {
     pub fn size_bytes(self) -> usize {
         match self {

@@ -26,7 +26,7 @@ const HEADS_AT_ONCE: usize = 4;
 const MOST_GROUPED: usize = 16;
 
 pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
-    Launch { function, grid: [rows, 1, 1], threads: 256, cluster: 1, shared_bytes: 0, early: true }
+    Launch::new(function, [rows, 1, 1], 256)
 }
 
 impl Matrix {

@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use super::Cuda;
 use super::ferry::{Ferry, Freight};
-use super::pack::{Group, GroupBytes, INPUTS, OUTPUTS, Row};
+use super::pack::{Group, GroupBytes, INPUTS, OUTPUTS};
 use super::region::Region;
-use crate::ops::checkpoint::RawTensor;
+use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::{OpsError, Precision, Quantisation};
 
 /// How weights are kept; the numbers index kernels.
@@ -60,10 +60,7 @@ impl Cuda {
         inputs: usize,
         precision: Precision,
     ) -> Result<Matrix, OpsError> {
-        let rows: Vec<Row> = parts
-            .iter()
-            .flat_map(|part| (0..part.rows(inputs)).map(move |row| Row { part, row }))
-            .collect();
+        let rows = RawRow::all(parts, inputs);
         let group = |group: usize| {
             std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
         };
@@ -82,7 +79,7 @@ impl Cuda {
             std::array::from_fn(|output| {
                 let part = if output < 8 { gate } else { up };
                 let row = group * 8 + output % 8;
-                (row < features).then_some(Row { part, row })
+                (row < features).then_some(RawRow { part, row })
             })
         };
         self.pack_groups(group, 2 * features, inputs, Format::of(precision, self.in_f32)?)
@@ -90,7 +87,7 @@ impl Cuda {
 
     fn pack_groups<'a>(
         &self,
-        rows: impl Fn(usize) -> [Option<Row<'a>>; OUTPUTS] + Sync,
+        rows: impl Fn(usize) -> [Option<RawRow<'a>>; OUTPUTS] + Sync,
         outputs: usize,
         inputs: usize,
         format: Format,

@@ -301,18 +301,8 @@ impl Stage {
 
 /// Runs of at most `length` rows of one sequence: (first row, rows).
 fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
-    let mut blocks: Vec<[u32; 2]> = Vec::new();
-    for (row, sequence) in sequences.iter().enumerate() {
-        match blocks.last_mut() {
-            Some([first, rows])
-                if (*rows as usize) < length && sequences[*first as usize] == *sequence =>
-            {
-                *rows += 1;
-            }
-            _ => blocks.push([row as u32, 1]),
-        }
-    }
-    blocks
+    let blocks = crate::ops::cpu::blocks(sequences, length).into_iter();
+    blocks.map(|block| [block.start as u32, block.len() as u32]).collect()
 }
 
 /// 32-bit words in bytes.
