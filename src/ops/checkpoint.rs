@@ -24,7 +24,7 @@ pub enum RawType {
 #[derive(Clone, Copy)]
 pub struct RawTensor<'a> {
     pub kind: RawType,
-    bytes: &'a [u8],
+    pub bytes: &'a [u8],
 }
 
 #[derive(Debug, Error)]
@@ -152,22 +152,16 @@ impl<'a> RawTensor<'a> {
         let size = self.kind.size_bytes();
         let bytes = &self.bytes[row * out.len() * size..][..out.len() * size];
         match self.kind {
-            RawType::F32 => {
-                for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
-                    *value = f32::from_le_bytes(*bytes);
-                }
-            }
-            RawType::F16 => {
-                for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<2>().0) {
-                    *value = half::f16::from_le_bytes(*bytes).to_f32();
-                }
-            }
-            RawType::Bf16 => {
-                for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<2>().0) {
-                    *value = half::bf16::from_le_bytes(*bytes).to_f32();
-                }
-            }
+            RawType::F32 => read(bytes, out, f32::from_le_bytes),
+            RawType::F16 => read(bytes, out, |bytes| half::f16::from_le_bytes(bytes).to_f32()),
+            RawType::Bf16 => read(bytes, out, |bytes| half::bf16::from_le_bytes(bytes).to_f32()),
         }
+    }
+}
+
+fn read<const SIZE: usize>(bytes: &[u8], out: &mut [f32], number: impl Fn([u8; SIZE]) -> f32) {
+    for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<SIZE>().0) {
+        *value = number(*bytes);
     }
 }
 

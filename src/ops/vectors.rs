@@ -7,6 +7,8 @@ use clap::ValueEnum;
 use half::f16;
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{RawTensor, RawType};
+
 /// Where rows begin: at multiples of so many bytes.
 pub const ALIGNMENT: usize = 64;
 /// Columns that kernels take at once; queries are padded to whole groups.
@@ -137,21 +139,18 @@ impl<'a> VectorRows<'a> {
 
     /// A row's numbers, widened exactly.
     pub fn numbers(&self, row: usize) -> Vec<f32> {
-        let bytes = &self.row(row)[..self.dims * self.kind.size_bytes()];
-        match self.kind {
-            VectorType::F16 => {
-                let numbers = bytes.as_chunks::<2>().0.iter();
-                numbers.map(|bytes| f16::from_le_bytes(*bytes).to_f32()).collect()
-            }
-            VectorType::F32 => {
-                let numbers = bytes.as_chunks::<4>().0.iter();
-                numbers.map(|bytes| f32::from_le_bytes(*bytes)).collect()
-            }
+        let bytes = self.row(row);
+        let kind = match self.kind {
+            VectorType::F16 => RawType::F16,
+            VectorType::F32 => RawType::F32,
             VectorType::I8 => {
-                let scale = self.scale(row);
-                bytes.iter().map(|byte| f32::from(*byte as i8) * scale).collect()
+                let (scale, bytes) = (self.scale(row), &bytes[..self.dims]);
+                return bytes.iter().map(|byte| f32::from(*byte as i8) * scale).collect();
             }
-        }
+        };
+        let mut numbers = vec![0.0; self.dims];
+        RawTensor { kind, bytes }.read_row(0, &mut numbers);
+        numbers
     }
 
     /// A query for these rows; what it is longer than them is left out, what it is shorter is zeros.

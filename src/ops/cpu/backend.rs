@@ -112,7 +112,7 @@ impl Backend for Cpu {
         epsilon: f32,
         out: &mut Buffer,
     ) {
-        out.reshape(step.logit_rows.len(), x.width());
+        out.reshape(step.logit_rows.len(), x.width);
         for (to, &from) in step.logit_rows.iter().enumerate() {
             normalise(self.isa, x.row(from), &weight.0, epsilon, out.row_mut(to));
         }

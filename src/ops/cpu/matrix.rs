@@ -57,14 +57,6 @@ impl Matrix {
         Ok(Matrix { outputs: rows.len(), inputs, tiles })
     }
 
-    pub fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    pub fn inputs(&self) -> usize {
-        self.inputs
-    }
-
     /// The weight `k` of output `n`.
     pub(super) fn weight(&self, n: usize, k: usize) -> f32 {
         let (tile, lane) = (n / LANES, n % LANES);

@@ -65,10 +65,6 @@ impl Buffer {
         self.data.len().checked_div(self.width).unwrap_or(0)
     }
 
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     pub fn row(&self, row: usize) -> &[f32] {
         &self.data[row * self.width..][..self.width]
     }
@@ -79,10 +75,6 @@ impl Buffer {
 
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
         self.data.chunks_exact_mut(self.width.max(1))
-    }
-
-    pub fn data(&self) -> &[f32] {
-        &self.data
     }
 }
 

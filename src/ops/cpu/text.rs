@@ -7,7 +7,7 @@ use crate::ops::{Biased, EncoderBackend, HostStep, LayerNorm, TextTables};
 impl EncoderBackend for Cpu {
     fn embed_text(&self, tables: &TextTables<Cpu>, step: HostStep<'_>, out: &mut Buffer) {
         let rows = step.rows;
-        let width = tables.words.inputs();
+        let width = tables.words.inputs;
         out.reshape(rows.len(), width);
         self.each_row(out, 16 * rows.len() * width, |row, out| {
             let position = &tables.positions.0[rows.positions[row] as usize * width..][..width];

@@ -8,11 +8,12 @@ use super::driver::Function;
 use super::kernels::{Epilogue, Matmul, Product};
 use super::launch::Launch;
 use super::matrix::{Format, Matrix};
+use super::pack::OUTPUTS;
 use super::region::Region;
 use super::sampler::Drawer;
 use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
-use crate::ops::checkpoint::RawTensor;
+use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::cpu::draw_token;
 use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
@@ -112,16 +113,29 @@ impl Backend for Cuda {
         inputs: usize,
         precision: Precision,
     ) -> Result<Matrix, OpsError> {
-        self.pack_rows(parts, inputs, precision)
+        let rows = RawRow::all(parts, inputs);
+        let group = |group: usize| {
+            std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
+        };
+        self.pack_groups(group, rows.len(), inputs, precision)
     }
 
+    /// Packs eight gates and their eight ups in turn, so that one lane gets both of a feature.
     fn pack_gated(
         &self,
-        gate_up: &[RawTensor<'_>; 2],
+        [gate, up]: &[RawTensor<'_>; 2],
         inputs: usize,
         precision: Precision,
     ) -> Result<Matrix, OpsError> {
-        self.pack_pairs(gate_up, inputs, precision)
+        let features = gate.rows(inputs);
+        let group = |group: usize| {
+            std::array::from_fn(|output| {
+                let part = if output < 8 { gate } else { up };
+                let row = group * 8 + output % 8;
+                (row < features).then_some(RawRow { part, row })
+            })
+        };
+        self.pack_groups(group, 2 * features, inputs, precision)
     }
 
     fn vector(&self, values: Vec<f32>) -> Result<Vector, OpsError> {

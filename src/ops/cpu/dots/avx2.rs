@@ -60,10 +60,6 @@ impl Dots for Avx2Dots {
         unsafe { Avx2Dots(_mm256_setzero_si256(), _mm256_setzero_si256()) }
     }
     #[inline(always)]
-    fn before_bytes(_: i32) -> Self {
-        Self::zero()
-    }
-    #[inline(always)]
     fn add(self, weights: Signed, activations: i32) -> Self {
         unsafe {
             let activations = _mm256_set1_epi32(activations);

@@ -47,7 +47,10 @@ pub trait Dots: Copy {
     fn zero() -> Self;
     /// The sums before the first of a block's steps with [`Dots::load_bytes`], where `offset` is −128 times the sum of
     /// the block's activations: where the added 128 stays in the products, it comes off here.
-    fn before_bytes(offset: i32) -> Self;
+    #[inline(always)]
+    fn before_bytes(_offset: i32) -> Self {
+        Self::zero()
+    }
     /// Adds each column's dot with four activations, an i8 a byte.
     fn add(self, weights: Self::Weights, activations: i32) -> Self;
     /// The sums; exact up to 2²⁴.

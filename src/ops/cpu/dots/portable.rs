@@ -32,10 +32,6 @@ impl Dots for PortableDots {
         PortableDots([0; LANES])
     }
     #[inline(always)]
-    fn before_bytes(_: i32) -> Self {
-        Self::zero()
-    }
-    #[inline(always)]
     fn add(self, weights: [i8; STEP_BYTES], activations: i32) -> Self {
         let activations = activations.to_le_bytes().map(u8::cast_signed);
         let mut sums = self.0;
