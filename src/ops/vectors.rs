@@ -92,7 +92,7 @@ pub struct VectorRows<'a> {
     bytes: &'a [u8],
     /// f32 a row, where rows are bytes.
     scales: &'a [u8],
-    kind: VectorType,
+    pub(super) kind: VectorType,
     dims: usize,
 }
 
@@ -120,10 +120,6 @@ impl<'a> VectorRows<'a> {
 
     pub fn dims(&self) -> usize {
         self.dims
-    }
-
-    pub fn kind(&self) -> VectorType {
-        self.kind
     }
 
     /// A row's bytes, its padding too.
@@ -169,23 +165,9 @@ impl<'a> VectorRows<'a> {
 /// A query as the rows of one matrix want it.
 #[derive(Clone, Debug)]
 pub struct Query {
-    numbers: Vec<f32>,
-    bytes: Vec<i8>,
-    scale: f32,
-}
-
-impl Query {
-    pub(super) fn numbers(&self) -> &[f32] {
-        &self.numbers
-    }
-
-    pub(super) fn bytes(&self) -> &[i8] {
-        &self.bytes
-    }
-
-    pub(super) fn scale(&self) -> f32 {
-        self.scale
-    }
+    pub(super) numbers: Vec<f32>,
+    pub(super) bytes: Vec<i8>,
+    pub(super) scale: f32,
 }
 
 /// A row with its score.
@@ -193,13 +175,6 @@ impl Query {
 pub struct Hit {
     pub score: f32,
     pub row: usize,
-}
-
-impl Hit {
-    /// The better one is less: the higher score, then the lower row.
-    pub fn rank(&self, other: &Hit) -> Ordering {
-        other.score.total_cmp(&self.score).then(self.row.cmp(&other.row))
-    }
 }
 
 impl Eq for Hit {}
@@ -211,8 +186,9 @@ impl PartialOrd for Hit {
 }
 
 impl Ord for Hit {
+    /// The better one is less: the higher score, then the lower row.
     fn cmp(&self, other: &Hit) -> Ordering {
-        self.rank(other)
+        other.score.total_cmp(&self.score).then(self.row.cmp(&other.row))
     }
 }
 

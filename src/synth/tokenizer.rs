@@ -110,20 +110,14 @@ fn assemble(family: Family, model: Value, control: &[&str]) -> Value {
 }
 
 fn control_tokens(family: Family) -> Vec<&'static str> {
-    match family {
-        Family::Gemma3 => {
-            vec!["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"]
+    let tokens = match family {
+        Family::Gemma3 => "<pad> <eos> <bos> <unk> <start_of_turn> <end_of_turn>",
+        Family::Llama => {
+            "<|begin_of_text|> <|end_of_text|> <|start_header_id|> <|end_header_id|> <|eom_id|> <|eot_id|>"
         }
-        Family::Llama => vec![
-            "<|begin_of_text|>",
-            "<|end_of_text|>",
-            "<|start_header_id|>",
-            "<|end_header_id|>",
-            "<|eom_id|>",
-            "<|eot_id|>",
-        ],
-        Family::Qwen3 => vec!["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"],
-    }
+        Family::Qwen3 => "<|endoftext|> <|im_start|> <|im_end|> <think> </think>",
+    };
+    tokens.split(' ').collect()
 }
 
 /// What the vocabulary is learned from: the texts that prompts are made of.

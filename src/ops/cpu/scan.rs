@@ -100,15 +100,15 @@ fn block<L: Lanes, const R: usize, const Q: usize>(
     best: &mut [Best],
 ) {
     let bytes: [&[u8]; R] = std::array::from_fn(|row| rows.row(first + row));
-    let scores: [[f32; R]; Q] = match rows.kind() {
+    let scores: [[f32; R]; Q] = match rows.kind {
         VectorType::F16 => products::<L, f16, R, Q>(&bytes, queries),
         VectorType::F32 => products::<L, f32, R, Q>(&bytes, queries),
         VectorType::I8 => {
             let mut scores = [[0.0; R]; Q];
             for (query, scores) in queries.iter().zip(&mut scores) {
                 for (row, score) in scores.iter_mut().enumerate() {
-                    let sum = dot_bytes(bytes[row], query.bytes());
-                    *score = sum as f32 * (rows.scale(first + row) * query.scale());
+                    let sum = dot_bytes(bytes[row], &query.bytes);
+                    *score = sum as f32 * (rows.scale(first + row) * query.scale);
                 }
             }
             scores
@@ -151,12 +151,12 @@ fn products<L: Lanes, N: Number, const R: usize, const Q: usize>(
 ) -> [[f32; R]; Q] {
     let mut sums = [[L::splat(0.0); R]; Q];
     // Rows and queries are padded with zeros to whole groups of lanes.
-    let width = queries.first().map_or(0, |query| query.numbers().len());
+    let width = queries.first().map_or(0, |query| query.numbers.len());
     for row in rows {
         assert!(row.len() >= width * size_of::<N>(), "a row is as wide as a query");
     }
     for query in queries {
-        assert!(query.numbers().len() == width, "queries are equally wide");
+        assert!(query.numbers.len() == width, "queries are equally wide");
     }
     let mut at = 0;
     while at + LANES <= width {
@@ -167,7 +167,7 @@ fn products<L: Lanes, N: Number, const R: usize, const Q: usize>(
         }
         for (sums, query) in sums.iter_mut().zip(queries) {
             // SAFETY: the query holds `width` numbers, as was asserted.
-            let factor = unsafe { L::load(query.numbers().as_ptr().add(at)) };
+            let factor = unsafe { L::load(query.numbers.as_ptr().add(at)) };
             for (sum, value) in sums.iter_mut().zip(&values) {
                 *sum = factor.fma(*value, *sum);
             }

@@ -1,7 +1,7 @@
 //! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows; in f32 row by row.
 
 use super::arguments::Arguments;
-use super::kernels::teams_shared_bytes;
+use super::kernels::{for_dim, teams_shared_bytes};
 use super::launch::Launch;
 use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
@@ -55,7 +55,7 @@ impl Cuda {
         let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
         let slots = step.chunk_slots(shape);
-        let Some(function) = self.kernels.attend_chunks(pages.dim()) else {
+        let Some(function) = for_dim(&self.kernels.attend_chunks, pages.dim()) else {
             return;
         };
         let attend = Launch::new(function, [step.rows, pages.kv_heads, slots], 128);
@@ -74,14 +74,13 @@ impl Cuda {
     fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
         let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
-        let (function, threads, shared_bytes) = match (step.by_teams, shape.both_ways) {
-            (true, _) => {
-                (self.kernels.attend_teams(pages.dim()), 384, teams_shared_bytes(pages.dim()))
-            }
-            (false, true) => (self.kernels.attend_texts(pages.dim()), 128, 0),
-            (false, false) => (self.kernels.attend_rows(pages.dim()), 128, 0),
+        let kernels = &self.kernels;
+        let (functions, threads, shared_bytes) = match (step.by_teams, shape.both_ways) {
+            (true, _) => (&kernels.attend_teams[..], 384, teams_shared_bytes(pages.dim())),
+            (false, true) => (&kernels.attend_texts[..], 128, 0),
+            (false, false) => (&kernels.attend_rows[..], 128, 0),
         };
-        let Some(function) = function else {
+        let Some(function) = for_dim(functions, pages.dim()) else {
             return;
         };
         let attend = Launch::new(function, [step.blocks, pages.kv_heads, 1], threads);

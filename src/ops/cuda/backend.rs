@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use super::arguments::Arguments;
 use super::attention::Seen;
 use super::driver::Function;
-use super::kernels::{Epilogue, Matmul, Product};
+use super::kernels::{Epilogue, Matmul, Product, for_dim};
 use super::launch::Launch;
 use super::matrix::{Format, Matrix};
 use super::pack::OUTPUTS;
@@ -186,7 +186,7 @@ impl Backend for Cuda {
 
     fn stage(&self, shape: PageShape, heads: usize, limits: StepLimits) -> Result<Stage, OpsError> {
         let dim = shape.head_dim.next_multiple_of(32);
-        let is_compiled = self.kernels.attend_rows(dim).is_some();
+        let is_compiled = for_dim(&self.kernels.attend_rows, dim).is_some();
         if !is_compiled || heads / shape.kv_heads.max(1) > MOST_GROUPED {
             return Err(OpsError::Device {
                 device: self.kind(),
@@ -212,7 +212,7 @@ impl Backend for Cuda {
 
     fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
         out.set_rows(step.rows);
-        let launch = row_by_row(self.kernels.embed(table.format), step.rows);
+        let launch = row_by_row(self.kernels.embed[table.format as usize], step.rows);
         let arguments = table
             .arguments()
             .address(step.tokens)

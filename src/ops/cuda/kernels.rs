@@ -57,7 +57,8 @@ impl Kinds {
 
 #[derive(Debug)]
 pub struct Kernels {
-    embed: [Function; 4],
+    /// By format.
+    pub embed: [Function; 4],
     pub rms_norm: Kinds,
     pub add_norm: Kinds,
     pub gather_norm: Kinds,
@@ -69,11 +70,13 @@ pub struct Kernels {
     pub attend_f32: Function,
     /// By epilogue.
     matmul_f32: [Function; 3],
-    attend_chunks: [Function; 4],
-    attend_rows: [Function; 4],
-    attend_texts: [Function; 4],
+    /// By dimension of a head, like the next; see [`for_dim`].
+    pub attend_chunks: [Function; 4],
+    pub attend_rows: [Function; 4],
+    /// The same where rows see ahead.
+    pub attend_texts: [Function; 4],
     /// For all heads but the longest; machine code for compute capability 9.0 alone does anything.
-    attend_teams: [Function; 3],
+    pub attend_teams: [Function; 3],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 3]; 3],
     medium: [[Function; 3]; 3],
@@ -161,28 +164,6 @@ impl Kernels {
             multiply_warpgroup_tiles: stream
                 .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,
         })
-    }
-
-    pub fn embed(&self, format: Format) -> Function {
-        self.embed[format as usize]
-    }
-
-    /// For heads of `dim` numbers, padded; `None` where no kernel was compiled for it.
-    pub fn attend_chunks(&self, dim: usize) -> Option<Function> {
-        Some(self.attend_chunks[place(&DIMS, dim)?])
-    }
-
-    pub fn attend_rows(&self, dim: usize) -> Option<Function> {
-        Some(self.attend_rows[place(&DIMS, dim)?])
-    }
-
-    /// The same where rows see ahead.
-    pub fn attend_texts(&self, dim: usize) -> Option<Function> {
-        Some(self.attend_texts[place(&DIMS, dim)?])
-    }
-
-    pub fn attend_teams(&self, dim: usize) -> Option<Function> {
-        self.attend_teams.get(place(&DIMS, dim)?).copied()
     }
 
     /// The matmul in f32.
@@ -326,8 +307,9 @@ fn small_shared_bytes(rows: usize) -> usize {
     if rows == 32 { 98_304 } else { 65_536 }
 }
 
-fn place(dims: &[usize], dim: usize) -> Option<usize> {
-    dims.iter().position(|known| *known == dim)
+/// Of an attention's kernels the one for heads of `dim` numbers, padded; `None` where it was not compiled for them.
+pub fn for_dim(functions: &[Function], dim: usize) -> Option<Function> {
+    functions.get(DIMS.iter().position(|known| *known == dim)?).copied()
 }
 
 /// By format and epilogue, as `bf16_silu`.
