@@ -5,8 +5,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::cpu::{Buffer, KvPages};
 use wardround::ops::{
-    AttentionShape, Backend, Cpu, LayerPages, PAGE, PageShape, Precision, Quantisation, Rows,
-    StoredType,
+    AttentionShape, Backend, Cpu, HostStep, LayerPages, PAGE, PageShape, Precision, Quantisation,
+    Rows, StoredType,
 };
 
 const HIDDEN: usize = 1024;
@@ -72,12 +72,13 @@ fn attention(criterion: &mut Criterion) {
                 segments: &[],
                 tables: &[&table],
             };
+            let step = HostStep { rows, logit_rows: &[] };
             let keys: u32 = positions.iter().map(|position| position + 1).sum();
             group.throughput(Throughput::Elements(u64::from(keys)));
             let layer = LayerPages { pages: &pages, layer: 0 };
             let name = BenchmarkId::new(kept.to_string(), format!("{count} of {context}"));
             group.bench_function(name, |bencher| {
-                bencher.iter(|| cpu.run(|| cpu.attention(&queries, shape, rows, layer, &mut out)));
+                bencher.iter(|| cpu.run(|| cpu.attention(&queries, shape, step, layer, &mut out)));
             });
         }
     }

@@ -181,20 +181,17 @@ impl ChatTemplate {
     ) -> Result<Prompt, ChatError> {
         let texts = messages.iter().flat_map(|message| [&message.role, &message.content]);
         let texts = texts.chain([&self.source]).map(String::as_str);
-        let mask = Mask::new(tokenizer.control_edges(), texts).ok_or_else(|| {
-            let problem = "they use every character of private use".to_owned();
-            ChatError::Render { path: self.path.clone(), problem }
-        })?;
+        let mask = Mask::new(tokenizer.control_edges(), texts)
+            .ok_or_else(|| self.refused("they use every character of private use"))?;
         let covered: Vec<Message> = messages.iter().map(|message| cover(message, &mask)).collect();
         let mut text = self.render_with(&covered, turn)?;
         if turn.continues_last {
             let last = covered.last().map_or("", |message| message.content.trim());
             let end = text.rfind(last).filter(|_| !last.is_empty()).map(|at| at + last.len());
-            let end = end.ok_or_else(|| ChatError::Render {
-                path: self.path.clone(),
-                problem:
-                    "the last message cannot be gone on in: it is empty, or not shown as it is"
-                        .to_owned(),
+            let end = end.ok_or_else(|| {
+                self.refused(
+                    "the last message cannot be gone on in: it is empty, or not shown as it is",
+                )
             })?;
             text.truncate(end);
         }
@@ -207,9 +204,12 @@ impl ChatTemplate {
         self.render_with(messages, TurnOptions { thinking, ..TurnOptions::default() })
     }
 
+    fn refused(&self, problem: impl Into<String>) -> ChatError {
+        ChatError::Render { path: self.path.clone(), problem: problem.into() }
+    }
+
     fn render_with(&self, messages: &[Message], turn: TurnOptions) -> Result<String, ChatError> {
-        let refuse =
-            |error: Error| ChatError::Render { path: self.path.clone(), problem: describe(&error) };
+        let refuse = |error: Error| self.refused(describe(&error));
         let template = self.environment.get_template("chat").map_err(refuse)?;
         let context = context! {
             messages => Value::from(Serde(messages)),
@@ -258,20 +258,14 @@ impl Write for Bounded {
 fn find(directory: &Path, config: &serde_json::Value) -> Result<(PathBuf, String), ChatError> {
     let path = directory.join("chat_template.jinja");
     if path.is_file() {
-        let text = fs_err::read_to_string(&path).map_err(|error| ChatError::Unreadable {
-            path: path.clone(),
-            problem: error.to_string(),
-        })?;
+        let text = fs_err::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
         return Ok((path, text));
     }
     let path = directory.join("chat_template.json");
     if let Some(value) = read_json(&path)? {
         return match value["chat_template"].as_str() {
             Some(text) => Ok((path, text.to_owned())),
-            None => Err(ChatError::Unreadable {
-                path,
-                problem: "`chat_template` is not a text".to_owned(),
-            }),
+            None => Err(unreadable(&path, "`chat_template` is not a text")),
         };
     }
     // One template, or several by name.
@@ -289,9 +283,12 @@ fn read_json(path: &Path) -> Result<Option<serde_json::Value>, ChatError> {
     if !path.is_file() {
         return Ok(None);
     }
-    let unreadable = |problem: String| ChatError::Unreadable { path: path.to_owned(), problem };
-    let text = fs_err::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-    serde_json::from_str(&text).map(Some).map_err(|error| unreadable(error.to_string()))
+    let text = fs_err::read_to_string(path).map_err(|error| unreadable(path, error))?;
+    serde_json::from_str(&text).map(Some).map_err(|error| unreadable(path, error))
+}
+
+fn unreadable(path: &Path, problem: impl ToString) -> ChatError {
+    ChatError::Unreadable { path: path.to_owned(), problem: problem.to_string() }
 }
 
 /// How many `*` stand in the tags of `template`, texts in them included.

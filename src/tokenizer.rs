@@ -13,6 +13,7 @@ use tokenizers::{
 use self::control::{Controls, Place};
 pub use self::mask::Mask;
 use self::style::Style;
+pub use self::style::byte_of;
 
 use crate::diagnosis::{Blame, Diagnosis};
 

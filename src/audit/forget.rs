@@ -105,11 +105,8 @@ pub fn forget(trail: &Trail, request: &Request) -> Result<Forgotten, Failure> {
             .with("forgotten", json!(ids));
         trail.write(event)?;
     }
-    for id in &wanted {
-        content::remove(directory, id)?;
-    }
-    // Said to be gone before, and still there: that attempt was cut short.
-    for id in &forgotten {
+    // Those said to be gone before may still be there: that attempt was cut short.
+    for id in wanted.iter().chain(&forgotten) {
         content::remove(directory, id)?;
     }
     Ok(Forgotten { texts: wanted.len(), strays: remove_strays(directory, &named)? })

@@ -159,8 +159,8 @@ impl EmbedReport {
             "| tokens per text | texts | texts/s | fastest | share of matrix rate | fastest |\n";
         text += "| ---: | ---: | ---: | ---: | ---: | ---: |\n";
         for result in &self.results {
-            let spread = result.texts_per_second_std;
-            let spread = spread.map(|deviation| format!(" ± {deviation:.2}")).unwrap_or_default();
+            let spread =
+                result.texts_per_second_std.map_or(String::new(), |std| format!(" ± {std:.2}"));
             text += &format!(
                 "| {} | {} | {:.2}{spread} | {:.2} | {:.1} % | {:.1} % |\n",
                 result.tokens,

@@ -8,7 +8,6 @@ use crate::model::{available_memory, peak_memory};
 use crate::ops::{Device, Limits, OpsError};
 use crate::panel::memory::gibibytes;
 
-/// The size of the buffer that the read rate is measured with: far more than caches hold.
 /// Of the memory that rates are read from at most, many times what caches hold.
 pub const BUFFER_BYTES: usize = 1 << 30;
 

@@ -126,10 +126,8 @@ impl ModelReport {
         text += "| test | batch | depth | tokens/s | slowest | share of bandwidth | share of matrix rate |\n";
         text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
         for result in &self.results {
-            let spread = match result.tokens_per_second_std {
-                Some(deviation) => format!(" ± {deviation:.2}"),
-                None => String::new(),
-            };
+            let spread =
+                result.tokens_per_second_std.map_or(String::new(), |std| format!(" ± {std:.2}"));
             text += &format!(
                 "| {} | {} | {} | {:.2}{spread} | {:.2} | {:.1} % | {:.1} % |\n",
                 result.test,

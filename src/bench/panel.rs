@@ -89,13 +89,7 @@ impl PanelFigures {
         usages: &[Usage],
         engines: &[&EngineStats],
     ) -> PanelFigures {
-        let mut tokens = Usage::default();
-        for usage in usages {
-            tokens.prompt_tokens += usage.prompt_tokens;
-            tokens.cached_tokens += usage.cached_tokens;
-            tokens.completion_tokens += usage.completion_tokens;
-            tokens.forced_tokens += usage.forced_tokens;
-        }
+        let tokens = usages.iter().copied().fold(Usage::default(), Usage::and);
         let (mut first, mut next) = (Latencies::default(), Latencies::default());
         for stats in engines {
             first.merge(&stats.time_to_first_token);

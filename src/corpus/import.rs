@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use fs_err::File;
 use serde_json::{Map, Value};
@@ -17,7 +16,6 @@ use super::description::Source;
 use super::formats::Format;
 use super::npy::Matrix;
 use super::store::manifest::{BuiltSource, InputFile, Local, Manifest, SCHEMA, VectorForm};
-use crate::hub::sha256_file;
 use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::VectorType;
 
@@ -134,14 +132,8 @@ fn write(
         segments.append(&chunks, &vectors, empty)?;
     }
     (source.documents, source.chunks) = (segments.chunks, segments.chunks);
-    let input = |path: &PathBuf| {
-        Ok::<_, CorpusError>(InputFile {
-            source: options.label.clone(),
-            path: path.to_string_lossy().into_owned(),
-            size_bytes: fs_err::metadata(path)?.len(),
-            sha256: sha256_file(path)?,
-        })
-    };
+    let input =
+        |path: &PathBuf| InputFile::of(&options.label, path, path.to_string_lossy().into_owned());
     let manifest = Manifest {
         schema: SCHEMA,
         name: options.label.clone(),
@@ -161,11 +153,7 @@ fn write(
         files: Vec::new(),
     };
     segments.finish()?;
-    let local = Local {
-        built_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        data: std::path::absolute(".")?,
-        encoder: std::path::absolute(&options.encoder)?,
-    };
+    let local = Local::now(Path::new("."), &options.encoder)?;
     finish(&options.out, manifest, &local)
 }
 

@@ -1,11 +1,10 @@
 //! NumPy's `.npy` files: matrices of f32 or f16, rows first.
 
-use half::f16;
+use crate::ops::checkpoint::{RawTensor, RawType};
 
 /// The numbers of a `.npy` file, row by row.
 pub struct Matrix<'a> {
-    bytes: &'a [u8],
-    is_half: bool,
+    numbers: RawTensor<'a>,
     pub rows: usize,
     pub width: usize,
 }
@@ -23,10 +22,11 @@ impl<'a> Matrix<'a> {
         };
         let header = rest.get(start..start.saturating_add(length)).ok_or_else(none)?;
         let header = std::str::from_utf8(header).map_err(|_| none())?;
-        let is_half = header.contains("'<f2'");
-        if !is_half && !header.contains("'<f4'") {
-            return Err("holds neither f32 nor f16".to_owned());
-        }
+        let kind = match (header.contains("'<f2'"), header.contains("'<f4'")) {
+            (true, _) => RawType::F16,
+            (false, true) => RawType::F32,
+            (false, false) => return Err("holds neither f32 nor f16".to_owned()),
+        };
         if header.contains("'fortran_order': True") {
             return Err("is ordered by columns; save it with numpy.ascontiguousarray".to_owned());
         }
@@ -38,10 +38,10 @@ impl<'a> Matrix<'a> {
             return Err("is no matrix of rows and columns".to_owned());
         };
         let bytes = &rest[start + length..];
-        let size = if is_half { 2 } else { 4 };
-        let expected = rows.checked_mul(*width).and_then(|count| count.checked_mul(size));
+        let count = rows.checked_mul(*width);
+        let expected = count.and_then(|count| count.checked_mul(kind.size_bytes()));
         match expected == Some(bytes.len()) && *width > 0 {
-            true => Ok(Matrix { bytes, is_half, rows: *rows, width: *width }),
+            true => Ok(Matrix { numbers: RawTensor { kind, bytes }, rows: *rows, width: *width }),
             false => {
                 Err(format!("has {} bytes of numbers, not those of {rows} x {width}", bytes.len()))
             }
@@ -51,18 +51,8 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// A row that there is not.
     pub fn row(&self, row: usize) -> Vec<f32> {
-        let size = if self.is_half { 2 } else { 4 };
-        let bytes = &self.bytes[row * self.width * size..][..self.width * size];
-        match self.is_half {
-            true => bytes
-                .as_chunks::<2>()
-                .0
-                .iter()
-                .map(|bytes| f16::from_le_bytes(*bytes).to_f32())
-                .collect(),
-            false => {
-                bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
-            }
-        }
+        let mut numbers = vec![0.0; self.width];
+        self.numbers.read_row(row, &mut numbers);
+        numbers
     }
 }

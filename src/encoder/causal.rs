@@ -10,33 +10,27 @@ use crate::ops::{Backend, PageShape, Precision, StepLimits};
 
 /// A decoder on one machine.
 pub(super) struct DecoderNetwork<B: Backend> {
-    ops: B,
-    decoder: Decoder<B>,
-    limit: usize,
-    output: EncoderOutput,
+    pub(super) ops: B,
+    pub(super) decoder: Decoder<B>,
+    /// Tokens of a text at most.
+    pub(super) limit: usize,
+    pub(super) output: EncoderOutput,
 }
 
-impl<B: Backend> DecoderNetwork<B> {
-    /// For texts of at most `limit` tokens.
-    ///
-    /// # Errors
-    /// Weights that are missing or do not fit the config; a machine without room.
-    pub(super) fn load(
-        ops: &B,
-        folder: &Folder,
-        config: Config,
-        precision: Precision,
-        limit: usize,
-    ) -> Result<Self, EncoderError> {
-        // Files without a language model's head are read as they are; rerankers have theirs tied.
-        let config = Config { tied_embeddings: true, ..config };
-        let decoder = Decoder::load(ops, config, &folder.weight_files()?, precision, limit)?;
-        Ok(Self { ops: ops.clone(), decoder, limit, output: EncoderOutput::LastToken })
-    }
-
-    pub(super) fn giving(self, output: EncoderOutput) -> Self {
-        Self { output, ..self }
-    }
+/// A decoder for texts of at most `limit` tokens.
+///
+/// # Errors
+/// Weights that are missing or do not fit the config; a machine without room.
+pub(super) fn load_decoder<B: Backend>(
+    ops: &B,
+    folder: &Folder,
+    config: Config,
+    precision: Precision,
+    limit: usize,
+) -> Result<Decoder<B>, EncoderError> {
+    // Files without a language model's head are read as they are; rerankers have theirs tied.
+    let config = Config { tied_embeddings: true, ..config };
+    Ok(Decoder::load(ops, config, &folder.weight_files()?, precision, limit)?)
 }
 
 impl<B: Backend> Network for DecoderNetwork<B> {

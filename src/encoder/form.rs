@@ -74,15 +74,13 @@ impl Form {
     /// An error where a reranker was named for an encoder, or the other way round.
     pub(super) fn expect_score(&self, is_score: bool) -> Result<(), EncoderError> {
         let output = self.card.output;
-        match (output.is_score() == is_score, is_score) {
-            (true, _) => Ok(()),
-            (false, true) => Err(self
-                .folder
-                .wrong("", format!("is an encoder (output `{}`), not a reranker", output.name()))),
-            (false, false) => Err(self
-                .folder
-                .wrong("", format!("is a reranker (output `{}`), not an encoder", output.name()))),
-        }
+        let (is, is_not) = match (output.is_score(), is_score) {
+            (true, true) | (false, false) => return Ok(()),
+            (false, true) => ("an encoder", "a reranker"),
+            (true, false) => ("a reranker", "an encoder"),
+        };
+        let problem = format!("is {is} (output `{}`), not {is_not}", output.name());
+        Err(self.folder.wrong("", problem))
     }
 
     /// The numbers of a vector that is cut to `dims` of `width`.

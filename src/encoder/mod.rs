@@ -36,7 +36,7 @@ use tokens::{Sequence, Tokens};
 use vector::{finish, pool};
 
 use crate::hub::{Card, EncoderCard};
-use crate::ops::{Cpu, Device, OpsError};
+use crate::ops::Device;
 
 /// An encoder.
 pub struct Encoder {
@@ -79,8 +79,7 @@ impl Encoder {
         }
         let dims = form.dims(options.dims, width)?;
         let tokens = |folder: &Folder, described: &Described, limit: usize| {
-            let limit = Form::cut_at(limit, options.max_tokens, described.positions());
-            let tokens = Tokens::read(folder, described.vocabulary(), limit)?;
+            let tokens = Tokens::read(folder, described, limit, options)?;
             tokens.expect_special(folder).map(|()| tokens)
         };
         let EncoderCard { query_tokens, document_tokens, .. } = form.card;
@@ -125,13 +124,9 @@ impl Encoder {
     /// # Errors
     /// As [`Encoder::open`]; a provenance that cannot be read.
     pub fn open_folder(directory: &Path) -> Result<Encoder, EncoderError> {
-        let cpu = Cpu::new(rayon::current_num_threads());
-        let cpu = cpu.map_err(|error| OpsError::NoDevice {
-            device: "pool of threads".to_owned(),
-            reason: error.to_string(),
-        })?;
+        let cpu = Device::cpu(rayon::current_num_threads())?;
         let card = Card::of_directory(directory)?;
-        Encoder::open(&EncoderOptions { card, ..EncoderOptions::new(directory, Device::Cpu(cpu)) })
+        Encoder::open(&EncoderOptions { card, ..EncoderOptions::new(directory, cpu) })
     }
 
     /// What its vectors depend on.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::bert::{BertNetwork, Classifier, bert_config};
-use super::causal::DecoderNetwork;
+use super::bert::{BertNetwork, bert_config};
+use super::causal::{DecoderNetwork, load_decoder};
 use super::folder::{CONFIG, Folder};
 use super::tokens::Sequence;
 use super::{EncoderError, EncoderOptions};
@@ -136,22 +136,14 @@ impl Described {
                 Ok(Box::new(BertNetwork::load(ops, folder, config, precision)?))
             }
             (Described::Decoder(config), Mean | LastToken | YesNo) => {
-                let network = DecoderNetwork::load(ops, folder, config, precision, limit)?;
-                Ok(Box::new(network.giving(output)))
+                let decoder = load_decoder(ops, folder, config, precision, limit)?;
+                Ok(Box::new(DecoderNetwork { ops: ops.clone(), decoder, limit, output }))
             }
             (_, output) => {
                 let problem = format!("is of a model without the output `{}`", output.name());
                 Err(folder.wrong(CONFIG, problem))
             }
         }
-    }
-
-    /// A classifier's head.
-    ///
-    /// # Errors
-    /// A model without one.
-    pub(super) fn classifier(&self, folder: &Folder) -> Result<Classifier, EncoderError> {
-        Classifier::read(folder, self.width())
     }
 }
 

@@ -40,14 +40,13 @@ impl Reranker {
         form.expect_score(true)?;
         let folder = &form.folder;
         let described = Described::read(folder)?;
-        let limit = form.card.document_tokens;
-        let limit = Form::cut_at(limit, options.max_tokens, described.positions());
-        let tokens = Tokens::read(folder, described.vocabulary(), limit)?;
+        let tokens = Tokens::read(folder, &described, form.card.document_tokens, options)?;
+        let limit = tokens.max_tokens();
         let output = form.card.output;
         let judge = match output {
             EncoderOutput::YesNo => Judge::yes_no(folder, &tokens)?,
             _ => Judge::Classifier {
-                classifier: described.classifier(folder)?,
+                classifier: Classifier::read(folder, described.width())?,
                 width: described.width(),
             },
         };

@@ -2,8 +2,10 @@
 
 use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationDirection};
 
-use super::EncoderError;
 use super::folder::{Folder, TOKENIZER};
+use super::form::Form;
+use super::network::Described;
+use super::{EncoderError, EncoderOptions};
 
 /// What a model reads.
 #[derive(Debug)]
@@ -22,14 +24,16 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Of a model with `rows` word embeddings.
+    /// Of the model in `folder`; texts are cut at `limit` tokens, or where the options or the model's positions are over.
     pub(super) fn read(
         folder: &Folder,
-        rows: usize,
-        max_tokens: usize,
+        model: &Described,
+        limit: usize,
+        options: &EncoderOptions,
     ) -> Result<Self, EncoderError> {
         let tokenizer = folder.tokenizer()?;
-        folder.check_vocabulary(TOKENIZER, &tokenizer, rows)?;
+        folder.check_vocabulary(TOKENIZER, &tokenizer, model.vocabulary())?;
+        let max_tokens = Form::cut_at(limit, options.max_tokens, model.positions());
         Ok(Self { tokenizer, max_tokens })
     }
 

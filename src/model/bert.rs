@@ -124,7 +124,7 @@ impl BertConfig {
         self.num_hidden_layers as u64 * (4 * hidden * hidden + 2 * hidden * inner)
     }
 
-    fn page_shape(&self) -> PageShape {
+    pub(super) fn page_shape(&self) -> PageShape {
         PageShape {
             layers: 1,
             kv_heads: self.num_attention_heads,

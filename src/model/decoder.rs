@@ -44,32 +44,33 @@ pub(super) struct LayerWeights<B: Backend> {
 #[derive(Debug)]
 pub struct Scratch<B: Backend> {
     pub(super) stage: B::Stage,
-    activations: Activations<B>,
+    activations: Activations<B::Buffer>,
     /// `[logit rows, vocabulary]`.
     logits: B::Buffer,
 }
 
+/// The activations of a step: their buffers, or of each the numbers a row and how they are kept.
 #[derive(Debug)]
-struct Activations<B: Backend> {
+struct Activations<T> {
     /// `[rows, hidden]`.
-    residual: B::Buffer,
-    normed: B::Buffer,
-    branch: B::Buffer,
+    residual: T,
+    normed: T,
+    branch: T,
     /// `[rows, (heads + 2 · kv_heads) · head_dim]`.
-    qkv: B::Buffer,
+    qkv: T,
     /// `[rows, heads · head_dim]`.
-    queries: B::Buffer,
-    attended: B::Buffer,
+    queries: T,
+    attended: T,
     /// `[rows, 2 · intermediate]`, and `[rows, intermediate]`.
-    gate_up: B::Buffer,
-    gated: B::Buffer,
+    gate_up: T,
+    gated: T,
 }
 
 impl<B: Backend> Scratch<B> {
     /// # Errors
     /// When the machine has no memory for it.
     pub fn new(ops: &B, config: &Config, limits: StepLimits) -> Result<Scratch<B>, OpsError> {
-        let widths = Widths::of(config);
+        let widths = Activations::of(config);
         let room = |(width, numbers)| ops.buffer(limits.rows, width, numbers);
         Ok(Scratch {
             stage: ops.stage(config.page_shape(), config.heads, limits)?,
@@ -117,23 +118,11 @@ impl Places {
     }
 }
 
-/// Of each of the activations: numbers a row, and how they are kept.
-struct Widths {
-    residual: (usize, Numbers),
-    normed: (usize, Numbers),
-    branch: (usize, Numbers),
-    qkv: (usize, Numbers),
-    queries: (usize, Numbers),
-    attended: (usize, Numbers),
-    gate_up: (usize, Numbers),
-    gated: (usize, Numbers),
-}
-
-impl Widths {
-    fn of(config: &Config) -> Widths {
+impl Activations<(usize, Numbers)> {
+    fn of(config: &Config) -> Activations<(usize, Numbers)> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let (heads, head_dim) = (config.heads, config.head_dim);
-        Widths {
+        Activations {
             residual: (hidden, Numbers::Wide),
             normed: (hidden, Numbers::Narrow),
             branch: (hidden, Numbers::Wide),
@@ -171,7 +160,7 @@ pub(super) fn scratch_bytes(
         let numbers = if numbers == Numbers::Narrow { narrow } else { numbers };
         machine.buffer_bytes(limits.rows, width, numbers)
     };
-    let activations: usize = Widths::of(config).all().map(bytes).iter().sum();
+    let activations: usize = Activations::of(config).all().map(bytes).iter().sum();
     let logits = machine.buffer_bytes(limits.logit_rows, config.vocab_size, Numbers::Wide);
     let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
     // Cosines and sines of both ropes.
@@ -254,7 +243,7 @@ impl<B: Backend> Decoder<B> {
         ops: &B,
         step: B::Step<'_>,
         kept: Kept<'_, B>,
-        activations: &mut Activations<B>,
+        activations: &mut Activations<B::Buffer>,
     ) {
         let Kept { pages, places } = kept;
         let epsilon = self.config.rms_norm_eps;
@@ -279,7 +268,7 @@ impl<B: Backend> Decoder<B> {
         layer: &LayerWeights<B>,
         step: B::Step<'_>,
         LayerPages { pages, layer: index }: LayerPages<&mut B::Pages>,
-        activations: &mut Activations<B>,
+        activations: &mut Activations<B::Buffer>,
     ) {
         let Activations { residual, normed, branch, qkv, queries, attended, .. } = activations;
         let rope = match layer.window {
@@ -313,7 +302,7 @@ impl<B: Backend> Decoder<B> {
         ops: &B,
         layer: &LayerWeights<B>,
         next: Option<&B::Vector>,
-        activations: &mut Activations<B>,
+        activations: &mut Activations<B::Buffer>,
     ) {
         let Activations { residual, normed, branch, gate_up, gated, .. } = activations;
         ops.matmul_gated(normed, &layer.gate_up, self.config.activation, gate_up, gated);

@@ -53,8 +53,8 @@ impl Footprint {
         rows: usize,
     ) -> Footprint {
         let BertConfig { hidden_size: hidden, intermediate_size: inner, .. } = *config;
-        let heads = config.num_attention_heads.max(1);
-        let shape = PageShape { layers: 1, kv_heads: heads, head_dim: hidden / heads };
+        let shape = config.page_shape();
+        let heads = shape.kv_heads;
         let limits =
             StepLimits { rows, logit_rows: rows, positions: config.max_position_embeddings };
         let (numbers, wider) = kept_of_texts(machine, precision);
@@ -91,9 +91,8 @@ fn text_pages(rows: usize) -> usize {
 impl BertConfig {
     /// Numbers in the matrices and tables; norms and biases are too few to count.
     pub fn parameters(&self) -> usize {
-        let (hidden, inner) = (self.hidden_size, self.intermediate_size);
         let rows = self.vocab_size + self.max_position_embeddings + self.type_vocab_size;
-        self.num_hidden_layers * (4 * hidden * hidden + 2 * hidden * inner) + rows * hidden
+        self.multiply_adds() as usize + rows * self.hidden_size
     }
 }
 

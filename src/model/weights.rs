@@ -187,7 +187,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         let name =
             names.into_iter().find(|name| self.checkpoint.contains(name)).unwrap_or(names[0]);
         let tensor = self.checkpoint.get(name, &shape)?;
-        self.pack(&[tensor], self.config.hidden_size)
+        Ok(self.ops.pack(&[tensor], self.config.hidden_size, self.precision)?)
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'a>, CheckpointError> {
@@ -203,7 +203,8 @@ impl<'a, B: Backend> Loader<'a, B> {
     ) -> Result<B::Matrix, ModelError> {
         let parts =
             names.iter().zip(outputs).map(|(name, &outputs)| self.tensor(name, &[outputs, inputs]));
-        self.pack(&parts.collect::<Result<Vec<_>, _>>()?, inputs)
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.ops.pack(&parts, inputs, self.precision)?)
     }
 
     /// The two halves of a gated layer, of `width` outputs each.
@@ -211,10 +212,6 @@ impl<'a, B: Backend> Loader<'a, B> {
         let inputs = self.config.hidden_size;
         let [gate, up] = names.each_ref().map(|name| self.tensor(name, &[width, inputs]));
         Ok(self.ops.pack_gated(&[gate?, up?], inputs, self.precision)?)
-    }
-
-    fn pack(&self, parts: &[RawTensor<'_>], inputs: usize) -> Result<B::Matrix, ModelError> {
-        Ok(self.ops.pack(parts, inputs, self.precision)?)
     }
 
     fn norm(&self, name: &str, width: usize) -> Result<B::Vector, ModelError> {

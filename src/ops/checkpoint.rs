@@ -24,7 +24,7 @@ pub enum RawType {
 #[derive(Clone, Copy)]
 pub struct RawTensor<'a> {
     pub kind: RawType,
-    bytes: &'a [u8],
+    pub bytes: &'a [u8],
 }
 
 #[derive(Debug, Error)]
@@ -152,22 +152,36 @@ impl<'a> RawTensor<'a> {
         let size = self.kind.size_bytes();
         let bytes = &self.bytes[row * out.len() * size..][..out.len() * size];
         match self.kind {
-            RawType::F32 => {
-                for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
-                    *value = f32::from_le_bytes(*bytes);
-                }
-            }
-            RawType::F16 => {
-                for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<2>().0) {
-                    *value = half::f16::from_le_bytes(*bytes).to_f32();
-                }
-            }
-            RawType::Bf16 => {
-                for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<2>().0) {
-                    *value = half::bf16::from_le_bytes(*bytes).to_f32();
-                }
-            }
+            RawType::F32 => read(bytes, out, f32::from_le_bytes),
+            RawType::F16 => read(bytes, out, |bytes| half::f16::from_le_bytes(bytes).to_f32()),
+            RawType::Bf16 => read(bytes, out, |bytes| half::bf16::from_le_bytes(bytes).to_f32()),
         }
+    }
+}
+
+fn read<const SIZE: usize>(bytes: &[u8], out: &mut [f32], number: impl Fn([u8; SIZE]) -> f32) {
+    for (value, bytes) in out.iter_mut().zip(bytes.as_chunks::<SIZE>().0) {
+        *value = number(*bytes);
+    }
+}
+
+/// A row of a matrix, where it still lies in its file.
+#[derive(Clone, Copy)]
+pub struct RawRow<'a> {
+    pub part: &'a RawTensor<'a>,
+    pub row: usize,
+}
+
+impl<'a> RawRow<'a> {
+    /// The rows of `parts` one after another, `width` numbers each.
+    pub fn all(parts: &'a [RawTensor<'a>], width: usize) -> Vec<RawRow<'a>> {
+        let of =
+            |part: &'a RawTensor<'a>| (0..part.rows(width)).map(move |row| RawRow { part, row });
+        parts.iter().flat_map(of).collect()
+    }
+
+    pub fn read(self, out: &mut [f32]) {
+        self.part.read_row(self.row, out);
     }
 }
 

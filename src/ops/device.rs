@@ -37,6 +37,17 @@ impl Device {
         }
     }
 
+    /// So many of this machine's threads.
+    ///
+    /// # Errors
+    /// When the system refuses to start them.
+    pub fn cpu(threads: usize) -> Result<Device, OpsError> {
+        let device = "pool of threads".to_owned();
+        let cpu = Cpu::new(threads)
+            .map_err(|error| OpsError::NoDevice { device, reason: error.to_string() });
+        Ok(Device::Cpu(cpu?))
+    }
+
     /// Gives up the promise that a row's bits depend on its own inputs alone, where that makes the device faster.
     ///
     /// # Errors
@@ -136,10 +147,7 @@ impl Place {
 
     fn open(self, threads: usize) -> Result<Device, OpsError> {
         Ok(match self {
-            Place::Cpu => Device::Cpu(Cpu::new(threads).map_err(|error| OpsError::NoDevice {
-                device: "pool of threads".to_owned(),
-                reason: error.to_string(),
-            })?),
+            Place::Cpu => Device::cpu(threads)?,
             Place::Metal => Device::Metal(Metal::open(threads)?),
             Place::Cuda(ordinal) => Device::Cuda(Cuda::open(ordinal)?),
         })

@@ -7,6 +7,8 @@ use clap::ValueEnum;
 use half::f16;
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{RawTensor, RawType};
+
 /// Where rows begin: at multiples of so many bytes.
 pub const ALIGNMENT: usize = 64;
 /// Columns that kernels take at once; queries are padded to whole groups.
@@ -90,7 +92,7 @@ pub struct VectorRows<'a> {
     bytes: &'a [u8],
     /// f32 a row, where rows are bytes.
     scales: &'a [u8],
-    kind: VectorType,
+    pub(super) kind: VectorType,
     dims: usize,
 }
 
@@ -120,10 +122,6 @@ impl<'a> VectorRows<'a> {
         self.dims
     }
 
-    pub fn kind(&self) -> VectorType {
-        self.kind
-    }
-
     /// A row's bytes, its padding too.
     pub(super) fn row(&self, row: usize) -> &'a [u8] {
         let stride = self.kind.stride(self.dims);
@@ -137,21 +135,18 @@ impl<'a> VectorRows<'a> {
 
     /// A row's numbers, widened exactly.
     pub fn numbers(&self, row: usize) -> Vec<f32> {
-        let bytes = &self.row(row)[..self.dims * self.kind.size_bytes()];
-        match self.kind {
-            VectorType::F16 => {
-                let numbers = bytes.as_chunks::<2>().0.iter();
-                numbers.map(|bytes| f16::from_le_bytes(*bytes).to_f32()).collect()
-            }
-            VectorType::F32 => {
-                let numbers = bytes.as_chunks::<4>().0.iter();
-                numbers.map(|bytes| f32::from_le_bytes(*bytes)).collect()
-            }
+        let bytes = self.row(row);
+        let kind = match self.kind {
+            VectorType::F16 => RawType::F16,
+            VectorType::F32 => RawType::F32,
             VectorType::I8 => {
-                let scale = self.scale(row);
-                bytes.iter().map(|byte| f32::from(*byte as i8) * scale).collect()
+                let (scale, bytes) = (self.scale(row), &bytes[..self.dims]);
+                return bytes.iter().map(|byte| f32::from(*byte as i8) * scale).collect();
             }
-        }
+        };
+        let mut numbers = vec![0.0; self.dims];
+        RawTensor { kind, bytes }.read_row(0, &mut numbers);
+        numbers
     }
 
     /// A query for these rows; what it is longer than them is left out, what it is shorter is zeros.
@@ -170,23 +165,9 @@ impl<'a> VectorRows<'a> {
 /// A query as the rows of one matrix want it.
 #[derive(Clone, Debug)]
 pub struct Query {
-    numbers: Vec<f32>,
-    bytes: Vec<i8>,
-    scale: f32,
-}
-
-impl Query {
-    pub(super) fn numbers(&self) -> &[f32] {
-        &self.numbers
-    }
-
-    pub(super) fn bytes(&self) -> &[i8] {
-        &self.bytes
-    }
-
-    pub(super) fn scale(&self) -> f32 {
-        self.scale
-    }
+    pub(super) numbers: Vec<f32>,
+    pub(super) bytes: Vec<i8>,
+    pub(super) scale: f32,
 }
 
 /// A row with its score.
@@ -194,13 +175,6 @@ impl Query {
 pub struct Hit {
     pub score: f32,
     pub row: usize,
-}
-
-impl Hit {
-    /// The better one is less: the higher score, then the lower row.
-    pub fn rank(&self, other: &Hit) -> Ordering {
-        other.score.total_cmp(&self.score).then(self.row.cmp(&other.row))
-    }
 }
 
 impl Eq for Hit {}
@@ -212,8 +186,9 @@ impl PartialOrd for Hit {
 }
 
 impl Ord for Hit {
+    /// The better one is less: the higher score, then the lower row.
     fn cmp(&self, other: &Hit) -> Ordering {
-        self.rank(other)
+        other.score.total_cmp(&self.score).then(self.row.cmp(&other.row))
     }
 }
 

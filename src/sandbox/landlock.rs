@@ -16,24 +16,9 @@ use super::{Network, Policy, Report};
 const NEWEST: ABI = ABI::V10;
 
 /// What every process reads: libraries, the time zone, the machine's own description.
-const SYSTEM: [&str; 16] = [
-    "/usr/lib",
-    "/usr/lib64",
-    "/lib",
-    "/lib64",
-    "/etc/ld.so.cache",
-    "/etc/hostname",
-    "/etc/os-release",
-    "/usr/share/zoneinfo",
-    "/sys/devices/system/cpu",
-    "/sys/devices/system/node",
-    "/sys/kernel/mm/transparent_hugepage",
-    "/sys/fs/cgroup",
-    "/dev/null",
-    "/dev/urandom",
-    "/dev/random",
-    "/dev/zero",
-];
+const SYSTEM: &str = "/usr/lib /usr/lib64 /lib /lib64 /etc/ld.so.cache /etc/hostname /etc/os-release /usr/share/zoneinfo \
+                      /sys/devices/system/cpu /sys/devices/system/node /sys/kernel/mm/transparent_hugepage /sys/fs/cgroup \
+                      /dev/null /dev/urandom /dev/random /dev/zero";
 
 /// What the kernel says of the machine and of this process. Builds for GPUs read all of it, since what the driver looks for there differs
 /// from version to version.
@@ -135,7 +120,7 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     let libraries = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let libraries: Vec<PathBuf> = std::env::split_paths(&libraries).collect();
     keep_own_entries();
-    let system = SYSTEM.iter().chain(PROC).map(PathBuf::from).chain(libraries);
+    let system = SYSTEM.split(' ').chain(PROC.iter().copied()).map(PathBuf::from).chain(libraries);
     for path in system {
         rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
     }

@@ -10,6 +10,7 @@ use tokenizers::tokenizer::Trainer;
 use super::{SynthError, write_json};
 use crate::model::Family;
 use crate::prompts::PromptSet;
+use crate::tokenizer::byte_of;
 
 /// Tokens of a synthetic vocabulary, bytes included, control tokens not.
 const SIZE: usize = 1024;
@@ -109,20 +110,14 @@ fn assemble(family: Family, model: Value, control: &[&str]) -> Value {
 }
 
 fn control_tokens(family: Family) -> Vec<&'static str> {
-    match family {
-        Family::Gemma3 => {
-            vec!["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"]
+    let tokens = match family {
+        Family::Gemma3 => "<pad> <eos> <bos> <unk> <start_of_turn> <end_of_turn>",
+        Family::Llama => {
+            "<|begin_of_text|> <|end_of_text|> <|start_header_id|> <|end_header_id|> <|eom_id|> <|eot_id|>"
         }
-        Family::Llama => vec![
-            "<|begin_of_text|>",
-            "<|end_of_text|>",
-            "<|start_header_id|>",
-            "<|end_header_id|>",
-            "<|eom_id|>",
-            "<|eot_id|>",
-        ],
-        Family::Qwen3 => vec!["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"],
-    }
+        Family::Qwen3 => "<|endoftext|> <|im_start|> <|im_end|> <think> </think>",
+    };
+    tokens.split(' ').collect()
 }
 
 /// What the vocabulary is learned from: the texts that prompts are made of.
@@ -134,19 +129,11 @@ fn corpus() -> Vec<String> {
 
 /// The bytes and the characters that stand for them in a byte-level vocabulary.
 fn byte_alphabet() -> Vec<(u8, char)> {
-    let mut outside = 0x100u32;
-    (0..=255u8)
-        .filter_map(|byte| {
-            let code = match byte {
-                0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff => u32::from(byte),
-                _ => {
-                    outside += 1;
-                    outside - 1
-                }
-            };
-            char::from_u32(code).map(|character| (byte, character))
-        })
-        .collect()
+    let characters =
+        ('!'..='\u{143}').filter_map(|character| Some((byte_of(character)?, character)));
+    let mut alphabet: Vec<(u8, char)> = characters.collect();
+    alphabet.sort_unstable();
+    alphabet
 }
 
 /// Runs of letters, of digits, and of anything else; a space before a run belongs to it.

@@ -1,6 +1,11 @@
 //! Stand-ins for the characters that control tokens begin and end with, while a chat template works on texts that hold them.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
+
+/// Noncharacters of Unicode, and what is for private use.
+const CANDIDATES: [RangeInclusive<char>; 3] =
+    ['\u{fdd0}'..='\u{fdef}', '\u{e000}'..='\u{f8ff}', '\u{f0000}'..='\u{ffffd}'];
 
 /// Characters, and for each another that occurs in none of the texts at hand.
 #[derive(Debug)]
@@ -9,20 +14,15 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Stand-ins for `characters`: noncharacters of Unicode, else those of private use. `None` where `texts` hold them all.
+    /// Stand-ins for `characters`, of [`CANDIDATES`] in their order. `None` where `texts` hold them all.
     pub fn new<'a>(characters: &[char], texts: impl Iterator<Item = &'a str>) -> Option<Mask> {
-        let candidates = || {
-            ('\u{fdd0}'..='\u{fdef}')
-                .chain('\u{e000}'..='\u{f8ff}')
-                .chain('\u{f0000}'..='\u{ffffd}')
-        };
-        let is_candidate = |c: &char| matches!(c, '\u{fdd0}'..='\u{fdef}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}');
+        let is_candidate = |c: &char| CANDIDATES.iter().any(|range| range.contains(c));
         let used: HashSet<char> = texts
             .flat_map(str::chars)
             .chain(characters.iter().copied())
             .filter(is_candidate)
             .collect();
-        let free = candidates().filter(|candidate| !used.contains(candidate));
+        let free = CANDIDATES.into_iter().flatten().filter(|candidate| !used.contains(candidate));
         let pairs: Vec<(char, char)> = characters.iter().copied().zip(free).collect();
         (pairs.len() == characters.len()).then_some(Mask { pairs })
     }

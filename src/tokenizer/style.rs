@@ -46,7 +46,7 @@ impl Style {
 
 /// The byte that a character of a byte-level vocabulary stands for: printable Latin-1 for itself, the other 68
 /// bytes, in order, for the characters from U+0100 on.
-fn byte_of(character: char) -> Option<u8> {
+pub fn byte_of(character: char) -> Option<u8> {
     let printable = |code: u32| matches!(code, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
     match u32::from(character) {
         code if printable(code) => Some(code as u8),

@@ -12,7 +12,6 @@ pub(crate) mod tests;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use fs_err::File;
 
@@ -84,11 +83,7 @@ impl Build {
         let out = &options.out;
         expect_free(out)?;
         let manifest = plan(options, encoder)?;
-        let local = Local {
-            built_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-            data: std::path::absolute(&options.data)?,
-            encoder: std::path::absolute(&options.encoder)?,
-        };
+        let local = Local::now(&options.data, &options.encoder)?;
         let file = ManifestFile::new(manifest, local)?;
         fs_err::create_dir_all(out)?;
         replace(&out.join(PLAN), &file.text()?)?;

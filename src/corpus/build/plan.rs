@@ -7,7 +7,6 @@ use super::embed::Embed;
 use crate::corpus::description::Source;
 use crate::corpus::store::manifest::{BuiltSource, InputFile, Manifest, SCHEMA, VectorForm};
 use crate::corpus::{CorpusError, formats};
-use crate::hub::sha256_file;
 
 /// Everything that is known before the first chunk.
 pub(super) fn plan(options: &BuildOptions, encoder: &dyn Embed) -> Result<Manifest, CorpusError> {
@@ -52,14 +51,7 @@ pub(super) fn plan(options: &BuildOptions, encoder: &dyn Embed) -> Result<Manife
 pub(super) fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusError> {
     let mut paths = formats::inputs(source, data)?;
     paths.extend(source.filter.as_ref().map(|filter| data.join(filter)));
-    let input = |path: &PathBuf| {
-        Ok(InputFile {
-            source: source.label.clone(),
-            path: formats::relative(path, data),
-            size_bytes: fs_err::metadata(path)?.len(),
-            sha256: sha256_file(path)?,
-        })
-    };
+    let input = |path: &PathBuf| InputFile::of(&source.label, path, formats::relative(path, data));
     paths.iter().map(input).collect()
 }
 

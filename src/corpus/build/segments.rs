@@ -98,12 +98,7 @@ impl Segments {
         let (mut files, mut ends) = (BTreeMap::new(), BTreeMap::new());
         for name in names {
             let path = directory.join(name);
-            let mut file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)?;
+            let mut file = open(&path)?;
             let matrix = matrices.iter().find(|matrix| matrix.name == name);
             let first = if matrix.is_some() { HEADER_BYTES as u64 } else { 0 };
             let end = last.and_then(|line| line.files.get(name)).map_or(first, |part| part.end);
@@ -123,9 +118,7 @@ impl Segments {
         for line in &lines {
             text += &line_text(line)?;
         }
-        let path = directory.join(SEGMENTS);
-        let mut log =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut log = open(&directory.join(SEGMENTS))?;
         log.set_len(text.len() as u64)?;
         log.seek(SeekFrom::End(0))?;
         Ok(Segments {
@@ -152,10 +145,8 @@ impl Segments {
         vectors: &[Vec<f32>],
         empty: Vec<String>,
     ) -> Result<(), CorpusError> {
-        let mut parts: BTreeMap<&'static str, Vec<u8>> = BTreeMap::new();
-        for name in self.files.keys() {
-            parts.insert(name, Vec::new());
-        }
+        let mut parts: BTreeMap<&'static str, Vec<u8>> =
+            self.files.keys().map(|name| (*name, Vec::new())).collect();
         let mut add = |name: &'static str, bytes: &[u8]| {
             parts.entry(name).or_default().extend_from_slice(bytes);
         };
@@ -233,6 +224,11 @@ impl Segments {
         }
         Ok(File::open(&self.directory)?.sync_all()?)
     }
+}
+
+/// To go on in, or a new one.
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
 fn header(matrix: &Matrix, rows: u64) -> [u8; HEADER_BYTES] {

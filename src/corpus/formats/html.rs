@@ -5,42 +5,8 @@ use quick_xml::escape::resolve_html5_entity;
 /// Elements whose content is no text.
 const SILENT: &[&str] = &["script", "style", "noscript", "template", "svg"];
 /// Elements that stand on lines of their own.
-const BLOCKS: &[&str] = &[
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "br",
-    "dd",
-    "div",
-    "dl",
-    "dt",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "table",
-    "td",
-    "th",
-    "title",
-    "tr",
-    "ul",
-];
+const BLOCKS: &str = "address article aside blockquote br dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6 \
+                      header hr li main nav ol p pre section table td th title tr ul";
 
 /// A page as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,7 +43,7 @@ pub fn read(html: &str) -> Page {
         if tag.name == "title" {
             in_title = !tag.is_end && page.title.is_empty();
         }
-        if BLOCKS.contains(&&*tag.name) {
+        if BLOCKS.split(' ').any(|block| block == tag.name) {
             text.push('\n');
         }
     }

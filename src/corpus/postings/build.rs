@@ -127,7 +127,8 @@ impl Runs {
         }
         let mut readers = Vec::new();
         for run in 0..self.runs {
-            readers.push(RunReader(BufReader::new(File::open(self.folder.join(run.to_string()))?)));
+            let file = BufReader::new(File::open(self.folder.join(run.to_string()))?);
+            readers.push(RunReader { run, file });
         }
         let part = |name: &str| self.folder.join(name);
         let mut terms = BufWriter::new(File::create(part("terms"))?);
@@ -136,15 +137,15 @@ impl Runs {
         let (mut count, mut name, mut list, mut idf_sum) = (0_u64, 0, 0, 0.0);
         // The least word first, and of equal words the earliest run.
         let mut heads = BinaryHeap::new();
-        for (run, reader) in readers.iter_mut().enumerate() {
-            heads.extend(reader.next()?.map(|(word, bytes)| Reverse((word, run, bytes))));
+        for reader in &mut readers {
+            heads.extend(reader.next()?);
         }
         while let Some(Reverse((word, run, bytes))) = heads.pop() {
             let mut parts = vec![bytes];
-            heads.extend(readers[run].next()?.map(|(word, bytes)| Reverse((word, run, bytes))));
-            while let Some(Reverse((_, run, bytes))) = heads.pop_if_word(&word) {
+            heads.extend(readers[run].next()?);
+            while let Some(Reverse((_, run, bytes))) = pop_if_word(&mut heads, &word) {
                 parts.push(bytes);
-                heads.extend(readers[run].next()?.map(|(word, bytes)| Reverse((word, run, bytes))));
+                heads.extend(readers[run].next()?);
             }
             let (mut merged, mut last, mut chunks) = (Vec::new(), 0, 0);
             for part in &parts {
@@ -186,43 +187,35 @@ impl Runs {
     }
 }
 
-/// A word with its list, as bytes.
-type WordList = (Vec<u8>, Vec<u8>);
-
 /// A run's words in order.
-struct RunReader(BufReader<File>);
+struct RunReader {
+    run: usize,
+    file: BufReader<File>,
+}
 
 impl RunReader {
-    /// The next word with its list.
-    fn next(&mut self) -> Result<Option<WordList>, CorpusError> {
+    fn next(&mut self) -> Result<Option<Head>, CorpusError> {
         let mut lengths = [0; 8];
-        match self.0.read_exact(&mut lengths) {
+        match self.file.read_exact(&mut lengths) {
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
             read => read?,
         }
         let length =
             |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| lengths[at + byte])) as usize;
         let (mut word, mut list) = (vec![0; length(0)], vec![0; length(4)]);
-        self.0.read_exact(&mut word)?;
-        self.0.read_exact(&mut list)?;
-        Ok(Some((word, list)))
+        self.file.read_exact(&mut word)?;
+        self.file.read_exact(&mut list)?;
+        Ok(Some(Reverse((word, self.run, list))))
     }
 }
 
 /// A run's head: word, run, list; the least comes out first.
 type Head = Reverse<(Vec<u8>, usize, Vec<u8>)>;
-type Heads = BinaryHeap<Head>;
 
-trait PopWord {
-    fn pop_if_word(&mut self, word: &[u8]) -> Option<Head>;
-}
-
-impl PopWord for Heads {
-    /// The first head, where it is of this word.
-    fn pop_if_word(&mut self, word: &[u8]) -> Option<Head> {
-        match self.peek() {
-            Some(Reverse((next, ..))) if next == word => self.pop(),
-            _ => None,
-        }
+/// The first head, where it is of this word.
+fn pop_if_word(heads: &mut BinaryHeap<Head>, word: &[u8]) -> Option<Head> {
+    match heads.peek() {
+        Some(Reverse((next, ..))) if next == word => heads.pop(),
+        _ => None,
     }
 }

@@ -1,12 +1,14 @@
 //! `corpus.toml`: what a corpus is made of and how. Its id is the SHA-256 of all but the table `[local]`.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
 use crate::digest::sha256;
+use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
 
 /// The schema that this program writes, and the newest that it reads.
@@ -116,6 +118,18 @@ pub struct InputFile {
     pub sha256: String,
 }
 
+impl InputFile {
+    /// The file at `path`, which `name` says where to find.
+    pub fn of(label: &str, path: &Path, name: String) -> Result<InputFile, CorpusError> {
+        Ok(InputFile {
+            source: label.to_owned(),
+            path: name,
+            size_bytes: fs_err::metadata(path)?.len(),
+            sha256: sha256_file(path)?,
+        })
+    }
+}
+
 /// A file of the corpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,6 +148,17 @@ pub struct Local {
     pub data: PathBuf,
     /// The encoder's folder.
     pub encoder: PathBuf,
+}
+
+impl Local {
+    /// Of a corpus that is built now.
+    pub fn now(data: &Path, encoder: &Path) -> Result<Local, CorpusError> {
+        Ok(Local {
+            built_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            data: std::path::absolute(data)?,
+            encoder: std::path::absolute(encoder)?,
+        })
+    }
 }
 
 /// A manifest with what stands beside it.

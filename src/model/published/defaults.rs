@@ -3,6 +3,7 @@
 use crate::model::config::Family;
 
 /// `None` where they never do, or where it follows from other fields.
+#[derive(Default)]
 pub struct Defaults {
     pub heads: Option<usize>,
     pub kv_heads: Option<usize>,
@@ -30,26 +31,17 @@ impl Family {
                 sliding_window: Some(4096),
             },
             Family::Llama => Defaults {
-                heads: None,
-                kv_heads: None,
-                head_dim: None,
-                vocab_size: None,
                 max_position_embeddings: 2048,
-                tied: false,
                 theta: 1e4,
                 activation: "silu",
-                sliding_window: None,
+                ..Defaults::default()
             },
             Family::Qwen3 => Defaults {
-                heads: None,
-                kv_heads: None,
                 head_dim: Some(128),
-                vocab_size: None,
                 max_position_embeddings: 32_768,
-                tied: false,
                 theta: 1e4,
                 activation: "silu",
-                sliding_window: None,
+                ..Defaults::default()
             },
         }
     }

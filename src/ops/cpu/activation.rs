@@ -1,7 +1,7 @@
 //! The gate of a feed-forward layer: `activation(gate) · up`.
 
 use super::lanes::{LANES, Lanes, exp, vectorised};
-use super::{Buffer, Cpu, Disjoint};
+use super::{Buffer, Cpu};
 use crate::ops::Activation;
 
 impl Cpu {
@@ -9,15 +9,10 @@ impl Cpu {
     pub fn gate(&self, gate_up: &Buffer, activation: Activation, out: &mut Buffer) {
         let (rows, width) = (gate_up.rows(), gate_up.width / 2);
         out.reshape(rows, width);
-        let to = Disjoint::new(&mut out.data);
         // An exponential is about sixteen multiply-adds.
-        self.split(rows, rows * width * 16, |range| {
-            for row in range {
-                let (gate, up) = gate_up.row(row).split_at(width);
-                // SAFETY: each row is written by one thread alone.
-                let out = unsafe { to.slice(row * width, width) };
-                gate_row(self.isa, activation, gate, up, out);
-            }
+        self.each_row(out, rows * width * 16, |row, out| {
+            let (gate, up) = gate_up.row(row).split_at(width);
+            gate_row(self.isa, activation, gate, up, out);
         });
     }
 }

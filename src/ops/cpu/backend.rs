@@ -1,6 +1,8 @@
 //! The CPU as a backend: every operation is done when its call returns.
 
+use super::matrix::Tiles;
 use super::norm::normalise;
+use super::pages::of_either;
 use super::sampler::draw_rows;
 use super::{Buffer, Cpu, KvPages, Matrix, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
@@ -71,11 +73,19 @@ impl Backend for Cpu {
     }
 
     fn embed(&self, table: &Matrix, step: HostStep<'_>, scale: f32, out: &mut Buffer) {
-        Cpu::embed(self, table, step.rows.tokens, scale, out);
+        out.reshape(step.rows.len(), table.inputs);
+        for (row, &token) in step.rows.tokens.iter().enumerate() {
+            for (k, value) in out.row_mut(row).iter_mut().enumerate() {
+                *value = scale * table.weight(token as usize, k);
+            }
+        }
     }
 
     fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
-        Cpu::rms_norm(self, x, weight, epsilon, out);
+        out.reshape(x.rows(), x.width);
+        self.each_row(out, 4 * x.data.len(), |row, out| {
+            normalise(self.isa, x.row(row), &weight.0, epsilon, out);
+        });
     }
 
     fn add_norm(
@@ -88,13 +98,13 @@ impl Backend for Cpu {
         let BranchNorms { post, next, epsilon } = norms;
         match post {
             Some(post) => {
-                Cpu::rms_norm(self, branch, post, epsilon, normed);
+                self.rms_norm(branch, post, epsilon, normed);
                 self.add(residual, normed);
             }
             None => self.add(residual, branch),
         }
         if let Some(next) = next {
-            Cpu::rms_norm(self, residual, next, epsilon, normed);
+            self.rms_norm(residual, next, epsilon, normed);
         }
     }
 
@@ -106,14 +116,27 @@ impl Backend for Cpu {
         epsilon: f32,
         out: &mut Buffer,
     ) {
-        out.reshape(step.logit_rows.len(), x.width());
+        out.reshape(step.logit_rows.len(), x.width);
         for (to, &from) in step.logit_rows.iter().enumerate() {
             normalise(self.isa, x.row(from), &weight.0, epsilon, out.row_mut(to));
         }
     }
 
+    /// A row of the result is a function of the row of `x` alone, bit for bit.
     fn matmul(&self, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
-        Cpu::matmul(self, x, weights, out);
+        debug_assert_eq!(x.width, weights.inputs);
+        out.reshape(x.rows(), weights.outputs);
+        match &weights.tiles {
+            Tiles::F32(tiles) => self.multiply_plain(x, tiles, out),
+            #[cfg(target_arch = "x86_64")]
+            Tiles::Bf16(tiles) if self.isa.multiplies_bf16() => {
+                self.multiply_rounded(x, tiles, out);
+            }
+            Tiles::Bf16(tiles) => self.multiply_plain(x, tiles, out),
+            Tiles::Q8_0(tiles) => self.multiply_blocks(x, tiles, out),
+            Tiles::Int8(tiles) => self.multiply_int8(x, tiles, out),
+            Tiles::Q4K(tiles) => self.multiply_blocks(x, tiles, out),
+        }
     }
 
     fn matmul_gated(
@@ -124,7 +147,7 @@ impl Backend for Cpu {
         products: &mut Buffer,
         out: &mut Buffer,
     ) {
-        Cpu::matmul(self, x, weights, products);
+        self.matmul(x, weights, products);
         self.gate(products, activation, out);
     }
 
@@ -135,9 +158,10 @@ impl Backend for Cpu {
         norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
         step: HostStep<'_>,
-        pages: LayerPages<&mut KvPages>,
+        LayerPages { pages, layer }: LayerPages<&mut KvPages>,
     ) {
-        Cpu::rotate_and_store(self, qkv, norms, rope, step.rows, pages);
+        let rows = step.rows;
+        of_either!(pages, pages => self.store(qkv, norms, rope, rows, LayerPages { pages, layer }));
         // Queries stand first in each row, and attention looks no further.
         std::mem::swap(qkv, queries);
     }
@@ -147,10 +171,11 @@ impl Backend for Cpu {
         queries: &Buffer,
         shape: AttentionShape,
         step: HostStep<'_>,
-        pages: LayerPages<&KvPages>,
+        LayerPages { pages, layer }: LayerPages<&KvPages>,
         out: &mut Buffer,
     ) {
-        Cpu::attention(self, queries, shape, step.rows, pages, out);
+        let rows = step.rows;
+        of_either!(pages, pages => self.attend(queries, shape, rows, LayerPages { pages, layer }, out));
     }
 
     fn draw(
@@ -163,6 +188,6 @@ impl Backend for Cpu {
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
-        Ok(buffer.data()[..rows * buffer.width()].to_vec())
+        Ok(buffer.data[..rows * buffer.width].to_vec())
     }
 }

@@ -8,7 +8,7 @@ use std::mem::transmute;
 use std::ops::Range;
 
 use super::amx::{self, Bf16Product, Configuration, SIDE};
-use super::lanes::{Avx512, LANES, Lanes};
+use super::lanes::{Avx512, LANES, Lanes, by_count};
 use super::{Buffer, Cpu, Disjoint, Isa};
 
 /// Inputs of one step of a tile; weights and activations are padded to whole steps.
@@ -187,22 +187,7 @@ impl Product<'_> {
     #[inline(always)]
     unsafe fn dot_rows<const TILES: usize>(&self, place: Place, count: usize) {
         // SAFETY: the caller vouches for the machine.
-        unsafe {
-            match count {
-                1 => self.dot::<TILES, 1>(place),
-                2 => self.dot::<TILES, 2>(place),
-                3 => self.dot::<TILES, 3>(place),
-                4 => self.dot::<TILES, 4>(place),
-                5 => self.dot::<TILES, 5>(place),
-                6 => self.dot::<TILES, 6>(place),
-                7 => self.dot::<TILES, 7>(place),
-                8 => self.dot::<TILES, 8>(place),
-                9 => self.dot::<TILES, 9>(place),
-                10 => self.dot::<TILES, 10>(place),
-                11 => self.dot::<TILES, 11>(place),
-                _ => self.dot::<TILES, 12>(place),
-            }
-        }
+        unsafe { by_count!(count, 12, COUNT => self.dot::<TILES, COUNT>(place)) }
     }
 
     /// # Safety
@@ -248,11 +233,7 @@ impl Product<'_> {
                     let columns = LANES.min(self.outputs - column);
                     let row = place.first + place.lane + m;
                     let to = self.to.slice(row * self.outputs + column, columns);
-                    if columns == LANES {
-                        _mm512_storeu_ps(to.as_mut_ptr(), sum);
-                    } else {
-                        to.copy_from_slice(&Avx512(sum).to_array()[..columns]);
-                    }
+                    Avx512(sum).store_first(to);
                 }
             }
         }
@@ -271,9 +252,9 @@ struct Place {
 #[cfg(test)]
 mod tests {
     use super::super::Matrix;
-    use super::super::matmul::tests::{buffer, noise, pack};
+    use super::super::matmul_tests::{buffer, noise, pack};
     use super::*;
-    use crate::ops::StoredType;
+    use crate::ops::{Backend, StoredType};
 
     fn round(value: f32) -> f32 {
         half::bf16::from_f32(value).to_f32()

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::lanes::{LANES, Lanes, Stored, vectorised};
+use super::lanes::{LANES, Lanes, Stored, by_count, vectorised};
 use super::{Buffer, Cpu, Disjoint, blocks};
 
 /// Rows that share a pass over a tile, on the widest machine; more are taken in blocks.
@@ -17,24 +17,24 @@ const GROUP: usize = 12;
 const AHEAD_BYTES: usize = 4096;
 
 impl Cpu {
-    /// [`Cpu::matmul`] with tiles `[outputs / 16][inputs][16]` of f32.
-    pub(super) fn multiply_f32(&self, x: &Buffer, tiles: &[f32], out: &mut Buffer) {
+    /// Products with tiles `[outputs / 16][inputs][16]` of f32, or `[outputs / 16][inputs / 2][16][2]` of bf16.
+    pub(super) fn multiply_plain<W: Stored>(&self, x: &Buffer, tiles: &[W], out: &mut Buffer) {
         let packed = self.group(x);
-        let product = Product::new(&packed, x, tiles, out);
-        self.split(product.tiles(), product.work(), |range| {
-            multiply_f32(self.isa, &product, range);
+        let product = Product {
+            x: &packed,
+            weights: tiles,
+            rows: x.rows(),
+            inputs: x.width,
+            outputs: out.width,
+            to: Disjoint::new(&mut out.data),
+        };
+        let work = product.rows * product.inputs * product.outputs;
+        self.split(product.outputs.div_ceil(LANES), work, |range| {
+            multiply(self.isa, &product, range);
         });
-        recycle(packed);
-    }
-
-    /// [`Cpu::matmul`] with tiles `[outputs / 16][inputs / 2][16][2]` of bf16.
-    pub(super) fn multiply_bf16(&self, x: &Buffer, tiles: &[u16], out: &mut Buffer) {
-        let packed = self.group(x);
-        let product = Product::new(&packed, x, tiles, out);
-        self.split(product.tiles(), product.work(), |range| {
-            multiply_bf16(self.isa, &product, range);
-        });
-        recycle(packed);
+        if let Cow::Owned(packed) = packed {
+            SPARE.set(packed);
+        }
     }
 
     /// A few rows of `x` as `[inputs][rows]`: rows that lie a power of two apart would push each other out of the first-level
@@ -63,28 +63,8 @@ thread_local! {
     static SPARE: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
 }
 
-fn recycle(packed: Cow<'_, [f32]>) {
-    if let Cow::Owned(packed) = packed {
-        SPARE.set(packed);
-    }
-}
-
 vectorised! {
-    fn multiply_f32(product: &Product<'_, f32>, tiles: Range<usize>) = multiply_f32_kernel
-}
-
-#[inline(always)]
-fn multiply_f32_kernel<L: Lanes>(product: &Product<'_, f32>, tiles: Range<usize>) {
-    multiply_kernel::<L, f32>(product, tiles);
-}
-
-vectorised! {
-    fn multiply_bf16(product: &Product<'_, u16>, tiles: Range<usize>) = multiply_bf16_kernel
-}
-
-#[inline(always)]
-fn multiply_bf16_kernel<L: Lanes>(product: &Product<'_, u16>, tiles: Range<usize>) {
-    multiply_kernel::<L, u16>(product, tiles);
+    fn multiply<W: Stored>(product: &Product<'_, W>, tiles: Range<usize>) = multiply_kernel<W>
 }
 
 /// One multiplication: rows times tiles, to `[rows, outputs]`.
@@ -96,33 +76,6 @@ pub struct Product<'a, W> {
     pub inputs: usize,
     outputs: usize,
     to: Disjoint<f32>,
-}
-
-impl<'a, W: Stored> Product<'a, W> {
-    fn new(packed: &'a [f32], x: &Buffer, weights: &'a [W], out: &mut Buffer) -> Product<'a, W> {
-        Product {
-            x: packed,
-            weights,
-            rows: x.rows(),
-            inputs: x.width,
-            outputs: out.width,
-            to: Disjoint::new(&mut out.data),
-        }
-    }
-
-    fn tiles(&self) -> usize {
-        self.outputs.div_ceil(LANES)
-    }
-
-    fn work(&self) -> usize {
-        self.rows * self.inputs * self.outputs
-    }
-
-    /// The weights of a tile.
-    pub fn tile(&self, tile: usize) -> &[W] {
-        let stride = self.inputs.next_multiple_of(W::MULTIPLE) * LANES;
-        &self.weights[tile * stride..(tile + 1) * stride]
-    }
 }
 
 /// The columns of `tiles`, for all rows.
@@ -145,37 +98,22 @@ fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<u
 }
 
 impl<W: Stored> Product<'_, W> {
+    /// The weights of a tile.
+    pub fn tile(&self, tile: usize) -> &[W] {
+        let stride = self.inputs.next_multiple_of(W::MULTIPLE) * LANES;
+        &self.weights[tile * stride..(tile + 1) * stride]
+    }
+
     #[inline(always)]
     fn multiply_tiles<L: Lanes, const TILES: usize>(&self, tile: usize) {
         let mut row = 0;
         while row < self.rows {
+            let left = self.rows - row;
             // Where sixteen lanes are two registers, six rows fill them.
-            let most = if L::TILES == 2 { GROUP } else { GROUP / 2 };
-            let left = (self.rows - row).min(most);
             row += if L::TILES == 2 {
-                match left {
-                    1 => self.multiply::<L, TILES, 1>(row, tile),
-                    2 => self.multiply::<L, TILES, 2>(row, tile),
-                    3 => self.multiply::<L, TILES, 3>(row, tile),
-                    4 => self.multiply::<L, TILES, 4>(row, tile),
-                    5 => self.multiply::<L, TILES, 5>(row, tile),
-                    6 => self.multiply::<L, TILES, 6>(row, tile),
-                    7 => self.multiply::<L, TILES, 7>(row, tile),
-                    8 => self.multiply::<L, TILES, 8>(row, tile),
-                    9 => self.multiply::<L, TILES, 9>(row, tile),
-                    10 => self.multiply::<L, TILES, 10>(row, tile),
-                    11 => self.multiply::<L, TILES, 11>(row, tile),
-                    _ => self.multiply::<L, TILES, 12>(row, tile),
-                }
+                by_count!(left, 12, ROWS => self.multiply::<L, TILES, ROWS>(row, tile))
             } else {
-                match left {
-                    1 => self.multiply::<L, TILES, 1>(row, tile),
-                    2 => self.multiply::<L, TILES, 2>(row, tile),
-                    3 => self.multiply::<L, TILES, 3>(row, tile),
-                    4 => self.multiply::<L, TILES, 4>(row, tile),
-                    5 => self.multiply::<L, TILES, 5>(row, tile),
-                    _ => self.multiply::<L, TILES, 6>(row, tile),
-                }
+                by_count!(left, 6, ROWS => self.multiply::<L, TILES, ROWS>(row, tile))
             };
         }
     }
@@ -267,13 +205,7 @@ impl<W: Stored> Product<'_, W> {
     ) {
         for (m, sums) in sums.iter().enumerate() {
             for (n, sum) in sums.iter().enumerate() {
-                let part = self.part(row + m, tile + n);
-                if part.len() == LANES {
-                    // SAFETY: it has sixteen values.
-                    unsafe { sum.store(part.as_mut_ptr()) };
-                } else {
-                    part.copy_from_slice(&sum.to_array()[..part.len()]);
-                }
+                sum.store_first(self.part(row + m, tile + n));
             }
         }
     }

@@ -124,18 +124,8 @@ fn read_sum_kernel<L: Lanes>(values: &[f32], sums: &mut [f32; LANES]) {
 
 // As many sums at once as hide the latency of a multiply-add without leaving the registers: twelve of a register
 // each, or six of two each.
-vectorised! { fn multiply_wide(rounds: usize) = multiply_wide_kernel }
-vectorised! { fn multiply_narrow(rounds: usize) = multiply_narrow_kernel }
-
-#[inline(always)]
-fn multiply_wide_kernel<L: Lanes>(rounds: usize) {
-    multiply_kernel::<L, 12>(rounds);
-}
-
-#[inline(always)]
-fn multiply_narrow_kernel<L: Lanes>(rounds: usize) {
-    multiply_kernel::<L, 6>(rounds);
-}
+vectorised! { fn multiply_wide(rounds: usize) = multiply_kernel<12> }
+vectorised! { fn multiply_narrow(rounds: usize) = multiply_kernel<6> }
 
 #[inline(always)]
 fn multiply_kernel<L: Lanes, const SUMS: usize>(rounds: usize) {

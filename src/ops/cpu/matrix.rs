@@ -4,11 +4,11 @@ use std::io;
 
 use rayon::prelude::*;
 
+use super::Isa;
 use super::lanes::LANES;
 use super::quantised::{self, BLOCK, Format, Int8, Q4K, Q8_0};
 use super::slab::{Plain, Slab};
-use super::{Buffer, Cpu, Isa};
-use crate::ops::checkpoint::RawTensor;
+use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::{Precision, Quantisation, StoredType};
 
 /// Weights of shape `[outputs, inputs]`, in tiles of sixteen outputs; the last tile is padded with zeros.
@@ -40,10 +40,7 @@ impl Matrix {
         inputs: usize,
         precision: Precision,
     ) -> io::Result<Matrix> {
-        let rows: Vec<Row> = parts
-            .iter()
-            .flat_map(|part| (0..part.rows(inputs)).map(move |row| Row { part, row }))
-            .collect();
+        let rows = RawRow::all(parts, inputs);
         let tiles = match (precision.quantisation, precision.stored) {
             (Quantisation::None, StoredType::F32) => {
                 Tiles::F32(interleave::<_, 1, 1>(&rows, inputs, |value| value)?)
@@ -58,14 +55,6 @@ impl Matrix {
             (Quantisation::Q4K, _) => Tiles::Q4K(quantise_q4_k(&rows, inputs)?),
         };
         Ok(Matrix { outputs: rows.len(), inputs, tiles })
-    }
-
-    pub fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    pub fn inputs(&self) -> usize {
-        self.inputs
     }
 
     /// The weight `k` of output `n`.
@@ -89,16 +78,10 @@ impl Matrix {
     }
 }
 
-/// One output's weights, where they still lie in their file.
-struct Row<'a> {
-    part: &'a RawTensor<'a>,
-    row: usize,
-}
-
 /// Tiles of sixteen rows side by side, a column's weights of `TOGETHER` inputs next to each other; zeros fill the
 /// inputs up to a multiple.
 fn interleave<T: Plain, const TOGETHER: usize, const MULTIPLE: usize>(
-    rows: &[Row<'_>],
+    rows: &[RawRow<'_>],
     inputs: usize,
     convert: impl Fn(f32) -> T + Sync,
 ) -> io::Result<Slab<T>> {
@@ -107,7 +90,7 @@ fn interleave<T: Plain, const TOGETHER: usize, const MULTIPLE: usize>(
     tiles.par_chunks_mut(size).zip(rows.par_chunks(LANES)).for_each(|(tile, rows)| {
         let mut values = vec![0.0; inputs];
         for (lane, row) in rows.iter().enumerate() {
-            row.part.read_row(row.row, &mut values);
+            row.read(&mut values);
             for (k, &value) in values.iter().enumerate() {
                 let group = k / TOGETHER * LANES + lane;
                 tile[group * TOGETHER + k % TOGETHER] = convert(value);
@@ -117,7 +100,7 @@ fn interleave<T: Plain, const TOGETHER: usize, const MULTIPLE: usize>(
     Ok(tiles)
 }
 
-fn quantise_q8_0(rows: &[Row<'_>], inputs: usize) -> io::Result<Q8_0> {
+fn quantise_q8_0(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Q8_0> {
     let blocks = inputs.div_ceil(BLOCK);
     let mut tiles = Q8_0::zeroed(rows.len().div_ceil(LANES) * blocks)?;
     let isa = Isa::detect();
@@ -132,7 +115,7 @@ fn quantise_q8_0(rows: &[Row<'_>], inputs: usize) -> io::Result<Q8_0> {
     Ok(tiles)
 }
 
-fn quantise_int8(rows: &[Row<'_>], inputs: usize) -> io::Result<Int8> {
+fn quantise_int8(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Int8> {
     let blocks = inputs.div_ceil(BLOCK);
     let mut tiles = Int8::zeroed(rows.len().div_ceil(LANES), blocks)?;
     let isa = Isa::detect();
@@ -147,7 +130,7 @@ fn quantise_int8(rows: &[Row<'_>], inputs: usize) -> io::Result<Int8> {
     Ok(tiles)
 }
 
-fn quantise_q4_k(rows: &[Row<'_>], inputs: usize) -> io::Result<Q4K> {
+fn quantise_q4_k(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Q4K> {
     let blocks = inputs.div_ceil(BLOCK).next_multiple_of(Q4K::TOGETHER);
     let mut tiles = Q4K::zeroed(rows.len().div_ceil(LANES) * blocks)?;
     let isa = Isa::detect();
@@ -164,26 +147,14 @@ fn quantise_q4_k(rows: &[Row<'_>], inputs: usize) -> io::Result<Q4K> {
 }
 
 /// Sixteen rows side by side, `[inputs, up to whole blocks][16]`, zeros where there is none.
-fn transpose(rows: &[Row<'_>], inputs: usize) -> Vec<[f32; LANES]> {
+fn transpose(rows: &[RawRow<'_>], inputs: usize) -> Vec<[f32; LANES]> {
     let mut tile = vec![[0.0; LANES]; inputs.next_multiple_of(BLOCK)];
     let mut values = vec![0.0; inputs];
     for (lane, row) in rows.iter().enumerate() {
-        row.part.read_row(row.row, &mut values);
+        row.read(&mut values);
         for (column, &value) in tile.iter_mut().zip(&values) {
             column[lane] = value;
         }
     }
     tile
-}
-
-impl Cpu {
-    /// Rows `tokens` of an embedding table `[vocabulary, hidden]`, times `scale`, into `out` `[tokens, hidden]`.
-    pub fn embed(&self, table: &Matrix, tokens: &[u32], scale: f32, out: &mut Buffer) {
-        out.reshape(tokens.len(), table.inputs);
-        for (row, &token) in tokens.iter().enumerate() {
-            for (k, value) in out.row_mut(row).iter_mut().enumerate() {
-                *value = scale * table.weight(token as usize, k);
-            }
-        }
-    }
 }

@@ -15,7 +15,8 @@ pub mod groups;
 mod isa;
 mod lanes;
 mod limits;
-mod matmul;
+#[cfg(test)]
+mod matmul_tests;
 mod matrix;
 mod norm;
 mod pages;
@@ -64,10 +65,6 @@ impl Buffer {
         self.data.len().checked_div(self.width).unwrap_or(0)
     }
 
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     pub fn row(&self, row: usize) -> &[f32] {
         &self.data[row * self.width..][..self.width]
     }
@@ -78,10 +75,6 @@ impl Buffer {
 
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
         self.data.chunks_exact_mut(self.width.max(1))
-    }
-
-    pub fn data(&self) -> &[f32] {
-        &self.data
     }
 }
 
@@ -163,17 +156,22 @@ impl Cpu {
         self.team.split(count, pieces, &body);
     }
 
+    /// Calls `body` with each row of `out` and its number; `work` as in [`Cpu::split`].
+    fn each_row(&self, out: &mut Buffer, work: usize, body: impl Fn(usize, &mut [f32]) + Sync) {
+        let (rows, width) = (out.rows(), out.width);
+        let to = Disjoint::new(&mut out.data);
+        self.split(rows, work, |range| {
+            for row in range {
+                // SAFETY: each row is written by one thread alone.
+                body(row, unsafe { to.slice(row * width, width) });
+            }
+        });
+    }
+
     /// `x += y`.
     pub fn add(&self, x: &mut Buffer, y: &Buffer) {
-        let width = x.width;
-        let to = Disjoint::new(&mut x.data);
-        self.split(y.rows(), y.data.len(), |rows| {
-            let part = rows.start * width..rows.end * width;
-            // SAFETY: each row is written by one thread alone.
-            let x = unsafe { to.slice(part.start, part.len()) };
-            for (x, y) in x.iter_mut().zip(&y.data[part]) {
-                *x += y;
-            }
+        self.each_row(x, y.data.len(), |row, x| {
+            x.iter_mut().zip(y.row(row)).for_each(|(x, y)| *x += y);
         });
     }
 }

@@ -1,27 +1,11 @@
 //! Root-mean-square norms over a row; the sum's tree depends on the width alone.
 
 use super::lanes::{LANES, Lanes, vectorised};
-use super::{Buffer, Cpu, Disjoint, Vector};
-
-impl Cpu {
-    /// `out = x / √(mean(x²) + epsilon) · weight`, row by row; `x` and `out` are `[rows, width]`.
-    ///
-    /// Gemma's `1 + w` is folded into `weight` when it is loaded.
-    pub fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
-        out.reshape(x.rows(), x.width);
-        let to = Disjoint::new(&mut out.data);
-        self.split(x.rows(), 4 * x.data.len(), |rows| {
-            for row in rows {
-                // SAFETY: each row is written by one thread alone.
-                let out = unsafe { to.slice(row * x.width, x.width) };
-                normalise(self.isa, x.row(row), &weight.0, epsilon, out);
-            }
-        });
-    }
-}
 
 vectorised! {
-    /// One row, or one head of it.
+    /// `out = x / √(mean(x²) + epsilon) · weight` of one row, or one head of it.
+    ///
+    /// Gemma's `1 + w` is folded into `weight` when it is loaded.
     pub(super) fn normalise(x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) = normalise_kernel
 }
 

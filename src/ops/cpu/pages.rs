@@ -1,7 +1,6 @@
 //! The pool of key and value pages of one model, all layers, allocated once and zeroed.
 
 use std::io;
-use std::marker::PhantomData;
 
 use super::Disjoint;
 use super::lanes::{LANES, Lanes};
@@ -179,30 +178,17 @@ impl<T: Kept> PagesOf<T> {
 
     /// For several threads to write to `layer` at once.
     pub(super) fn writer(&mut self, layer: usize) -> PageWriter<'_, T> {
-        PageWriter {
-            first: self.index(layer, 0, 0),
-            pages: self.pages,
-            kv_heads: self.kv_heads,
-            head_dim: self.head_dim,
-            stride: self.stride,
-            keys: Disjoint::new(&mut self.keys),
-            values: Disjoint::new(&mut self.values),
-            of: PhantomData,
-        }
+        let (keys, values) = (Disjoint::new(&mut self.keys), Disjoint::new(&mut self.values));
+        PageWriter { pages: self, layer, keys, values }
     }
 }
 
 /// Writes positions of one layer's pages.
 pub(super) struct PageWriter<'a, T: Kept> {
-    /// Where the layer's first page is.
-    first: usize,
-    pages: usize,
-    kv_heads: usize,
-    head_dim: usize,
-    stride: usize,
+    pages: &'a PagesOf<T>,
+    layer: usize,
     keys: Disjoint<T>,
     values: Disjoint<T>,
-    of: PhantomData<&'a mut PagesOf<T>>,
 }
 
 impl<T: Kept> PageWriter<'_, T> {
@@ -211,12 +197,12 @@ impl<T: Kept> PageWriter<'_, T> {
     /// # Safety
     /// The page and the head are there, and no other thread writes this slot.
     pub unsafe fn write(&self, page: u32, head: usize, slot: usize, key: &[f32], value: &[f32]) {
-        debug_assert!((page as usize) < self.pages && head < self.kv_heads);
-        let index = self.first + page as usize * self.kv_heads + head;
-        let place = (index * PAGE + slot) * self.stride;
+        let PagesOf { pages, kv_heads, head_dim, stride, .. } = *self.pages;
+        debug_assert!((page as usize) < pages && head < kv_heads);
+        let place = (self.pages.index(self.layer, page, head) * PAGE + slot) * stride;
         for (to, from) in [(self.keys, key), (self.values, value)] {
             // SAFETY: inside the page, which is there.
-            let to = unsafe { to.slice(place, self.head_dim) };
+            let to = unsafe { to.slice(place, head_dim) };
             for (to, from) in to.iter_mut().zip(from) {
                 *to = T::keep(*from);
             }

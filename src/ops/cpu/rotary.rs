@@ -2,7 +2,7 @@
 
 use super::lanes::{Lanes, vectorised};
 use super::norm::normalise;
-use super::pages::{Kept, KvPages, PagesOf, of_either};
+use super::pages::{Kept, PagesOf};
 use super::{Buffer, Cpu, Disjoint, Vector};
 use crate::ops::{HeadNorms, LayerPages, PAGE, Rows, angles};
 
@@ -46,17 +46,6 @@ fn turn_kernel<L: Lanes>(head: &mut [f32], cosines: &[f32], sines: &[f32]) {
 impl Cpu {
     /// Norms and turns the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]` in place, and
     /// writes keys and values to their pages. Shapes follow from `pages`.
-    pub fn rotate_and_store(
-        &self,
-        qkv: &mut Buffer,
-        norms: Option<&HeadNorms<Vector>>,
-        rope: &Rope,
-        rows: Rows<'_>,
-        LayerPages { pages, layer }: LayerPages<&mut KvPages>,
-    ) {
-        of_either!(pages, pages => self.store(qkv, norms, rope, rows, LayerPages { pages, layer }));
-    }
-
     pub(super) fn store<T: Kept>(
         &self,
         qkv: &mut Buffer,

@@ -7,6 +7,8 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use half::f16;
+
 use super::Cpu;
 use super::lanes::{LANES, Lanes, vectorised};
 use crate::ops::vectors::{Best, Hit, Query, VectorRows, VectorType};
@@ -97,21 +99,16 @@ fn block<L: Lanes, const R: usize, const Q: usize>(
     first: usize,
     best: &mut [Best],
 ) {
-    let scores: [[f32; R]; Q] = match rows.kind() {
-        VectorType::F16 => {
-            let rows: [&[u8]; R] = std::array::from_fn(|row| rows.row(first + row));
-            products::<L, f16::Bits, R, Q>(&rows, queries)
-        }
-        VectorType::F32 => {
-            let rows: [&[u8]; R] = std::array::from_fn(|row| rows.row(first + row));
-            products::<L, f32, R, Q>(&rows, queries)
-        }
+    let bytes: [&[u8]; R] = std::array::from_fn(|row| rows.row(first + row));
+    let scores: [[f32; R]; Q] = match rows.kind {
+        VectorType::F16 => products::<L, f16, R, Q>(&bytes, queries),
+        VectorType::F32 => products::<L, f32, R, Q>(&bytes, queries),
         VectorType::I8 => {
             let mut scores = [[0.0; R]; Q];
             for (query, scores) in queries.iter().zip(&mut scores) {
                 for (row, score) in scores.iter_mut().enumerate() {
-                    let sum = dot_bytes(rows.row(first + row), query.bytes());
-                    *score = sum as f32 * (rows.scale(first + row) * query.scale());
+                    let sum = dot_bytes(bytes[row], &query.bytes);
+                    *score = sum as f32 * (rows.scale(first + row) * query.scale);
                 }
             }
             scores
@@ -125,22 +122,13 @@ fn block<L: Lanes, const R: usize, const Q: usize>(
 }
 
 /// A number as rows keep it, sixteen loaded at once.
-trait Number {
-    const BYTES: usize;
-
+trait Number: Sized {
     /// # Safety
     /// `from` must be readable for sixteen numbers.
     unsafe fn load<L: Lanes>(from: *const u8) -> L;
 }
 
-mod f16 {
-    /// An f16 by its bits.
-    pub struct Bits;
-}
-
-impl Number for f16::Bits {
-    const BYTES: usize = 2;
-
+impl Number for f16 {
     #[inline(always)]
     unsafe fn load<L: Lanes>(from: *const u8) -> L {
         // SAFETY: the caller vouches for sixteen readable numbers; rows are 64-byte aligned.
@@ -149,8 +137,6 @@ impl Number for f16::Bits {
 }
 
 impl Number for f32 {
-    const BYTES: usize = 4;
-
     #[inline(always)]
     unsafe fn load<L: Lanes>(from: *const u8) -> L {
         // SAFETY: as above.
@@ -165,23 +151,23 @@ fn products<L: Lanes, N: Number, const R: usize, const Q: usize>(
 ) -> [[f32; R]; Q] {
     let mut sums = [[L::splat(0.0); R]; Q];
     // Rows and queries are padded with zeros to whole groups of lanes.
-    let width = queries.first().map_or(0, |query| query.numbers().len());
+    let width = queries.first().map_or(0, |query| query.numbers.len());
     for row in rows {
-        assert!(row.len() >= width * N::BYTES, "a row is as wide as a query");
+        assert!(row.len() >= width * size_of::<N>(), "a row is as wide as a query");
     }
     for query in queries {
-        assert!(query.numbers().len() == width, "queries are equally wide");
+        assert!(query.numbers.len() == width, "queries are equally wide");
     }
     let mut at = 0;
     while at + LANES <= width {
         let mut values = [L::splat(0.0); R];
         for (value, row) in values.iter_mut().zip(rows) {
             // SAFETY: the row holds `width` numbers, as was asserted.
-            *value = unsafe { N::load(row.as_ptr().add(at * N::BYTES)) };
+            *value = unsafe { N::load(row.as_ptr().add(at * size_of::<N>())) };
         }
         for (sums, query) in sums.iter_mut().zip(queries) {
             // SAFETY: the query holds `width` numbers, as was asserted.
-            let factor = unsafe { L::load(query.numbers().as_ptr().add(at)) };
+            let factor = unsafe { L::load(query.numbers.as_ptr().add(at)) };
             for (sum, value) in sums.iter_mut().zip(&values) {
                 *sum = factor.fma(*value, *sum);
             }

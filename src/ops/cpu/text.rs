@@ -7,19 +7,14 @@ use crate::ops::{Biased, EncoderBackend, HostStep, LayerNorm, TextTables};
 impl EncoderBackend for Cpu {
     fn embed_text(&self, tables: &TextTables<Cpu>, step: HostStep<'_>, out: &mut Buffer) {
         let rows = step.rows;
-        let width = tables.words.inputs();
+        let width = tables.words.inputs;
         out.reshape(rows.len(), width);
-        let to = Disjoint::new(&mut out.data);
-        self.split(rows.len(), 16 * rows.len() * width, |range| {
-            for row in range {
-                let position = &tables.positions.0[rows.positions[row] as usize * width..][..width];
-                let segment = &tables.segments.0[rows.segments[row] as usize * width..][..width];
-                // SAFETY: each row is written by one thread alone.
-                let out = unsafe { to.slice(row * width, width) };
-                let token = rows.tokens[row] as usize;
-                for (k, out) in out.iter_mut().enumerate() {
-                    *out = tables.words.weight(token, k) + segment[k] + position[k];
-                }
+        self.each_row(out, 16 * rows.len() * width, |row, out| {
+            let position = &tables.positions.0[rows.positions[row] as usize * width..][..width];
+            let segment = &tables.segments.0[rows.segments[row] as usize * width..][..width];
+            let token = rows.tokens[row] as usize;
+            for (k, out) in out.iter_mut().enumerate() {
+                *out = tables.words.weight(token, k) + segment[k] + position[k];
             }
         });
     }
@@ -39,29 +34,17 @@ impl EncoderBackend for Cpu {
     }
 
     fn add_bias(&self, x: &mut Buffer, bias: &Vector) {
-        let width = x.width;
-        let (rows, work) = (x.rows(), x.data.len());
-        let to = Disjoint::new(&mut x.data);
-        self.split(rows, work, |range| {
-            for row in range {
-                // SAFETY: each row is written by one thread alone.
-                let row = unsafe { to.slice(row * width, width) };
-                row.iter_mut().zip(&bias.0).for_each(|(x, bias)| *x += bias);
-            }
+        let work = x.data.len();
+        self.each_row(x, work, |_, row| {
+            row.iter_mut().zip(&bias.0).for_each(|(x, bias)| *x += bias);
         });
     }
 
     fn gelu(&self, Biased { products, bias }: Biased<'_, Cpu>, out: &mut Buffer) {
-        let width = products.width;
-        out.reshape(products.rows(), width);
-        let to = Disjoint::new(&mut out.data);
+        out.reshape(products.rows(), products.width);
         // An exponential and its polynomial are about thirty multiply-adds.
-        self.split(products.rows(), 30 * products.data.len(), |range| {
-            for row in range {
-                // SAFETY: each row is written by one thread alone.
-                let out = unsafe { to.slice(row * width, width) };
-                gelu_row(self.isa, products.row(row), &bias.0, out);
-            }
+        self.each_row(out, 30 * products.data.len(), |row, out| {
+            gelu_row(self.isa, products.row(row), &bias.0, out);
         });
     }
 }

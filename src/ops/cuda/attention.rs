@@ -1,8 +1,7 @@
 //! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows; in f32 row by row.
 
 use super::arguments::Arguments;
-use super::driver::Function;
-use super::kernels::teams_shared_bytes;
+use super::kernels::{for_dim, teams_shared_bytes};
 use super::launch::Launch;
 use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
@@ -18,12 +17,7 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Of texts whose rows see ahead; else null.
-    fn lengths(&self) -> u64 {
-        if self.shape.both_ways { self.step.lengths } else { 0 }
-    }
-
-    /// The arguments that both kinds of attention begin with.
+    /// The arguments that every kind of attention begins with.
     fn arguments(&self) -> Arguments {
         let [keys, values] = self.layer.pages.layer(self.layer.layer);
         Arguments::default()
@@ -34,6 +28,14 @@ impl Seen<'_> {
             .address(self.step.sequences)
             .address(self.step.tables)
             .int(self.step.table_stride)
+            .int(self.shape.heads)
+            .int(self.layer.pages.kv_heads)
+            .int(self.layer.pages.head_dim)
+    }
+
+    /// What scores are made of, which comes after them.
+    fn scores(&self, arguments: Arguments) -> Arguments {
+        arguments.int(self.shape.window.unwrap_or(0)).float(self.shape.scale)
     }
 }
 
@@ -53,17 +55,12 @@ impl Cuda {
         let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
         let slots = step.chunk_slots(shape);
-        let Some(function) = self.kernels.attend_chunks(pages.dim()) else {
+        let Some(function) = for_dim(&self.kernels.attend_chunks, pages.dim()) else {
             return;
         };
-        let attend = launch(function, [step.rows, pages.kv_heads, slots]);
+        let attend = Launch::new(function, [step.rows, pages.kv_heads, slots], 128);
         let arguments = seen
-            .arguments()
-            .int(shape.heads)
-            .int(pages.kv_heads)
-            .int(pages.head_dim)
-            .int(shape.window.unwrap_or(0))
-            .float(shape.scale)
+            .scores(seen.arguments())
             .int(slots)
             .address(step.partial_sums)
             .address(step.partial_stats)
@@ -77,25 +74,19 @@ impl Cuda {
     fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
         let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
-        let (function, threads, shared_bytes) = match (step.by_teams, shape.both_ways) {
-            (true, _) => {
-                (self.kernels.attend_teams(pages.dim()), 384, teams_shared_bytes(pages.dim()))
-            }
-            (false, true) => (self.kernels.attend_texts(pages.dim()), 128, 0),
-            (false, false) => (self.kernels.attend_rows(pages.dim()), 128, 0),
+        let kernels = &self.kernels;
+        let (functions, threads, shared_bytes) = match (step.by_teams, shape.both_ways) {
+            (true, _) => (&kernels.attend_teams[..], 384, teams_shared_bytes(pages.dim())),
+            (false, true) => (&kernels.attend_texts[..], 128, 0),
+            (false, false) => (&kernels.attend_rows[..], 128, 0),
         };
-        let Some(function) = function else {
+        let Some(function) = for_dim(functions, pages.dim()) else {
             return;
         };
-        let attend = launch(function, [step.blocks, pages.kv_heads, 1]);
-        let attend = Launch { threads, shared_bytes, ..attend };
+        let attend = Launch::new(function, [step.blocks, pages.kv_heads, 1], threads);
+        let attend = Launch { shared_bytes, ..attend };
         let arguments = seen
-            .arguments()
-            .int(shape.heads)
-            .int(pages.kv_heads)
-            .int(pages.head_dim)
-            .int(shape.window.unwrap_or(0))
-            .float(shape.scale)
+            .scores(seen.arguments())
             .address(step.block_list)
             .region(&out.region)
             .int(out.stride);
@@ -109,23 +100,13 @@ impl Cuda {
     /// A CTA for each row and head, over all its keys.
     fn attend_in_f32(&self, seen: Seen<'_>, out: &Buffer) {
         let Seen { shape, step, layer, .. } = seen;
-        let pages = layer.pages;
-        let attend = launch(self.kernels.attend_f32, [step.rows, shape.heads, 1]);
+        let attend = Launch::new(self.kernels.attend_f32, [step.rows, shape.heads, 1], 128);
         let arguments = seen
-            .arguments()
-            .int(shape.heads)
-            .int(pages.kv_heads)
-            .int(pages.head_dim)
-            .int(pages.dim())
-            .int(shape.window.unwrap_or(0))
-            .float(shape.scale)
+            .scores(seen.arguments().int(layer.pages.dim()))
             .region(&out.region)
             .int(out.stride)
-            .address(seen.lengths());
+            // Of texts whose rows see ahead; else null.
+            .address(if shape.both_ways { step.lengths } else { 0 });
         self.stream.launch(attend, arguments);
     }
-}
-
-fn launch(function: Function, grid: [usize; 3]) -> Launch {
-    Launch { function, grid, threads: 128, cluster: 1, shared_bytes: 0, early: true }
 }

@@ -5,14 +5,15 @@ use std::sync::PoisonError;
 use super::arguments::Arguments;
 use super::attention::Seen;
 use super::driver::Function;
-use super::kernels::{Epilogue, Matmul, Product};
+use super::kernels::{Epilogue, Matmul, Product, for_dim};
 use super::launch::Launch;
 use super::matrix::{Format, Matrix};
+use super::pack::OUTPUTS;
 use super::region::Region;
 use super::sampler::Drawer;
 use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
-use crate::ops::checkpoint::RawTensor;
+use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::cpu::draw_token;
 use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
@@ -26,7 +27,7 @@ const HEADS_AT_ONCE: usize = 4;
 const MOST_GROUPED: usize = 16;
 
 pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
-    Launch { function, grid: [rows, 1, 1], threads: 256, cluster: 1, shared_bytes: 0, early: true }
+    Launch::new(function, [rows, 1, 1], 256)
 }
 
 impl Matrix {
@@ -112,16 +113,29 @@ impl Backend for Cuda {
         inputs: usize,
         precision: Precision,
     ) -> Result<Matrix, OpsError> {
-        self.pack_rows(parts, inputs, precision)
+        let rows = RawRow::all(parts, inputs);
+        let group = |group: usize| {
+            std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
+        };
+        self.pack_groups(group, rows.len(), inputs, precision)
     }
 
+    /// Packs eight gates and their eight ups in turn, so that one lane gets both of a feature.
     fn pack_gated(
         &self,
-        gate_up: &[RawTensor<'_>; 2],
+        [gate, up]: &[RawTensor<'_>; 2],
         inputs: usize,
         precision: Precision,
     ) -> Result<Matrix, OpsError> {
-        self.pack_pairs(gate_up, inputs, precision)
+        let features = gate.rows(inputs);
+        let group = |group: usize| {
+            std::array::from_fn(|output| {
+                let part = if output < 8 { gate } else { up };
+                let row = group * 8 + output % 8;
+                (row < features).then_some(RawRow { part, row })
+            })
+        };
+        self.pack_groups(group, 2 * features, inputs, precision)
     }
 
     fn vector(&self, values: Vec<f32>) -> Result<Vector, OpsError> {
@@ -172,7 +186,7 @@ impl Backend for Cuda {
 
     fn stage(&self, shape: PageShape, heads: usize, limits: StepLimits) -> Result<Stage, OpsError> {
         let dim = shape.head_dim.next_multiple_of(32);
-        let is_compiled = self.kernels.attend_rows(dim).is_some();
+        let is_compiled = for_dim(&self.kernels.attend_rows, dim).is_some();
         if !is_compiled || heads / shape.kv_heads.max(1) > MOST_GROUPED {
             return Err(OpsError::Device {
                 device: self.kind(),
@@ -198,7 +212,7 @@ impl Backend for Cuda {
 
     fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
         out.set_rows(step.rows);
-        let launch = row_by_row(self.kernels.embed(table.format), step.rows);
+        let launch = row_by_row(self.kernels.embed[table.format as usize], step.rows);
         let arguments = table
             .arguments()
             .address(step.tokens)

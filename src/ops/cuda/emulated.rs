@@ -217,22 +217,17 @@ impl Stream {
 
     /// # Errors
     /// What went wrong before.
-    pub fn download(
-        &self,
-        region: &Region,
-        pinned: &mut Pinned,
-        bytes: usize,
-    ) -> Result<(), OpsError> {
-        assert!(bytes <= region.bytes(), "a copy beyond its region");
+    pub fn download(&self, from: &Region, to: &mut Pinned, bytes: usize) -> Result<(), OpsError> {
+        assert!(bytes <= from.bytes(), "a copy beyond its region");
         if let Some(ledger) = &self.state.ledger {
             ledger.copy("download", bytes);
-            pinned.0[..bytes].copy_from_slice(&ledger::answer(bytes));
+            to.0[..bytes].copy_from_slice(&ledger::answer(bytes));
             return self.told();
         }
-        let from = region.address() as *const u8;
+        let from = from.address() as *const u8;
         // SAFETY: the region has so many bytes.
         let source = unsafe { std::slice::from_raw_parts(from, bytes) };
-        pinned.0[..bytes].copy_from_slice(source);
+        to.0[..bytes].copy_from_slice(source);
         self.told()
     }
 

@@ -6,7 +6,7 @@ use super::Buffer;
 use super::driver::{Function, Stream};
 use super::launch::Launch;
 use super::matrix::Format;
-use super::wave::{Room, WAVES, Wave};
+use super::wave::{Room, WAVES};
 use crate::ops::{Activation, OpsError};
 
 /// The most rows that each of the small matmuls takes.
@@ -57,7 +57,8 @@ impl Kinds {
 
 #[derive(Debug)]
 pub struct Kernels {
-    embed: [Function; 4],
+    /// By format.
+    pub embed: [Function; 4],
     pub rms_norm: Kinds,
     pub add_norm: Kinds,
     pub gather_norm: Kinds,
@@ -69,11 +70,13 @@ pub struct Kernels {
     pub attend_f32: Function,
     /// By epilogue.
     matmul_f32: [Function; 3],
-    attend_chunks: [Function; 4],
-    attend_rows: [Function; 4],
-    attend_texts: [Function; 4],
+    /// By dimension of a head, like the next; see [`for_dim`].
+    pub attend_chunks: [Function; 4],
+    pub attend_rows: [Function; 4],
+    /// The same where rows see ahead.
+    pub attend_texts: [Function; 4],
     /// For all heads but the longest; machine code for compute capability 9.0 alone does anything.
-    attend_teams: [Function; 3],
+    pub attend_teams: [Function; 3],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 3]; 3],
     medium: [[Function; 3]; 3],
@@ -110,31 +113,12 @@ impl Kernels {
         let kinds = |bf16: &str, f32: &str| {
             Ok::<_, OpsError>(Kinds { bf16: plain(bf16)?, f32: plain(f32)? })
         };
-        let formats = ["bf16", "q8_0", "q4_k"];
-        let epilogues = ["f32", "silu", "gelu"];
-        let small = |format: &str, epilogue: &str, rows: usize| {
-            let name = format!("matmul_small_{format}_{epilogue}_{rows}");
-            stream.function(&name, small_shared_bytes(rows))
-        };
         let blocked = |size: &str| {
-            try_map(formats, |format| {
-                try_map(epilogues, |epilogue| {
-                    let name = format!("matmul_{size}_{format}_{epilogue}");
-                    stream.function(&name, BLOCK_SHARED_BYTES)
-                })
-            })
+            by_form(|form| stream.function(&format!("matmul_{size}_{form}"), BLOCK_SHARED_BYTES))
         };
         // Where they do nothing there may not be so much memory.
         let warpgroups_only = |bytes: usize| if stream.has_warpgroups() { bytes } else { 0 };
         let clusters_only = |bytes: usize| if stream.most_clustered() < 4 { 0 } else { bytes };
-        let wave = |format: &str, epilogue: &str, wave: Wave| {
-            let name = format!("matmul_wave_{format}_{epilogue}_{}", wave.rows);
-            stream.function(&name, clusters_only(wave.shared_bytes(Format::Bf16, wave.groups)))
-        };
-        let warpgroup = |format: &str, epilogue: &str, rows: usize| {
-            let name = format!("matmul_warpgroup_{format}_{epilogue}_{rows}");
-            stream.function(&name, warpgroups_only(warpgroup_shared_bytes(rows)))
-        };
         Ok(Kernels {
             embed: try_map(["embed_bf16", "embed_q8_0", "embed_q4_k", "embed_f32"], plain)?,
             rms_norm: kinds("rms_norm", "rms_norm_f32")?,
@@ -154,19 +138,24 @@ impl Kernels {
                 let bytes = warpgroups_only(teams_shared_bytes(dim));
                 stream.function(&format!("attend_teams_{dim}"), bytes)
             })?,
-            small: try_map(formats, |format| {
-                try_map(epilogues, |epilogue| {
-                    try_map(SMALL_ROWS, |rows| small(format, epilogue, rows))
+            small: by_form(|form| {
+                try_map(SMALL_ROWS, |rows| {
+                    let name = format!("matmul_small_{form}_{rows}");
+                    stream.function(&name, small_shared_bytes(rows))
                 })
             })?,
             medium: blocked("medium")?,
             large: blocked("large")?,
-            wave: try_map(formats, |format| {
-                try_map(epilogues, |epilogue| try_map(WAVES, |rows| wave(format, epilogue, rows)))
+            wave: by_form(|form| {
+                try_map(WAVES, |wave| {
+                    let bytes = clusters_only(wave.shared_bytes(Format::Bf16, wave.groups));
+                    stream.function(&format!("matmul_wave_{form}_{}", wave.rows), bytes)
+                })
             })?,
-            warpgroup: try_map(formats, |format| {
-                try_map(epilogues, |epilogue| {
-                    try_map(WARPGROUP_ROWS, |rows| warpgroup(format, epilogue, rows))
+            warpgroup: by_form(|form| {
+                try_map(WARPGROUP_ROWS, |rows| {
+                    let bytes = warpgroups_only(warpgroup_shared_bytes(rows));
+                    stream.function(&format!("matmul_warpgroup_{form}_{rows}"), bytes)
                 })
             })?,
             draw: stream.function("draw", DRAW_SHARED_BYTES)?,
@@ -177,38 +166,10 @@ impl Kernels {
         })
     }
 
-    pub fn embed(&self, format: Format) -> Function {
-        self.embed[format as usize]
-    }
-
-    /// For heads of `dim` numbers, padded; `None` where no kernel was compiled for it.
-    pub fn attend_chunks(&self, dim: usize) -> Option<Function> {
-        Some(self.attend_chunks[place(&DIMS, dim)?])
-    }
-
-    pub fn attend_rows(&self, dim: usize) -> Option<Function> {
-        Some(self.attend_rows[place(&DIMS, dim)?])
-    }
-
-    /// The same where rows see ahead.
-    pub fn attend_texts(&self, dim: usize) -> Option<Function> {
-        Some(self.attend_texts[place(&DIMS, dim)?])
-    }
-
-    pub fn attend_teams(&self, dim: usize) -> Option<Function> {
-        self.attend_teams.get(place(&DIMS, dim)?).copied()
-    }
-
     /// The matmul in f32.
     pub fn matmul_f32(&self, epilogue: Epilogue, size: Product) -> Launch {
-        Launch {
-            function: self.matmul_f32[epilogue.column()],
-            grid: [size.rows.div_ceil(64), size.outputs.div_ceil(64), 1],
-            threads: 256,
-            cluster: 1,
-            shared_bytes: 0,
-            early: true,
-        }
+        let grid = [size.rows.div_ceil(64), size.outputs.div_ceil(64), 1];
+        Launch::new(self.matmul_f32[epilogue.column()], grid, 256)
     }
 
     /// The matmul of `rows` rows with weights of `outputs` outputs that are not kept as f32, on such a GPU.
@@ -219,13 +180,10 @@ impl Kernels {
         let small = &self.small[format as usize][column];
         if let Some(index) = SMALL_ROWS.iter().position(|most| rows <= *most) {
             let most = SMALL_ROWS[index];
+            let grid = [outputs.div_ceil(if most == 32 { 32 } else { 16 }), 1, 1];
             return Matmul::Small(Launch {
-                function: small[index],
-                grid: [outputs.div_ceil(if most == 32 { 32 } else { 16 }), 1, 1],
-                threads: 128,
-                cluster: 1,
                 shared_bytes: small_shared_bytes(most),
-                early: true,
+                ..Launch::new(small[index], grid, 128)
             });
         }
         if let Some(launch) = self.in_a_wave((format, epilogue), size, room) {
@@ -233,12 +191,8 @@ impl Kernels {
         }
         let blocks = |most: usize| size.blocks(most);
         let launch = |function, [x, y]: [usize; 2], z| Launch {
-            function,
-            grid: [x, y, z],
-            threads: 256,
-            cluster: 1,
             shared_bytes: BLOCK_SHARED_BYTES,
-            early: true,
+            ..Launch::new(function, [x, y, z], 256)
         };
         let large = blocks(128);
         if rows > MEDIUM_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors {
@@ -264,13 +218,12 @@ impl Kernels {
     ) -> Option<Launch> {
         let index = WAVES.iter().position(|wave| size.rows <= wave.rows)?;
         let [chunks, groups] = room.wave(size.outputs, WAVES[index].groups)?;
+        let function = self.wave[format as usize][epilogue.column()][index];
+        let grid = [chunks, size.outputs.div_ceil(16 * groups), 1];
         Some(Launch {
-            function: self.wave[format as usize][epilogue.column()][index],
-            grid: [chunks, size.outputs.div_ceil(16 * groups), 1],
-            threads: 32 * groups,
             cluster: chunks,
             shared_bytes: WAVES[index].shared_bytes(format, groups),
-            early: true,
+            ..Launch::new(function, grid, 32 * groups)
         })
     }
 
@@ -283,13 +236,10 @@ impl Kernels {
     ) -> Matmul {
         let each = WARPGROUP_ROWS[index];
         let [x, y] = size.blocks(each);
+        let function = self.warpgroup[format as usize][epilogue.column()][index];
         Matmul::Large(Launch {
-            function: self.warpgroup[format as usize][epilogue.column()][index],
-            grid: [x, y, 1],
-            threads: 256,
-            cluster: 1,
             shared_bytes: warpgroup_shared_bytes(each),
-            early: true,
+            ..Launch::new(function, [x, y, 1], 256)
         })
     }
 }
@@ -357,8 +307,18 @@ fn small_shared_bytes(rows: usize) -> usize {
     if rows == 32 { 98_304 } else { 65_536 }
 }
 
-fn place(dims: &[usize], dim: usize) -> Option<usize> {
-    dims.iter().position(|known| *known == dim)
+/// Of an attention's kernels the one for heads of `dim` numbers, padded; `None` where it was not compiled for them.
+pub fn for_dim(functions: &[Function], dim: usize) -> Option<Function> {
+    functions.get(DIMS.iter().position(|known| *known == dim)?).copied()
+}
+
+/// By format and epilogue, as `bf16_silu`.
+fn by_form<U: std::fmt::Debug>(
+    load: impl Fn(&str) -> Result<U, OpsError>,
+) -> Result<[[U; 3]; 3], OpsError> {
+    try_map(["bf16", "q8_0", "q4_k"], |format| {
+        try_map(["f32", "silu", "gelu"], |epilogue| load(&format!("{format}_{epilogue}")))
+    })
 }
 
 fn try_map<T: Copy, U: std::fmt::Debug, const N: usize>(

@@ -14,3 +14,10 @@ pub struct Launch {
     /// Whether its CTAs may start while the kernel before still runs, as every kernel here allows; after a copy they wait.
     pub early: bool,
 }
+
+impl Launch {
+    /// Early, without clusters or dynamic shared memory.
+    pub fn new(function: Function, grid: [usize; 3], threads: usize) -> Launch {
+        Launch { function, grid, threads, cluster: 1, shared_bytes: 0, early: true }
+    }
+}

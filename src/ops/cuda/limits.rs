@@ -37,12 +37,9 @@ impl Cuda {
             Ok((CTAS * THREADS * rounds * per_round) as f64 / seconds)
         };
         let launch = |function, shared_bytes| Launch {
-            function,
-            grid: [CTAS, 1, 1],
-            threads: THREADS,
-            cluster: 1,
             shared_bytes,
             early: false,
+            ..Launch::new(function, [CTAS, 1, 1], THREADS)
         };
         let kernels = &self.kernels;
         let numbers = launch(kernels.multiply_numbers, 0);

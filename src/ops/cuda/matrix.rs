@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use super::Cuda;
 use super::ferry::{Ferry, Freight};
-use super::pack::{Group, GroupBytes, INPUTS, OUTPUTS, Row};
+use super::pack::{Group, GroupBytes, INPUTS, OUTPUTS};
 use super::region::Region;
-use crate::ops::checkpoint::RawTensor;
+use crate::ops::checkpoint::RawRow;
 use crate::ops::{OpsError, Precision, Quantisation};
 
 /// How weights are kept; the numbers index kernels.
@@ -53,48 +53,15 @@ impl Matrix {
 }
 
 impl Cuda {
-    /// Packs outputs one after another.
-    pub(super) fn pack_rows(
+    /// `rows` gives those of a group of outputs.
+    pub(super) fn pack_groups<'a>(
         &self,
-        parts: &[RawTensor<'_>],
-        inputs: usize,
-        precision: Precision,
-    ) -> Result<Matrix, OpsError> {
-        let rows: Vec<Row> = parts
-            .iter()
-            .flat_map(|part| (0..part.rows(inputs)).map(move |row| Row { part, row }))
-            .collect();
-        let group = |group: usize| {
-            std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
-        };
-        self.pack_groups(group, rows.len(), inputs, Format::of(precision, self.in_f32)?)
-    }
-
-    /// Packs eight gates and their eight ups in turn, so that one lane gets both of a feature.
-    pub(super) fn pack_pairs(
-        &self,
-        [gate, up]: &[RawTensor<'_>; 2],
-        inputs: usize,
-        precision: Precision,
-    ) -> Result<Matrix, OpsError> {
-        let features = gate.rows(inputs);
-        let group = |group: usize| {
-            std::array::from_fn(|output| {
-                let part = if output < 8 { gate } else { up };
-                let row = group * 8 + output % 8;
-                (row < features).then_some(Row { part, row })
-            })
-        };
-        self.pack_groups(group, 2 * features, inputs, Format::of(precision, self.in_f32)?)
-    }
-
-    fn pack_groups<'a>(
-        &self,
-        rows: impl Fn(usize) -> [Option<Row<'a>>; OUTPUTS] + Sync,
+        rows: impl Fn(usize) -> [Option<RawRow<'a>>; OUTPUTS] + Sync,
         outputs: usize,
         inputs: usize,
-        format: Format,
+        precision: Precision,
     ) -> Result<Matrix, OpsError> {
+        let format = Format::of(precision, self.in_f32)?;
         let groups = outputs.div_ceil(OUTPUTS);
         let each = GroupBytes::of(format, inputs.div_ceil(INPUTS));
         let room = |bytes: usize| self.stream.allocate(groups * bytes, "weights");

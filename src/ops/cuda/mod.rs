@@ -70,31 +70,34 @@ impl Cuda {
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
         let without = Without::asked()?;
         let stream = Stream::open(ordinal, without)?;
-        let [sums, tickets] = Cuda::meeting_place(&stream)?;
-        let mut gpu = Cuda {
-            kernels: Arc::new(Kernels::load(&stream)?),
-            stream,
-            pool: Cuda::threads_for_masks()?,
-            sums,
-            tickets,
-            ferry: Arc::default(),
-            back: Arc::default(),
-            warpgroups: false,
-            fast: false,
-            in_f32: false,
-        };
+        let kernels = Arc::new(Kernels::load(&stream)?);
+        let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
             gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
         Ok(gpu)
     }
 
-    fn threads_for_masks() -> Result<Arc<rayon::ThreadPool>, OpsError> {
+    /// With threads for masks, and where chunks meet.
+    fn on(stream: Stream, kernels: Arc<Kernels>) -> Result<Cuda, OpsError> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|index| format!("masks-{index}"))
             .build();
-        pool.map(Arc::new).map_err(|error| OpsError::memory("threads", error))
+        let blocks = kernels::split_blocks(stream.multiprocessors());
+        let room = |bytes| stream.allocate(bytes, "partial sums").map(Arc::new);
+        Ok(Cuda {
+            kernels,
+            sums: room(blocks * kernels::SUMS_BYTES)?,
+            tickets: room(blocks * 4)?,
+            pool: pool.map(Arc::new).map_err(|error| OpsError::memory("threads", error))?,
+            ferry: Arc::default(),
+            back: Arc::default(),
+            warpgroups: false,
+            fast: false,
+            in_f32: false,
+            stream,
+        })
     }
 
     /// Gives up the promise that a row's bits depend on its own inputs alone.
@@ -116,29 +119,15 @@ impl Cuda {
         }
     }
 
-    fn meeting_place(stream: &Stream) -> Result<[Arc<Region>; 2], OpsError> {
-        let blocks = kernels::split_blocks(stream.multiprocessors());
-        let room = |bytes| stream.allocate(bytes, "partial sums").map(Arc::new);
-        Ok([room(blocks * kernels::SUMS_BYTES)?, room(blocks * 4)?])
-    }
-
     /// The same GPU through a stream of its own, and with threads of its own, so that engines do not wait for one
     /// another: a thread that waits for masks may take up whatever else its pool has to do, another engine's step.
     ///
     /// # Errors
     /// When the driver refuses.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let stream = self.stream.sibling()?;
-        let [sums, tickets] = Cuda::meeting_place(&stream)?;
-        Ok(Cuda {
-            stream,
-            pool: Cuda::threads_for_masks()?,
-            sums,
-            tickets,
-            ferry: Arc::default(),
-            back: Arc::default(),
-            ..self.clone()
-        })
+        let &Cuda { warpgroups, fast, in_f32, .. } = self;
+        let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
+        Ok(Cuda { warpgroups, fast, in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.

@@ -7,19 +7,12 @@
 use half::bf16;
 
 use super::matrix::Format;
-use crate::ops::checkpoint::RawTensor;
+use crate::ops::checkpoint::RawRow;
 use crate::ops::cpu::groups::{Q4Group, Q8Group};
 
 /// Outputs and inputs of a tile.
 pub const OUTPUTS: usize = 16;
 pub const INPUTS: usize = 32;
-
-/// One output's weights, where they still lie in their file.
-#[derive(Clone, Copy)]
-pub struct Row<'a> {
-    pub part: &'a RawTensor<'a>,
-    pub row: usize,
-}
 
 /// Bytes of one group of sixteen outputs, by array.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +37,7 @@ impl GroupBytes {
             units: k_tiles.div_ceil(8) * units,
         }
     }
-}
 
-impl GroupBytes {
     pub fn total(self) -> usize {
         self.values + self.scales + self.units
     }
@@ -62,7 +53,7 @@ pub struct Group {
 
 impl Group {
     /// Packs sixteen outputs; zeros for those that are not there.
-    pub fn pack(rows: &[Option<Row<'_>>; OUTPUTS], inputs: usize, format: Format) -> Group {
+    pub fn pack(rows: &[Option<RawRow<'_>>; OUTPUTS], inputs: usize, format: Format) -> Group {
         let weights = transpose(rows, inputs);
         match format {
             Format::Bf16 => Group { values: pack_bf16(&weights), ..Group::default() },
@@ -88,12 +79,12 @@ impl Group {
 }
 
 /// `[inputs, up to whole tiles][16 outputs]`.
-fn transpose(rows: &[Option<Row<'_>>; OUTPUTS], inputs: usize) -> Vec<[f32; OUTPUTS]> {
+fn transpose(rows: &[Option<RawRow<'_>>; OUTPUTS], inputs: usize) -> Vec<[f32; OUTPUTS]> {
     let mut weights = vec![[0.0; OUTPUTS]; inputs.next_multiple_of(INPUTS)];
     let mut values = vec![0.0; inputs];
     for (output, row) in rows.iter().enumerate() {
         let Some(row) = row else { continue };
-        row.part.read_row(row.row, &mut values);
+        row.read(&mut values);
         for (weights, &value) in weights.iter_mut().zip(&values) {
             weights[output] = value;
         }

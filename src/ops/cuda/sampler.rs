@@ -64,13 +64,12 @@ impl Drawer {
         gpu.stream.upload(&self.pinned, &self.region, 4 * used);
         let masks = self.region.address() + 4 * first as u64;
         let cluster = clustered(requests.len(), &gpu.stream);
+        let grid = [requests.len() * cluster, 1, 1];
         let launch = Launch {
-            function: gpu.kernels.draw,
-            grid: [requests.len() * cluster, 1, 1],
-            threads: gpu.stream.drawing_threads(),
             cluster,
             shared_bytes: DRAW_SHARED_BYTES,
             early: false,
+            ..Launch::new(gpu.kernels.draw, grid, gpu.stream.drawing_threads())
         };
         let arguments = Arguments::default()
             .region(&logits.region)

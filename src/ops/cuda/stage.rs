@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Cuda;
 use super::driver::{Graph, Pinned, Stream};
+use super::kernels::for_dim;
 use super::region::Region;
 use super::sampler::Drawer;
 use crate::ops::cuda_memory::{FEW_ROWS, chunk_slots, decode_rows, partial_bytes};
@@ -169,9 +170,7 @@ impl Stage {
             partial_stats: stream.allocate(stats, "attention")?,
             tickets: stream.allocate(tickets, "attention")?,
             block_rows: (BLOCK_QUERIES * shape.kv_heads / heads).max(1),
-            few_blocks: gpu
-                .kernels
-                .attend_teams(shape.head_dim.next_multiple_of(32))
+            few_blocks: for_dim(&gpu.kernels.attend_teams, shape.head_dim.next_multiple_of(32))
                 .filter(|_| gpu.warpgroups)
                 .map(|_| stream.multiprocessors() / shape.kv_heads),
             graphs: HashMap::new(),
@@ -301,18 +300,8 @@ impl Stage {
 
 /// Runs of at most `length` rows of one sequence: (first row, rows).
 fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
-    let mut blocks: Vec<[u32; 2]> = Vec::new();
-    for (row, sequence) in sequences.iter().enumerate() {
-        match blocks.last_mut() {
-            Some([first, rows])
-                if (*rows as usize) < length && sequences[*first as usize] == *sequence =>
-            {
-                *rows += 1;
-            }
-            _ => blocks.push([row as u32, 1]),
-        }
-    }
-    blocks
+    let blocks = crate::ops::cpu::blocks(sequences, length).into_iter();
+    blocks.map(|block| [block.start as u32, block.len() as u32]).collect()
 }
 
 /// 32-bit words in bytes.

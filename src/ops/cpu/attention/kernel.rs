@@ -8,41 +8,8 @@ use super::super::pages::{Kept, PageHead, PagesOf};
 use super::QUERIES;
 use super::plain::Plain;
 use super::queries::Queries;
+use super::sums::score;
 use crate::ops::{CHUNK, PAGE};
-
-/// Calls `$kernel` with the number of queries as a constant, as many as the registers hold at a time.
-macro_rules! by_queries {
-    ($kernel:ident::<$lanes:ident $(, $kept:ident)?>($count:expr, $($argument:expr),*)) => {
-        let mut first = 0;
-        while first < $count {
-            let left = ($count - first).min($lanes::ROWS);
-            first += if $lanes::ROWS == QUERIES {
-                match left {
-                    1 => $kernel::<$lanes $(, $kept)?, 1, 2>(first, $($argument),*),
-                    2 => $kernel::<$lanes $(, $kept)?, 2, 2>(first, $($argument),*),
-                    3 => $kernel::<$lanes $(, $kept)?, 3, 2>(first, $($argument),*),
-                    4 => $kernel::<$lanes $(, $kept)?, 4, 2>(first, $($argument),*),
-                    5 => $kernel::<$lanes $(, $kept)?, 5, 2>(first, $($argument),*),
-                    6 => $kernel::<$lanes $(, $kept)?, 6, 2>(first, $($argument),*),
-                    7 => $kernel::<$lanes $(, $kept)?, 7, 2>(first, $($argument),*),
-                    8 => $kernel::<$lanes $(, $kept)?, 8, 2>(first, $($argument),*),
-                    9 => $kernel::<$lanes $(, $kept)?, 9, 2>(first, $($argument),*),
-                    10 => $kernel::<$lanes $(, $kept)?, 10, 2>(first, $($argument),*),
-                    11 => $kernel::<$lanes $(, $kept)?, 11, 2>(first, $($argument),*),
-                    _ => $kernel::<$lanes $(, $kept)?, 12, 2>(first, $($argument),*),
-                }
-            } else {
-                match left {
-                    1 => $kernel::<$lanes $(, $kept)?, 1, 1>(first, $($argument),*),
-                    2 => $kernel::<$lanes $(, $kept)?, 2, 1>(first, $($argument),*),
-                    3 => $kernel::<$lanes $(, $kept)?, 3, 1>(first, $($argument),*),
-                    _ => $kernel::<$lanes $(, $kept)?, 4, 1>(first, $($argument),*),
-                }
-            };
-        }
-    };
-}
-pub(super) use by_queries;
 
 /// The keys and values of one head of a sequence.
 pub struct Keys<'a, T: Kept> {
@@ -68,20 +35,12 @@ pub trait Attended: Kept {
         scale: f32,
         all: &mut [Queries],
         columns: &mut [f32],
-    );
-}
-
-impl Attended for f32 {
-    fn attend(
-        isa: Isa,
-        keys: &Keys<'_, f32>,
-        scale: f32,
-        all: &mut [Queries],
-        columns: &mut [f32],
     ) {
-        attend_f32(isa, keys, scale, all, columns);
+        attend_plain(isa, keys, scale, all, columns);
     }
 }
+
+impl Attended for f32 {}
 
 impl Attended for u16 {
     fn attend(
@@ -96,36 +55,38 @@ impl Attended for u16 {
             // SAFETY: the machine has the instructions.
             return unsafe { super::pairs::attend(keys, scale, all, columns) };
         }
-        attend_bf16(isa, keys, scale, all, columns);
+        attend_plain(isa, keys, scale, all, columns);
     }
 }
 
 vectorised! {
-    fn attend_f32(keys: &Keys<'_, f32>, scale: f32, all: &mut [Queries], columns: &mut [f32]) = attend_plainly
-}
-
-vectorised! {
-    fn attend_bf16(keys: &Keys<'_, u16>, scale: f32, all: &mut [Queries], columns: &mut [f32]) = attend_plainly
+    fn attend_plain<T: Kept>(keys: &Keys<'_, T>, scale: f32, all: &mut [Queries], columns: &mut [f32]) = attend_plainly<T>
 }
 
 #[inline(always)]
-fn attend_plainly<L: Lanes>(
-    keys: &Keys<'_, impl Kept>,
+fn attend_plainly<L: Lanes, T: Kept>(
+    keys: &Keys<'_, T>,
     scale: f32,
     all: &mut [Queries],
     columns: &mut [f32],
 ) {
-    attend_kernel::<L, _, Plain<L>>(keys, scale, all, columns);
+    attend_kernel::<T, Plain<L>>(keys, scale, all, columns);
+}
+
+/// Sums in lanes, and what a step adds to them.
+pub trait Sums {
+    type Lanes: Lanes;
+
+    /// `sums` plus the products of `a` and `b`.
+    fn add_products(sums: Self::Lanes, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
 }
 
 /// What scores and weighted sums are made of.
-pub trait Products<T: Kept> {
-    /// The queries, once all are there, as [`Products::score`] reads them.
+pub trait Products<T: Kept>: Sums {
+    /// The queries, once all are there, as [`super::sums::score`] reads them.
     fn begin(queries: &mut Queries);
     /// A page's first `count` keys, or more, to `columns`.
     fn take_keys(page: &PageHead<'_, T>, count: usize, columns: &mut [f32]);
-    /// `scores[query][at + key] = scale · query · key` for the page's keys.
-    fn score(queries: &mut Queries, columns: &[f32], scale: f32, at: usize);
     /// Turns the chunk's scores to weights, and begins its sums: each query's maximum and total so far.
     fn weigh(queries: &mut Queries, start: usize);
     /// The values of the page's keys `seen`, where [`Products::add_values`] reads them there, to `columns`.
@@ -142,7 +103,7 @@ pub trait Products<T: Kept> {
 }
 
 #[inline(always)]
-pub fn attend_kernel<L: Lanes, T: Kept, P: Products<T>>(
+pub fn attend_kernel<T: Kept, P: Products<T>>(
     keys: &Keys<'_, T>,
     scale: f32,
     all: &mut [Queries],
@@ -161,7 +122,7 @@ pub fn attend_kernel<L: Lanes, T: Kept, P: Products<T>>(
             P::take_keys(&keys.page(page), seen.end - page_start, columns);
             for queries in all.iter_mut() {
                 if !queries.seen_of_page(page_start).is_empty() {
-                    P::score(queries, columns, scale, page_start - start);
+                    score::<P>(queries, columns, scale, page_start - start);
                 }
             }
         }
@@ -181,7 +142,7 @@ pub fn attend_kernel<L: Lanes, T: Kept, P: Products<T>>(
             }
         }
         for queries in all.iter_mut() {
-            merge_chunk::<L>(queries);
+            merge_chunk::<P::Lanes>(queries);
         }
     }
     for queries in all.iter_mut() {

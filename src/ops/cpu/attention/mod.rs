@@ -10,12 +10,13 @@ mod kernel;
 mod pairs;
 mod plain;
 mod queries;
+mod sums;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
-use super::pages::{KvPages, PagesOf, of_either};
+use super::pages::PagesOf;
 use super::{Buffer, Cpu, Disjoint};
 use crate::ops::{LayerPages, PAGE, Rows};
 use kernel::{Attended, Keys};
@@ -42,18 +43,7 @@ const TOGETHER: usize = 16 * QUERIES;
 
 impl Cpu {
     /// `qkv` holds turned queries first, `[rows, heads · head_dim + …]`; `out` becomes `[rows, heads · head_dim]`.
-    pub fn attention(
-        &self,
-        qkv: &Buffer,
-        shape: AttentionShape,
-        rows: Rows<'_>,
-        LayerPages { pages, layer }: LayerPages<&KvPages>,
-        out: &mut Buffer,
-    ) {
-        of_either!(pages, pages => self.attend(qkv, shape, rows, LayerPages { pages, layer }, out));
-    }
-
-    fn attend<T: Attended>(
+    pub(super) fn attend<T: Attended>(
         &self,
         qkv: &Buffer,
         shape: AttentionShape,

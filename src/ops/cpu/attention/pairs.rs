@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use super::super::lanes::{Avx512, LANES, Lanes};
 use super::super::pages::PageHead;
-use super::QUERIES;
-use super::kernel::{Keys, Products, attend_kernel, by_queries, weigh_chunk};
+use super::kernel::{Keys, Products, Sums, attend_kernel, weigh_chunk};
 use super::queries::Queries;
+use super::sums::add_values;
 use crate::ops::{CHUNK, PAGE};
 
 /// What a head's length must be a multiple of.
@@ -22,27 +22,24 @@ pub const MULTIPLE: usize = 2 * LANES;
 /// The machine has AVX-512 with bf16, and a head's length is a multiple of [`MULTIPLE`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16,avx2,fma,f16c")]
 pub unsafe fn attend(keys: &Keys<'_, u16>, scale: f32, all: &mut [Queries], columns: &mut [f32]) {
-    attend_kernel::<Avx512, u16, Pairs>(keys, scale, all, columns);
+    attend_kernel::<u16, Pairs>(keys, scale, all, columns);
 }
 
 /// Two bf16 in each lane. Only [`attend`] makes use of it, after [`crate::ops::cpu::Isa`] found the instructions; that is what
 /// every unsafe block here stands on, beside what is said there.
 struct Pairs;
 
-/// Lanes whose bits may be pairs of bf16.
-trait PairLanes: Lanes {
-    /// Plus both products of each lane's pairs.
-    fn add_products(self, a: Self, b: Self) -> Self;
-}
+impl Sums for Pairs {
+    type Lanes = Avx512;
 
-impl PairLanes for Avx512 {
+    /// Both products of each lane's pairs.
     #[inline(always)]
-    fn add_products(self, a: Avx512, b: Avx512) -> Avx512 {
-        // SAFETY: see the type [`Pairs`]; sixteen lanes of 32 bits are as many pairs of bf16.
+    fn add_products(sums: Avx512, a: Avx512, b: Avx512) -> Avx512 {
+        // SAFETY: see the type; sixteen lanes of 32 bits are as many pairs of bf16.
         unsafe {
             let a = transmute::<__m512, __m512bh>(a.0);
             let b = transmute::<__m512, __m512bh>(b.0);
-            Avx512(_mm512_dpbf16_ps(self.0, a, b))
+            Avx512(_mm512_dpbf16_ps(sums.0, a, b))
         }
     }
 }
@@ -83,19 +80,6 @@ impl Products<u16> for Pairs {
     }
 
     #[inline(always)]
-    fn score(queries: &mut Queries, columns: &[f32], scale: f32, at: usize) {
-        let Queries { count, transposed, scores, .. } = queries;
-        by_queries!(score_pairs::<Avx512>(
-            *count,
-            columns,
-            (&*transposed, *count),
-            scale,
-            at,
-            &mut *scores
-        ));
-    }
-
-    #[inline(always)]
     fn weigh(queries: &mut Queries, start: usize) {
         weigh_chunk::<Avx512>(queries, start);
         if queries.seen_of_chunk(start).is_empty() {
@@ -110,7 +94,7 @@ impl Products<u16> for Pairs {
                 // SAFETY: see the type; sixteen bf16 are eight pairs.
                 unsafe {
                     let rounded = _mm512_cvtneps_pbh(Avx512::from_array(weights).0);
-                    *pairs = transmute::<__m256bh, [u32; LANES / 2]>(rounded);
+                    *pairs = transmute::<__m256bh, [f32; LANES / 2]>(rounded);
                 }
                 // SAFETY: sixteen bf16 were just written.
                 total = total.add(unsafe { Avx512::load_bf16_row(pairs.as_ptr().cast()) });
@@ -150,103 +134,6 @@ impl Products<u16> for Pairs {
     ) {
         let Queries { count, pairs, chunk_sums, .. } = queries;
         let seen = seen.start / 2..seen.end.div_ceil(2);
-        by_queries!(add_pairs::<Avx512>(
-            *count,
-            columns,
-            seen.clone(),
-            &*pairs,
-            at / 2,
-            &mut *chunk_sums
-        ));
+        add_values::<Pairs, f32, { CHUNK / 2 }>(*count, columns, seen, pairs, at / 2, chunk_sums);
     }
-}
-
-/// The scores of `H` queries from `first` on, `V` vectors of keys at a time. Gives `H`.
-#[inline(always)]
-fn score_pairs<L: PairLanes, const H: usize, const V: usize>(
-    first: usize,
-    columns: &[f32],
-    (queries, count): (&[f32], usize),
-    scale: f32,
-    at: usize,
-    scores: &mut [[f32; CHUNK]; QUERIES],
-) -> usize {
-    let columns = columns.as_chunks::<PAGE>().0;
-    for part in (0..PAGE).step_by(V * LANES) {
-        let mut sums = [[L::splat(0.0); V]; H];
-        for (column, queries) in columns.iter().zip(queries.chunks_exact(count)) {
-            let mut keys = [L::splat(0.0); V];
-            for (n, keys) in keys.iter_mut().enumerate() {
-                // SAFETY: a column holds PAGE pairs, a multiple of V · LANES.
-                *keys = unsafe { L::load(column.as_ptr().add(part + n * LANES)) };
-            }
-            for (n, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: of `count` queries there are H from `first` on.
-                let query = L::splat(unsafe { *queries.get_unchecked(first + n) });
-                for (sum, key) in sums.iter_mut().zip(keys) {
-                    *sum = sum.add_products(query, key);
-                }
-            }
-        }
-        for (scores, sums) in scores[first..].iter_mut().zip(sums) {
-            for (n, sum) in sums.into_iter().enumerate() {
-                let scores = &mut scores[at + part + n * LANES..][..LANES];
-                // SAFETY: the slice holds LANES values.
-                unsafe { sum.mul(L::splat(scale)).store(scores.as_mut_ptr()) };
-            }
-        }
-    }
-    H
-}
-
-/// The sums of `H` queries from `first` on, over the page's pairs of keys `seen`, of which `at` is the first one's place in the
-/// chunk; `V` vectors of values at a time. Gives `H`.
-#[inline(always)]
-fn add_pairs<L: PairLanes, const H: usize, const V: usize>(
-    first: usize,
-    values: &[f32],
-    seen: Range<usize>,
-    weights: &[[u32; CHUNK / 2]; QUERIES],
-    at: usize,
-    sums: &mut [f32],
-) -> usize {
-    let stride = sums.len() / QUERIES;
-    let values = &values[seen.start * stride..seen.end * stride];
-    let sums = &mut sums[first * stride..(first + H) * stride];
-    let weights = weights[first..][..H].as_flattened();
-    let weights = &weights[at + seen.start..];
-    for lane in (0..stride).step_by(V * LANES) {
-        let mut totals = [[L::splat(0.0); V]; H];
-        for (query, totals) in totals.iter_mut().enumerate() {
-            for (n, total) in totals.iter_mut().enumerate() {
-                let place = query * stride + lane + n * LANES;
-                // SAFETY: each of H queries has `stride` sums, a multiple of V · LANES.
-                *total = unsafe { L::load(sums.as_ptr().add(place)) };
-            }
-        }
-        for pair in 0..seen.len() {
-            let mut vectors = [L::splat(0.0); V];
-            for (n, vector) in vectors.iter_mut().enumerate() {
-                let place = pair * stride + lane + n * LANES;
-                // SAFETY: there are so many pairs, each of `stride` components.
-                *vector = unsafe { L::load(values.as_ptr().add(place)) };
-            }
-            for (query, totals) in totals.iter_mut().enumerate() {
-                // SAFETY: the queries' weights are CHUNK / 2 apart, the last pair's at their end or before.
-                let weight = unsafe { *weights.get_unchecked(query * (CHUNK / 2) + pair) };
-                let weight = L::splat(f32::from_bits(weight));
-                for (total, vector) in totals.iter_mut().zip(vectors) {
-                    *total = total.add_products(weight, vector);
-                }
-            }
-        }
-        for (query, totals) in totals.into_iter().enumerate() {
-            for (n, total) in totals.into_iter().enumerate() {
-                let place = query * stride + lane + n * LANES;
-                // SAFETY: as above.
-                unsafe { total.store(sums.as_mut_ptr().add(place)) };
-            }
-        }
-    }
-    H
 }

@@ -16,8 +16,8 @@ pub struct Queries {
     pub seen: [Range<usize>; QUERIES],
     pub all_seen: Range<usize>,
     pub scores: [[f32; CHUNK]; QUERIES],
-    /// Weights as bf16, two keys a number, where products are of those.
-    pub pairs: [[u32; CHUNK / 2]; QUERIES],
+    /// Weights as bf16, two keys in the bits of a number, where products are of those.
+    pub pairs: [[f32; CHUNK / 2]; QUERIES],
     /// Of the chunk's keys: the largest score, and the sum of the weights relative to it.
     pub weighed: [(f32, f32); QUERIES],
     /// The same of all keys before.
@@ -38,7 +38,7 @@ impl Queries {
             seen: [const { 0..0 }; QUERIES],
             all_seen: 0..0,
             scores: [[0.0; CHUNK]; QUERIES],
-            pairs: [[0; CHUNK / 2]; QUERIES],
+            pairs: [[0.0; CHUNK / 2]; QUERIES],
             weighed: [(0.0, 0.0); QUERIES],
             maxima: [0.0; QUERIES],
             totals: [0.0; QUERIES],

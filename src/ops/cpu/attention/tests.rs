@@ -1,6 +1,6 @@
-use super::super::{Isa, Rope, Vector};
+use super::super::{Isa, KvPages, Rope, Vector};
 use super::*;
-use crate::ops::{HeadNorms, PageShape, StoredType};
+use crate::ops::{Backend, HeadNorms, HostStep, PageShape, StoredType};
 
 fn first_layer<P>(pages: P) -> LayerPages<P> {
     LayerPages { pages, layer: 0 }
@@ -56,9 +56,11 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
                 *x = value(position as usize * width + k);
             }
         }
-        cpu.rotate_and_store(&mut qkv, None, &rope, rows, first_layer(&mut pages));
-        let mut out = Buffer::default();
-        cpu.run(|| cpu.attention(&qkv, shape, rows, first_layer(&pages), &mut out));
+        let step = HostStep { rows, logit_rows: &[] };
+        let (mut queries, mut out) = (Buffer::default(), Buffer::default());
+        let written = first_layer(&mut pages);
+        cpu.rotate_and_store(&mut qkv, &mut queries, None, &rope, step, written);
+        cpu.run(|| cpu.attention(&queries, shape, step, first_layer(&pages), &mut out));
         outputs.extend((0..out.rows()).map(|row| out.row(row).to_vec()));
     }
     outputs

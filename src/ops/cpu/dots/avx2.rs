@@ -56,16 +56,8 @@ impl Dots for Avx2Dots {
         }
     }
     #[inline(always)]
-    fn prefetch(from: *const u8) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
-    }
-    #[inline(always)]
     fn zero() -> Self {
         unsafe { Avx2Dots(_mm256_setzero_si256(), _mm256_setzero_si256()) }
-    }
-    #[inline(always)]
-    fn before_bytes(_: i32) -> Self {
-        Self::zero()
     }
     #[inline(always)]
     fn add(self, weights: Signed, activations: i32) -> Self {

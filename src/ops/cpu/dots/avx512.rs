@@ -32,10 +32,6 @@ impl Dots for Avx512Dots {
         }
     }
     #[inline(always)]
-    fn prefetch(from: *const u8) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
-    }
-    #[inline(always)]
     fn zero() -> Self {
         Avx512Dots(unsafe { _mm512_setzero_si512() })
     }

@@ -38,10 +38,6 @@ impl Dots for AvxVnniDots {
         }
     }
     #[inline(always)]
-    fn prefetch(from: *const u8) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
-    }
-    #[inline(always)]
     fn zero() -> Self {
         unsafe { AvxVnniDots(_mm256_setzero_si256(), _mm256_setzero_si256()) }
     }

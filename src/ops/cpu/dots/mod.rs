@@ -44,12 +44,13 @@ pub trait Dots: Copy {
     /// # Safety
     /// `from` must be readable for 64 bytes.
     unsafe fn load_nibbles(from: *const u8) -> [Self::Weights; 2];
-    /// Asks for the cache line at `from`, which need not exist.
-    fn prefetch(from: *const u8);
     fn zero() -> Self;
     /// The sums before the first of a block's steps with [`Dots::load_bytes`], where `offset` is −128 times the sum of
     /// the block's activations: where the added 128 stays in the products, it comes off here.
-    fn before_bytes(offset: i32) -> Self;
+    #[inline(always)]
+    fn before_bytes(_offset: i32) -> Self {
+        Self::zero()
+    }
     /// Adds each column's dot with four activations, an i8 a byte.
     fn add(self, weights: Self::Weights, activations: i32) -> Self;
     /// The sums; exact up to 2²⁴.
@@ -59,23 +60,25 @@ pub trait Dots: Copy {
 /// Defines a function that runs a kernel, generic over [`Dots`], on the instruction set it is given; the rules for
 /// kernels are those of [`super::lanes::vectorised!`].
 macro_rules! dotted {
-    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) = $kernel:ident) => {
-        $(#[$attribute])*
-        $visibility fn $name(isa: $crate::ops::cpu::Isa, $($argument: $type),*) {
+    (
+        fn $name:ident $(<$generic:ident: $bound:ident>)? ($($argument:ident: $type:ty),* $(,)?)
+        = $kernel:ident $(<$more:ident>)?
+    ) => {
+        fn $name $(<$generic: $bound>)? (isa: $crate::ops::cpu::Isa, $($argument: $type),*) {
             use $crate::ops::cpu::{Isa, dots};
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma,f16c")]
-                fn avx512($($argument: $type),*) {
-                    $kernel::<dots::Avx512Dots>($($argument),*);
+                fn avx512 $(<$generic: $bound>)? ($($argument: $type),*) {
+                    $kernel::<dots::Avx512Dots $(, $more)?>($($argument),*);
                 }
                 #[target_feature(enable = "avxvnni,avx2,fma,f16c")]
-                fn avx_vnni($($argument: $type),*) {
-                    $kernel::<dots::AvxVnniDots>($($argument),*);
+                fn avx_vnni $(<$generic: $bound>)? ($($argument: $type),*) {
+                    $kernel::<dots::AvxVnniDots $(, $more)?>($($argument),*);
                 }
                 #[target_feature(enable = "avx2,fma,f16c")]
-                fn avx2($($argument: $type),*) {
-                    $kernel::<dots::Avx2Dots>($($argument),*);
+                fn avx2 $(<$generic: $bound>)? ($($argument: $type),*) {
+                    $kernel::<dots::Avx2Dots $(, $more)?>($($argument),*);
                 }
                 match isa {
                     // SAFETY: `Isa::available` is the only source of these values, and found the instructions.
@@ -88,7 +91,7 @@ macro_rules! dotted {
                 }
             }
             let _ = isa;
-            $kernel::<dots::PortableDots>($($argument),*);
+            $kernel::<dots::PortableDots $(, $more)?>($($argument),*);
         }
     };
 }

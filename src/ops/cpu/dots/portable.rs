@@ -28,14 +28,8 @@ impl Dots for PortableDots {
         [bytes.map(|byte| (byte & 15).cast_signed()), bytes.map(|byte| (byte >> 4).cast_signed())]
     }
     #[inline(always)]
-    fn prefetch(_: *const u8) {}
-    #[inline(always)]
     fn zero() -> Self {
         PortableDots([0; LANES])
-    }
-    #[inline(always)]
-    fn before_bytes(_: i32) -> Self {
-        Self::zero()
     }
     #[inline(always)]
     fn add(self, weights: [i8; STEP_BYTES], activations: i32) -> Self {

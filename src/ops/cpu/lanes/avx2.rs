@@ -9,6 +9,16 @@ use super::Lanes;
 #[derive(Clone, Copy)]
 pub struct Avx2(pub(in crate::ops::cpu) __m256, pub(in crate::ops::cpu) __m256);
 
+/// Operations on two values, an instruction for each half.
+macro_rules! instructions {
+    ($($name:ident: $instruction:ident)*) => {
+        $(#[inline(always)]
+        fn $name(self, other: Self) -> Self {
+            unsafe { Avx2($instruction(self.0, other.0), $instruction(self.1, other.1)) }
+        })*
+    };
+}
+
 #[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Lanes for Avx2 {
     const TILES: usize = 1;
@@ -101,29 +111,13 @@ impl Lanes for Avx2 {
             )
         }
     }
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        unsafe { Avx2(_mm256_add_ps(self.0, other.0), _mm256_add_ps(self.1, other.1)) }
-    }
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        unsafe { Avx2(_mm256_sub_ps(self.0, other.0), _mm256_sub_ps(self.1, other.1)) }
-    }
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        unsafe { Avx2(_mm256_mul_ps(self.0, other.0), _mm256_mul_ps(self.1, other.1)) }
-    }
-    #[inline(always)]
-    fn div(self, other: Self) -> Self {
-        unsafe { Avx2(_mm256_div_ps(self.0, other.0), _mm256_div_ps(self.1, other.1)) }
-    }
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        unsafe { Avx2(_mm256_max_ps(self.0, other.0), _mm256_max_ps(self.1, other.1)) }
-    }
-    #[inline(always)]
-    fn min(self, other: Self) -> Self {
-        unsafe { Avx2(_mm256_min_ps(self.0, other.0), _mm256_min_ps(self.1, other.1)) }
+    instructions! {
+        add: _mm256_add_ps
+        sub: _mm256_sub_ps
+        mul: _mm256_mul_ps
+        div: _mm256_div_ps
+        max: _mm256_max_ps
+        min: _mm256_min_ps
     }
     #[inline(always)]
     fn round(self) -> Self {

@@ -9,6 +9,16 @@ use super::Lanes;
 #[derive(Clone, Copy)]
 pub struct Avx512(pub(in crate::ops::cpu) __m512);
 
+/// Operations on two values, an instruction each.
+macro_rules! instructions {
+    ($($name:ident: $instruction:ident)*) => {
+        $(#[inline(always)]
+        fn $name(self, other: Self) -> Self {
+            Avx512(unsafe { $instruction(self.0, other.0) })
+        })*
+    };
+}
+
 #[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Lanes for Avx512 {
     const TILES: usize = 2;
@@ -67,29 +77,13 @@ impl Lanes for Avx512 {
     fn fma(self, factor: Self, addend: Self) -> Self {
         Avx512(unsafe { _mm512_fmadd_ps(self.0, factor.0, addend.0) })
     }
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Avx512(unsafe { _mm512_add_ps(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        Avx512(unsafe { _mm512_sub_ps(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        Avx512(unsafe { _mm512_mul_ps(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn div(self, other: Self) -> Self {
-        Avx512(unsafe { _mm512_div_ps(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        Avx512(unsafe { _mm512_max_ps(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn min(self, other: Self) -> Self {
-        Avx512(unsafe { _mm512_min_ps(self.0, other.0) })
+    instructions! {
+        add: _mm512_add_ps
+        sub: _mm512_sub_ps
+        mul: _mm512_mul_ps
+        div: _mm512_div_ps
+        max: _mm512_max_ps
+        min: _mm512_min_ps
     }
     #[inline(always)]
     fn round(self) -> Self {

@@ -77,39 +77,47 @@ pub trait Lanes: Copy {
         array
     }
 
+    /// To sixteen values, or the first lanes to fewer.
+    #[inline(always)]
+    fn store_first(self, to: &mut [f32]) {
+        if to.len() == LANES {
+            // SAFETY: it has sixteen values.
+            unsafe { self.store(to.as_mut_ptr()) };
+        } else {
+            to.copy_from_slice(&self.to_array()[..to.len()]);
+        }
+    }
+
     #[inline(always)]
     fn from_array(array: &[f32; LANES]) -> Self {
         // SAFETY: the array holds sixteen values.
         unsafe { Self::load(array.as_ptr()) }
     }
 
-    /// The sum over the lanes, as a tree of fixed shape: 8 + 8, 4 + 4, 2 + 2, 1 + 1.
+    /// The sum over the lanes, as the tree of [`by_halves`].
     #[inline(always)]
     fn sum(self) -> f32 {
-        let mut array = self.to_array();
-        let mut width = LANES / 2;
-        while width > 0 {
-            for lane in 0..width {
-                array[lane] += array[lane + width];
-            }
-            width /= 2;
-        }
-        array[0]
+        by_halves(self.to_array(), |a, b| a + b)
     }
 
     /// The largest lane.
     #[inline(always)]
     fn maximum(self) -> f32 {
-        let mut array = self.to_array();
-        let mut width = LANES / 2;
-        while width > 0 {
-            for lane in 0..width {
-                array[lane] = array[lane].max(array[lane + width]);
-            }
-            width /= 2;
-        }
-        array[0]
+        by_halves(self.to_array(), f32::max)
     }
+}
+
+/// All sixteen as one, as a tree of fixed shape: 8 and 8, 4 and 4, 2 and 2, 1 and 1.
+#[inline(always)]
+pub fn by_halves<T: Copy>(mut values: [T; LANES], join: impl Fn(T, T) -> T) -> T {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            values[lane] = join(values[lane], values[lane + width]);
+        }
+        width /= 2;
+    }
+    values[0]
 }
 
 /// eˣ to about one unit in the last place; 0 below −87.3, where f32 leaves its normal range.
@@ -219,20 +227,26 @@ impl Stored for u16 {
 ///
 /// What a kernel calls must be `#[inline(always)]`, and no closure of it may touch lanes: a closure is a function
 /// without the instructions, and every operation in it becomes a call.
+///
+/// What stands behind the kernel's name comes after the lanes among its generics; a function generic over a type has it there.
 macro_rules! vectorised {
-    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) = $kernel:ident) => {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident $(<$generic:ident: $bound:ident>)? ($($argument:ident: $type:ty),* $(,)?)
+        = $kernel:ident $(<$more:tt>)?
+    ) => {
         $(#[$attribute])*
-        $visibility fn $name(isa: $crate::ops::cpu::Isa, $($argument: $type),*) {
+        $visibility fn $name $(<$generic: $bound>)? (isa: $crate::ops::cpu::Isa, $($argument: $type),*) {
             use $crate::ops::cpu::{Isa, lanes};
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx2,fma,f16c")]
-                fn avx512($($argument: $type),*) {
-                    $kernel::<lanes::Avx512>($($argument),*);
+                fn avx512 $(<$generic: $bound>)? ($($argument: $type),*) {
+                    $kernel::<lanes::Avx512 $(, $more)?>($($argument),*);
                 }
                 #[target_feature(enable = "avx2,fma,f16c")]
-                fn avx2($($argument: $type),*) {
-                    $kernel::<lanes::Avx2>($($argument),*);
+                fn avx2 $(<$generic: $bound>)? ($($argument: $type),*) {
+                    $kernel::<lanes::Avx2 $(, $more)?>($($argument),*);
                 }
                 match isa {
                     // SAFETY: `Isa::available` is the only source of these values, and found the instructions.
@@ -243,11 +257,37 @@ macro_rules! vectorised {
                 }
             }
             let _ = isa;
-            $kernel::<lanes::Portable>($($argument),*);
+            $kernel::<lanes::Portable $(, $more)?>($($argument),*);
         }
     };
 }
 pub(crate) use vectorised;
+
+/// `$body` with `$rows` a constant: `$count` from one on, of what is more the last number of these.
+macro_rules! by_count {
+    ($count:expr, 4, $rows:ident => $body:expr) => {
+        by_count!(@ $count, [1 2 3] 4, $rows => $body)
+    };
+    ($count:expr, 6, $rows:ident => $body:expr) => {
+        by_count!(@ $count, [1 2 3 4 5] 6, $rows => $body)
+    };
+    ($count:expr, 12, $rows:ident => $body:expr) => {
+        by_count!(@ $count, [1 2 3 4 5 6 7 8 9 10 11] 12, $rows => $body)
+    };
+    (@ $count:expr, [$($few:literal)*] $most:literal, $rows:ident => $body:expr) => {
+        match $count {
+            $($few => {
+                const $rows: usize = $few;
+                $body
+            })*
+            _ => {
+                const $rows: usize = $most;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use by_count;
 
 #[cfg(test)]
 mod tests {

@@ -9,12 +9,9 @@ use std::io;
 use super::super::lanes::{LANES, Lanes, vectorised};
 use super::super::slab::Slab;
 use super::BLOCK;
-use super::kernel::Format;
+use super::kernel::{BYTES, Format};
 use super::q8_0::place;
 use super::rounded::Block;
-
-/// Bytes of values in a block of sixteen columns.
-const VALUES: usize = BLOCK * LANES;
 
 #[derive(Debug)]
 pub struct Int8 {
@@ -27,13 +24,13 @@ pub struct Int8 {
 impl Int8 {
     /// Room for `tiles` tiles of `blocks` blocks of sixteen columns.
     pub fn zeroed(tiles: usize, blocks: usize) -> io::Result<Int8> {
-        let values = Slab::zeroed(tiles * blocks * VALUES)?;
+        let values = Slab::zeroed(tiles * blocks * BYTES)?;
         Ok(Int8 { values, scales: Slab::zeroed(tiles * LANES)? })
     }
 
     /// Weight `k` of column `lane` of a tile of `blocks` blocks.
     pub fn weight(&self, tile: usize, blocks: usize, lane: usize, k: usize) -> f32 {
-        let at = (tile * blocks + k / BLOCK) * VALUES + place(lane, k % BLOCK);
+        let at = (tile * blocks + k / BLOCK) * BYTES + place(lane, k % BLOCK);
         self.scales[tile * LANES + lane] * f32::from((self.values[at] ^ 0x80).cast_signed())
     }
 }
@@ -59,7 +56,7 @@ fn quantise_kernel<L: Lanes>(
     for (k, weights) in weights.iter().enumerate() {
         for (lane, (weight, inverse)) in weights.iter().zip(inverses).enumerate() {
             let value = (weight * inverse).round() as i8;
-            values[k / BLOCK * VALUES + place(lane, k % BLOCK)] = value.cast_unsigned() ^ 0x80;
+            values[k / BLOCK * BYTES + place(lane, k % BLOCK)] = value.cast_unsigned() ^ 0x80;
         }
     }
 }

@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-use super::super::Disjoint;
 use super::super::dots::{Dots, STEP_BYTES};
-use super::super::lanes::{LANES, Lanes};
+use super::super::lanes::{LANES, Lanes, by_count};
+use super::super::{Buffer, Disjoint};
 use super::BLOCK;
 use super::rounded::Block;
 
 /// Bytes of a block whose weights have one each.
-const BYTES: usize = BLOCK * LANES;
+pub const BYTES: usize = BLOCK * LANES;
 
 /// A way to keep weights: blocks of 32 by 16 columns, tile after tile.
 pub trait Format: Sync {
@@ -46,8 +46,8 @@ pub trait Format: Sync {
     #[inline(always)]
     fn prefetch<D: Dots>(&self, at: usize, step: usize) {
         let from = self.values().as_ptr().wrapping_add(at * BYTES + step * STEP_BYTES);
-        D::prefetch(from);
-        D::prefetch(from.wrapping_add(4 * STEP_BYTES));
+        D::Floats::prefetch(from);
+        D::Floats::prefetch(from.wrapping_add(4 * STEP_BYTES));
     }
     /// # Safety
     /// There are more than `at` blocks over all tiles.
@@ -61,14 +61,32 @@ pub trait Format: Sync {
     }
 }
 
-/// One multiplication: `[rows][blocks]` activations times tiles of `blocks` blocks, to `[rows, outputs]`.
-pub struct Product<'a, F> {
-    pub activations: &'a [Block],
+/// One multiplication: activations, `[rows][blocks]` or as panels, times tiles of `blocks` blocks, to `[rows, outputs]`.
+pub struct Product<'a, A, F> {
+    pub activations: &'a [A],
     pub weights: &'a F,
     pub rows: usize,
     pub blocks: usize,
     pub outputs: usize,
     pub to: Disjoint<f32>,
+}
+
+impl<'a, A, F> Product<'a, A, F> {
+    pub fn new(
+        activations: &'a [A],
+        x: &Buffer,
+        weights: &'a F,
+        out: &mut Buffer,
+    ) -> Product<'a, A, F> {
+        Product {
+            activations,
+            weights,
+            rows: x.rows(),
+            blocks: x.width.div_ceil(BLOCK),
+            outputs: out.width,
+            to: Disjoint::new(&mut out.data),
+        }
+    }
 }
 
 /// Blocks between the one that is multiplied and the one that is asked for.
@@ -79,7 +97,7 @@ const ROWS_AT_ONCE: usize = 240;
 
 /// The columns of `tiles`, for all rows.
 #[inline(always)]
-pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, F>, tiles: Range<usize>) {
+pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, Block, F>, tiles: Range<usize>) {
     if product.rows <= D::ROWS || D::ROWS_OF_TWO == 1 {
         for tile in tiles {
             product.multiply_tile::<D>(tile, 0..product.rows);
@@ -100,34 +118,16 @@ pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, F>, tiles: Rang
     }
 }
 
-impl<F: Format> Product<'_, F> {
+impl<F: Format> Product<'_, Block, F> {
     #[inline(always)]
     fn multiply_tile<D: Dots>(&self, tile: usize, rows: Range<usize>) {
         let mut row = rows.start;
         while row < rows.end {
             let left = (rows.end - row).min(D::ROWS);
             row += if D::ROWS > 4 {
-                match left {
-                    1 => self.multiply::<D, 1, 1>(tile, row),
-                    2 => self.multiply::<D, 1, 2>(tile, row),
-                    3 => self.multiply::<D, 1, 3>(tile, row),
-                    4 => self.multiply::<D, 1, 4>(tile, row),
-                    5 => self.multiply::<D, 1, 5>(tile, row),
-                    6 => self.multiply::<D, 1, 6>(tile, row),
-                    7 => self.multiply::<D, 1, 7>(tile, row),
-                    8 => self.multiply::<D, 1, 8>(tile, row),
-                    9 => self.multiply::<D, 1, 9>(tile, row),
-                    10 => self.multiply::<D, 1, 10>(tile, row),
-                    11 => self.multiply::<D, 1, 11>(tile, row),
-                    _ => self.multiply::<D, 1, 12>(tile, row),
-                }
+                by_count!(left, 12, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
             } else {
-                match left {
-                    1 => self.multiply::<D, 1, 1>(tile, row),
-                    2 => self.multiply::<D, 1, 2>(tile, row),
-                    3 => self.multiply::<D, 1, 3>(tile, row),
-                    _ => self.multiply::<D, 1, 4>(tile, row),
-                }
+                by_count!(left, 4, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
             };
         }
     }
@@ -136,14 +136,8 @@ impl<F: Format> Product<'_, F> {
     fn multiply_two<D: Dots>(&self, tile: usize, rows: Range<usize>) {
         let mut row = rows.start;
         while row < rows.end {
-            row += match (rows.end - row).min(D::ROWS_OF_TWO) {
-                1 => self.multiply::<D, 2, 1>(tile, row),
-                2 => self.multiply::<D, 2, 2>(tile, row),
-                3 => self.multiply::<D, 2, 3>(tile, row),
-                4 => self.multiply::<D, 2, 4>(tile, row),
-                5 => self.multiply::<D, 2, 5>(tile, row),
-                _ => self.multiply::<D, 2, 6>(tile, row),
-            };
+            let left = (rows.end - row).min(D::ROWS_OF_TWO);
+            row += by_count!(left, 6, ROWS => self.multiply::<D, 2, ROWS>(tile, row));
         }
     }
 
@@ -207,23 +201,21 @@ impl<F: Format> Product<'_, F> {
         }
         for (m, sums) in sums.into_iter().enumerate() {
             for (n, sums) in sums.into_iter().enumerate() {
-                let sums = self.weights.finish(tile + n, sums);
-                self.store(sums, row + m, (tile + n) * LANES);
+                self.store(sums, row + m, tile + n);
             }
         }
         ROWS
     }
+}
 
+impl<A, F: Format> Product<'_, A, F> {
+    /// A row's outputs of a tile, from their sums.
     #[inline(always)]
-    fn store<L: Lanes>(&self, sums: L, row: usize, column: usize) {
+    pub fn store<L: Lanes>(&self, sums: L, row: usize, tile: usize) {
+        let column = tile * LANES;
         let columns = LANES.min(self.outputs - column);
         // SAFETY: inside the output's row `row`; each tile's columns are written by one thread alone.
         let to = unsafe { self.to.slice(row * self.outputs + column, columns) };
-        if columns == LANES {
-            // SAFETY: `to` holds sixteen values.
-            unsafe { sums.store(to.as_mut_ptr()) };
-        } else {
-            to.copy_from_slice(&sums.to_array()[..columns]);
-        }
+        self.weights.finish(tile, sums).store_first(to);
     }
 }

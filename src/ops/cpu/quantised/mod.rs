@@ -10,46 +10,30 @@ mod rounded;
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::dots::{Dots, dotted};
+use super::dots::dotted;
 use super::lanes::LANES;
-use super::{Buffer, Cpu, Disjoint, Isa};
+use super::{Buffer, Cpu};
 pub use int8::Int8;
 pub use kernel::Format;
 use kernel::{Product, multiply_kernel};
-use panels::Panel;
+use panels::{Panel, PanelProduct, multiply_panels_kernel};
 pub use q4_k::Q4K;
 pub use q8_0::Q8_0;
+use rounded::Block;
 
 /// Weights, and activations, that share a scale.
 pub const BLOCK: usize = 32;
 
 impl Cpu {
-    /// [`Cpu::matmul`] with q8_0's tiles.
-    pub(super) fn multiply_q8_0(&self, x: &Buffer, weights: &Q8_0, out: &mut Buffer) {
-        self.multiply(x, weights, out, multiply_q8_0);
-    }
-
-    /// [`Cpu::matmul`] with q4_k's tiles.
-    pub(super) fn multiply_q4_k(&self, x: &Buffer, weights: &Q4K, out: &mut Buffer) {
-        self.multiply(x, weights, out, multiply_q4_k);
-    }
-
-    /// [`Cpu::matmul`] with int8's tiles.
+    /// Products with int8's tiles.
     pub(super) fn multiply_int8(&self, x: &Buffer, weights: &Int8, out: &mut Buffer) {
         if x.rows() <= FEW {
-            return self.multiply(x, weights, out, multiply_int8);
+            return self.multiply_blocks(x, weights, out);
         }
         let (tiles, work) = (out.width.div_ceil(LANES), x.data.len() * out.width);
         let mut panels = SPARE.take();
         self.round_to_panels(x, Int8::GROUP, &mut panels);
-        let product = panels::Product {
-            panels: &panels,
-            weights,
-            rows: x.rows(),
-            blocks: x.width.div_ceil(BLOCK),
-            outputs: out.width,
-            to: Disjoint::new(&mut out.data),
-        };
+        let product = Product::new(&panels, x, weights, out);
         // Whole pairs of tiles.
         self.split(tiles.div_ceil(2), work, |pairs| {
             multiply_panels(self.isa, &product, 2 * pairs.start..tiles.min(2 * pairs.end));
@@ -57,25 +41,12 @@ impl Cpu {
         SPARE.set(panels);
     }
 
-    fn multiply<F: Format>(
-        &self,
-        x: &Buffer,
-        weights: &F,
-        out: &mut Buffer,
-        multiply_tiles: fn(Isa, &Product<'_, F>, Range<usize>),
-    ) {
-        let product = Product {
-            activations: &self.round(x, F::GROUP),
-            weights,
-            rows: x.rows(),
-            blocks: x.width.div_ceil(BLOCK),
-            outputs: out.width,
-            to: Disjoint::new(&mut out.data),
-        };
-        let tiles = out.width.div_ceil(LANES);
-        self.split(tiles, x.data.len() * out.width, |tiles| {
-            multiply_tiles(self.isa, &product, tiles);
-        });
+    /// Products with tiles of blocks.
+    pub(super) fn multiply_blocks<F: Format>(&self, x: &Buffer, weights: &F, out: &mut Buffer) {
+        let (tiles, work) = (out.width.div_ceil(LANES), x.data.len() * out.width);
+        let activations = self.round(x, F::GROUP);
+        let product = Product::new(&activations, x, weights, out);
+        self.split(tiles, work, |tiles| multiply_tiles(self.isa, &product, tiles));
     }
 }
 
@@ -88,46 +59,18 @@ thread_local! {
 }
 
 dotted! {
-    fn multiply_q8_0(product: &Product<'_, Q8_0>, tiles: Range<usize>) = multiply_q8_0_kernel
-}
-
-#[inline(always)]
-fn multiply_q8_0_kernel<D: Dots>(product: &Product<'_, Q8_0>, tiles: Range<usize>) {
-    multiply_kernel::<D, Q8_0>(product, tiles);
+    fn multiply_tiles<F: Format>(product: &Product<'_, Block, F>, tiles: Range<usize>) = multiply_kernel<F>
 }
 
 dotted! {
-    fn multiply_q4_k(product: &Product<'_, Q4K>, tiles: Range<usize>) = multiply_q4_k_kernel
-}
-
-#[inline(always)]
-fn multiply_q4_k_kernel<D: Dots>(product: &Product<'_, Q4K>, tiles: Range<usize>) {
-    multiply_kernel::<D, Q4K>(product, tiles);
-}
-
-dotted! {
-    fn multiply_int8(product: &Product<'_, Int8>, tiles: Range<usize>) = multiply_int8_kernel
-}
-
-#[inline(always)]
-fn multiply_int8_kernel<D: Dots>(product: &Product<'_, Int8>, tiles: Range<usize>) {
-    multiply_kernel::<D, Int8>(product, tiles);
-}
-
-dotted! {
-    fn multiply_panels(product: &panels::Product<'_>, tiles: Range<usize>) = multiply_panels_kernel
-}
-
-#[inline(always)]
-fn multiply_panels_kernel<D: Dots>(product: &panels::Product<'_>, tiles: Range<usize>) {
-    panels::multiply_kernel::<D>(product, tiles);
+    fn multiply_panels(product: &PanelProduct<'_>, tiles: Range<usize>) = multiply_panels_kernel
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::matmul::tests::{buffer, check_rows, noise, pack};
+    use super::super::Isa;
+    use super::super::matmul_tests::{buffer, check_rows, noise, pack};
     use super::super::matrix::{Matrix, Tiles};
-    use super::rounded::Block;
     use super::*;
     use crate::ops::{Precision, Quantisation, StoredType};
     use candle_core::quantized::{GgmlDType, QTensor};

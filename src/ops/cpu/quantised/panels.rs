@@ -3,15 +3,11 @@
 
 use std::ops::Range;
 
-use super::super::Disjoint;
 use super::super::dots::{Dots, STEP_BYTES};
 use super::super::lanes::{LANES, Lanes};
-use super::kernel::Format;
+use super::kernel::{BYTES, Format, Product};
 use super::rounded::Block;
 use super::{BLOCK, Int8};
-
-/// Bytes of a block of sixteen columns.
-const VALUES: usize = BLOCK * LANES;
 
 /// Rows of a panel.
 pub const ROWS: usize = 6;
@@ -42,19 +38,12 @@ impl Panel {
     }
 }
 
-/// One multiplication: `[blocks / 16][rows / 6][16]` panels times tiles of `blocks` blocks, to `[rows, outputs]`.
-pub struct Product<'a> {
-    pub panels: &'a [Panel],
-    pub weights: &'a Int8,
-    pub rows: usize,
-    pub blocks: usize,
-    pub outputs: usize,
-    pub to: Disjoint<f32>,
-}
+/// Panels `[blocks / 16][rows / 6][16]` as the activations of a product.
+pub type PanelProduct<'a> = Product<'a, Panel, Int8>;
 
 /// The columns of `tiles`, for all rows.
 #[inline(always)]
-pub fn multiply_kernel<D: Dots>(product: &Product<'_>, tiles: Range<usize>) {
+pub fn multiply_panels_kernel<D: Dots>(product: &PanelProduct<'_>, tiles: Range<usize>) {
     let panels = product.rows.div_ceil(ROWS);
     // All passes have about as many: the last one would read all weights for a few rows else.
     let each = panels.div_ceil(panels.div_ceil(PANELS_AT_ONCE));
@@ -75,7 +64,7 @@ pub fn multiply_kernel<D: Dots>(product: &Product<'_>, tiles: Range<usize>) {
     }
 }
 
-impl Product<'_> {
+impl PanelProduct<'_> {
     #[inline(always)]
     fn multiply_tiles<D: Dots, const TILES: usize>(
         &self,
@@ -84,26 +73,26 @@ impl Product<'_> {
         all_sums: &mut [f32],
     ) {
         /// Cache lines of a part of a tile.
-        const LINES: usize = PART * VALUES / 64;
+        const LINES: usize = PART * BYTES / 64;
         let (parts, all) = (self.blocks.div_ceil(PART), self.rows.div_ceil(ROWS));
         // What comes next is asked for while these panels pass by: so many lines each.
         let ahead = (TILES * LINES).div_ceil(panels.len());
         for part in 0..parts {
             let start = part * PART;
             let count = PART.min(self.blocks - start);
-            let values = &self.weights.values[(tile * self.blocks + start) * VALUES..];
+            let values = &self.weights.values[(tile * self.blocks + start) * BYTES..];
             let is_last = part + 1 == parts;
             let next = if is_last {
                 (tile + TILES) * self.blocks
             } else {
                 tile * self.blocks + start + PART
             };
-            let next = self.weights.values.as_ptr().wrapping_add(next * VALUES);
+            let next = self.weights.values.as_ptr().wrapping_add(next * BYTES);
             for panel in panels.clone() {
                 let first = (panel - panels.start) * ahead;
                 for line in first..(first + ahead).min(TILES * LINES) {
-                    let tile = line / LINES * self.blocks * VALUES;
-                    D::prefetch(next.wrapping_add(tile + line % LINES * 64));
+                    let tile = line / LINES * self.blocks * BYTES;
+                    D::Floats::prefetch(next.wrapping_add(tile + line % LINES * 64));
                 }
                 let row = panel * ROWS;
                 let rows = ROWS.min(self.rows - row);
@@ -111,7 +100,7 @@ impl Product<'_> {
                     for m in 0..rows {
                         for n in 0..TILES {
                             let to = self.to.at((row + m) * self.outputs + (tile + n) * LANES);
-                            D::prefetch(to.cast());
+                            D::Floats::prefetch(to.cast());
                         }
                     }
                 }
@@ -120,33 +109,28 @@ impl Product<'_> {
                 if part == 0 {
                     sums.fill(0.0);
                 }
-                let blocks = &self.panels[(part * all + panel) * PART..][..count];
+                let blocks = &self.activations[(part * all + panel) * PART..][..count];
                 // SAFETY: of each tile there are as many blocks, the tiles `self.blocks` apart.
                 unsafe {
-                    multiply::<D, TILES>(blocks, values.as_ptr(), self.blocks * VALUES, sums);
+                    multiply::<D, TILES>(blocks, values.as_ptr(), self.blocks * BYTES, sums);
                 }
                 if is_last {
-                    self.store::<D::Floats, TILES>(sums, row..row + rows, tile);
+                    self.store_rows::<D::Floats, TILES>(sums, row..row + rows, tile);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn store<L: Lanes, const TILES: usize>(&self, sums: &[f32], rows: Range<usize>, tile: usize) {
+    fn store_rows<L: Lanes, const TILES: usize>(
+        &self,
+        sums: &[f32],
+        rows: Range<usize>,
+        tile: usize,
+    ) {
         for (row, sums) in rows.zip(sums.chunks_exact(TILES * LANES)) {
             for (n, sums) in sums.as_chunks::<LANES>().0.iter().enumerate() {
-                let column = (tile + n) * LANES;
-                let columns = LANES.min(self.outputs - column);
-                let sums = self.weights.finish(tile + n, L::from_array(sums));
-                // SAFETY: inside the output's row; each tile's columns are written by one thread alone.
-                let to = unsafe { self.to.slice(row * self.outputs + column, columns) };
-                if columns == LANES {
-                    // SAFETY: `to` holds sixteen values.
-                    unsafe { sums.store(to.as_mut_ptr()) };
-                } else {
-                    to.copy_from_slice(&sums.to_array()[..columns]);
-                }
+                self.store(L::from_array(sums), row, tile + n);
             }
         }
     }

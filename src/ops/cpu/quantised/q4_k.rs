@@ -225,7 +225,7 @@ impl Format for Q4K {
     #[inline(always)]
     fn prefetch<D: Dots>(&self, at: usize, step: usize) {
         let values = self.values.as_ptr();
-        D::prefetch(values.wrapping_add(at * VALUES + step * STEP_BYTES));
+        D::Floats::prefetch(values.wrapping_add(at * VALUES + step * STEP_BYTES));
     }
 
     #[inline(always)]

@@ -11,11 +11,8 @@ use super::super::dots::STEP_BYTES;
 use super::super::lanes::{LANES, Lanes, vectorised};
 use super::super::slab::Slab;
 use super::BLOCK;
-use super::kernel::Format;
+use super::kernel::{BYTES, Format};
 use super::rounded::Block;
-
-/// Bytes of values in a block of sixteen columns.
-const VALUES: usize = BLOCK * LANES;
 
 #[derive(Debug)]
 pub struct Q8_0 {
@@ -28,12 +25,12 @@ pub struct Q8_0 {
 impl Q8_0 {
     /// Room for `blocks` blocks of sixteen columns.
     pub fn zeroed(blocks: usize) -> io::Result<Q8_0> {
-        Ok(Q8_0 { values: Slab::zeroed(blocks * VALUES)?, scales: Slab::zeroed(blocks * LANES)? })
+        Ok(Q8_0 { values: Slab::zeroed(blocks * BYTES)?, scales: Slab::zeroed(blocks * LANES)? })
     }
 
     /// The block `at`'s weight `k` of column `lane`.
     pub fn weight(&self, at: usize, lane: usize, k: usize) -> f32 {
-        let value = self.values[at * VALUES + place(lane, k)] ^ 0x80;
+        let value = self.values[at * BYTES + place(lane, k)] ^ 0x80;
         let scale = f16::from_bits(self.scales[at * LANES + lane]);
         scale.to_f32() * f32::from(value.cast_signed())
     }
@@ -53,7 +50,7 @@ vectorised! {
 #[inline(always)]
 fn quantise_kernel<L: Lanes>(weights: &[[f32; LANES]], values: &mut [u8], scales: &mut [u16]) {
     let blocks = weights.as_chunks::<BLOCK>().0.iter();
-    let values = values.as_chunks_mut::<VALUES>().0.iter_mut();
+    let values = values.as_chunks_mut::<BYTES>().0.iter_mut();
     let scales = scales.as_chunks_mut::<LANES>().0.iter_mut();
     for ((weights, values), scales) in blocks.zip(values).zip(scales) {
         let mut largest = L::splat(0.0);

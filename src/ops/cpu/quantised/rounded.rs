@@ -1,6 +1,6 @@
 //! Rows of activations, rounded to bytes in blocks of 32, as the quantised kernels read them.
 
-use super::super::lanes::{LANES, Lanes, vectorised};
+use super::super::lanes::{LANES, Lanes, by_halves, vectorised};
 use super::super::{Buffer, Cpu, Disjoint};
 use super::BLOCK;
 use super::panels::{self, Panel};
@@ -82,7 +82,7 @@ fn round_row_kernel<L: Lanes>(x: &[f32], to: &mut [Block], group: usize) {
         for block in blocks.clone() {
             add_magnitudes(block, &mut largest);
         }
-        let largest = f32::from_bits(greatest(largest));
+        let largest = f32::from_bits(by_halves(largest, u32::max));
         for (block, to) in blocks.zip(&mut *to) {
             *to = round_block::<L>(block, largest);
         }
@@ -129,19 +129,6 @@ fn round_block<L: Lanes>(values: &[f32; BLOCK], largest: f32) -> Block {
     block.offset = -128 * sum as i32;
     block.total = block.scale * sum;
     block
-}
-
-/// The greatest of sixteen, by halves as registers do.
-#[inline(always)]
-fn greatest(mut values: [u32; LANES]) -> u32 {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            values[lane] = values[lane].max(values[lane + half]);
-        }
-        half /= 2;
-    }
-    values[0]
 }
 
 #[cfg(test)]

@@ -90,22 +90,17 @@ impl Stream {
         self.0.after_copy.store(true, Ordering::Relaxed);
     }
 
-    /// Brings the first `bytes` of `region` back, once all before is done.
+    /// Brings the first `bytes` of `from` back, once all before is done.
     ///
     /// # Errors
     /// What went wrong since the last call.
-    pub fn download(
-        &self,
-        region: &Region,
-        pinned: &mut Pinned,
-        bytes: usize,
-    ) -> Result<(), OpsError> {
-        assert!(bytes <= pinned.bytes && bytes <= region.bytes(), "a copy beyond its region");
+    pub fn download(&self, from: &Region, to: &mut Pinned, bytes: usize) -> Result<(), OpsError> {
+        assert!(bytes <= to.bytes && bytes <= from.bytes(), "a copy beyond its region");
         self.0.gpu.enter();
         // SAFETY: both ends have so many bytes, and the call ends after the copy.
         let done = unsafe {
-            let to = pinned.pointer.cast();
-            check(sys::cuMemcpyDtoHAsync_v2(to, region.address(), bytes, self.0.stream))
+            let to = to.pointer.cast();
+            check(sys::cuMemcpyDtoHAsync_v2(to, from.address(), bytes, self.0.stream))
                 .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
         };
         self.keep(done);

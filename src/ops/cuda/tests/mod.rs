@@ -23,8 +23,8 @@ use super::{Buffer, Cuda};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::philox;
 use crate::ops::{
-    Backend, BranchNorms, Cpu, LayerPages, Machine, Numbers, PageShape, Precision, Quantisation,
-    StepLimits, StoredType, cpu,
+    Backend, BranchNorms, Cpu, HostStep, LayerPages, Machine, Numbers, PageShape, Precision,
+    Quantisation, Rows, StepLimits, StoredType, cpu,
 };
 
 /// Every way to keep weights on a GPU.
@@ -172,8 +172,10 @@ fn rounded_weights(weights: &[f32], inputs: usize, quantisation: Quantisation) -
     let table = cpu.pack(&[part], inputs, kept_as(quantisation)).unwrap();
     let tokens: Vec<u32> = (0..part.rows(inputs) as u32).collect();
     let mut rows = cpu::Buffer::default();
-    Cpu::embed(&cpu, &table, &tokens, 1.0, &mut rows);
-    rows.data().iter().map(|weight| round(*weight)).collect()
+    let step = Rows { tokens: &tokens, positions: &[], sequences: &[], segments: &[], tables: &[] };
+    cpu.embed(&table, HostStep { rows: step, logit_rows: &[] }, 1.0, &mut rows);
+    let all = cpu.read(&rows, rows.rows()).unwrap();
+    all.into_iter().map(round).collect()
 }
 
 /// `found` is bf16 of what was computed in f32 as `exact` was, but for the order of a sum. That moves a number by a few

@@ -1,9 +1,8 @@
 //! Products row by row against plain sums, on every instruction set.
 
-use super::super::Isa;
 use super::*;
 use crate::ops::checkpoint::RawTensor;
-use crate::ops::{Precision, StoredType};
+use crate::ops::{Backend, HostStep, Precision, Rows, StoredType};
 
 /// Nearly normal numbers of deviation 1.
 pub fn noise(count: usize, seed: u64) -> Vec<f32> {
@@ -80,7 +79,9 @@ fn embedding_reads_the_packed_table() {
         let table = Matrix::pack(&parts, 20, stored.into()).unwrap();
         let cpu = Cpu::new(1).unwrap();
         let mut out = Buffer::default();
-        cpu.embed(&table, &[0, 36, 17], 2.0, &mut out);
+        let tokens = &[0, 36, 17];
+        let rows = Rows { tokens, positions: &[], sequences: &[], segments: &[], tables: &[] };
+        cpu.embed(&table, HostStep { rows, logit_rows: &[] }, 2.0, &mut out);
         for (row, token) in [0usize, 36, 17].into_iter().enumerate() {
             let expected: Vec<f32> =
                 values[token * 20..][..20].iter().map(|value| 2.0 * stored.round(*value)).collect();
