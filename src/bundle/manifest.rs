@@ -197,7 +197,7 @@ impl Role {
 }
 
 /// A part of the bundle with a name and a licence of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
     pub name: String,
@@ -229,13 +229,14 @@ pub struct Component {
     pub sums_known: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ComponentKind {
     Program,
     Model,
     Scorer,
     Encoder,
+    #[default]
     Data,
 }
 
