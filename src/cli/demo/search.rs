@@ -1,12 +1,10 @@
 //! The demonstration of a system that searches: three notes, 63 passages of our own, an encoder and a model made on the spot.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use super::super::progress::Terminal;
 use super::super::sandboxed::Entered;
 use super::super::synthetic::SyntheticModels;
-use super::super::{interrupt, summary};
+use super::execute;
 use serde_json::{Map, Value, json};
 
 use crate::analysis::notes::Finding;
@@ -17,7 +15,6 @@ use crate::corpus::build::embed::encoder_options;
 use crate::corpus::build::{Build, BuildOptions, Pace};
 use crate::data::Format;
 use crate::encoder::Encoder;
-use crate::experiment::driver::carry_out;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::spec::Spec;
 use crate::model::Family;
@@ -73,14 +70,7 @@ pub fn run(
     spec.panel = vec![model.display().to_string()];
     spec.corpus = Some(CorpusSpec { directories: vec![corpus], ..CorpusSpec::default() });
     spec.hub.offline = true;
-    let inputs = spec.read()?;
-    let described = spec.describe_models()?;
-    let mut run = spec.resolve(inputs, &described)?;
-    run.plan.host.sandbox = entered.report();
-    let observer = Arc::new(Terminal::new(quiet));
-    let executed = carry_out(run, described, out, observer, interrupt::watch())?;
-    summary::finish(&executed)?;
-    let contents = executed.contents;
+    let contents = execute(spec, out, entered, quiet)?;
     if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {
         let searches = contents.searches.records.iter().filter(|one| one.item == note.item);
         let calls = contents.calls.records.iter().filter(|one| one.item == note.item);
