@@ -2,6 +2,8 @@
 
 mod turns;
 
+pub use self::turns::{calls_of, tenths};
+
 use std::collections::HashSet;
 use std::fmt::Write;
 

@@ -163,9 +163,8 @@ impl ModelBench {
     }
 
     fn describe(&self, machine: Machine, positions: usize) -> Result<Description, Failure> {
-        let synthetic = self
-            .synth
-            .map(|family| self.models.checkpoint(family, self.shape, self.progress.quiet));
+        let synthetic =
+            self.synth.map(|family| self.models.checkpoint(family, self.shape, self.progress));
         let name = match synthetic.transpose()? {
             Some(directory) => directory.display().to_string(),
             None => self.model.clone().unwrap_or_default(),

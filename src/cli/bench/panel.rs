@@ -117,7 +117,7 @@ impl PanelBench {
         if self.synth {
             let settings = format!("record_chars={SYNTHETIC_RECORD_CHARS}");
             self.panel.set.insert(0, settings);
-            self.panel.panel = self.models.panel(self.shape, self.execution.progress.quiet)?;
+            self.panel.panel = self.models.panel(self.shape, self.execution.progress)?;
         }
         let (data, format) = match (self.data, self.data_format) {
             (Some(data), Some(format)) => (data, format),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::options::QuietFlag;
 use super::super::sandboxed::Entered;
 use super::super::synthetic::SyntheticModels;
 use super::execute;
@@ -60,17 +61,17 @@ pub fn run(
     models: &SyntheticModels,
     out: &Path,
     entered: &Entered,
-    quiet: bool,
+    progress: QuietFlag,
 ) -> Result<(), Failure> {
-    let model = models.checkpoint(Family::Qwen3, Shape::Tiny, quiet)?;
+    let model = models.checkpoint(Family::Qwen3, Shape::Tiny, progress)?;
     let folder = models.folder("demo-corpus");
-    let corpus = corpus(&folder, &model, quiet)?;
+    let corpus = corpus(&folder, &model, progress)?;
     let protocol = SystemConfig::parse("medreflex", &SETTINGS)?;
     let mut spec = Spec::new(protocol, folder.join("notes.jsonl"), Format::Notes)?;
     spec.panel = vec![model.display().to_string()];
     spec.corpus = Some(CorpusSpec { directories: vec![corpus], ..CorpusSpec::default() });
     spec.hub.offline = true;
-    let contents = execute(spec, out, entered, quiet)?;
+    let contents = execute(spec, out, entered, progress)?;
     if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {
         let searches = contents.searches.records.iter().filter(|one| one.item == note.item);
         let calls = contents.calls.records.iter().filter(|one| one.item == note.item);
@@ -105,14 +106,12 @@ fn ending_in_a_special_token(tokenizer: &str) -> String {
 }
 
 /// The corpus of the demonstration; it is built first if it is not there.
-fn corpus(folder: &Path, model: &Path, quiet: bool) -> Result<PathBuf, Failure> {
+fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, Failure> {
     let out = folder.join("corpus");
     if out.join("corpus.toml").is_file() && folder.join("notes.jsonl").is_file() {
         return Ok(out);
     }
-    if !quiet {
-        console::note(format!("making {}", folder.display()));
-    }
+    progress.note(format!("making {}", folder.display()));
     if folder.exists() {
         // Begun and not finished.
         fs_err::remove_dir_all(folder)?;
