@@ -1,6 +1,6 @@
 //! Under which conditions the rows of a table were made: what all have in common once, what differs by row.
 
-use crate::experiment::plan::{CorpusPlan, Plan};
+use crate::experiment::plan::{CorpusPlan, MemberPlan, Plan};
 use crate::panel::DecodingMode;
 use crate::systems::table::Entry;
 
@@ -30,23 +30,27 @@ impl Conditions {
         // Without a system's grammar nothing bounds a string.
         bounds.extend((plan.decoding == DecodingMode::Grammar).then(|| setting("record_chars")));
         let seats = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
-        let thinking = match plan.panel.iter().filter(|one| one.thinking).count() {
-            0 => "off",
-            all if all == plan.panel.len() => "on",
-            _ => "on for some members",
-        };
         Conditions {
             facts: vec![
                 ("prompts", prompts),
                 ("few-shot examples", examples.to_owned()),
                 ("decoding", decoding(plan.decoding).to_owned()),
                 ("bounds", bounds.join(", ")),
-                ("thinking", thinking.to_owned()),
+                ("thinking", thinking(&plan.panel).to_owned()),
                 ("seats", seats.collect::<Vec<_>>().join(", ")),
                 ("leakage", leakage(plan).to_owned()),
                 ("token limits of search", plan.corpus.as_ref().map_or(String::new(), limits)),
             ],
         }
+    }
+}
+
+/// Whether members think before they answer, in words.
+pub fn thinking(panel: &[MemberPlan]) -> &'static str {
+    match panel.iter().filter(|member| member.thinking).count() {
+        0 => "off",
+        all if all == panel.len() => "on",
+        _ => "on for some members",
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::metrics::agreement::Trajectories;
 use super::metrics::calibration::Prediction;
-use super::metrics::cost::{Call, Cost};
+use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
 use super::metrics::similarity::trajectory_text;
 use crate::data::Format;
@@ -179,7 +179,7 @@ impl<'a> Outcomes<'a> {
     /// What was said for every question's answers; those that say nothing are left out.
     pub fn texts(&self, when: When) -> Vec<Vec<Vec<String>>> {
         let mut calls: HashMap<(u32, &str), Vec<&CallLine>> = HashMap::new();
-        for call in self.contents.calls_by_key().into_values() {
+        for call in self.contents.calls.by_key().into_values() {
             calls.entry((call.run, &call.item)).or_default().push(call);
         }
         self.map(|answer| {
@@ -214,17 +214,11 @@ impl<'a> Outcomes<'a> {
 
     /// What all items cost, graded or not; `None` without items.
     pub fn cost(&self) -> Option<Cost> {
-        let calls = self.contents.calls.records.iter().map(|call| Call {
-            prompt_tokens: call.usage.prompt_tokens,
-            cached_tokens: call.usage.cached_tokens,
-            completion_tokens: call.usage.completion_tokens,
-            elapsed_ms: call.elapsed_ms,
-        });
         let plan = &self.contents.plan;
         let items = plan.dataset.items.len() * plan.runs as usize;
         let lines = self.all().into_iter().flatten().flatten();
         let right = lines.filter(|line| line.correct() == Some(true));
-        Cost::of(calls, items, right.count())
+        Cost::of(&self.contents.calls.records, items, right.count())
     }
 
     /// Whether the notes are MEDEC's, whose ROUGE is another than MedErrBench's.

@@ -1,6 +1,7 @@
 //! What sums cannot say: that the files of a bundle are what they are called. Headers of weights, tokenizers, chat templates, and models
 //! against the cards of this program, and the SBOMs against what programs say that they are made of.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -89,17 +90,18 @@ fn look_into(directory: &Path, file: &FileEntry) -> Option<String> {
     let path = file.path.below(directory);
     let name = file.path.as_str();
     let problem = match name.rsplit(['.', '/']).next() {
-        Some("safetensors") => header(&path),
-        Some("json") if name.ends_with("/tokenizer.json") => tokenizer(&path),
+        // A header that is none, or tensors that do not fill the file.
+        Some("safetensors") => told(Checkpoint::open(&[path])),
+        Some("json") if name.ends_with("/tokenizer.json") => told(Tokenizer::load(&path)),
         Some("json") => json(&path),
         _ => None,
     };
     problem.map(|why| format!("unsound  {name}: {why}"))
 }
 
-/// A safetensors file whose header is none, or whose tensors do not fill it.
-fn header(path: &Path) -> Option<String> {
-    Checkpoint::open(&[path.to_owned()]).err().map(|error| error.to_string())
+/// What went wrong, in words.
+fn told<T, E: Display>(result: Result<T, E>) -> Option<String> {
+    result.err().map(|error| error.to_string())
 }
 
 fn json(path: &Path) -> Option<String> {
@@ -112,14 +114,10 @@ fn json(path: &Path) -> Option<String> {
     read().err()
 }
 
-fn tokenizer(path: &Path) -> Option<String> {
-    Tokenizer::load(path).err().map(|error| error.to_string())
-}
-
 /// What keeps a folder from being a decoder that runs here.
 fn decoder(folder: &Path) -> Option<String> {
-    let config = Config::read(&folder.join("config.json")).err().map(|error| error.to_string());
-    config.or_else(|| ChatTemplate::load(folder).err().map(|error| error.to_string()))
+    let config = told(Config::read(&folder.join("config.json")));
+    config.or_else(|| told(ChatTemplate::load(folder)))
 }
 
 /// Where a component and the card of its name differ.

@@ -100,7 +100,7 @@ pub struct FileEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// Not in the bundle: it comes from the previous version.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
     /// The pieces that it lies in, for media that hold no large files; in order, none where it is whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -197,7 +197,7 @@ impl Role {
 }
 
 /// A part of the bundle with a name and a licence of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
     pub name: String,
@@ -229,13 +229,14 @@ pub struct Component {
     pub sums_known: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ComponentKind {
     Program,
     Model,
     Scorer,
     Encoder,
+    #[default]
     Data,
 }
 
@@ -326,8 +327,4 @@ pub fn policy_path(component: &str) -> String {
 /// Names of bundles and components are one part of a path.
 pub fn is_name(text: &str) -> bool {
     !text.contains('/') && BundlePath::parse(text).is_ok()
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }

@@ -36,14 +36,8 @@ const COLUMNS: [&str; 15] = [
     "content",
 ];
 
-#[derive(Debug, Args)]
-pub struct AuditVerb {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Debug, Subcommand)]
-enum Verb {
+pub enum AuditVerb {
     /// Show the lines of a trail
     Show(Show),
     /// Write the lines of a trail to stdout; the trail logs the export
@@ -53,7 +47,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Show {
+pub struct Show {
     /// The directory of the trail
     directory: PathBuf,
     /// Output format [default: a table without a head]
@@ -64,7 +58,7 @@ struct Show {
 }
 
 #[derive(Debug, Args)]
-struct Export {
+pub struct Export {
     /// The directory of the trail
     directory: PathBuf,
     /// Output format
@@ -102,7 +96,7 @@ struct FilterFlags {
 }
 
 #[derive(Debug, Args)]
-struct Forget {
+pub struct Forget {
     /// The directory of the trail
     directory: PathBuf,
     /// Texts to delete: numbers of lines, ids of texts or of cases
@@ -121,8 +115,8 @@ struct Forget {
 
 impl AuditVerb {
     pub fn run(self) -> Result<(), Failure> {
-        match self.verb {
-            Verb::Show(show) => {
+        match self {
+            AuditVerb::Show(show) => {
                 let filter = show.filter.filter(&show.directory)?;
                 match show.format {
                     Some(format) => format.write(&show.directory, &filter),
@@ -131,8 +125,8 @@ impl AuditVerb {
                     }),
                 }
             }
-            Verb::Export(export) => export.run(),
-            Verb::Forget(forget) => forget.run(),
+            AuditVerb::Export(export) => export.run(),
+            AuditVerb::Forget(forget) => forget.run(),
         }
     }
 }

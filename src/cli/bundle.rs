@@ -20,14 +20,8 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::sandbox::SandboxMode;
 
-#[derive(Debug, Args)]
-pub struct BundleVerb {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Debug, Subcommand)]
-enum Verb {
+pub enum BundleVerb {
     /// Make a bundle, and print the commands that sign it
     Create(Box<Create>),
     /// Check a bundle's signature and the checksums of all its files
@@ -41,7 +35,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Verify {
+pub struct Verify {
     /// The bundle, or an installed version
     directory: PathBuf,
     #[command(flatten)]
@@ -68,13 +62,13 @@ impl TrustFlag {
 }
 
 #[derive(Debug, Args)]
-struct List {
+pub struct List {
     /// A bundle, or a directory that bundles are installed in
     directory: PathBuf,
 }
 
 #[derive(Debug, Args)]
-struct Rollback {
+pub struct Rollback {
     /// The directory that bundles are installed in
     root: PathBuf,
     /// The version to make current [default: the one that was current before]
@@ -84,12 +78,12 @@ struct Rollback {
 
 impl BundleVerb {
     pub fn run(self) -> Result<(), Failure> {
-        match self.verb {
-            Verb::Create(create) => create.run(),
-            Verb::Verify(verify) => verify.run(),
-            Verb::Install(install) => install.run(),
-            Verb::Ls(list) => list.run(),
-            Verb::Rollback(rollback) => rollback.run(),
+        match self {
+            BundleVerb::Create(create) => create.run(),
+            BundleVerb::Verify(verify) => verify.run(),
+            BundleVerb::Install(install) => install.run(),
+            BundleVerb::Ls(list) => list.run(),
+            BundleVerb::Rollback(rollback) => rollback.run(),
         }
     }
 }

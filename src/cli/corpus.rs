@@ -15,14 +15,8 @@ use crate::corpus::store::manifest::BuiltSource;
 use crate::corpus::{Corpus, verify};
 use crate::data;
 
-#[derive(Debug, Args)]
-pub struct CorpusVerb {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Debug, Subcommand)]
-enum Verb {
+pub enum CorpusVerb {
     /// Build a corpus: read its sources, split them, embed the chunks
     Build(Box<build::Build>),
     /// Add a folder or a file of your own to a corpus
@@ -40,7 +34,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Info {
+pub struct Info {
     /// Directory of a corpus
     directory: PathBuf,
     /// Print JSON
@@ -55,13 +49,13 @@ struct Info {
 }
 
 #[derive(Debug, Args)]
-struct Verify {
+pub struct Verify {
     /// Directory of a corpus
     directory: PathBuf,
 }
 
 #[derive(Debug, Args)]
-struct Fetch {
+pub struct Fetch {
     /// Description: clinicalcorp-open or another name, or a file
     name: String,
     #[command(flatten)]
@@ -70,14 +64,14 @@ struct Fetch {
 
 impl CorpusVerb {
     pub fn run(self) -> Result<(), Failure> {
-        match self.verb {
-            Verb::Build(build) => build.run(),
-            Verb::Add(add) => add.run(),
-            Verb::Import(import) => import.run(),
-            Verb::Fetch(fetch) => fetch.run(),
-            Verb::Info(info) => info.run(),
-            Verb::Search(search) => search.run(),
-            Verb::Verify(verify) => verify.run(),
+        match self {
+            CorpusVerb::Build(build) => build.run(),
+            CorpusVerb::Add(add) => add.run(),
+            CorpusVerb::Import(import) => import.run(),
+            CorpusVerb::Fetch(fetch) => fetch.run(),
+            CorpusVerb::Info(info) => info.run(),
+            CorpusVerb::Search(search) => search.run(),
+            CorpusVerb::Verify(verify) => verify.run(),
         }
     }
 }

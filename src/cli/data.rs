@@ -13,14 +13,8 @@ use crate::hub::{self, DatasetCard};
 /// Every dataset that has a card.
 const ALL: &str = "all";
 
-#[derive(Debug, Args)]
-pub struct Data {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Debug, Subcommand)]
-enum Verb {
+pub enum Data {
     /// Download datasets into a directory, in the layout that --data-dir of recipes expects
     Fetch(Fetch),
     /// List the known datasets and whether their files are in a directory
@@ -30,7 +24,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Fetch {
+pub struct Fetch {
     /// Datasets: medqa, pubmedqa, mmlu-pro, medec, mederrbench, medguards-keywords, or all; or files of cards
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
@@ -39,23 +33,23 @@ struct Fetch {
 }
 
 #[derive(Debug, Args)]
-struct List {
+pub struct List {
     /// Directory to look in
     directory: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-struct Verify {
+pub struct Verify {
     /// Directory that datasets were fetched into
     directory: PathBuf,
 }
 
 impl Data {
     pub fn run(self) -> Result<(), Failure> {
-        match self.verb {
-            Verb::Fetch(fetch) => fetch.run(),
-            Verb::Ls(list) => list.run(),
-            Verb::Verify(verify) => verify.run(),
+        match self {
+            Data::Fetch(fetch) => fetch.run(),
+            Data::Ls(list) => list.run(),
+            Data::Verify(verify) => verify.run(),
         }
     }
 }

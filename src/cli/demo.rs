@@ -2,19 +2,20 @@
 
 mod search;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
 use super::options::QuietFlag;
 use super::progress::Terminal;
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::{Entered, Paths, SandboxFlag};
 use super::synthetic::SyntheticModels;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{DEMO_PATH, Format};
+use crate::experiment::contents::Contents;
 use crate::experiment::driver::carry_out;
 use crate::experiment::spec::Spec;
 use crate::record::{AnswerLine, ItemText};
@@ -39,27 +40,20 @@ pub struct Demo {
 
 impl Demo {
     pub fn run(self) -> Result<(), Failure> {
-        let quiet = self.progress.quiet;
+        let progress = self.progress;
         let out = self.out.clone().unwrap_or_else(free_name);
         // Its models are made inside too: their files, and the run's, are all that it writes.
         let paths = Paths::default().write(&self.models.root())?.write(&out)?;
-        let entered = paths.enter(self.sandbox, "cpu")?.sealed(quiet)?;
+        let entered = paths.enter(self.sandbox, "cpu")?.sealed(progress.quiet)?;
         if self.system == "medreflex" {
-            return search::run(&self.models, &out, &entered, quiet);
+            return search::run(&self.models, &out, &entered, progress);
         }
-        let panel = self.models.panel(Shape::Tiny, quiet)?;
+        let panel = self.models.panel(Shape::Tiny, progress)?;
         let protocol = SystemConfig::parse("medmad", &["record_chars=32"])?;
         let mut spec = Spec::new(protocol, DEMO_PATH, Format::Mcq)?;
         spec.panel = panel;
         spec.hub.offline = true;
-        let inputs = spec.read()?;
-        let models = spec.describe_models()?;
-        let mut run = spec.resolve(inputs, &models)?;
-        run.plan.host.sandbox = entered.report();
-        let observer = Arc::new(Terminal::new(quiet));
-        let executed = carry_out(run, models, &out, observer, interrupt::watch())?;
-        summary::finish(&executed)?;
-        let contents = executed.contents;
+        let contents = execute(spec, &out, &entered, progress)?;
         if let Some(item) =
             contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
         {
@@ -70,6 +64,23 @@ impl Demo {
             "The three models have random weights: what they say is noise, how they are run is not.",
         )?)
     }
+}
+
+/// Runs what `spec` says into `out`, and tells what it came to.
+fn execute(
+    spec: Spec,
+    out: &Path,
+    entered: &Entered,
+    progress: QuietFlag,
+) -> Result<Contents, Failure> {
+    let inputs = spec.read()?;
+    let models = spec.describe_models()?;
+    let mut run = spec.resolve(inputs, &models)?;
+    run.plan.host.sandbox = entered.report();
+    let observer = Arc::new(Terminal::new(progress.quiet));
+    let executed = carry_out(run, models, out, observer, interrupt::watch())?;
+    summary::finish(&executed)?;
+    Ok(executed.contents)
 }
 
 /// One debate, round by round.

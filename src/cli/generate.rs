@@ -12,11 +12,11 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Stop};
 use crate::hub::Checkpoint;
-use crate::model::{Config, Decoder, Footprint, available_memory, precision_of};
+use crate::model::{Config, Decoder, Footprint, precision_of};
 use crate::ops::{Backend, Device, PAGE, Precision};
 use crate::panel::PanelError;
 use crate::panel::generation::Generation;
-use crate::panel::memory::{describe, gibibytes};
+use crate::panel::memory::expect_room_for;
 use crate::record::Message;
 use crate::tokenizer::Tokenizer;
 
@@ -210,15 +210,6 @@ impl Start<'_> {
         let EngineOptions { pages, .. } = self.options;
         let (config, limits) = (&self.config, self.options.step_limits());
         let footprint = Footprint::of(config, self.precision, device.machine(), pages, limits);
-        let available = device.own_memory().unwrap_or_else(available_memory);
-        if footprint.total() <= available {
-            return Ok(());
-        }
-        Err(PanelError::Memory {
-            needed: gibibytes(footprint.total()),
-            available: gibibytes(available),
-            models: format!("{}: {}", self.checkpoint.name, describe(&footprint)),
-            searches: false,
-        })
+        expect_room_for(&self.checkpoint.name, footprint, device)
     }
 }

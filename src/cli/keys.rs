@@ -2,20 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::serve::keys::{Keys, Role};
 
-#[derive(Debug, Args)]
-pub struct KeysVerb {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(Debug, Subcommand)]
-enum Action {
+pub enum KeysVerb {
     /// Make a key, print it once, and add its hash to the file
     Add {
         /// File of keys; created if it does not exist
@@ -42,14 +36,14 @@ enum Action {
 
 impl KeysVerb {
     pub fn run(self) -> Result<(), Failure> {
-        match self.action {
-            Action::Add { file, name, role } => console::say(Keys::add(&file, &name, role)?)?,
-            Action::Ls { file } => {
+        match self {
+            KeysVerb::Add { file, name, role } => console::say(Keys::add(&file, &name, role)?)?,
+            KeysVerb::Ls { file } => {
                 for key in Keys::read(&file)?.list {
                     console::say(format!("{} {}", key.name, key.role.name()))?;
                 }
             }
-            Action::Revoke { file, name } => Keys::revoke(&file, &name)?,
+            KeysVerb::Revoke { file, name } => Keys::revoke(&file, &name)?,
         }
         Ok(())
     }

@@ -61,12 +61,8 @@ impl Keywords {
                 ..Decoding::default()
             };
             let keywords = form::array(decoding.string(), 1, MOST);
-            let step = Step {
-                stage: Stage::Aside,
-                round: 0,
-                purpose: "keywords",
-                shape: Shape::record(vec![("keywords", keywords)]),
-            };
+            let shape = Shape::record(vec![("keywords", keywords)]);
+            let step = Step::new(Stage::Aside, 0, "keywords", shape);
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
             let asked = case.ask(call, |text, finish_reason| {
                 let reply = Reply::read(text, finish_reason, "keywords");

@@ -83,27 +83,35 @@ enum Verb {
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
     /// Blinded rating of runs by clinicians: write the page, score the ratings
+    #[command(subcommand)]
     Rate(rate::Rate),
     /// Combine the shards of a run or a recipe
     Merge(merge::Merge),
     /// Score a submission file by the rules of a shared task
+    #[command(subcommand)]
     Score(score::Score),
     /// Download, list or verify the datasets of recipes
+    #[command(subcommand)]
     Data(data::Data),
     /// Build, list, check or search the corpora that systems retrieve passages from
+    #[command(subcommand)]
     Corpus(Box<corpus::CorpusVerb>),
     /// List, download, verify or synthesise models
+    #[command(subcommand)]
     Models(models::Models),
     /// Serve models over HTTP, as OpenAI's interface
     #[cfg(feature = "serve")]
     Serve(Box<serve::Serve>),
     /// Make, list or revoke the API keys of a server
     #[cfg(feature = "serve")]
+    #[command(subcommand)]
     Keys(keys::KeysVerb),
     /// Signed bundles of models and program for an air gap: make, check, install
     #[cfg(feature = "airgap")]
+    #[command(subcommand)]
     Bundle(bundle::BundleVerb),
     /// Read an audit trail, or delete texts that it keeps
+    #[command(subcommand)]
     Audit(audit::AuditVerb),
     /// Generate one completion
     Generate(generate::Generate),

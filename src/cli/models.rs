@@ -12,14 +12,8 @@ use crate::model::Family;
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 
-#[derive(Debug, Args)]
-pub struct Models {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Debug, Subcommand)]
-enum Verb {
+pub enum Models {
     /// List the known models and whether their files are here
     Ls(HubFlags),
     /// Download a model into the cache or a directory
@@ -31,7 +25,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Fetch {
+pub struct Fetch {
     /// Model: a card's name or a hub id, optionally with @REVISION
     model: String,
     /// Directory to write to instead of the cache
@@ -47,13 +41,13 @@ struct Fetch {
 }
 
 #[derive(Debug, Args)]
-struct Verify {
+pub struct Verify {
     /// Model: a card's name, a hub id or a directory
     model: String,
 }
 
 #[derive(Debug, Args)]
-struct Synth {
+pub struct Synth {
     /// Architecture
     #[arg(value_enum)]
     family: Family,
@@ -72,11 +66,11 @@ struct Synth {
 
 impl Models {
     pub fn run(self) -> Result<(), Failure> {
-        match self.verb {
-            Verb::Ls(flags) => list(&flags.options(true)?),
-            Verb::Fetch(fetch) => fetch.run(),
-            Verb::Verify(verify) => verify.run(),
-            Verb::Synth(synth) => synth.run(),
+        match self {
+            Models::Ls(flags) => list(&flags.options(true)?),
+            Models::Fetch(fetch) => fetch.run(),
+            Models::Verify(verify) => verify.run(),
+            Models::Synth(synth) => synth.run(),
         }
     }
 }

@@ -86,6 +86,15 @@ pub struct QuietFlag {
     pub quiet: bool,
 }
 
+impl QuietFlag {
+    /// Says a line of progress.
+    pub fn note(self, line: impl AsRef<str>) {
+        if !self.quiet {
+            console::note(line);
+        }
+    }
+}
+
 /// Where prompts come from.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 pub struct PromptFlags {

@@ -17,14 +17,8 @@ use crate::experiment::contents::Contents;
 use crate::experiment::private_file;
 use crate::report::rating;
 
-#[derive(Debug, Args)]
-pub struct Rate {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Debug, Subcommand)]
-enum Verb {
+pub enum Rate {
     /// Write a blinded page on which clinicians rate the outputs of runs
     Export(Export),
     /// Unblind and score the raters' files: mean opinion score, agreement, Cohen's kappa
@@ -32,7 +26,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Export {
+pub struct Export {
     /// Finished run directories over the same notes, or the same questions; or the directory of one audit trail, whose kept cases are
     /// rated
     #[arg(required = true, value_name = "RUN")]
@@ -58,7 +52,7 @@ struct Export {
 }
 
 #[derive(Debug, Args)]
-struct Score {
+pub struct Score {
     /// The rate-key.json written beside the page
     key: PathBuf,
     /// Files exported from the page, one per rater
@@ -74,9 +68,9 @@ struct Score {
 
 impl Rate {
     pub fn run(self) -> Result<(), Failure> {
-        match self.verb {
-            Verb::Export(export) => export.run(),
-            Verb::Score(score) => score.run(),
+        match self {
+            Rate::Export(export) => export.run(),
+            Rate::Score(score) => score.run(),
         }
     }
 }

@@ -17,7 +17,6 @@ use crate::systems::case::Step;
 use crate::systems::decoding::Decoding;
 use crate::systems::messages::{messages, numbered};
 use crate::systems::reading::reply::Passage;
-use crate::systems::reading::said;
 
 const AGENT: &str = "reasons";
 
@@ -84,13 +83,9 @@ impl Reasons {
             let values = [("note", numbered(case.item)), ("gold", gold(case.item))];
             let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
             let shape = Decoding::default().passage();
-            let step = Step { stage: Stage::Aside, round: 0, purpose: "reason", shape };
+            let step = Step::new(Stage::Aside, 0, "reason", shape);
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
-            let asked = case.ask(call, |text, _| {
-                let text = said(text).to_owned();
-                let parse = Parse::Ok.if_read(!text.is_empty());
-                (Passage { text }, parse)
-            })?;
+            let asked = case.ask(call, |text, _| Passage::said(text))?;
             let is_read = !matches!(asked.call.parse, Parse::Refused | Parse::Unread);
             Ok(Some(asked.value.text).filter(|text| is_read && !mentions_gold(text)))
         })?;

@@ -39,7 +39,18 @@ pub struct Paths {
 
 /// A directory that was made so that it can be allowed; where nothing was written it is removed again.
 #[derive(Debug)]
-struct Made(PathBuf);
+pub struct Made(PathBuf);
+
+impl Made {
+    /// One that everybody may read; `None` where it was there.
+    pub fn directory(path: &Path) -> Result<Option<Made>, Failure> {
+        if path.exists() {
+            return Ok(None);
+        }
+        fs_err::create_dir_all(path)?;
+        Ok(Some(Made(path.to_owned())))
+    }
+}
 
 impl Drop for Made {
     fn drop(&mut self) {

@@ -14,20 +14,14 @@ use crate::console;
 use crate::data::{self, Format};
 use crate::record::Language;
 
-#[derive(Debug, Args)]
-pub struct Score {
-    #[command(subcommand)]
-    task: Task,
-}
-
 #[derive(Debug, Subcommand)]
-enum Task {
+pub enum Score {
     /// MEDIQA-CORR 2024: detection and correction of errors in clinical notes
     MediqaCorr(MediqaCorr),
 }
 
 #[derive(Debug, Args)]
-struct MediqaCorr {
+pub struct MediqaCorr {
     /// Submission file, one line per note: ID FLAG SENTENCE-ID "CORRECTION"
     #[arg(value_name = "RUN")]
     run: PathBuf,
@@ -57,8 +51,8 @@ enum FigureFormat {
 
 impl Score {
     pub fn run(self) -> Result<(), Failure> {
-        match self.task {
-            Task::MediqaCorr(task) => task.run(),
+        match self {
+            Score::MediqaCorr(task) => task.run(),
         }
     }
 }

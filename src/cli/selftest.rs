@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::options::{DeviceFlags, HubFlags, QuietFlag};
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::{Made, Paths, SandboxFlag};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, Card, HubError, HubOptions, Kind};
@@ -84,25 +84,19 @@ impl Selftest {
         let models = self.models(&hub)?;
         let golden = self.golden_directory()?;
         let found = self.modes()?;
-        let made = MadeDirectories::make(self.written(golden.as_deref()))?;
-        let tested = self.test(&models, golden.as_deref(), found, &hub);
-        match tested {
-            Ok(verdict) => verdict,
-            Err(failure) => {
-                made.remove();
-                Err(failure)
-            }
-        }
+        let written = self.written(golden.as_deref()).into_iter().map(Made::directory);
+        let _made = written.collect::<Result<Vec<_>, _>>()?;
+        self.test(&models, golden.as_deref(), found, &hub)
     }
 
-    /// Tests and writes. The verdict is what the report says; an error outside it means that there is none.
+    /// Tests and writes; an error may be the verdict.
     fn test(
         &self,
         models: &[String],
         golden: Option<&Path>,
         mut found: Vec<Check>,
         hub: &HubOptions,
-    ) -> Result<Result<(), Failure>, Failure> {
+    ) -> Result<(), Failure> {
         let binary = std::env::current_exe()?;
         let mut paths = Paths::default().read(&self.root).read(golden).read([&binary]);
         for directory in self.written(golden) {
@@ -114,11 +108,7 @@ impl Selftest {
         let held = entered.report();
         let held = held.as_deref().map(|held| held.trim_start_matches("sandbox: "));
         found.push(Check::note("sandbox", held.unwrap_or("none")));
-        let tell = |what: &str| {
-            if !self.progress.quiet {
-                console::note(format!("testing {what}"));
-            }
-        };
+        let tell = |what: &str| self.progress.note(format!("testing {what}"));
         let report = run(Asked {
             root: self.root.as_deref(),
             models: models.to_vec(),
@@ -133,12 +123,10 @@ impl Selftest {
         })?;
         if let Some(out) = self.out() {
             write(&report, out)?;
-            if !self.progress.quiet {
-                console::note(format!("written: {} and {PAGE}", out.join(JSON).display()));
-            }
+            self.progress.note(format!("written: {} and {PAGE}", out.join(JSON).display()));
         }
         console::write(&report.table())?;
-        Ok(report.verdict())
+        report.verdict()
     }
 
     /// What is tested: as it was asked for, else everything that is installed.
@@ -212,29 +200,6 @@ impl Selftest {
             found.push(modes::check_audit(audit)?);
         }
         Ok(found)
-    }
-}
-
-/// Directories that were not there; where nothing was written to them they go again.
-struct MadeDirectories(Vec<PathBuf>);
-
-impl MadeDirectories {
-    fn make(directories: Vec<&Path>) -> Result<MadeDirectories, Failure> {
-        let mut made = Vec::new();
-        for directory in directories {
-            if !directory.exists() {
-                fs_err::create_dir_all(directory)?;
-                made.push(directory.to_owned());
-            }
-        }
-        Ok(MadeDirectories(made))
-    }
-
-    fn remove(self) {
-        for directory in self.0 {
-            // One that is not empty stays.
-            let _ = fs_err::remove_dir(directory);
-        }
     }
 }
 

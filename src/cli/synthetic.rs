@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::exit::Failure;
-use crate::console;
+use crate::cli::options::QuietFlag;
 use crate::model::Family;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 
@@ -29,7 +29,7 @@ impl SyntheticModels {
         &self,
         family: Family,
         shape: Shape,
-        quiet: bool,
+        progress: QuietFlag,
     ) -> Result<PathBuf, Failure> {
         let root = self.root();
         let directory = root.join(match shape {
@@ -37,9 +37,7 @@ impl SyntheticModels {
             Shape::Qwen3Small => format!("synthetic-{}", shape.name()),
         });
         if !directory.join("config.json").is_file() {
-            if !quiet {
-                console::note(format!("making {}", directory.display()));
-            }
+            progress.note(format!("making {}", directory.display()));
             fs_err::create_dir_all(root)?;
             let recipe = Recipe { family, shape, seed: 1, tokenizer: None };
             write_checkpoint(&recipe, &directory)?;
@@ -61,10 +59,10 @@ impl SyntheticModels {
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub fn panel(&self, shape: Shape, quiet: bool) -> Result<Vec<String>, Failure> {
+    pub fn panel(&self, shape: Shape, progress: QuietFlag) -> Result<Vec<String>, Failure> {
         [Family::Gemma3, Family::Llama, Family::Qwen3]
             .into_iter()
-            .map(|family| Ok(self.checkpoint(family, shape, quiet)?.display().to_string()))
+            .map(|family| Ok(self.checkpoint(family, shape, progress)?.display().to_string()))
             .collect()
     }
 }

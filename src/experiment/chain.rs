@@ -3,7 +3,7 @@
 //! A line is as [`super::line`] has it. `prev` is the hash of the line before, the first line's that of plan.toml. `seq`,
 //! where a record has one, is the line's number counted from 1.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde_json::Value;
@@ -36,6 +36,17 @@ impl<R: Link> Chain<R> {
             torn_bytes: 0,
             settled: HashSet::new(),
         }
+    }
+
+    /// The last line of each key.
+    pub fn by_key(&self) -> BTreeMap<R::Key, &R> {
+        self.records.iter().map(|record| (record.key(), record)).collect()
+    }
+
+    /// The lines whose keys no further line may bear.
+    pub(super) fn into_settled(self) -> HashMap<R::Key, R> {
+        let settled = self.records.into_iter().filter(Link::is_final);
+        settled.map(|record| (record.key(), record)).collect()
     }
 }
 

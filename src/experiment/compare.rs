@@ -37,8 +37,8 @@ impl Display for Difference {
 /// Errors when one of them does not verify line by line. A run that has not finished lacks what it lacks.
 pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
     let (left, right) = (Contents::read(left)?, Contents::read(right)?);
-    let mut found = compare_all(&left.searches_by_key(), &right.searches_by_key())?;
-    found.extend(compare_all(&left.calls_by_key(), &right.calls_by_key())?);
+    let mut found = compare_all(&left.searches.by_key(), &right.searches.by_key())?;
+    found.extend(compare_all(&left.calls.by_key(), &right.calls.by_key())?);
     found.extend(compare_all(&left.outcomes(), &right.outcomes())?);
     Ok(found)
 }

@@ -10,9 +10,7 @@ use super::plan::{self, Plan};
 use super::results::Heads;
 use super::{texts, versions};
 use crate::digest;
-use crate::record::{
-    AnswerLine, CallKey, CallLine, ItemKey, ItemLine, ItemText, NoteLine, SearchKey, SearchLine,
-};
+use crate::record::{AnswerLine, CallLine, ItemKey, ItemLine, ItemText, NoteLine, SearchLine};
 
 /// A run directory as it was read; results.json is not part of it.
 #[derive(Clone, Debug)]
@@ -78,16 +76,6 @@ impl Contents {
         }
     }
 
-    pub fn searches_by_key(&self) -> BTreeMap<SearchKey, &SearchLine> {
-        let records = self.searches.records.iter();
-        records.map(|record| (record.key(), record)).collect()
-    }
-
-    pub fn calls_by_key(&self) -> BTreeMap<CallKey, &CallLine> {
-        let records = self.calls.records.iter();
-        records.map(|record| (record.key(), record)).collect()
-    }
-
     /// The outcomes of questions.
     pub fn answers(&self) -> BTreeMap<ItemKey, &AnswerLine> {
         let outcomes = self.outcomes().into_iter();
@@ -102,8 +90,7 @@ impl Contents {
 
     /// Each item's last line; only that one counts where an item errored and was tried again.
     pub fn outcomes(&self) -> BTreeMap<ItemKey, &ItemLine> {
-        let records = self.items.records.iter();
-        records.map(|record| (record.key(), record)).collect()
+        self.items.by_key()
     }
 }
 

@@ -107,21 +107,15 @@ impl Directory {
         let searches = searches.transpose()?;
         let calls = Appender::behind(calls, &contents.calls)?;
         let items = Appender::behind(items, &contents.items)?;
-        let records = contents.searches.records.into_iter();
-        let finished_searches = records.map(|record| (record.key(), record)).collect();
-        let records = contents.calls.records.into_iter();
-        let finished_calls = records.map(|record| (record.key(), record)).collect();
-        let records = contents.items.records.into_iter().filter(Link::is_final);
-        let finished_items = records.map(|record| (record.key(), record)).collect();
         Ok(Directory {
             plan_sha256: contents.plan_sha256,
             searches,
             calls,
             items,
             finished: Finished {
-                searches: finished_searches,
-                calls: finished_calls,
-                items: finished_items,
+                searches: contents.searches.into_settled(),
+                calls: contents.calls.into_settled(),
+                items: contents.items.into_settled(),
             },
             notice,
         })

@@ -370,7 +370,7 @@ fn file(what: &str, path: &Path, sha256: String) -> Result<FilePlan, Failure> {
     Ok(FilePlan { what: what.to_owned(), path: absolute(path)?, sha256, trust: None })
 }
 
-fn absolute(path: &Path) -> Result<String, Failure> {
+pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     Ok(std::path::absolute(path)?.display().to_string())
 }
 

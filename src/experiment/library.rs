@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
+use super::exemplars::absolute;
 use super::models::Models;
 use super::plan::CorpusPlan;
 use super::run::Run;
@@ -67,19 +68,16 @@ pub struct Libraries(Vec<Arc<Library>>);
 impl CorpusSpec {
     /// The plan's entry.
     pub(super) fn plan(&self, library: &Library, passage: String) -> Result<CorpusPlan, Failure> {
-        let absolute = |path: &PathBuf| -> Result<String, Failure> {
-            Ok(std::path::absolute(path)?.display().to_string())
-        };
         let Searched { corpus, sources, contents, reranker, document_tokens, .. } =
             &library.searched;
         Ok(CorpusPlan {
             ids: corpus.clone(),
-            paths: self.directories.iter().map(absolute).collect::<Result<_, _>>()?,
+            paths: self.directories.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?,
             sources: sources.clone(),
             contents: contents.clone(),
             document_tokens: *document_tokens,
             reranker: reranker.clone(),
-            reranker_path: self.reranker.as_ref().map(absolute).transpose()?,
+            reranker_path: self.reranker.as_deref().map(absolute).transpose()?,
             reranker_tokens: self.reranker_tokens.filter(|_| reranker.is_some()),
             reranker_quant: match reranker {
                 Some(_) => self.reranker_quant,

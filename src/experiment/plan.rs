@@ -79,7 +79,7 @@ pub struct DatasetPlan {
     /// The ids that run, in order.
     pub items: Vec<String>,
     /// Whether rows that are not what the format says are left out, not refused.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skip_bad_rows: bool,
     /// The rows of the file that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -364,11 +364,6 @@ impl DatasetPlan {
         self.items_sha256 = texts::sha256(&texts)?;
         Ok(texts)
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it by reference")]
-fn is_no(flag: &bool) -> bool {
-    !flag
 }
 
 /// A plan of another schema is told so, whatever else of it does not read.

@@ -99,9 +99,9 @@ pub fn replay(
     let asked: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
     let mut differences: Vec<String> = found.into_iter().collect();
     let is_asked = |key: &CallKey| asked.contains(&(key.run, key.item.as_str()));
-    differences.extend(line_differences(&contents.calls_by_key(), &again, is_asked)?);
+    differences.extend(line_differences(&contents.calls.by_key(), &again, is_asked)?);
     let is_asked = |key: &SearchKey| asked.contains(&(key.run, key.item.as_str()));
-    differences.extend(line_differences(&contents.searches_by_key(), &searched, is_asked)?);
+    differences.extend(line_differences(&contents.searches.by_key(), &searched, is_asked)?);
     differences.sort();
     Ok(Replayed { items: wanted.len(), calls: again.len(), searches: searched.len(), differences })
 }

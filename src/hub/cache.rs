@@ -1,9 +1,8 @@
 //! The Hugging Face cache's layout, read only: `models--org--name/{refs,blobs,snapshots}`.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-use super::HubError;
+use super::{HubError, read_if_there};
 
 /// A directory of cached repositories.
 #[derive(Clone, Debug)]
@@ -49,11 +48,8 @@ impl CachedRepository {
         if is_commit(revision) {
             return Ok(Some(revision.to_owned()));
         }
-        match fs_err::read_to_string(self.reference(revision)) {
-            Ok(commit) => Ok(Some(commit.trim().to_owned()).filter(|commit| is_commit(commit))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let commit = read_if_there(&self.reference(revision))?;
+        Ok(commit.map(|commit| commit.trim().to_owned()).filter(|commit| is_commit(commit)))
     }
 
     /// The branches and tags that stand for another commit than `revision` does, in the order of their names.

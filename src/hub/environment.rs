@@ -5,11 +5,10 @@
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{HubError, installed};
+use super::{HubError, installed, read_if_there};
 
 const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -113,12 +112,8 @@ impl Environment {
         let Some(path) = &self.token_path else {
             return Ok(None);
         };
-        match fs_err::read_to_string(path) {
-            Ok(text) if text.trim().is_empty() => Ok(None),
-            Ok(text) => Ok(Some(Token(text.trim().to_owned()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let text = read_if_there(path)?.unwrap_or_default();
+        Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Token(text.to_owned())))
     }
 }
 

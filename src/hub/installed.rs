@@ -1,12 +1,11 @@
 //! Models of an installed bundle, `ROOT/versions/VERSION/models/NAME`: found beside the program that was installed with them, and used
 //! only once the licence of a gated one was accepted here.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Card, HubError};
+use super::{Card, HubError, read_if_there};
 
 /// The folders of a version that hold checkpoints.
 const FOLDERS: [&str; 3] = ["models", "scorers", "encoder"];
@@ -62,11 +61,7 @@ pub fn accepted_file(root: &Path) -> PathBuf {
 /// # Errors
 /// A file that cannot be read; a line that is no acceptance.
 pub fn accepted(file: &Path) -> Result<Vec<Acceptance>, HubError> {
-    let text = match fs_err::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
-    };
+    let Some(text) = read_if_there(file)? else { return Ok(Vec::new()) };
     // A line that was cut short by a power failure was not counted.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let lines = whole.lines().map(serde_json::from_str);

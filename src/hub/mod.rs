@@ -39,3 +39,12 @@ pub use provenance::{PROVENANCE, Provenance};
 pub use repository::Repository;
 pub use source::{check, fetch, folder, resolve};
 pub use verify::{Authority, FileCheck, Status, verify};
+
+/// A file's text; `None` where there is no file.
+fn read_if_there(path: &std::path::Path) -> std::io::Result<Option<String>> {
+    match fs_err::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,12 +1,11 @@
 //! `provenance.toml`: written beside files fetched into a plain folder, so that they can be verified where no hub is.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::HubError;
+use super::{HubError, read_if_there};
 
 /// The file's name.
 pub const PROVENANCE: &str = "provenance.toml";
@@ -29,11 +28,7 @@ impl Provenance {
     /// The file is there and cannot be read or is not a provenance.
     pub fn read(directory: &Path) -> Result<Option<Self>, HubError> {
         let path = directory.join(PROVENANCE);
-        let text = match fs_err::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(text) = read_if_there(&path)? else { return Ok(None) };
         toml::from_str(&text).map(Some).map_err(|error| {
             let reason = error.message().to_owned();
             HubError::Malformed { path, reason }

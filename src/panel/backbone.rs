@@ -100,9 +100,7 @@ impl Description {
     ) -> Result<Vec<u32>, PanelError> {
         Ok(self.chat.prompt(&self.tokenizer, messages, thinking)?.tokens)
     }
-}
 
-impl Description {
     /// See [`Backbone::identity`].
     pub fn identity(&self, device: &Device) -> String {
         let Description { weights_sha256, config_sha256, tokenizer_sha256, precision, .. } = self;

@@ -209,6 +209,18 @@ fn free_memory(device: &Device) -> usize {
     device.own_memory().unwrap_or_else(available_memory)
 }
 
+/// Refuses a model that takes more than a device has free.
+///
+/// # Errors
+/// [`PanelError::Memory`].
+pub fn expect_room_for(
+    name: &str,
+    footprint: Footprint,
+    device: &Device,
+) -> Result<(), PanelError> {
+    expect_room(vec![Part { name, footprint }], free_memory(device), false)
+}
+
 fn expect_room(parts: Vec<Part<'_>>, available: usize, searches: bool) -> Result<(), PanelError> {
     let needed: usize = parts.iter().map(|part| part.footprint.total()).sum();
     if needed <= available {

@@ -55,7 +55,11 @@ pub fn content_policy(script: &str) -> String {
     )
 }
 
-fn environment() -> Result<Environment<'static>, minijinja::Error> {
+/// Templates of pages, where what is undefined is an error and every value is escaped.
+///
+/// # Errors
+/// A template that is none.
+pub fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

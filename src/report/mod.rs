@@ -20,7 +20,7 @@ mod tests;
 use thiserror::Error;
 
 pub use escape::write_value as escape_value;
-pub use kit::content_policy;
+pub use kit::{content_policy, environment};
 pub use run::{Beside, Scoring, render, tables};
 
 use crate::analysis::metrics::MetricsError;

@@ -59,10 +59,9 @@ impl Library {
         let mut shelves = Vec::new();
         for corpus in corpora {
             check(&corpus, options)?;
-            let ranges = corpus.ranges(&labels_in(&corpus, &options.sources))?;
-            let is_left_out =
-                !options.sources.is_empty() && labels_in(&corpus, &options.sources).is_empty();
-            let ranges = if is_left_out { Vec::new() } else { ranges };
+            let labels = labels_in(&corpus, &options.sources);
+            let is_left_out = !options.sources.is_empty() && labels.is_empty();
+            let ranges = if is_left_out { Vec::new() } else { corpus.ranges(&labels)? };
             let ranges = match &options.refinement.newer_than {
                 Some(day) => newer(&corpus, &ranges, day)?,
                 None => ranges,

@@ -21,14 +21,7 @@ pub fn check_root(root: &Path) -> Result<Check, Failure> {
         found.look_at(&path)?;
     }
     found.look_below(&version)?;
-    let wrong = found.told("others may write to");
-    Ok(match wrong {
-        None => Check::ok(
-            "file modes",
-            format!("{} files and directories, written by their owner alone", found.count),
-        ),
-        Some(wrong) => Check::differs("file modes", wrong),
-    })
+    Ok(found.check("file modes", "others may write to", "written by their owner alone"))
 }
 
 /// The directories of a root, and its file of acceptances, as far as they are there; none where a bundle lies by itself.
@@ -52,14 +45,7 @@ pub fn check_audit(directory: &Path) -> Result<Check, Failure> {
     }
     let mut found = Found::new(0o077);
     found.look_below(&fs_err::canonicalize(directory)?)?;
-    let wrong = found.told("others may read or write");
-    Ok(match wrong {
-        None => Check::ok(
-            "audit",
-            format!("{} files and directories, read by their owner alone", found.count),
-        ),
-        Some(wrong) => Check::differs("audit", wrong),
-    })
+    Ok(found.check("audit", "others may read or write", "read by their owner alone"))
 }
 
 struct Found {
@@ -111,15 +97,18 @@ impl Found {
         Ok(())
     }
 
-    /// What is otherwise than it should be, in words.
-    fn told(&mut self, what: &str) -> Option<String> {
+    /// What is otherwise than it should be, `open` said of those with a bit of the mask; `right` where nothing is.
+    fn check(mut self, name: &str, open: &str, right: &str) -> Check {
         self.open.sort();
         self.foreign.sort();
-        let open = (!self.open.is_empty()).then(|| format!("{what} {}", some(&self.open)));
+        let open = (!self.open.is_empty()).then(|| format!("{open} {}", some(&self.open)));
         let foreign =
             (!self.foreign.is_empty()).then(|| format!("others own {}", some(&self.foreign)));
         let wrong: Vec<String> = open.into_iter().chain(foreign).collect();
-        (!wrong.is_empty()).then(|| wrong.join("; "))
+        match wrong.is_empty() {
+            true => Check::ok(name, format!("{} files and directories, {right}", self.count)),
+            false => Check::differs(name, wrong.join("; ")),
+        }
     }
 }
 

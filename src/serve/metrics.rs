@@ -16,7 +16,7 @@ use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
 use super::error::Code;
-use crate::engine::{Completion, EngineSnapshot};
+use crate::engine::{Completion, EngineSnapshot, EngineStats};
 use crate::record::FinishReason;
 
 /// vLLM's bounds of buckets, in seconds and in numbers.
@@ -72,6 +72,30 @@ type Gauges = Family<Model, Gauge<f64, AtomicU64>>;
 type Counters = Family<Model, Counter>;
 type Histograms = Family<Model, Histogram, fn() -> Histogram>;
 
+/// A metric's name, what it means, and how it is read off `T`.
+type Told<T, V> = (&'static str, &'static str, fn(&T) -> V);
+
+/// How an engine stands.
+const GAUGES: [Told<EngineSnapshot, f64>; 3] = [
+    ("num_requests_running", "Sequences in the running batch", |now| now.running as f64),
+    ("num_requests_waiting", "Sequences that wait for the batch", |now| now.waiting as f64),
+    ("kv_cache_usage_perc", "Share of the KV cache's pages in use, from 0 to 1", |now| {
+        now.pages_in_use as f64 / now.stats.pages.max(1) as f64
+    }),
+];
+/// What an engine has counted since it started. The encoder adds `_total`.
+const COUNTERS: [Told<EngineStats, u64>; 7] = [
+    ("prompt_tokens", "Tokens of prompts", |stats| stats.counts.prompt_tokens),
+    ("generation_tokens", "Tokens generated", |stats| stats.sampled_tokens + stats.forced_tokens),
+    ("forced_tokens", "Generated tokens that a grammar dictated", |stats| stats.forced_tokens),
+    ("prefix_cache_queries", "Tokens looked up in the prefix index", |stats| {
+        stats.counts.prompt_tokens
+    }),
+    ("prefix_cache_hits", "Tokens found in the prefix index", |stats| stats.counts.cached_tokens),
+    ("num_preemptions", "Sequences that gave their pages back", |stats| stats.counts.preemptions),
+    ("requests_cancelled", "Sequences whose client went away", |stats| stats.counts.cancelled),
+];
+
 /// Everything that is counted, for the whole server.
 pub struct Metrics {
     registry: Registry,
@@ -85,16 +109,9 @@ pub struct Metrics {
 
 /// What is counted by model.
 struct Families {
-    running: Gauges,
-    waiting: Gauges,
-    kv_usage: Gauges,
-    prompt_tokens: Counters,
-    generated_tokens: Counters,
-    forced_tokens: Counters,
-    prefix_queries: Counters,
-    prefix_hits: Counters,
-    preemptions: Counters,
-    cancelled: Counters,
+    /// In the order of [`GAUGES`] and [`COUNTERS`].
+    gauges: [Gauges; 3],
+    counters: [Counters; 7],
     succeeded: Family<Finished, Counter>,
     first_token: Histograms,
     inter_token: Histograms,
@@ -143,24 +160,13 @@ pub struct ModelMetrics {
     families: Arc<Families>,
 }
 
-fn histograms(make: fn() -> Histogram) -> Histograms {
-    Family::new_with_constructor(make)
-}
-
 impl Metrics {
     /// `prefix` comes before every name, such as `wardround:`.
     pub fn new(prefix: &str) -> Metrics {
+        let histograms = |make: fn() -> Histogram| Histograms::new_with_constructor(make);
         let families = Families {
-            running: Gauges::default(),
-            waiting: Gauges::default(),
-            kv_usage: Gauges::default(),
-            prompt_tokens: Counters::default(),
-            generated_tokens: Counters::default(),
-            forced_tokens: Counters::default(),
-            prefix_queries: Counters::default(),
-            prefix_hits: Counters::default(),
-            preemptions: Counters::default(),
-            cancelled: Counters::default(),
+            gauges: Default::default(),
+            counters: Default::default(),
             succeeded: Family::default(),
             first_token: histograms(|| Histogram::new(FIRST_TOKEN_S)),
             inter_token: histograms(|| Histogram::new(INTER_TOKEN_S)),
@@ -177,28 +183,11 @@ impl Metrics {
         let mut registry = Registry::default();
         let f = &families;
         let named = |name: &str| format!("{prefix}{name}");
-        for (name, help, family) in [
-            ("num_requests_running", "Sequences in the running batch", &f.running),
-            ("num_requests_waiting", "Sequences that wait for the batch", &f.waiting),
-            (
-                "kv_cache_usage_perc",
-                "Share of the KV cache's pages in use, from 0 to 1",
-                &f.kv_usage,
-            ),
-        ] {
-            registry.register(named(name), help, family.clone());
+        for ((name, help, _), family) in GAUGES.iter().zip(&f.gauges) {
+            registry.register(named(name), *help, family.clone());
         }
-        // The encoder adds `_total`.
-        for (name, help, family) in [
-            ("prompt_tokens", "Tokens of prompts", &f.prompt_tokens),
-            ("generation_tokens", "Tokens generated", &f.generated_tokens),
-            ("forced_tokens", "Generated tokens that a grammar dictated", &f.forced_tokens),
-            ("prefix_cache_queries", "Tokens looked up in the prefix index", &f.prefix_queries),
-            ("prefix_cache_hits", "Tokens found in the prefix index", &f.prefix_hits),
-            ("num_preemptions", "Sequences that gave their pages back", &f.preemptions),
-            ("requests_cancelled", "Sequences whose client went away", &f.cancelled),
-        ] {
-            registry.register(named(name), help, family.clone());
+        for ((name, help, _), family) in COUNTERS.iter().zip(&f.counters) {
+            registry.register(named(name), *help, family.clone());
         }
         let help = "Tokens of prompts and completions that a step computes";
         registry.register(named("iteration_tokens_total"), help, f.step_tokens.clone());
@@ -319,20 +308,11 @@ impl ModelMetrics {
     /// Takes over how the engine stands.
     pub fn engine(&self, snapshot: &EngineSnapshot) {
         let (families, labels, stats) = (&self.families, &self.labels, &snapshot.stats);
-        families.running.get_or_create(labels).set(snapshot.running as f64);
-        families.waiting.get_or_create(labels).set(snapshot.waiting as f64);
-        let share = snapshot.pages_in_use as f64 / stats.pages.max(1) as f64;
-        families.kv_usage.get_or_create(labels).set(share);
-        for (family, count) in [
-            (&families.prompt_tokens, stats.counts.prompt_tokens),
-            (&families.generated_tokens, stats.sampled_tokens + stats.forced_tokens),
-            (&families.forced_tokens, stats.forced_tokens),
-            (&families.prefix_queries, stats.counts.prompt_tokens),
-            (&families.prefix_hits, stats.counts.cached_tokens),
-            (&families.preemptions, stats.counts.preemptions),
-            (&families.cancelled, stats.counts.cancelled),
-        ] {
-            family.get_or_create(labels).inner().store(count, Relaxed);
+        for ((_, _, of), family) in GAUGES.iter().zip(&families.gauges) {
+            family.get_or_create(labels).set(of(snapshot));
+        }
+        for ((_, _, of), family) in COUNTERS.iter().zip(&families.counters) {
+            family.get_or_create(labels).inner().store(of(stats), Relaxed);
         }
         let step_tokens = families.step_tokens.get_or_create(labels);
         step_tokens.sum.store(stats.prefill.rows + stats.decode.rows, Relaxed);

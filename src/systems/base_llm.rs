@@ -6,7 +6,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Record, Step};
-use super::config::{self, Slot};
+use super::config::{self, SOLO};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
 use super::messages::{messages, numbered};
@@ -20,13 +20,11 @@ use crate::panel::PanelError;
 use crate::prompts::PromptSet;
 use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Parse, Source, Stage};
 
-/// The one agent.
-const AGENT: &str = "solo";
 /// How often a model is asked where its answer cannot be read.
 const TRIES: u32 = 2;
 
 /// How a base model is asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// MEDEC's first or second.
@@ -39,17 +37,7 @@ pub struct Settings {
     pub decoding: Decoding,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { prompt: 1, release_compat: false, decoding: Decoding::default() }
-    }
-}
-
 impl config::Settings for Settings {
-    fn slots(&self) -> Vec<Slot> {
-        vec![Slot::new(AGENT, 0)]
-    }
-
     fn max_calls(&self) -> u32 {
         TRIES
     }
@@ -81,7 +69,7 @@ impl System for BaseLlm {
         line.flag = reading.flag;
         line.detection = Some(DetectionLine {
             source: Source::Single,
-            agents: vec![AGENT.to_owned()],
+            agents: vec![SOLO.to_owned()],
             flags: vec![reading.flag],
             confidences: vec![None],
         });
@@ -92,7 +80,7 @@ impl System for BaseLlm {
             line.correction = reading.correction.filter(|text| !text.is_empty());
             line.localisation = Some(LocalisationLine {
                 source: Source::Single,
-                agents: vec![AGENT.to_owned()],
+                agents: vec![SOLO.to_owned()],
                 opinions: vec![sentence_id.to_string()],
                 sentence_ids: vec![Some(sentence_id)],
                 confidences: vec![None],
@@ -115,12 +103,10 @@ impl BaseLlm {
     fn ask(&self, case: &Case<'_, Note>, sample: u32) -> Result<Reading, PanelError> {
         let (note, decoding) = (case.item, &self.settings.decoding);
         let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
-        let lengths = note.sentences.iter().map(|one| one.chars().count());
-        let chars = lengths.max().unwrap_or(0) + decoding.record_chars;
+        let chars = decoding.sentence_chars(note);
         let regex = format!("CORRECT|({}) (?s:.{{1,{chars}}})", ids.join("|"));
-        let step =
-            Step { stage: Stage::Final, round: 0, purpose: "answer", shape: Shape::regex(regex) };
-        let mut call = case.call(&step, 0, AGENT, self.messages(note));
+        let step = Step::new(Stage::Final, 0, "answer", Shape::regex(regex));
+        let mut call = case.call(&step, 0, SOLO, self.messages(note));
         call.key.sample = sample;
         let compat = self.settings.release_compat;
         Ok(case.ask(call, |text, _| read(text, note.sentences.len(), compat))?.value)

@@ -12,8 +12,9 @@ use crate::panel::seed::call_seed;
 use crate::panel::{Asked, Call, Panel, PanelError, Reading};
 use crate::record::{
     AnswerLine, CallKey, FinishReason, GoldLine, ItemLine, Message, NOT_AN_OPTION, NoteLine, Parse,
-    RoundLine, Stage,
+    RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
 };
+use crate::retrieval::SearchRequest;
 
 /// An item of a run, before the panel that is to work on it.
 pub struct Task<'a> {
@@ -39,6 +40,12 @@ pub struct Step {
     pub round: u32,
     pub purpose: &'static str,
     pub shape: Shape,
+}
+
+impl Step {
+    pub fn new(stage: Stage, round: u32, purpose: &'static str, shape: Shape) -> Step {
+        Step { stage, round, purpose, shape }
+    }
 }
 
 /// What a system reads from a text, as the call's line keeps it.
@@ -206,6 +213,22 @@ impl<T> Case<'_, T> {
         self.task.panel.ask_one(call, &|text, finish_reason| {
             self.checked(text, finish_reason, read(text, finish_reason))
         })
+    }
+
+    /// Searches what the panel searches: so many chunks, and so many of them as passages.
+    pub fn search(
+        &self,
+        place: SearchPlace,
+        query: &str,
+        retrieve_top_k: usize,
+        rerank_top_k: usize,
+    ) -> Result<SearchLine, PanelError> {
+        let Task { panel, dataset, item, run } = self.task;
+        let (dataset, item) = ((*dataset).to_owned(), item.id().to_owned());
+        let SearchPlace { round, step } = place;
+        let key = SearchKey { dataset, run: *run, item, round, step };
+        let (query, salt) = (query.to_owned(), panel.salt);
+        panel.search(key, &SearchRequest { query, retrieve_top_k, rerank_top_k, salt })
     }
 
     /// A seed of the case's own, for what is drawn at random beside the models.

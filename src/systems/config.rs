@@ -16,10 +16,15 @@ use crate::diagnosis::Failure;
 use crate::prompts::{PromptError, PromptSet};
 use crate::retrieval::Rerank;
 
+/// The agent of a system with one.
+pub const SOLO: &str = "solo";
+
 /// The settings of one system. `serde` reads and writes them; a plan lists every one.
 pub trait Settings: Send + Sync {
-    /// The agents, in panel order.
-    fn slots(&self) -> Vec<Slot>;
+    /// The agents, in panel order; one alone where a system does not say.
+    fn slots(&self) -> Vec<Slot> {
+        vec![Slot::new(SOLO, 0)]
+    }
 
     /// Calls on an item, at most.
     fn max_calls(&self) -> u32;
@@ -135,10 +140,11 @@ impl SystemConfig {
             value: String::new(),
             expected: error.to_string(),
         };
-        let table = toml::Table::try_from(S::default()).map_err(|error| unusable(&error))?;
+        let mut table = toml::Table::try_from(S::default()).map_err(|error| unusable(&error))?;
+        // Before any is read: what the type has of its own may be no value that is allowed.
         let own = entry.defaults.iter();
-        let own = own.map(|(key, value)| ((*key).to_owned(), (*value).into()));
-        let table = replace::<S>(table, own.chain(given))?;
+        table.extend(own.map(|(key, value)| ((*key).to_owned(), (*value).into())));
+        let table = replace::<S>(table, given)?;
         let settings = table.try_into::<S>().map_err(|error| unusable(&error))?;
         // As serde spells it, whatever the spelling that was given.
         let table = toml::Table::try_from(&settings).map_err(|error| unusable(&error))?;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::form;
 use super::settings::{switch, whole};
+use crate::data::Note;
 use crate::record::Grammar;
 
 /// Where a text gives reasons, the grammar has room for so many strings of `record_chars`: as MED-MAD's `cot` at most.
@@ -66,6 +67,12 @@ impl Decoding {
     /// A record's reasons, in one string.
     pub fn reasons(&self) -> Value {
         form::string(self.reason_chars())
+    }
+
+    /// Characters of a corrected sentence at most: those of the note's longest and of one record's string.
+    pub fn sentence_chars(&self, note: &Note) -> usize {
+        let lengths = note.sentences.iter().map(|one| one.chars().count());
+        lengths.max().unwrap_or(0) + self.record_chars
     }
 
     /// Prose, as long as a record's reasons.

@@ -2,15 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One model call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    pub prompt_tokens: usize,
-    /// Of the prompt, found in the prefix index.
-    pub cached_tokens: usize,
-    pub completion_tokens: usize,
-    pub elapsed_ms: u64,
-}
+use crate::record::CallLine;
 
 /// All calls of a system, over all its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +22,7 @@ pub struct Cost {
 pub struct Spent {
     pub calls: f64,
     pub prompt_tokens: f64,
+    /// Of the prompts, found in the prefix index.
     pub cached_tokens: f64,
     pub completion_tokens: f64,
     /// From a call's submission to its completion. Calls overlap, so their sum exceeds the wall time.
@@ -39,8 +32,8 @@ pub struct Spent {
 impl Cost {
     /// `n_items` counts the items of every run, errored ones too, and `n_correct` those answered rightly; `None` without
     /// items.
-    pub fn of(
-        calls: impl IntoIterator<Item = Call>,
+    pub fn of<'a>(
+        calls: impl IntoIterator<Item = &'a CallLine>,
         n_items: usize,
         n_correct: usize,
     ) -> Option<Cost> {
@@ -48,9 +41,9 @@ impl Cost {
         let mut elapsed_ms = 0;
         for call in calls {
             total.calls += 1.0;
-            total.prompt_tokens += call.prompt_tokens as f64;
-            total.cached_tokens += call.cached_tokens as f64;
-            total.completion_tokens += call.completion_tokens as f64;
+            total.prompt_tokens += call.usage.prompt_tokens as f64;
+            total.cached_tokens += call.usage.cached_tokens as f64;
+            total.completion_tokens += call.usage.completion_tokens as f64;
             elapsed_ms += call.elapsed_ms;
         }
         total.call_seconds = elapsed_ms as f64 / 1000.0;
@@ -80,13 +73,18 @@ impl Spent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::fixtures::call;
 
-    const CALL: Call =
-        Call { prompt_tokens: 100, cached_tokens: 60, completion_tokens: 20, elapsed_ms: 1500 };
+    fn calls(n: usize) -> Vec<CallLine> {
+        let mut call = call("q1", 1, "sym");
+        call.usage.cached_tokens = 60;
+        call.elapsed_ms = 1500;
+        vec![call; n]
+    }
 
     #[test]
     fn wrong_answers_are_paid_for_by_the_right_ones() {
-        let cost = Cost::of([CALL; 12], 4, 2).unwrap();
+        let cost = Cost::of(&calls(12), 4, 2).unwrap();
         assert_eq!(cost.total.call_seconds, 18.0);
         assert_eq!(cost.per_item.calls, 3.0);
         let per_correct = cost.per_correct.unwrap();
@@ -98,8 +96,8 @@ mod tests {
 
     #[test]
     fn what_is_not_there_has_no_price() {
-        assert_eq!(Cost::of([CALL], 1, 0).unwrap().per_correct, None);
-        assert_eq!(Cost::of([], 0, 0), None);
-        assert_eq!(Cost::of([], 3, 1).unwrap().per_item, Spent::default());
+        assert_eq!(Cost::of(&calls(1), 1, 0).unwrap().per_correct, None);
+        assert_eq!(Cost::of(&[], 0, 0), None);
+        assert_eq!(Cost::of(&[], 3, 1).unwrap().per_item, Spent::default());
     }
 }

@@ -46,13 +46,15 @@ fn share(verdicts: &[bool]) -> Option<f64> {
     (!verdicts.is_empty()).then(|| right as f64 / verdicts.len() as f64)
 }
 
+/// `None` of nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 /// The mean, and the standard deviation with n − 1 in the denominator, `None` for a single value.
 pub fn mean_and_std(values: &[f64]) -> Option<(f64, Option<f64>)> {
-    if values.is_empty() {
-        return None;
-    }
+    let mean = mean(values)?;
     let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let std = (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
     Some((mean, std))

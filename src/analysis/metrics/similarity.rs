@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::MetricsError;
 use super::error::equal;
+use crate::systems::exemplars::cluster::cosine;
 
 /// What of a model's record is embedded (Appendix B.7): the steps of its reasoning, or else its support, by whatever name its
 /// system has for them, every run of whitespace made one space. `None` where both are blank: such a trajectory is left out.
@@ -43,18 +44,6 @@ pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Result<Option<f64>, Metrics
     }
     let sum: f64 = cosines.iter().sum();
     Ok((!cosines.is_empty()).then(|| sum / cosines.len() as f64))
-}
-
-fn cosine(left: &[f32], right: &[f32]) -> f64 {
-    let dot = |left: &[f32], right: &[f32]| -> f64 {
-        let pairs = left.iter().zip(right);
-        pairs.map(|(l, r)| f64::from(*l) * f64::from(*r)).sum()
-    };
-    let norms = (dot(left, left) * dot(right, right)).sqrt();
-    match norms > 0.0 {
-        true => dot(left, right) / norms,
-        false => 0.0,
-    }
 }
 
 #[cfg(test)]

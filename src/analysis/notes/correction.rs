@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::quality::{CorrectionScorer, Measure, Quality, ScoresByPair};
 use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated, kpcs_ungated};
-use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::outcomes::Outcomes;
 use crate::record::NoteLine;
 use crate::text::diff_keywords;
@@ -159,9 +159,6 @@ impl<'a> Corrections<'a> {
     /// `None` where the measure has no score for a pair, or there are no notes.
     pub fn measured(&self, measure: Measure, alpha: f64) -> Option<Measured> {
         let parts = self.parts(measure, alpha)?;
-        let mean = |values: &[f64]| {
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
         let of_pairs = |(parts, qualities): (&Vec<f64>, &Vec<Option<Quality>>)| {
             let pairs = parts.iter().zip(qualities);
             let pairs = pairs.filter(|(_, quality)| quality.is_some());

@@ -2,12 +2,15 @@
 
 mod turns;
 
+pub use self::turns::{calls_of, tenths};
+
 use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde::Serialize;
 
 use super::evidence::{Evidence, Segment, evidence, segments};
+use crate::analysis::metrics::over_runs::mean;
 use crate::record::{CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine};
 use crate::text::ellipsis;
 
@@ -75,16 +78,13 @@ impl Finding {
             let said = detection.flags.iter().zip(&detection.confidences);
             said.filter(|(flag, _)| **flag == record.flag).filter_map(|(_, confidence)| *confidence)
         });
-        let stated: Vec<f64> = stated.collect();
-        let confidence =
-            (!stated.is_empty()).then(|| stated.iter().sum::<f64>() / stated.len() as f64);
         Finding {
             note: record.item.clone(),
             has_error: record.flag,
             sentence_id: record.sentence_id,
             sentence,
             correction: record.correction.clone(),
-            confidence,
+            confidence: mean(&stated.collect::<Vec<_>>()),
             agents: match &record.search {
                 Some(trajectory) => turns::words(record, trajectory, calls),
                 None => words(record, calls),

@@ -58,25 +58,32 @@ impl Measure {
         Measure::Bleurt,
     ];
 
+    /// As files call it, and as people write it.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Measure::Rouge1 => ("rouge1", "ROUGE-1"),
+            Measure::Rouge2 => ("rouge2", "ROUGE-2"),
+            Measure::RougeL => ("rougeL", "ROUGE-L"),
+            Measure::Rouge1Stemmed => ("rouge1_stemmed", "ROUGE-1, stemmed"),
+            Measure::Rouge2Stemmed => ("rouge2_stemmed", "ROUGE-2, stemmed"),
+            Measure::RougeLStemmed => ("rougeL_stemmed", "ROUGE-L, stemmed"),
+            Measure::Rouge1Recall => ("rouge1_recall", "ROUGE-1 recall"),
+            Measure::Rouge1StemmedRecall => ("rouge1_stemmed_recall", "ROUGE-1 recall, stemmed"),
+            Measure::BertScore => ("bertscore", "BERTScore"),
+            Measure::BertScoreMultilingual => {
+                ("bertscore_multilingual", "BERTScore, multilingual BERT")
+            }
+            Measure::Bleurt => ("bleurt", "BLEURT"),
+            Measure::Aggregate => ("aggregate", "AggregateScore"),
+            Measure::Kpcs => ("kpcs", "KPCS"),
+            Measure::KpcsUngated => ("kpcs_ungated", "KPCS, without the zero"),
+            Measure::KpcsGated => ("kpcs_gated", "KPCS, gated"),
+        }
+    }
+
     /// As files call it.
     pub fn name(self) -> &'static str {
-        match self {
-            Measure::Rouge1 => "rouge1",
-            Measure::Rouge2 => "rouge2",
-            Measure::RougeL => "rougeL",
-            Measure::Rouge1Stemmed => "rouge1_stemmed",
-            Measure::Rouge2Stemmed => "rouge2_stemmed",
-            Measure::RougeLStemmed => "rougeL_stemmed",
-            Measure::Rouge1Recall => "rouge1_recall",
-            Measure::Rouge1StemmedRecall => "rouge1_stemmed_recall",
-            Measure::BertScore => "bertscore",
-            Measure::BertScoreMultilingual => "bertscore_multilingual",
-            Measure::Bleurt => "bleurt",
-            Measure::Aggregate => "aggregate",
-            Measure::Kpcs => "kpcs",
-            Measure::KpcsUngated => "kpcs_ungated",
-            Measure::KpcsGated => "kpcs_gated",
-        }
+        self.words().0
     }
 
     /// Whether it needs the weights of BERTScore or BLEURT.
@@ -91,23 +98,7 @@ impl Measure {
 
     /// As people write it.
     pub fn label(self) -> &'static str {
-        match self {
-            Measure::Rouge1 => "ROUGE-1",
-            Measure::Rouge2 => "ROUGE-2",
-            Measure::RougeL => "ROUGE-L",
-            Measure::Rouge1Stemmed => "ROUGE-1, stemmed",
-            Measure::Rouge2Stemmed => "ROUGE-2, stemmed",
-            Measure::RougeLStemmed => "ROUGE-L, stemmed",
-            Measure::Rouge1Recall => "ROUGE-1 recall",
-            Measure::Rouge1StemmedRecall => "ROUGE-1 recall, stemmed",
-            Measure::BertScore => "BERTScore",
-            Measure::BertScoreMultilingual => "BERTScore, multilingual BERT",
-            Measure::Bleurt => "BLEURT",
-            Measure::Aggregate => "AggregateScore",
-            Measure::Kpcs => "KPCS",
-            Measure::KpcsUngated => "KPCS, without the zero",
-            Measure::KpcsGated => "KPCS, gated",
-        }
+        self.words().1
     }
 
     /// The ROUGE-1 of the published code: with stems for MEDEC, without for MedErrBench.

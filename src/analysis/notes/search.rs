@@ -77,7 +77,7 @@ impl SearchFigures {
             all.iter().flat_map(|one| &one.turns).map(count).sum::<u32>()
         };
         let searches = &contents.searches.records;
-        let by_step: BTreeMap<_, &SearchLine> = contents.searches_by_key();
+        let by_step: BTreeMap<_, &SearchLine> = contents.searches.by_key();
         let (mut step_seconds, mut searching_seconds) = (Vec::new(), Vec::new());
         let mut generated_ms = Vec::new();
         for call in contents.calls.records.iter().filter(|call| call.purpose == "step") {

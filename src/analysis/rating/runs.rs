@@ -61,7 +61,7 @@ pub fn source<'a>(
         Rated {
             key: key_run(outcomes, lines().next().map_or(0, |line| line.run())),
             finished: finished.map(|line| (line.item(), *line)).collect(),
-            searches: outcomes.contents().searches_by_key(),
+            searches: outcomes.contents().searches.by_key(),
         }
     });
     Ok(Source {

@@ -9,22 +9,13 @@ const DIGITS: usize = 3;
 
 /// All that `rate score` prints.
 pub fn all(key: &Key, raters: &[String], entries: &[Rated], pairs: &[RaterPair]) -> Vec<Table> {
-    let rows = key.runs.iter().enumerate().map(|(place, run)| {
-        let own = entries.iter().filter(|entry| entry.run == place);
-        (run, Mos::of(&own.collect::<Vec<_>>(), raters.len()))
+    let runs = key.runs.iter().enumerate().map(|(place, run)| {
+        let own: Vec<&Rated> = entries.iter().filter(|entry| entry.run == place).collect();
+        ((run, Mos::of(&own, raters.len())), (run, CitationCounts::of(&own)))
     });
-    let rows: Vec<(&KeyRun, Mos)> = rows.collect();
+    let (rows, cited): (Vec<(&KeyRun, Mos)>, Vec<_>) = runs.unzip();
     let mut tables = vec![scores(raters, &rows)];
-    tables.extend(citations(
-        &key.runs
-            .iter()
-            .enumerate()
-            .map(|(place, run)| {
-                let own = entries.iter().filter(|entry| entry.run == place);
-                (run, CitationCounts::of(&own.collect::<Vec<_>>()))
-            })
-            .collect::<Vec<_>>(),
-    ));
+    tables.extend(citations(&cited));
     if !pairs.is_empty() {
         tables.push(agreement(pairs));
         tables.push(disputed(key, raters, entries));

@@ -10,7 +10,7 @@ use crate::analysis::metrics::baseline::unified_baseline;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
 use crate::analysis::metrics::net_gain::net_gain;
-use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::metrics::similarity::mean_pairwise_cosine;
 use crate::analysis::outcomes::{Outcomes, When};
 use crate::diagnosis::Failure;
@@ -258,14 +258,10 @@ fn similarity(outcomes: &Outcomes<'_>, encoder: &Encoder) -> Result<Similarity, 
     let initial = cosines(outcomes, When::Initial, encoder)?;
     let questions = initial.first().map_or(0, Vec::len);
     let by_question = (0..questions).filter_map(|question| {
-        let values: Vec<f64> = initial.iter().filter_map(|run| run[question]).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        mean(&initial.iter().filter_map(|run| run[question]).collect::<Vec<_>>())
     });
     let over_runs = |runs: &[Vec<Option<f64>>]| {
-        let means = runs.iter().map(|run| {
-            let values: Vec<f64> = run.iter().flatten().copied().collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        });
+        let means = runs.iter().map(|run| mean(&run.iter().flatten().copied().collect::<Vec<_>>()));
         OverRuns::of(means.flatten().collect())
     };
     Ok(Similarity {

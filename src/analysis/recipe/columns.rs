@@ -19,6 +19,15 @@ enum Line<'a> {
     Papers(&'a DatasetEntry, &'a PublishedEntry),
 }
 
+impl<'a> Line<'a> {
+    fn ours(self) -> Option<&'a Entry<'a>> {
+        match self {
+            Line::Ours(entry) => Some(entry),
+            Line::Papers(..) => None,
+        }
+    }
+}
+
 fn is_medec(recipe: &Recipe, entry: &Entry<'_>) -> bool {
     let mut datasets = recipe.dataset.iter();
     datasets.any(|one| one.name == entry.cell.dataset && one.format == Format::Medec)
@@ -103,30 +112,23 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
             Line::Ours(entry) => entry.label.clone(),
             Line::Papers(_, published) => format!("paper: {}", published.label),
         });
-    table = table.text(health::LABEL, |line| match line {
-        Line::Ours(entry) => entry.cell.parse_health.map(|health| health.to_string()),
-        Line::Papers(..) => None,
-    });
+    table = table.text(health::LABEL, |line| Some(line.ours()?.cell.parse_health?.to_string()));
     for column in NoteColumn::ALL {
         let label = column.label();
         table = match column {
             NoteColumn::Detection | NoteColumn::Localisation => {
                 table.under("").spread(label, |line| first(recipe, line, column))
             }
-            _ => table.under(label).spread("pairs", |line| first(recipe, line, column)).spread(
-                "all notes",
-                |line| match line {
-                    Line::Ours(entry) => Some(&correction(recipe, entry, column)?.composite),
-                    Line::Papers(..) => None,
-                },
-            ),
+            _ => table
+                .under(label)
+                .spread("pairs", |line| first(recipe, line, column))
+                .spread("all notes", |line| {
+                    Some(&correction(recipe, line.ours()?, column)?.composite)
+                }),
         };
         let has = |of: &Beside| entries.iter().any(|entry| of.1(recipe, entry).is_some());
         for (label, of) in beside(column).iter().filter(|of| has(of)) {
-            table = table.spread(*label, |line| match line {
-                Line::Ours(entry) => of(recipe, entry)?.subset.as_ref(),
-                Line::Papers(..) => None,
-            });
+            table = table.spread(*label, |line| of(recipe, line.ours()?)?.subset.as_ref());
         }
     }
     let has = |column: NoteColumn| {

@@ -3,6 +3,7 @@
 use super::notes;
 use super::results::{CellResult, RecipeResults};
 use crate::analysis::health;
+use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::table::{Cell, Table};
 use crate::analysis::tables::{Labelled, calibration, costs};
 use crate::experiment::recipe::Recipe;
@@ -155,10 +156,6 @@ fn is_best(cell: &CellResult, results: &RecipeResults) -> bool {
 }
 
 fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let mean = |values: &[f64]| {
-        let n = values.len() as f64;
-        (n > 0.0).then(|| values.iter().sum::<f64>() / n)
-    };
     Table::of("netgain", "NetGain from Round 0 to the final answer", &results.netgain)
         .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
         .text("method", |row| method(recipe, &row.method))

@@ -39,13 +39,11 @@ pub fn table(rows: &[Labelled<'_, Cost>]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::metrics::cost::Call;
+    use crate::experiment::fixtures::call;
 
     #[test]
     fn without_a_right_answer_there_is_no_price_of_one() {
-        let call =
-            Call { prompt_tokens: 100, cached_tokens: 0, completion_tokens: 20, elapsed_ms: 1500 };
-        let cost = Cost::of([call; 6], 3, 0).unwrap();
+        let cost = Cost::of(&vec![call("q1", 1, "sym"); 6], 3, 0).unwrap();
         let table = table(&[Labelled { group: "", label: "A run", of: &cost, health: None }]);
         let cells = &table.rows[0].cells;
         assert_eq!(cells.len(), table.columns.len());

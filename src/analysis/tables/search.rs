@@ -1,15 +1,15 @@
 //! How systems that search came to their answers, as tables: what it took, what failed, which sources were shown.
 
-use super::notes::Entry;
+use super::notes::{Entry, Of};
 use crate::analysis::notes::{SearchFigures, Spread};
 use crate::analysis::table::{Cell, Table};
 use crate::record::SourceCounts;
 
 /// None where nothing searches.
 pub fn all(entries: &[Entry<'_>]) -> Vec<Table> {
-    let rows: Vec<Row<'_>> = entries
+    let rows: Vec<Figures<'_>> = entries
         .iter()
-        .filter_map(|entry| Some(Row { heading: &entry.heading, of: entry.notes.search.as_ref()? }))
+        .filter_map(|entry| Some(Of { heading: &entry.heading, of: entry.notes.search.as_ref()? }))
         .collect();
     match rows.is_empty() {
         true => Vec::new(),
@@ -17,12 +17,9 @@ pub fn all(entries: &[Entry<'_>]) -> Vec<Table> {
     }
 }
 
-struct Row<'a> {
-    heading: &'a str,
-    of: &'a SearchFigures,
-}
+type Figures<'a> = Of<'a, &'a SearchFigures>;
 
-fn effort(rows: &[Row<'_>]) -> Table {
+fn effort(rows: &[Figures<'_>]) -> Table {
     let spread = |of: &Spread| Cell::Spread { mean: of.mean, std: of.std, n: None, best: false };
     Table::of("search-effort", "Steps, turns and time", rows)
         .text("", |row| row.heading)
@@ -40,7 +37,7 @@ fn effort(rows: &[Row<'_>]) -> Table {
         .build()
 }
 
-fn counts(rows: &[Row<'_>]) -> Table {
+fn counts(rows: &[Figures<'_>]) -> Table {
     Table::of("search-counts", "What was counted and not folded into «no error»", rows)
         .text("", |row| row.heading)
         .number("searches", |row| row.of.searches)
@@ -59,9 +56,9 @@ fn counts(rows: &[Row<'_>]) -> Table {
 }
 
 /// A row for each source of an entry (Table 1, Figure 7).
-fn sources(rows: &[Row<'_>]) -> Table {
+fn sources(rows: &[Figures<'_>]) -> Table {
     struct Source<'a> {
-        row: &'a Row<'a>,
+        row: &'a Figures<'a>,
         counts: &'a SourceCounts,
     }
     let sources: Vec<Source<'_>> = rows

@@ -144,15 +144,13 @@ fn component(
     Component {
         name,
         kind,
-        version: None,
         revision: checkpoint.revision.clone(),
         repository: checkpoint.repository.clone(),
         licence: licence.map_or_else(|| "not stated".to_owned(), |licence| licence.name.clone()),
         licence_url: licence.map(|licence| licence.url.clone()),
         gated: card.is_some_and(|card| card.gated),
-        licence_sha256: None,
         shown: licence.and_then(|licence| licence.shown.clone()),
-        accepted: None,
         sums_known,
+        ..Component::default()
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::contents::{Contents, Kept, Known};
 use super::{Request, file_name};
 use crate::bundle::BundleError;
-use crate::bundle::manifest::{Component, ComponentKind};
+use crate::bundle::manifest::Component;
 use crate::corpus::store::manifest::{Local, MANIFEST, Manifest, ManifestFile};
 use crate::corpus::verify::verify;
 use crate::diagnosis::Failure;
@@ -59,16 +59,8 @@ fn component(manifest: &Manifest) -> Component {
     licences.dedup();
     Component {
         name: manifest.name.clone(),
-        kind: ComponentKind::Data,
-        version: None,
-        revision: None,
-        repository: None,
         licence: licences.join("; "),
-        licence_url: None,
-        gated: false,
-        licence_sha256: None,
-        shown: None,
-        accepted: None,
         sums_known: true,
+        ..Component::default()
     }
 }

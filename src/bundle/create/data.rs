@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Request;
 use super::contents::{Contents, Kept, Known};
 use crate::bundle::BundleError;
-use crate::bundle::manifest::{Component, ComponentKind};
+use crate::bundle::manifest::Component;
 use crate::data::count_restricted;
 use crate::diagnosis::Failure;
 use crate::hub::{DatasetCard, FetchedFile, PROVENANCE, Record, sha256_file};
@@ -123,16 +123,11 @@ fn add_component(contents: &mut Contents, dataset: Option<&'static str>) {
     let source = card.and_then(|card| card.sources.first());
     contents.components.push(Component {
         name: name.to_owned(),
-        kind: ComponentKind::Data,
-        version: None,
         revision: source.map(|source| source.revision.clone()),
         repository: source.map(|source| source.repository.clone()),
         licence: card.map_or_else(|| "not stated".to_owned(), |card| card.licence.name.clone()),
         licence_url: card.map(|card| card.licence.url.clone()),
-        gated: false,
-        licence_sha256: None,
-        shown: None,
-        accepted: None,
         sums_known: card.is_some(),
+        ..Component::default()
     });
 }

@@ -29,15 +29,9 @@ pub fn program() -> Component {
         name: PROGRAM.to_owned(),
         kind: ComponentKind::Program,
         version: Some(VERSION.to_owned()),
-        revision: None,
-        repository: None,
         licence: env!("CARGO_PKG_LICENSE").to_owned(),
-        licence_url: None,
-        gated: false,
-        licence_sha256: None,
-        shown: None,
-        accepted: None,
         sums_known: true,
+        ..Component::default()
     }
 }
 

@@ -1,8 +1,7 @@
 //! `README.html`: what the bundle is, how the tools of the host check it first, and how it is installed; opens from disk.
 
-use minijinja::syntax::SyntaxConfig;
+use minijinja::context;
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use serde::Serialize;
 
 use super::ASKED_FOR;
@@ -10,7 +9,7 @@ use super::contents::Contents;
 use crate::bundle::manifest::{Component, Manifest};
 use crate::bundle::{BundleError, README};
 use crate::hub::Card;
-use crate::report::escape_value;
+use crate::report::environment;
 
 const TEMPLATE: &str = include_str!("readme.html");
 
@@ -34,11 +33,6 @@ pub fn add(contents: &mut Contents, manifest: &Manifest) -> Result<(), BundleErr
 }
 
 fn render(contents: &Contents, manifest: &Manifest) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_formatter(escape_value);
     let rows: Vec<Row> =
         manifest.components.iter().map(|component| row(contents, component)).collect();
     let shown: Vec<String> =
@@ -48,7 +42,7 @@ fn render(contents: &Contents, manifest: &Manifest) -> Result<String, minijinja:
     let lists: Vec<&str> =
         ASKED_FOR.into_iter().filter(|path| manifest.file(path).is_some()).collect();
     let bytes: u64 = contents.items.values().map(|item| item.summed.size_bytes).sum();
-    environment.render_named_str(
+    environment()?.render_named_str(
         README,
         TEMPLATE,
         context! {

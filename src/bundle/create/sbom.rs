@@ -52,14 +52,11 @@ fn one(component: &Component, contents: &Contents) -> Value {
         one["licenses"][0]["license"]["url"] = json!(url);
     }
     if let Some(repository) = &component.repository {
-        let url = format!("https://huggingface.co/{repository}");
-        let is_model = component.kind != ComponentKind::Data;
-        let reference = if is_model {
-            json!({"type": "distribution", "url": url})
-        } else {
-            json!({"type": "distribution", "url": repository})
+        let url = match component.kind {
+            ComponentKind::Data => repository.clone(),
+            _ => format!("https://huggingface.co/{repository}"),
         };
-        one["externalReferences"] = json!([reference]);
+        one["externalReferences"] = json!([{"type": "distribution", "url": url}]);
     }
     one
 }

@@ -113,15 +113,11 @@ fn copy_file(
     file: &FileEntry,
     partial: &Path,
 ) -> Result<Option<String>, BundleError> {
-    let here = |from: &Path| PathBuf::from(from);
     let sources: Vec<(PathBuf, &str)> = match older.filter(|_| file.unchanged) {
         Some(older) => vec![(file.path.below(&older.directory), &*file.sha256)],
         None => {
             let carried = file.carried();
-            carried
-                .iter()
-                .map(|own| (own.path.below(&here(&bundle.directory)), own.sha256))
-                .collect()
+            carried.iter().map(|own| (own.path.below(&bundle.directory), own.sha256)).collect()
         }
     };
     let mut to = files::create(&file.path.below(partial))?;

@@ -1,12 +1,11 @@
 //! The service's unit: the one file that an installation may write outside its root.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::bundle::BundleError;
 use crate::bundle::manifest::Manifest;
 use crate::bundle::root::Root;
+use crate::selftest::golden::write_whole;
 
 /// Where units name the root, whatever it is.
 const USUAL_ROOT: &str = "/opt/wardround";
@@ -45,15 +44,7 @@ impl Unit<'_> {
         let own = root.path.to_string_lossy();
         let text = fs_err::read_to_string(source)?.replace(USUAL_ROOT, &own);
         let path = self.directory.join(self.name);
-        let partial = self.directory.join(format!(".{}.partial", self.name));
-        let written = fs_err::write(&partial, text)
-            .and_then(|()| fs_err::set_permissions(&partial, Permissions::from_mode(0o644)))
-            .and_then(|()| fs_err::rename(&partial, &path));
-        if written.is_err() {
-            // The error to report is the first one.
-            let _ = fs_err::remove_file(&partial);
-        }
-        written?;
+        write_whole(&path, &text)?;
         Ok(path)
     }
 }

@@ -49,7 +49,7 @@ impl EmbedBench {
                 texts: usize::from(self.texts),
                 repetitions: usize::from(self.repetitions),
             };
-            self.note(&format!("{} texts of {tokens} tokens", self.texts));
+            self.progress.note(format!("{} texts of {tokens} tokens", self.texts));
             let durations = match &device {
                 Device::Cpu(cpu) => time(cpu, &BERT_BASE, precision, workload)?,
                 Device::Cuda(gpu) => {
@@ -61,7 +61,7 @@ impl EmbedBench {
             };
             timed.push((workload, durations));
         }
-        self.note("measuring the machine's limits");
+        self.progress.note("measuring the machine's limits");
         let environment = Environment::measure(run::host(), &device)?;
         let rate = environment.limits.matrix_rate(precision);
         let results = timed.iter().filter_map(|(workload, durations)| {
@@ -76,11 +76,5 @@ impl EmbedBench {
         };
         let text = self.format.write(&report, "results", || report.markdown())?;
         Ok(console::say(text.trim_end())?)
-    }
-
-    fn note(&self, line: &str) {
-        if !self.progress.quiet {
-            console::note(line);
-        }
     }
 }

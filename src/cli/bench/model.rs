@@ -85,14 +85,14 @@ impl ModelBench {
         check_room(&description, &device, extent)?;
         let precision = description.precision;
         let costs = CostModel::new(&description.config, precision, device.machine());
-        self.note(&format!("loading {}", description.checkpoint.name));
+        self.progress.note(format!("loading {}", description.checkpoint.name));
         let model = Subject::new(&description);
         let durations = match &device {
             Device::Cpu(cpu) => self.time(cpu.clone(), &description, &workloads)?,
             Device::Cuda(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
             Device::Metal(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
         };
-        self.note("measuring the machine's limits");
+        self.progress.note("measuring the machine's limits");
         let environment = Environment::measure(run::host(), &device)?;
         let limits = &environment.limits;
         let timed = workloads.iter().zip(&durations);
@@ -129,7 +129,7 @@ impl ModelBench {
         for (index, workload) in workloads.iter().enumerate() {
             let Workload { name, batch, depth, .. } = workload;
             let place = format!("{}/{}", index + 1, workloads.len());
-            self.note(&format!("{place} {name}, batch {batch}, depth {depth}"));
+            self.progress.note(format!("{place} {name}, batch {batch}, depth {depth}"));
             let times = trial.measure(workload, usize::from(self.repetitions));
             durations.push(times.map_err(ModelError::from)?);
         }
@@ -163,21 +163,14 @@ impl ModelBench {
     }
 
     fn describe(&self, machine: Machine, positions: usize) -> Result<Description, Failure> {
-        let synthetic = self
-            .synth
-            .map(|family| self.models.checkpoint(family, self.shape, self.progress.quiet));
+        let synthetic =
+            self.synth.map(|family| self.models.checkpoint(family, self.shape, self.progress));
         let name = match synthetic.transpose()? {
             Some(directory) => directory.display().to_string(),
             None => self.model.clone().unwrap_or_default(),
         };
         let checkpoint = resolve(&name, &self.hub.options(self.progress.quiet)?)?;
         Ok(Description::read(checkpoint, self.compute.weights(), machine, positions)?)
-    }
-
-    fn note(&self, line: &str) {
-        if !self.progress.quiet {
-            console::note(line);
-        }
     }
 }
 

@@ -62,8 +62,8 @@ pub struct PanelBench {
 
 impl PanelBench {
     pub fn run(self) -> Result<(), Failure> {
-        let (format, quiet, ignore_eos) =
-            (self.format, self.execution.progress.quiet, self.ignore_eos);
+        let (format, progress_flag, ignore_eos) =
+            (self.format, self.execution.progress, self.ignore_eos);
         if ignore_eos && self.panel.decoding.mode() != Some(DecodingMode::Text) {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
@@ -72,7 +72,7 @@ impl PanelBench {
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;
         let device = models.devices[0].clone();
-        let progress = Arc::new(Progress::start(run.items.len() as u64, 0, quiet));
+        let progress = Arc::new(Progress::start(run.items.len() as u64, 0, progress_flag.quiet));
         let (watcher, (told, usages)) = (progress.clone(), channel());
         // Nobody reads the calls: of what is measured, only the figures are kept.
         let recorder = Box::new(channel().0);
@@ -94,9 +94,7 @@ impl PanelBench {
             .into_iter()
             .map(|backbone| Ok((backbone.description, backbone.engine.finish()?)))
             .collect::<Result<Vec<(Description, EngineStats)>, PanelError>>()?;
-        if !quiet {
-            console::note("measuring the machine's limits");
-        }
+        progress_flag.note("measuring the machine's limits");
         let environment = Environment::measure(host(), &device)?;
         let stats: Vec<&EngineStats> = counted.iter().map(|(_, stats)| stats).collect();
         let report = PanelReport {
@@ -119,7 +117,7 @@ impl PanelBench {
         if self.synth {
             let settings = format!("record_chars={SYNTHETIC_RECORD_CHARS}");
             self.panel.set.insert(0, settings);
-            self.panel.panel = self.models.panel(self.shape, self.execution.progress.quiet)?;
+            self.panel.panel = self.models.panel(self.shape, self.execution.progress)?;
         }
         let (data, format) = match (self.data, self.data_format) {
             (Some(data), Some(format)) => (data, format),

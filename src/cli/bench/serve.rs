@@ -17,7 +17,7 @@ use crate::bench::serve::{
     Memory, ServeMeasurement, ServeReport, ask_in_process, equal_answers, observe, resident_mib,
 };
 use crate::cli::exit::Failure;
-use crate::cli::options::QuietFlag;
+use crate::cli::options::{QuietFlag, share};
 use crate::cli::serve::Serve;
 use crate::console;
 use crate::experiment::{clock, run};
@@ -46,7 +46,7 @@ pub struct ServeBench {
     #[arg(long, default_value_t = 128, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     prompt_words: u32,
     /// Fraction of the prompt that is a prefix shared by all requests
-    #[arg(long, default_value_t = 0.5, value_name = "F", value_parser = fraction)]
+    #[arg(long, default_value_t = 0.5, value_name = "F", value_parser = share::<f64>)]
     shared_prefix: f64,
     /// Tokens per completion
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -134,7 +134,7 @@ impl ServeBench {
         pid: Option<u32>,
         beside: Option<&Finished>,
     ) -> ServeMeasurement {
-        self.note(&format!("over HTTP: {arrival:?}"));
+        self.progress.note(format!("over HTTP: {arrival:?}"));
         let shape = self.shape();
         let before = pid.and_then(resident_mib);
         let is_over = AtomicBool::new(false);
@@ -180,7 +180,7 @@ impl ServeBench {
         if !self.http_only && self.rate.is_empty() {
             ask_in_process(&model.backbone, &shape, usize::MAX);
             for arrival in self.arrivals() {
-                self.note(&format!("in process: {arrival:?}"));
+                self.progress.note(format!("in process: {arrival:?}"));
                 let ask = |index| ask_in_process(&model.backbone, &shape, index);
                 finished.push(put(arrival, self.end(arrival), self.seed, &ask));
             }
@@ -225,12 +225,6 @@ impl ServeBench {
     fn most_clients(&self) -> usize {
         // An open loop keeps as many connections as answers overlap.
         self.concurrency.iter().copied().max().map_or(64, usize::from).max(64)
-    }
-
-    fn note(&self, line: &str) {
-        if !self.progress.quiet {
-            console::note(line);
-        }
     }
 }
 
@@ -291,12 +285,5 @@ fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
         _ => Err("expected a number above 0".to_owned()),
-    }
-}
-
-fn fraction(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
-        _ => Err("expected a number from 0 to 1".to_owned()),
     }
 }

@@ -72,7 +72,7 @@ impl Build {
             let device = self.compute.one_device()?;
             let folder = self.encoder.as_deref().map(model_folder).transpose()?;
             let options = encoder_of(build.file(), folder.as_deref(), device)?;
-            return run(build, &Encoder::open(&options)?, self.progress.quiet);
+            return run(build, &Encoder::open(&options)?, self.progress);
         }
         let name = self.description.as_deref().unwrap_or_default();
         let encoder_options = self.encoder_options()?;
@@ -97,7 +97,7 @@ impl Build {
         };
         match self.dry_run {
             true => self.tell_estimate(&options, &encoder),
-            false => run(builder::Build::begin(&options, &encoder)?, &encoder, self.progress.quiet),
+            false => run(builder::Build::begin(&options, &encoder)?, &encoder, self.progress),
         }
     }
 
@@ -147,24 +147,22 @@ impl Build {
 }
 
 /// Goes on to the end and says where the corpus is.
-fn run(build: builder::Build, encoder: &dyn Embed, quiet: bool) -> Result<(), Failure> {
+fn run(build: builder::Build, encoder: &dyn Embed, progress: QuietFlag) -> Result<(), Failure> {
     let directory = build.directory().to_owned();
     let mut told = Instant::now();
     build.run(encoder, Pace::default(), &mut |chunks| {
-        if !quiet && told.elapsed().as_secs() >= 10 {
-            console::note(format!("{chunks} chunks"));
+        if told.elapsed().as_secs() >= 10 {
+            progress.note(format!("{chunks} chunks"));
             told = Instant::now();
         }
     })?;
-    tell(&directory, quiet)
+    tell(&directory, progress)
 }
 
-fn tell(directory: &Path, quiet: bool) -> Result<(), Failure> {
+fn tell(directory: &Path, progress: QuietFlag) -> Result<(), Failure> {
     let corpus = Corpus::open(directory)?;
-    if !quiet {
-        let manifest = corpus.manifest();
-        console::note(format!("{} documents, {} chunks", manifest.documents, manifest.chunks));
-    }
+    let manifest = corpus.manifest();
+    progress.note(format!("{} documents, {} chunks", manifest.documents, manifest.chunks));
     Ok(console::say(corpus.id())?)
 }
 
@@ -209,7 +207,7 @@ impl Add {
         drop(corpus);
         let encoder = Encoder::open(&options)?;
         builder::add::add(&self.directory, source, &encoder)?;
-        tell(&self.directory, self.progress.quiet)
+        tell(&self.directory, self.progress)
     }
 }
 
@@ -268,6 +266,6 @@ impl Import {
             bm25: self.bm25,
         };
         import(&options, &encoder)?;
-        tell(&self.directory, self.progress.quiet)
+        tell(&self.directory, self.progress)
     }
 }

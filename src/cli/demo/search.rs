@@ -1,12 +1,11 @@
 //! The demonstration of a system that searches: three notes, 63 passages of our own, an encoder and a model made on the spot.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use super::super::progress::Terminal;
+use super::super::options::QuietFlag;
 use super::super::sandboxed::Entered;
 use super::super::synthetic::SyntheticModels;
-use super::super::{interrupt, summary};
+use super::execute;
 use serde_json::{Map, Value, json};
 
 use crate::analysis::notes::Finding;
@@ -17,7 +16,6 @@ use crate::corpus::build::embed::encoder_options;
 use crate::corpus::build::{Build, BuildOptions, Pace};
 use crate::data::Format;
 use crate::encoder::Encoder;
-use crate::experiment::driver::carry_out;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::spec::Spec;
 use crate::model::Family;
@@ -63,24 +61,17 @@ pub fn run(
     models: &SyntheticModels,
     out: &Path,
     entered: &Entered,
-    quiet: bool,
+    progress: QuietFlag,
 ) -> Result<(), Failure> {
-    let model = models.checkpoint(Family::Qwen3, Shape::Tiny, quiet)?;
+    let model = models.checkpoint(Family::Qwen3, Shape::Tiny, progress)?;
     let folder = models.folder("demo-corpus");
-    let corpus = corpus(&folder, &model, quiet)?;
+    let corpus = corpus(&folder, &model, progress)?;
     let protocol = SystemConfig::parse("medreflex", &SETTINGS)?;
     let mut spec = Spec::new(protocol, folder.join("notes.jsonl"), Format::Notes)?;
     spec.panel = vec![model.display().to_string()];
     spec.corpus = Some(CorpusSpec { directories: vec![corpus], ..CorpusSpec::default() });
     spec.hub.offline = true;
-    let inputs = spec.read()?;
-    let described = spec.describe_models()?;
-    let mut run = spec.resolve(inputs, &described)?;
-    run.plan.host.sandbox = entered.report();
-    let observer = Arc::new(Terminal::new(quiet));
-    let executed = carry_out(run, described, out, observer, interrupt::watch())?;
-    summary::finish(&executed)?;
-    let contents = executed.contents;
+    let contents = execute(spec, out, entered, progress)?;
     if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {
         let searches = contents.searches.records.iter().filter(|one| one.item == note.item);
         let calls = contents.calls.records.iter().filter(|one| one.item == note.item);
@@ -115,14 +106,12 @@ fn ending_in_a_special_token(tokenizer: &str) -> String {
 }
 
 /// The corpus of the demonstration; it is built first if it is not there.
-fn corpus(folder: &Path, model: &Path, quiet: bool) -> Result<PathBuf, Failure> {
+fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, Failure> {
     let out = folder.join("corpus");
     if out.join("corpus.toml").is_file() && folder.join("notes.jsonl").is_file() {
         return Ok(out);
     }
-    if !quiet {
-        console::note(format!("making {}", folder.display()));
-    }
+    progress.note(format!("making {}", folder.display()));
     if folder.exists() {
         // Begun and not finished.
         fs_err::remove_dir_all(folder)?;

@@ -82,7 +82,7 @@ fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
         step: place.step,
     };
     let template = contents.plan.corpus.as_ref().unwrap().passage.as_str();
-    let searches = contents.searches_by_key();
+    let searches = contents.searches.by_key();
     for message in &mut call.messages {
         message.fill_in(|place| passages(template, searches[&key(place)]));
     }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::is_no;
 use crate::ops::Quantisation;
 use crate::record::SourceCounts;
 
@@ -38,13 +37,13 @@ pub struct CorpusPlan {
     /// By which prompts quote a passage: what the calls' messages refer to is put back by it.
     pub passage: String,
     /// Whether the run keeps the sums of passages alone, not their texts.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_passages: bool,
     /// Whether words are searched for too, beside vectors.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hybrid: bool,
     /// Whether of chunks of one document that overlap the better one alone is shown.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dedup: bool,
     /// The day before which documents are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,13 +1,12 @@
 //! `provenance.toml` of a directory of datasets: where each file came from, and its sum as it arrived.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hub::HubError;
 use crate::hub::provenance::PROVENANCE;
+use crate::hub::{HubError, read_if_there};
 
 /// What was fetched into a directory, by the files' paths in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,11 +40,7 @@ impl Record {
     /// The file is there and cannot be read as one.
     pub fn read(directory: &Path) -> Result<Self, HubError> {
         let path = directory.join(PROVENANCE);
-        let text = match fs_err::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(text) = read_if_there(&path)? else { return Ok(Self::default()) };
         toml::from_str(&text).map_err(|error| {
             let reason = error.message().to_owned();
             HubError::Malformed { path, reason }

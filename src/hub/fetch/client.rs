@@ -86,18 +86,13 @@ impl Hub<'_> {
         let url = request.uri_ref().map(Uri::to_string).unwrap_or_default();
         let what = format!("{} at revision {}", self.repository.id, self.repository.revision);
 
-        let mut response = request.call().map_err(|error| unreachable(&url, &error))?;
-        self.client.accept(&url, &what, &response)?;
-        let limited = response.body_mut().with_config().limit(LONGEST_LISTING_BYTES);
-        let text = limited.read_to_vec().map_err(|error| unreachable(&url, &error))?;
-        let bad = |reason| HubError::BadAnswer { url: url.clone(), reason };
-        let info: RepoInfo =
-            serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+        let response = request.call().map_err(|error| unreachable(&url, &error))?;
+        let info = self.client.read_info(&url, &what, response)?;
         if !is_commit(&info.sha) {
-            return Err(bad(format!("`{}` is not a commit", info.sha)));
+            let reason = format!("`{}` is not a commit", info.sha);
+            return Err(HubError::BadAnswer { url, reason });
         }
-        let files = info.siblings.into_iter().map(|sibling| sibling.rfilename).collect();
-        Ok(Listing { commit: info.sha, files })
+        Ok(Listing { commit: info.sha.clone(), files: names_in(info) })
     }
 
     /// A file's etag and size.
@@ -163,14 +158,22 @@ impl Client {
     pub fn names(&self, url: &str) -> Result<Vec<String>, HubError> {
         let request = self.plain(self.agent.get(url));
         let request = request.config().timeout_global(Some(self.metadata_timeout)).build();
-        let mut response = request.call().map_err(|error| unreachable(url, &error))?;
-        self.accept(url, url, &response)?;
+        let response = request.call().map_err(|error| unreachable(url, &error))?;
+        Ok(names_in(self.read_info(url, url, response)?))
+    }
+
+    /// The listing in an answer about `what`.
+    fn read_info(
+        &self,
+        url: &str,
+        what: &str,
+        mut response: Response<Body>,
+    ) -> Result<RepoInfo, HubError> {
+        self.accept(url, what, &response)?;
         let limited = response.body_mut().with_config().limit(LONGEST_LISTING_BYTES);
         let text = limited.read_to_vec().map_err(|error| unreachable(url, &error))?;
-        let info: RepoInfo = serde_json::from_slice(&text).map_err(|error| {
-            HubError::BadAnswer { url: url.to_owned(), reason: error.to_string() }
-        })?;
-        Ok(info.siblings.into_iter().map(|sibling| sibling.rfilename).collect())
+        let bad = |reason| HubError::BadAnswer { url: url.to_owned(), reason };
+        serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
     }
 
     /// Asks for the bytes as they are, with the token where there is one.
@@ -209,6 +212,10 @@ impl Client {
             status => HubError::Status { url: url.to_owned(), status: status.as_u16() },
         })
     }
+}
+
+fn names_in(info: RepoInfo) -> Vec<String> {
+    info.siblings.into_iter().map(|sibling| sibling.rfilename).collect()
 }
 
 fn unreachable(url: &str, error: &ureq::Error) -> HubError {

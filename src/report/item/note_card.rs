@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Verdict;
 use super::card::Said;
+use crate::analysis::notes::tenths;
 use crate::record::{CallLine, NoteLine, Source};
 
 /// A flag, a sentence, a correction, as far as the call's record has them.
@@ -41,9 +42,7 @@ fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
     }
     if let Some(scores) = record["scores"].as_array() {
         let last = scores.last().and_then(Value::as_u64);
-        let words = last.map_or("unreadable".to_owned(), |tenths| {
-            format!("{}.{} of 5", tenths / 10, tenths % 10)
-        });
+        let words = last.map_or("unreadable".to_owned(), |score| format!("{} of 5", tenths(score)));
         return (words, None);
     }
     if let Some(result) = record.get("result") {

@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::analysis::notes::{Evidence, Segment, evidence, may_be_followed, segments};
+use crate::analysis::notes::{
+    Evidence, Segment, calls_of, evidence, may_be_followed, segments, tenths,
+};
 use crate::record::{CallLine, NoteLine, Passage, SearchLine, TurnLine};
 use crate::report::escape::plural;
 use crate::systems::medreflex::review::CRITERIA;
@@ -132,12 +134,7 @@ impl<'a> Way<'a> {
 
 impl<'a> TurnView<'a> {
     fn of(turn: &TurnLine, calls: &[&'a CallLine], searches: &[&'a SearchLine]) -> TurnView<'a> {
-        let of = |purpose: &str| -> Vec<&'a CallLine> {
-            let is_own = |call: &&&CallLine| call.round == turn.round && call.purpose == purpose;
-            let mut own: Vec<&CallLine> = calls.iter().filter(is_own).copied().collect();
-            own.sort_by_key(|call| call.sample);
-            own
-        };
+        let of = |purpose: &str| calls_of(turn, purpose, calls.iter().copied());
         let found = |step: u32| {
             let mut all = searches.iter();
             all.find(|search| (search.round, search.step) == (turn.round, step)).copied()
@@ -159,7 +156,6 @@ impl<'a> TurnView<'a> {
 
 /// `Turn 1: 3 steps, rejected with a mean of 3.2 and a least of 2`.
 fn title(turn: &TurnLine) -> String {
-    let tenths = |tenths: u32| format!("{}.{}", tenths / 10, tenths % 10);
     let lost = match turn.lost_turns {
         0 => String::new(),
         lost => format!(" ({lost} lost)"),
@@ -168,7 +164,8 @@ fn title(turn: &TurnLine) -> String {
         (false, ..) => "no answer".to_owned(),
         (true, Some(mean), Some(min)) => {
             let verdict = if turn.accepted { "accepted" } else { "rejected" };
-            format!("{verdict} with a mean of {} and a least of {}", tenths(mean), tenths(min))
+            let (mean, min) = (tenths(mean.into()), tenths(min.into()));
+            format!("{verdict} with a mean of {mean} and a least of {min}")
         }
         (true, ..) if turn.unread_reviews > 0 => "rejected: no review could be read".to_owned(),
         (true, ..) => "an answer".to_owned(),
@@ -227,8 +224,8 @@ fn rows(found: &SearchLine) -> Vec<Row<'_>> {
 fn review(call: &CallLine) -> ReviewView<'_> {
     let scores = call.record["scores"].as_array().map_or(&[][..], Vec::as_slice);
     let scores = (0..CRITERIA.len()).map(|place| match scores.get(place).and_then(Value::as_u64) {
-        Some(tenths) if tenths % 10 == 0 => (tenths / 10).to_string(),
-        Some(tenths) => format!("{}.{}", tenths / 10, tenths % 10),
+        Some(score) if score % 10 == 0 => (score / 10).to_string(),
+        Some(score) => tenths(score),
         None => "–".to_owned(),
     });
     ReviewView {

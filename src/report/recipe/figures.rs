@@ -60,6 +60,11 @@ fn lane(series: usize, said: String, marks: Vec<Mark>) -> Lane {
     Lane { series, said, marks }
 }
 
+/// A row that is named after its method.
+fn of_method(recipe: &Recipe, method: &str, lanes: Vec<Lane>) -> Row {
+    Row { label: tables::method(recipe, method).to_owned(), lanes }
+}
+
 /// A drawing for every dataset that has a row, named after it.
 pub fn each_dataset(
     recipe: &Recipe,
@@ -98,7 +103,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
             cell.paper.map(|[mean, std]| Mark::Paper { mean, low: mean - std, high: mean + std });
         let mut bar = Lane::bar(0, mean, cell.std);
         bar.marks.extend(paper);
-        Some(Row { label: tables::method(recipe, &cell.method).to_owned(), lanes: vec![bar] })
+        Some(of_method(recipe, &cell.method, vec![bar]))
     };
     let description = "Accuracy by method: a bar to the mean over the runs, a line of one standard deviation to either side.";
     let drawings = each_dataset(recipe, description, &[0.0, 1.0], |dataset| {
@@ -118,8 +123,7 @@ fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
         let point = |(place, method): (usize, &MethodEntry)| {
             let cell = tables::cell(results, &method.name, &dataset.name)?;
             Some(Point {
-                // Beside each other where they would stand on each other.
-                x: place as f64 + 0.06 * (number as f64 - (recipe.dataset.len() - 1) as f64 / 2.0),
+                x: beside(place, number, recipe.dataset.len()),
                 y: cell.mean?,
                 std: cell.std,
                 radius: 3.5,
@@ -135,17 +139,13 @@ fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
     let plane = Plane {
         title: "Accuracy in the order of the methods".to_owned(),
         description: "Accuracy of each method, a line a dataset, with one standard deviation over the runs to either side.".to_owned(),
-        width: (64 + 92 * recipe.method.len().max(3)) as u32,
-        height: 280,
         across: match sweeps_rounds {
             true => "most rounds of debate, T_max".to_owned(),
             false => "method".to_owned(),
         },
         up: "accuracy".to_owned(),
         names: recipe.method.iter().map(|one| name(&one.label)).collect(),
-        reach: [Vec::new(), Vec::new()],
-        diagonal: false,
-        lines: lines.collect(),
+        ..over_methods(recipe, lines.collect())
     };
     let datasets = recipe.dataset.iter().enumerate();
     Some(Panel {
@@ -155,6 +155,27 @@ fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
             .map(|(number, dataset)| Key::series(number % SERIES, &dataset.label))
             .collect(),
     })
+}
+
+/// Lines over the methods in their order, under their labels.
+pub fn over_methods(recipe: &Recipe, lines: Vec<Line>) -> Plane {
+    Plane {
+        title: String::new(),
+        description: String::new(),
+        width: (64 + 92 * recipe.method.len().max(3)) as u32,
+        height: 280,
+        across: "method".to_owned(),
+        up: String::new(),
+        names: recipe.method.iter().map(|one| one.label.clone()).collect(),
+        reach: [Vec::new(), Vec::new()],
+        diagonal: false,
+        lines,
+    }
+}
+
+/// Where one of several lines has its point: beside the others', where they would stand on each other.
+pub fn beside(place: usize, line: usize, of: usize) -> f64 {
+    place as f64 + 0.06 * (line as f64 - (of - 1) as f64 / 2.0)
 }
 
 /// Colours that the page has.
@@ -173,9 +194,8 @@ fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane
 fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let rows = |dataset: &str| {
         let rows = results.netgain.iter().filter(|row| row.dataset == dataset);
-        let row = |row: &NetGainRow| Row {
-            label: tables::method(recipe, &row.method).to_owned(),
-            lanes: vec![interval(0, &row.estimate, row.paper)],
+        let row = |row: &NetGainRow| {
+            of_method(recipe, &row.method, vec![interval(0, &row.estimate, row.paper)])
         };
         rows.map(row).collect()
     };
@@ -213,10 +233,7 @@ fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Panel>
         let row = |row: &CollapseRow| {
             let five = Five::of(&row.similarity.as_ref()?.initial_by_question)?;
             let said = format!("median {:.4}, {} questions", five.median, five.n);
-            Some(Row {
-                label: tables::method(recipe, &row.method).to_owned(),
-                lanes: vec![lane(0, said, vec![Mark::Box(five)])],
-            })
+            Some(of_method(recipe, &row.method, vec![lane(0, said, vec![Mark::Box(five)])]))
         };
         of_dataset(results, dataset).filter_map(row).collect()
     };
@@ -288,7 +305,7 @@ fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> 
         over.map(|over| Lane::bar(*series, over.mean, over.std))
     };
     let lanes: Vec<Lane> = lanes.iter().filter_map(bar).collect();
-    (!lanes.is_empty()).then(|| Row { label: tables::method(recipe, method).to_owned(), lanes })
+    (!lanes.is_empty()).then(|| of_method(recipe, method, lanes))
 }
 
 /// A reliability diagram for each cell, by dataset.
@@ -315,10 +332,7 @@ fn cost(recipe: &Recipe, results: &RecipeResults) -> Panel {
             };
             let right = cost.per_correct.map(|spent| bar(1, spent.completion_tokens));
             let item = bar(0, cost.per_item.completion_tokens);
-            Some(Row {
-                label: tables::method(recipe, &cell.method).to_owned(),
-                lanes: [item].into_iter().chain(right).collect(),
-            })
+            Some(of_method(recipe, &cell.method, [item].into_iter().chain(right).collect()))
         };
         cells(results, dataset).filter_map(row).collect()
     };

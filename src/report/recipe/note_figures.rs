@@ -9,7 +9,7 @@ use crate::experiment::recipe::file::{Analysis, DatasetEntry};
 use crate::experiment::recipe::{NoteColumn, Recipe};
 use crate::record::Source;
 use crate::report::figure::{Drawing, Key, Lane, Line, Panel, Plane, Point, Row};
-use crate::report::recipe::figures::{cells, each_dataset};
+use crate::report::recipe::figures::{beside, cells, each_dataset, over_methods};
 
 fn bar(series: usize, over: Option<&OverRuns>) -> Option<Lane> {
     over.map(|over| Lane::bar(series, over.mean, over.std))
@@ -118,8 +118,7 @@ fn curves(
             let points = methods.filter_map(|(place, method)| {
                 let cell = tables::cell(results, &method.name, &dataset.name)?;
                 let (y, std) = (curve.value)(cell)?;
-                // Beside each other where they would stand on each other.
-                let x = place as f64 + 0.06 * (series as f64 - (curves.len() - 1) as f64 / 2.0);
+                let x = beside(place, series, curves.len());
                 Some(Point { x, y, std, radius: 3.5 })
             });
             Line { series, points: points.collect() }
@@ -129,14 +128,8 @@ fn curves(
             Plane {
                 title: dataset.label.clone(),
                 description: format!("{title} by method, with one standard deviation to either side where there is one."),
-                width: (64 + 92 * recipe.method.len().max(3)) as u32,
-                height: 280,
-                across: "method".to_owned(),
                 up: up.to_owned(),
-                names: recipe.method.iter().map(|one| one.label.clone()).collect(),
-                reach: [Vec::new(), Vec::new()],
-                diagonal: false,
-                lines,
+                ..over_methods(recipe, lines)
             }
             .draw()
         })

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::analysis::conditions::thinking;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::MemberPlan;
 
@@ -28,15 +29,6 @@ impl Making {
             thinking: thinking(&plan.panel),
             memory_gib: format!("{:.1}", plan.host.memory_bytes as f64 / f64::from(1 << 30)),
         }
-    }
-}
-
-fn thinking(panel: &[MemberPlan]) -> &'static str {
-    let thinking = panel.iter().filter(|member| member.thinking).count();
-    match thinking {
-        0 => "off",
-        all if all == panel.len() => "on",
-        _ => "on for some members",
     }
 }
 

@@ -6,8 +6,8 @@ use super::{Results, read};
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
-use crate::analysis::metrics::cost::{Call, Cost};
-use crate::analysis::metrics::over_runs::mean_and_std;
+use crate::analysis::metrics::cost::Cost;
+use crate::analysis::metrics::over_runs::{mean, mean_and_std};
 use crate::analysis::tables::{self, Labelled, costs};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine, Parse, Usage};
@@ -48,7 +48,7 @@ impl Tally<'_> {
     fn mean_rounds(&self) -> Cell {
         let answered = self.items.iter().filter(|item| item.error.is_none());
         let rounds: Vec<f64> = answered.map(|item| f64::from(item.rounds_run)).collect();
-        mean_and_std(&rounds).map_or(Cell::Nothing, |(mean, _)| Cell::Number(mean, 2))
+        mean(&rounds).map_or(Cell::Nothing, |mean| Cell::Number(mean, 2))
     }
 
     /// An item that errored is wrong, at first too.
@@ -135,7 +135,8 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
             )],
         });
     }
-    if let Some(cost) = cost(&all) {
+    let calls = all.calls.iter().copied();
+    if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
         tables.push(costs::table(&[Labelled { group: "", label, of: &cost, health }]));
     }
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
@@ -148,16 +149,6 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         panels,
         tables,
     })
-}
-
-fn cost(all: &Tally<'_>) -> Option<Cost> {
-    let calls = all.calls.iter().map(|call| Call {
-        prompt_tokens: call.usage.prompt_tokens,
-        cached_tokens: call.usage.cached_tokens,
-        completion_tokens: call.usage.completion_tokens,
-        elapsed_ms: call.elapsed_ms,
-    });
-    Cost::of(calls, all.items.len(), all.having(Flag::Right))
 }
 
 /// The runs, and where there are several what they come to.
@@ -219,8 +210,7 @@ fn panel(runs: &[Tally<'_>], mean: f64, std: Option<f64>, went_on: bool) -> Pane
         .collect();
     if rows.len() > 1 {
         let first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
-        let first = mean_and_std(&first).map(|(mean, _)| mean);
-        rows.push(bars("all runs".to_owned(), first, Some(mean), std));
+        rows.push(bars("all runs".to_owned(), self::mean(&first), Some(mean), std));
     }
     let key = [Key::series(1, "round 0"), Key::series(0, "final answer")];
     Panel::of(

@@ -286,9 +286,8 @@ async fn export_case(
     Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Response {
-    let caller = guard::caller(&request);
+    let (caller, who) = (guard::caller(&request), Who::of(&request));
     let shell = Shell::new(&app, request.headers(), caller.as_ref());
-    let who = Who::of(&request);
     let exported = exported(&app, id, caller.as_ref(), &who).await;
     page(&app, &shell, exported)
 }

@@ -99,7 +99,7 @@ impl Exemplars {
 
     /// All that may be shown beside a note, best first; of equals the one that comes first in the file.
     fn ranked(&self, note: &Note, ranking: Ranking) -> Result<Vec<usize>, PanelError> {
-        let places = self.pool.shown_beside(note);
+        let mut places = self.pool.shown_beside(note);
         let scores = match ranking {
             Ranking::Random => {
                 let order = sample(places.len(), places.len(), draw_seed(note, "ranking"));
@@ -118,7 +118,6 @@ impl Exemplars {
                 self.likeness(&note.text, texts)?
             }
         };
-        let mut places = places;
         places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
         Ok(places)
     }
@@ -142,10 +141,7 @@ impl Exemplars {
 /// A note has the same draw in every run and every system.
 fn draw_seed(note: &Note, purpose: &str) -> u64 {
     let digest = sha256(format!("{DRAW_SEED}\n{purpose}\n{}\n{}", note.id, note.text));
-    digest
-        .bytes()
-        .take(16)
-        .fold(0, |seed, byte| seed << 4 | u64::from((byte as char).to_digit(16).unwrap_or(0)))
+    u64::from_str_radix(&digest[..16], 16).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -92,8 +92,7 @@ impl Form {
 
     /// What an answer on this note looks like: one without an error, or one with.
     pub fn shape(&self, note: &Note, decoding: &Decoding) -> Shape {
-        let longest = note.sentences.iter().map(|one| one.chars().count()).max();
-        let chars = longest.unwrap_or(0) + decoding.record_chars;
+        let chars = decoding.sentence_chars(note);
         match self.style {
             Style::Json => Shape::under(&either([false, true].map(|is_wrong| {
                 let field = |(key, field): &(&'static str, Field)| {

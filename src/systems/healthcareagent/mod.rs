@@ -113,14 +113,14 @@ impl System for HealthcareAgent {
 
         let values = [("considerations", considerations.as_str())];
         let prompt = self.about(case.item, &self.preliminary, &values);
-        let step = step_of(0, Stage::Initial, "preliminary", concluded.clone());
+        let step = Step::new(Stage::Initial, 0, "preliminary", concluded.clone());
         let first = case.ask(case.call(&step, 0, AGENT, prompt), read)?;
         let draft = said(&first.call.text);
 
         // None sees another, nor question and options, so all are asked at once.
         let critiques = CRITIQUES.into_iter().zip(&self.critiques).map(|(purpose, template)| {
             let prompt = messages(&self.system, fill(template, &[("response", draft)]));
-            let step = step_of(1, Stage::Aside, purpose, self.decoding.passage());
+            let step = Step::new(Stage::Aside, 1, purpose, self.decoding.passage());
             case.call(&step, 0, AGENT, prompt)
         });
         let critiques = case.ask_all(critiques, parse::critique)?;
@@ -130,7 +130,7 @@ impl System for HealthcareAgent {
 
         let values = [("draft", draft), ("feedback", &feedback)];
         let prompt = self.about(case.item, &self.last, &values);
-        let step = step_of(1, Stage::Final, "final", concluded);
+        let step = Step::new(Stage::Final, 1, "final", concluded);
         let last = case.ask(case.call(&step, 0, AGENT, prompt), read)?.value;
 
         let rounds = vec![
@@ -158,7 +158,7 @@ impl HealthcareAgent {
     fn considerations(&self, case: &Case<'_>) -> Result<Option<String>, PanelError> {
         let prompt = self.about(case.item, &self.planner, &[]);
         let either = Shape::regex(format!("{DIAGNOSE}|{INQUIRY}"));
-        let step = step_of(0, Stage::Aside, "planner", either);
+        let step = Step::new(Stage::Aside, 0, "planner", either);
         let read = |text: &str, finish_reason| parse::plan(text, finish_reason, self.mab_compat);
         if case.ask(case.call(&step, 0, AGENT, prompt), read)?.value.action != INQUIRY {
             return Ok(Some(String::new()));
@@ -166,7 +166,7 @@ impl HealthcareAgent {
         let questions = form::array(self.decoding.string(), FOLLOW_UPS, FOLLOW_UPS);
         let prompt = self.about(case.item, &self.inquiry, &[]);
         let record = Shape::record(vec![("questions", questions)]);
-        let step = step_of(0, Stage::Aside, "inquiry", record);
+        let step = Step::new(Stage::Aside, 0, "inquiry", record);
         let call = case.call(&step, 0, AGENT, prompt);
         let inquiry = case.ask(call, |text, finish_reason| match self.mab_compat {
             true => parse::follow_ups_as_harness(text),
@@ -187,10 +187,6 @@ impl HealthcareAgent {
     fn about(&self, question: &Question, template: &str, more: &[(&str, &str)]) -> Vec<Message> {
         messages(&self.system, fill_question(template, question, more))
     }
-}
-
-fn step_of(round: u32, stage: Stage, purpose: &'static str, shape: Shape) -> Step {
-    Step { stage, round, purpose, shape }
 }
 
 fn round(round: u32, stage: Stage, conclusion: &Explained, brief: String) -> RoundLine {

@@ -48,7 +48,7 @@ const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
 
 /// How MDAgents runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Characters of an expert's explanation that the decision is shown.
@@ -61,10 +61,8 @@ pub struct Settings {
     pub decoding: Decoding,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { truncate_chars: 200, mab_compat: false, decoding: Decoding::default() }
-    }
+fn agent_name(agent: usize) -> String {
+    format!("agent-{}", agent + 1)
 }
 
 impl config::Settings for Settings {
@@ -81,10 +79,6 @@ impl config::Settings for Settings {
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::new(prompts)? }))
     }
-}
-
-fn agent_name(agent: usize) -> String {
-    format!("agent-{}", agent + 1)
 }
 
 /// Doctors by need.
@@ -211,13 +205,9 @@ impl MdAgents {
         self.record_step(stage, purpose, fields)
     }
 
-    fn record_step(&self, stage: Stage, purpose: &'static str, fields: Vec<(&str, Value)>) -> Step {
-        self.step(stage, purpose, Shape::record(fields))
-    }
-
     /// Everything is round 0: nobody answers twice.
-    fn step(&self, stage: Stage, purpose: &'static str, shape: Shape) -> Step {
-        Step { stage, round: 0, purpose, shape }
+    fn record_step(&self, stage: Stage, purpose: &'static str, fields: Vec<(&str, Value)>) -> Step {
+        Step::new(stage, 0, purpose, Shape::record(fields))
     }
 
     /// Reads a record with `key`; under `mab_compat` one that is JSON as it stands.

@@ -69,7 +69,7 @@ pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
         named = list_items(reply.text()).into_iter().map(listed_expert).take(EXPERTS).collect();
     }
     let (experts, parse) = match named.is_empty() {
-        true => (default_experts(), Parse::Unread),
+        true => (DEFAULT_EXPERTS.map(listed_expert).to_vec(), Parse::Unread),
         false => (named, reply.parse),
     };
     (Experts { experts }, parse)
@@ -158,15 +158,6 @@ fn or(text: String, default: &str) -> String {
         true => default.to_owned(),
         false => text,
     }
-}
-
-fn default_experts() -> Vec<Expert> {
-    let expert = |role: &str| Expert {
-        role: role.to_owned(),
-        expertise: role.to_owned(),
-        hierarchy: "Independent".to_owned(),
-    };
-    DEFAULT_EXPERTS.map(expert).to_vec()
 }
 
 fn default_teams() -> Vec<Team> {

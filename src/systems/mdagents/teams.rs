@@ -67,7 +67,8 @@ impl MdAgents {
 
     /// What every lead wants of its team.
     fn request(&self, case: &Case<'_>, teams: &[Team]) -> Result<Vec<String>, PanelError> {
-        let step = self.step(Stage::Aside, "request", self.settings.decoding.passage());
+        let step = Step::new(Stage::Aside, 0, "request", self.settings.decoding.passage());
+        let templates = &self.messages.request;
         let calls = teams.iter().enumerate().map(|(at, team)| {
             let assistants: Vec<&str> = assistants(team).map(|one| one.role.as_str()).collect();
             let assistants = match assistants.is_empty() {
@@ -75,14 +76,7 @@ impl MdAgents {
                 false => assistants.join(", "),
             };
             let more = [("assistants", assistants.as_str())];
-            self.ask_member(
-                case,
-                &step,
-                &self.messages.request,
-                Place { team: at, member: 0 },
-                team,
-                &more,
-            )
+            self.ask_member(case, &step, templates, Place { team: at, member: 0 }, team, &more)
         });
         let requests = case.ask_all(calls, read_passage)?.into_iter();
         Ok(requests.map(|request| request.value.text).collect())
@@ -95,7 +89,7 @@ impl MdAgents {
         teams: &[Team],
         requests: &[String],
     ) -> Result<Vec<Vec<String>>, PanelError> {
-        let step = self.step(Stage::Aside, "investigation", self.settings.decoding.passage());
+        let step = Step::new(Stage::Aside, 0, "investigation", self.settings.decoding.passage());
         let templates = &self.messages.investigation;
         let calls = teams.iter().zip(requests).enumerate().flat_map(|(at, (team, request))| {
             let more = [("request", request.as_str()), ("lead", &team.members[0].role)];
@@ -119,6 +113,7 @@ impl MdAgents {
         investigations: &[Vec<String>],
     ) -> Result<Vec<Asked<Explained>>, PanelError> {
         let step = self.opinion_step(case, Stage::Initial, "report");
+        let templates = &self.messages.report;
         let calls = teams.iter().enumerate().map(|(at, team)| {
             let reported = assistants(team).zip(&investigations[at]).map(|(one, report)| {
                 let values = [("role", one.role.as_str()), ("report", report)];
@@ -130,14 +125,7 @@ impl MdAgents {
                 false => reported.join("\n"),
             };
             let more = [("request", requests[at].as_str()), ("investigations", &reported)];
-            self.ask_member(
-                case,
-                &step,
-                &self.messages.report,
-                Place { team: at, member: 0 },
-                team,
-                &more,
-            )
+            self.ask_member(case, &step, templates, Place { team: at, member: 0 }, team, &more)
         });
         case.ask_all(calls, self.reader(case))
     }

@@ -94,12 +94,8 @@ impl Harness {
     /// The doctors' specialties.
     fn gather(&self, case: &Case<'_>) -> Result<Vec<&'static str>, PanelError> {
         let names = form::array(self.decoding.string(), DOCTORS, DOCTORS);
-        let step = Step {
-            stage: Stage::Aside,
-            round: 0,
-            purpose: "specialties",
-            shape: Shape::record(vec![("fields", names)]),
-        };
+        let shape = Shape::record(vec![("fields", names)]);
+        let step = Step::new(Stage::Aside, 0, "specialties", shape);
         let messages = self.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
         let read = |text: &str, finish_reason| match self.mab_compat {
@@ -121,7 +117,7 @@ impl Harness {
             1 => (Stage::Initial, 0),
             later => (Stage::Aside, later),
         };
-        let step = Step { stage, round, purpose: "analysis", shape: self.opinion_shape(case.item) };
+        let step = Step::new(stage, round, "analysis", self.opinion_shape(case.item));
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let messages = self.analysis.fill_question(case.item, &[("specialty", specialty)]);
             case.call(&step, doctor, doctor_name(doctor), messages)
@@ -137,12 +133,8 @@ impl Harness {
         specialties: &[&str],
         opinions: &[Asked<Explained>],
     ) -> Result<String, PanelError> {
-        let step = Step {
-            stage: Stage::Aside,
-            round,
-            purpose: "synthesis",
-            shape: Shape::record(vec![("explanation", self.decoding.reasons())]),
-        };
+        let shape = Shape::record(vec![("explanation", self.decoding.reasons())]);
+        let step = Step::new(Stage::Aside, round, "synthesis", shape);
         let opinions = specialties.iter().zip(opinions).enumerate();
         let opinions = opinions.map(|(doctor, (specialty, opinion))| {
             let values = [
@@ -179,16 +171,12 @@ impl Harness {
         specialties: &[&str],
         synthesis: &str,
     ) -> Result<Vec<Asked<Review>>, PanelError> {
-        let step = Step {
-            stage: Stage::Round,
-            round,
-            purpose: "review",
-            shape: Shape::record(vec![
-                ("agree", form::choice(&["yes", "no"])),
-                ("reason", self.decoding.reasons()),
-                ("answer", form::answer(case.item)),
-            ]),
-        };
+        let shape = Shape::record(vec![
+            ("agree", form::choice(&["yes", "no"])),
+            ("reason", self.decoding.reasons()),
+            ("answer", form::answer(case.item)),
+        ]);
+        let step = Step::new(Stage::Round, round, "review", shape);
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [("specialty", *specialty), ("synthesis", synthesis)];
             case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
@@ -209,8 +197,7 @@ impl Harness {
         round: u32,
         synthesis: &str,
     ) -> Result<Asked<Explained>, PanelError> {
-        let (stage, purpose) = (Stage::Final, "decision");
-        let step = Step { stage, round, purpose, shape: self.opinion_shape(case.item) };
+        let step = Step::new(Stage::Final, round, "decision", self.opinion_shape(case.item));
         let messages = self.decision.fill_question(case.item, &[("synthesis", synthesis)]);
         case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
     }
@@ -296,7 +283,9 @@ pub(crate) fn agrees(reply: &Reply, text: &str, mab_compat: bool) -> Option<bool
     if reply.parse != Parse::Fallback {
         return match reply.get("agree") {
             Value::Bool(agree) => Some(*agree),
-            Value::String(word) if mab_compat => Some(is_yes(&word.trim().to_lowercase())),
+            Value::String(word) if mab_compat => {
+                Some(matches!(word.trim().to_lowercase().as_str(), "true" | "yes"))
+            }
             Value::String(word) => consents(word),
             _ => None,
         };
@@ -308,10 +297,6 @@ pub(crate) fn agrees(reply: &Reply, text: &str, mab_compat: bool) -> Option<bool
     let mut lines = text.lines().map(str::to_lowercase);
     let line = lines.rfind(|line| line.contains("agree"));
     line.map(|line| line.contains("true") || line.contains("yes"))
-}
-
-fn is_yes(word: &str) -> bool {
-    matches!(word, "true" | "yes")
 }
 
 /// What a name has to contain, in the order in which it is looked for, and the specialty that it then is.

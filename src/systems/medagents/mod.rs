@@ -32,17 +32,18 @@ const QUESTION_EXPERTS: usize = 5;
 const OPTION_EXPERTS: usize = 2;
 
 /// Whose protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
     /// MedAgentBoard's.
+    #[default]
     Harness,
     /// The authors'. They decode greedily; here every model keeps its own decoding, as in all systems.
     Original,
 }
 
 /// How MedAgents runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub form: Form,
@@ -56,15 +57,8 @@ pub struct Settings {
     pub decoding: Decoding,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            form: Form::Harness,
-            max_rounds: 3,
-            mab_compat: false,
-            decoding: Decoding::default(),
-        }
-    }
+fn doctor_name(doctor: usize) -> String {
+    format!("doctor-{}", doctor + 1)
 }
 
 impl config::Settings for Settings {
@@ -88,10 +82,6 @@ impl config::Settings for Settings {
             Form::Original => Box::new(Original::new(self, prompts)?),
         })
     }
-}
-
-fn doctor_name(doctor: usize) -> String {
-    format!("doctor-{}", doctor + 1)
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ impl Original {
             let name = format!("[^|:\n]{{1,{DOMAIN_CHARS}}}");
             let others = experts - 1;
             let regex = format!("Medical Field: {name}( \\| {name}){{{others}}}");
-            step_of(Stage::Aside, 0, purpose, regex)
+            Step::new(Stage::Aside, 0, purpose, Shape::regex(regex))
         };
         let steps = [
             domains("question-domains", QUESTION_EXPERTS),
@@ -158,12 +158,7 @@ impl Original {
         templates: &Templates,
         more: &[(&str, &str)],
     ) -> Result<String, PanelError> {
-        let step = Step {
-            stage: Stage::Aside,
-            round: 0,
-            purpose: "analysis",
-            shape: self.decoding.passage(),
-        };
+        let step = Step::new(Stage::Aside, 0, "analysis", self.decoding.passage());
         let calls = experts.iter().map(|expert| {
             let values = [&[("domain", expert.domain.as_str())], more].concat();
             let messages = templates.fill_question(case.item, &values);
@@ -185,7 +180,7 @@ impl Original {
     ) -> Result<String, PanelError> {
         let passage = form::passage(self.decoding.reason_chars());
         let regex = format!("Key Knowledge: {passage}\nTotal Analysis: {passage}");
-        let step = step_of(Stage::Aside, 0, "report", regex);
+        let step = Step::new(Stage::Aside, 0, "report", Shape::regex(regex));
         let values = [("question_analyses", on_question), ("option_analyses", on_options)];
         let report =
             case.ask(case.call(&step, META, "meta", self.report.fill(&values)), read_report)?;
@@ -200,19 +195,14 @@ impl Original {
         experts: &[Expert],
         report: &str,
     ) -> Result<String, PanelError> {
-        let step = Step {
-            stage: Stage::Aside,
-            round,
-            purpose: "vote",
-            shape: Shape::regex("YES|NO".to_owned()),
-        };
+        let step = Step::new(Stage::Aside, round, "vote", Shape::regex("YES|NO".to_owned()));
         let everybody: Vec<&Expert> = experts.iter().collect();
         let votes = self.ask_experts(case, &everybody, &step, &self.vote, report, read_vote)?;
         let votes = everybody.into_iter().zip(&votes);
         let against = votes.filter(|(_, vote)| !vote.value.agree).map(|(expert, _)| expert);
         let against: Vec<&Expert> = against.collect();
         let regex = format!("Revisions: {}", form::passage(self.decoding.reason_chars()));
-        let step = step_of(Stage::Aside, round, "advice", regex);
+        let step = Step::new(Stage::Aside, round, "advice", Shape::regex(regex));
         let advice = self.ask_experts(case, &against, &step, &self.advice, report, read_advice)?;
         let advised = against.iter().zip(&advice).map(|(expert, advice)| {
             let values = [("domain", expert.domain.as_str()), ("advice", &advice.value.text)];
@@ -229,7 +219,7 @@ impl Original {
         advice: &str,
     ) -> Result<String, PanelError> {
         let regex = format!("Total Analysis: {}", form::passage(self.decoding.reason_chars()));
-        let step = step_of(Stage::Aside, round, "revision", regex);
+        let step = Step::new(Stage::Aside, round, "revision", Shape::regex(regex));
         let values = [("report", report), ("advice", advice)];
         let call = case.call(&step, META, "meta", self.revision.fill(&values));
         let report = case.ask(call, read_report)?;
@@ -244,7 +234,7 @@ impl Original {
     ) -> Result<Asked<Explained>, PanelError> {
         let letters: String = case.item.letters().collect();
         let regex = format!("Option: \\[[{letters}]\\]");
-        let step = step_of(Stage::Final, round, "decision", regex);
+        let step = Step::new(Stage::Final, round, "decision", Shape::regex(regex));
         let messages = self.answer.fill(&[("report", report)]);
         case.ask(case.call(&step, DECISION, "decision", messages), |text, finish_reason| {
             read_answer(text, finish_reason, &case.item.options)
@@ -272,10 +262,6 @@ impl Original {
         });
         case.ask_all(calls, read)
     }
-}
-
-fn step_of(stage: Stage, round: u32, purpose: &'static str, regex: String) -> Step {
-    Step { stage, round, purpose, shape: Shape::regex(regex) }
 }
 
 #[cfg(test)]

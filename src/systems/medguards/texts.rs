@@ -182,7 +182,7 @@ impl Texts {
     /// Reasons, what is wanted, and a confidence.
     pub fn shape(&self, wanted: Wanted, note: &Note) -> Shape {
         // A sentence or NAN.
-        let sentence = |tag| tagged(tag, self.sentence_chars(note));
+        let sentence = |tag| tagged(tag, self.settings.decoding.sentence_chars(note));
         let label = || LABEL.to_owned();
         let parts = match wanted {
             Wanted::Label => vec![label()],
@@ -201,18 +201,12 @@ impl Texts {
     /// The regex of a sentence, or its number, or NAN.
     fn place(&self, note: &Note) -> String {
         match self.settings.localisation {
-            Localisation::Soft => tagged("result", self.sentence_chars(note)),
+            Localisation::Soft => tagged("result", self.settings.decoding.sentence_chars(note)),
             Localisation::Hard => {
                 let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
                 format!("<result>({}|NAN)</result>", ids.join("|"))
             }
         }
-    }
-
-    /// The note's longest sentence, and as much more as a string of a record.
-    fn sentence_chars(&self, note: &Note) -> usize {
-        let lengths = note.sentences.iter().map(|one| one.chars().count());
-        lengths.max().unwrap_or(0) + self.settings.decoding.record_chars
     }
 }
 

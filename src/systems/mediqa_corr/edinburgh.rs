@@ -347,7 +347,7 @@ impl Solve for Mcq {
                 correction: Some(note.sentences[id].replacen(&span, option, 1)),
             },
         };
-        Ok(Finding { heard: vec![(super::AGENT.to_owned(), opinion.clone())], opinion })
+        Ok(Finding::alone(opinion))
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {

@@ -90,11 +90,8 @@ impl Design for Settings {
 fn usual_place(kit: &Kit) -> usize {
     let exemplars = &kit.exemplars.pool.exemplars;
     let places = exemplars.iter().filter_map(|one| {
-        Some(
-            one.note.sentences.len()
-                - 1
-                - one.error()?.sentence_id.min(one.note.sentences.len() - 1),
-        )
+        let last = one.note.sentences.len() - 1;
+        Some(last - one.error()?.sentence_id.min(last))
     });
     let places: Vec<usize> = places.collect();
     let count = |place: &usize| places.iter().filter(|one| *one == place).count();
@@ -234,7 +231,7 @@ impl Solve for Ikim {
         let question = Question::new("answer", 1.0, self.messages(case.item, id)?);
         let mut said = Opinion::from(&self.kit.judge(case, question, &ANSWER)?);
         said.sentence_id = said.flag.filter(|flag| *flag).map(|_| id);
-        Ok(Finding { heard: vec![(super::AGENT.to_owned(), said.clone())], opinion: said })
+        Ok(Finding::alone(said))
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::case::{Case, Record, Step};
-use super::config::{self, SearchSettings, Slot};
+use super::config::{self, SOLO, SearchSettings, Slot};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::reply::{Form, Judgement};
 use super::exemplars::vectors::no_encoder;
@@ -31,9 +31,6 @@ use crate::record::{
     Stage,
 };
 use crate::retrieval::Rerank;
-
-/// The agent of a system with one.
-pub const AGENT: &str = "solo";
 
 /// The settings that all have, flattened into each system's. Serde cannot refuse unknown keys beside flattened ones; they are refused
 /// before it reads any (`settings::replace`).
@@ -63,7 +60,7 @@ pub struct With<T> {
 /// What a system's own settings say.
 pub trait Design: Send + Sync {
     fn agents(&self) -> Vec<Slot> {
-        vec![Slot::new(AGENT, 0)]
+        vec![Slot::new(SOLO, 0)]
     }
 
     /// Calls on a note, at most.
@@ -130,7 +127,7 @@ pub struct Question {
 
 impl Question {
     pub fn new(purpose: &'static str, temperature: f32, messages: Vec<Message>) -> Question {
-        Question { member: 0, agent: AGENT.to_owned(), purpose, sample: 0, temperature, messages }
+        Question { member: 0, agent: SOLO.to_owned(), purpose, sample: 0, temperature, messages }
     }
 }
 
@@ -262,9 +259,9 @@ impl From<&Judgement> for Opinion {
 
 impl Finding {
     /// What one agent alone said.
-    pub fn alone(judgement: &Judgement) -> Finding {
-        let opinion = Opinion::from(judgement);
-        Finding { heard: vec![(AGENT.to_owned(), opinion.clone())], opinion }
+    pub fn alone(opinion: impl Into<Opinion>) -> Finding {
+        let opinion = opinion.into();
+        Finding { heard: vec![(SOLO.to_owned(), opinion.clone())], opinion }
     }
 }
 

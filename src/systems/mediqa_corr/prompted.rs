@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AGENT, Design, Finding, Kit, Question, Solve, Solver, With};
+use super::{Design, Finding, Kit, Question, Solve, Solver, With};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -10,7 +10,7 @@ use crate::prompts::PromptSet;
 use crate::record::Message;
 use crate::systems::System;
 use crate::systems::case::Case;
-use crate::systems::config::{Slot, SystemConfig};
+use crate::systems::config::{SOLO, Slot, SystemConfig};
 use crate::systems::exemplars::prompt::Prompt;
 use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason, Sentence};
 use crate::systems::exemplars::reply::{Form, Style};
@@ -161,8 +161,8 @@ pub fn configure(
 impl Design for Settings {
     fn agents(&self) -> Vec<Slot> {
         match self.members {
-            1 => vec![Slot::new(AGENT, 0)],
-            members => Slot::in_order((1..=members).map(|one| format!("{AGENT}-{one}")), &[]),
+            1 => vec![Slot::new(SOLO, 0)],
+            members => Slot::in_order((1..=members).map(|one| format!("{SOLO}-{one}")), &[]),
         }
     }
 

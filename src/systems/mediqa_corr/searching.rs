@@ -7,8 +7,7 @@ use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptSet, fill, passages};
-use crate::record::{Message, Part, SearchKey, SearchPlace};
-use crate::retrieval::SearchRequest;
+use crate::record::{Message, Part, SearchPlace};
 use crate::systems::System;
 use crate::systems::case::Case;
 use crate::systems::config::passage;
@@ -122,23 +121,8 @@ fn look_up(
     chunks: usize,
     passage: &str,
 ) -> Result<Option<Quoted>, PanelError> {
-    let task = case.task;
     let place = SearchPlace { round: 0, step: 0 };
-    let key = SearchKey {
-        dataset: task.dataset.to_owned(),
-        run: task.run,
-        item: case.item.id.clone(),
-        round: place.round,
-        step: place.step,
-    };
-    let query = query.to_owned();
-    let request = SearchRequest {
-        query,
-        retrieve_top_k: chunks,
-        rerank_top_k: chunks,
-        salt: task.panel.salt,
-    };
-    let found = task.panel.search(key, &request)?;
+    let found = case.search(place, query, chunks, chunks)?;
     Ok((!found.shown.is_empty()).then(|| Quoted { place, text: passages(passage, &found) }))
 }
 
@@ -202,14 +186,8 @@ impl Solve for EmMixers {
 /// The longest word of a sentence, the first of several.
 fn longest_word(sentence: &str) -> String {
     let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '-'));
-    let longest =
-        words.fold(
-            "",
-            |best, word| {
-                if word.chars().count() > best.chars().count() { word } else { best }
-            },
-        );
-    longest.to_owned()
+    let length = |word: &str| word.chars().count();
+    words.fold("", |best, word| if length(word) > length(best) { word } else { best }).to_owned()
 }
 
 struct Maven {
@@ -262,7 +240,7 @@ impl Solve for Maven {
                 correction: Some(note.sentences[id].replace(&entity, &word)),
             },
         };
-        Ok(Finding { heard: vec![(super::AGENT.to_owned(), opinion.clone())], opinion })
+        Ok(Finding::alone(opinion))
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {

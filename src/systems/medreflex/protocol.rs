@@ -2,19 +2,16 @@
 
 use super::answer::{self, Answer};
 use super::review::{self, Review, decide};
-use super::settings::{OnExhaustion, Protocol, Reviewing, Temperatures};
+use super::settings::{OnExhaustion, Protocol, Reviewing, Searching, Temperatures};
 use super::shapes;
 use super::step::{self, Action, StepRecord};
 use super::texts::{Kept, Texts, View};
 use crate::data::{Item, Note};
 use crate::panel::{Call, DecodingMode, PanelError};
 use crate::prompts::{PromptError, PromptSet, label};
-use crate::record::{
-    FinishReason, ItemLine, Message, Parse, SearchKey, SearchLine, Stage, Trajectory, TurnLine,
-};
-use crate::retrieval::SearchRequest;
-use crate::systems::case::{Case, Record, Step};
-use crate::systems::reading::said;
+use crate::record::{ItemLine, Message, SearchLine, SearchPlace, Stage, Trajectory, TurnLine};
+use crate::systems::case::{Case, Step};
+use crate::systems::reading::reply::Passage;
 use crate::systems::{Opening, System, Task};
 
 /// Either system: with reviews MedReAct'N'MedReFlex, without MedReAct.
@@ -50,13 +47,6 @@ pub(super) struct Turn {
     pub(super) history: Vec<Kept>,
     pub(super) action: Option<Action>,
 }
-
-#[derive(serde::Serialize)]
-struct Reflexion {
-    text: String,
-}
-
-impl Record for Reflexion {}
 
 impl System for MedReflex {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
@@ -206,12 +196,8 @@ impl MedReflex {
             true => labels(&turn.history),
             false => Vec::new(),
         };
-        let step = Step {
-            stage: Stage::Aside,
-            round: turn.line.round,
-            purpose: "step",
-            shape: shapes::step(&self.protocol.decoding, course.case.item, &labels),
-        };
+        let shape = shapes::step(&self.protocol.decoding, course.case.item, &labels);
+        let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
         let temperature = self.seats().react_temperature;
         let call = self.call(course, &step, REACT, number, messages, temperature);
         Ok(course.case.ask(call, step::read)?.value)
@@ -224,22 +210,9 @@ impl MedReflex {
         step: u32,
         query: &str,
     ) -> Result<SearchLine, PanelError> {
-        let task = course.case.task;
-        let key = SearchKey {
-            dataset: task.dataset.to_owned(),
-            run: task.run,
-            item: task.item.id().to_owned(),
-            round,
-            step,
-        };
-        let place = key.place();
-        let request = SearchRequest {
-            query: query.to_owned(),
-            retrieve_top_k: self.protocol.searching.retrieve_top_k,
-            rerank_top_k: self.protocol.searching.rerank_top_k,
-            salt: task.panel.salt,
-        };
-        let found = task.panel.search(key, &request)?;
+        let place = SearchPlace { round, step };
+        let Searching { retrieve_top_k, rerank_top_k, .. } = self.protocol.searching;
+        let found = course.case.search(place, query, retrieve_top_k, rerank_top_k)?;
         course.trajectory.searches.push(place);
         course.searched.push(found.clone());
         Ok(found)
@@ -256,12 +229,8 @@ impl MedReflex {
         // In the release the history lacks the answer when it is reviewed.
         let shown = turn.history.len() - usize::from(compat);
         let messages = self.texts.review(self.view(course, &turn.history[..shown]));
-        let step = Step {
-            stage: Stage::Aside,
-            round: turn.line.round,
-            purpose: "review",
-            shape: shapes::review(&self.protocol.decoding),
-        };
+        let shape = shapes::review(&self.protocol.decoding);
+        let step = Step::new(Stage::Aside, turn.line.round, "review", shape);
         let calls = (0..reviewing.reviewers).map(|reviewer| {
             self.call(course, &step, self.seats().eval, reviewer, messages.clone(), 1.0)
         });
@@ -285,19 +254,10 @@ impl MedReflex {
         reviews: Option<&[Review]>,
     ) -> Result<(), PanelError> {
         let messages = self.texts.reflex(self.view(course, &turn.history), reviews);
-        let step = Step {
-            stage: Stage::Aside,
-            round: turn.line.round,
-            purpose: "reflexion",
-            shape: self.protocol.decoding.passage(),
-        };
+        let shape = self.protocol.decoding.passage();
+        let step = Step::new(Stage::Aside, turn.line.round, "reflexion", shape);
         let call = self.call(course, &step, self.seats().reflex, 0, messages, 0.1);
-        let text = course.case.ask(call, |text, _: FinishReason| {
-            let text = said(text).to_owned();
-            let parse = Parse::Ok.if_read(!text.is_empty());
-            (Reflexion { text }, parse)
-        })?;
-        let text = text.value.text;
+        let Passage { text } = course.case.ask(call, |text, _| Passage::said(text))?.value;
         if !text.is_empty() {
             course.trajectory.reflexions += 1;
             course.memory.push(text);
@@ -308,12 +268,8 @@ impl MedReflex {
     fn parse(&self, course: &Course<'_>, turn: &Turn) -> Result<Answer, PanelError> {
         let note = course.case.item;
         let messages = self.texts.parse(self.view(course, &turn.history));
-        let step = Step {
-            stage: Stage::Final,
-            round: turn.line.round,
-            purpose: "parse",
-            shape: shapes::answer(&self.protocol.decoding, note),
-        };
+        let shape = shapes::answer(&self.protocol.decoding, note);
+        let step = Step::new(Stage::Final, turn.line.round, "parse", shape);
         let call = self.call(course, &step, self.seats().parser, 0, messages, 0.0);
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);

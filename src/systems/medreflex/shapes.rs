@@ -18,7 +18,7 @@ pub fn step(decoding: &Decoding, note: &Note, labels: &[String]) -> Shape {
     let mut answer = vec![
         ("name", name("final_mistake")),
         ("sentence", form::choice(&distinct(&note.sentences))),
-        ("correction", form::string(correction_chars(decoding, note))),
+        ("correction", form::string(decoding.sentence_chars(note))),
     ];
     if !labels.is_empty() {
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
@@ -66,7 +66,7 @@ pub fn answer(decoding: &Decoding, note: &Note) -> Shape {
             ("corrected_sentence", corrected),
         ])
     };
-    let chars = correction_chars(decoding, note);
+    let chars = decoding.sentence_chars(note);
     let sentences = note.sentences.iter().zip(0..);
     let wrong = sentences.map(|(text, id)| one(true, id, text, form::string(chars)));
     let all: Vec<Value> =
@@ -74,12 +74,6 @@ pub fn answer(decoding: &Decoding, note: &Note) -> Shape {
     let mut schema = form::root(Vec::new());
     let guidance = schema["x-guidance"].take();
     Shape::under(&json!({ "x-guidance": guidance, "anyOf": all }))
-}
-
-/// A corrected sentence may be as long as the longest of the note and one record's string.
-fn correction_chars(decoding: &Decoding, note: &Note) -> usize {
-    let lengths = note.sentences.iter().map(|text| text.chars().count());
-    lengths.max().unwrap_or(0) + decoding.record_chars
 }
 
 /// Each sentence once.

@@ -8,6 +8,7 @@ use super::step::{Action, StepRecord};
 use crate::data::Note;
 use crate::prompts::{PromptError, PromptSet, fill, passages};
 use crate::record::{Message, Part, SearchLine, SearchPlace};
+use crate::systems::config::passage;
 use crate::systems::messages::numbered;
 
 /// The prompts of both systems.
@@ -60,8 +61,6 @@ impl Texts {
         let get = |name: &str, holes: &[&str]| prompts.get(&format!("medreflex/{name}"), holes);
         let user = get("user", &["note", "memory", "history", "task"])?;
         let (head, tail) = user.split_once("{history}").unwrap_or((&user, ""));
-        let passage = get("passage", &["label", "text"])?;
-        let is_kept = |line: &&str| protocol.searching.cite || !line.contains("{label}");
         let cited = |name: &str| match protocol.searching.cite {
             true => get(name, &[]),
             false => Ok(String::new()),
@@ -80,7 +79,7 @@ impl Texts {
             step: get("step", &["number", "observation", "thought", "action"])?,
             results: get("results", &["number", "results"])?,
             results_gone: get("results-gone", &["number"])?,
-            passage: passage.lines().filter(is_kept).collect::<Vec<_>>().join("\n"),
+            passage: passage(prompts, "medreflex", protocol.searching.cite)?,
             reflexion: get("reflexion", &["number", "reflexion"])?,
             reviews: get("reviews", &["reviews"])?,
             no_reviews: get("no-reviews", &[])?,

@@ -40,6 +40,15 @@ pub struct Passage {
     pub text: String,
 }
 
+impl Passage {
+    /// All that a reply says.
+    pub fn said(reply: &str) -> (Passage, Parse) {
+        let text = said(reply).to_owned();
+        let parse = Parse::Ok.if_read(!text.is_empty());
+        (Passage { text }, parse)
+    }
+}
+
 impl Record for Passage {}
 
 /// Whether somebody agrees, as a record.
@@ -158,13 +167,9 @@ fn lines(text: &str) -> Map<String, Value> {
     pairs
         .map(|(before, after)| {
             let key = before.trim_matches(|c: char| !c.is_alphanumeric());
-            (lower(key), value(after))
+            (key.to_lowercase(), value(after))
         })
         .collect()
-}
-
-fn lower(key: &str) -> String {
-    key.trim().to_lowercase()
 }
 
 #[cfg(test)]

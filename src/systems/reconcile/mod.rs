@@ -31,7 +31,7 @@ mod tests;
 const AGENTS: usize = 3;
 
 /// How ReConcile runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Discussion rounds at most; one always runs.
@@ -45,17 +45,6 @@ pub struct Settings {
     pub mab_compat: bool,
     #[serde(flatten)]
     pub decoding: Decoding,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            max_rounds: 3,
-            truncate_chars: 500,
-            mab_compat: false,
-            decoding: Decoding::default(),
-        }
-    }
 }
 
 impl config::Settings for Settings {
@@ -173,7 +162,7 @@ impl Reconcile {
             ("answer", form::answer(case.item)),
             ("confidence", form::confidence()),
         ]);
-        let step = Step { stage, round, purpose, shape };
+        let step = Step::new(stage, round, purpose, shape);
         let agents = case.agents().enumerate();
         let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
         let options = &case.item.options;

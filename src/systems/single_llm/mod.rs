@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use self::parse::{Reading, parse};
 use super::case::{Step, Verdict};
-use super::config::{self, Slot, SystemConfig};
+use super::config::{self, SOLO, SystemConfig};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
 use super::form;
@@ -24,9 +24,6 @@ use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{ItemLine, Message, RoundLine, Stage};
-
-/// The one agent.
-const AGENT: &str = "solo";
 
 /// How the model is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,10 +88,6 @@ pub fn configure(
 }
 
 impl config::Settings for Settings {
-    fn slots(&self) -> Vec<Slot> {
-        vec![Slot::new(AGENT, 0)]
-    }
-
     fn max_calls(&self) -> u32 {
         self.samples
     }
@@ -124,10 +117,9 @@ impl System for SingleLlm {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
         let question = case.item;
-        let (stage, purpose) = (Stage::Initial, "initial");
-        let step = Step { stage, round: 0, purpose, shape: self.shape(question) };
+        let step = Step::new(Stage::Initial, 0, "initial", self.shape(question));
         let calls = (0..self.settings.samples).map(|sample| {
-            let mut call = case.call(&step, 0, AGENT, self.messages(task.dataset, question));
+            let mut call = case.call(&step, 0, SOLO, self.messages(task.dataset, question));
             call.key.sample = sample;
             call
         });
@@ -136,11 +128,11 @@ impl System for SingleLlm {
         })?;
         let readings: Vec<Reading> = readings.into_iter().map(|one| one.value).collect();
         let verdict = verdict(&readings, self.settings.mab_compat);
-        let agents = vec![AGENT.to_owned(); readings.len()];
+        let agents = vec![SOLO.to_owned(); readings.len()];
         let answers = readings.into_iter().map(|one| one.answer).collect();
         let round = RoundLine {
             aggregate: verdict.answer.clone(),
-            ..round_line(0, stage, agents, answers, String::new())
+            ..round_line(0, step.stage, agents, answers, String::new())
         };
         Ok(case.close(vec![round], verdict).into())
     }

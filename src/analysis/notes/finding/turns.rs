@@ -5,12 +5,6 @@ use crate::record::{CallLine, NoteLine, Trajectory, TurnLine};
 
 /// Of a system that searches: each turn's answer, what its reviewers decided, and the parser's last word.
 pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Word> {
-    let of = |purpose: &str, round: u32| -> Vec<&CallLine> {
-        let is_own = |call: &&CallLine| call.purpose == purpose && call.round == round;
-        let mut own: Vec<&CallLine> = calls.iter().filter(is_own).collect();
-        own.sort_by_key(|call| call.sample);
-        own
-    };
     let word = |call: &CallLine, said: Said, reasons: &str| Word {
         agent: call.agent.clone(),
         stage: call.purpose.clone(),
@@ -22,7 +16,7 @@ pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Ve
     };
     let mut words = Vec::new();
     for turn in &trajectory.turns {
-        let steps = of("step", turn.round);
+        let steps = calls_of(turn, "step", calls);
         if let Some(last) = steps.last() {
             let says = match turn.is_final {
                 true => format!("an answer after {} steps", turn.steps),
@@ -34,7 +28,7 @@ pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Ve
         }
         // Of those who decided, the one who thought least of it.
         let score = |call: &&&CallLine| call.record["scores"][5].as_u64().unwrap_or(u64::MAX);
-        let reviews = of("review", turn.round);
+        let reviews = calls_of(turn, "review", calls);
         if let (Some(least), Some((says, mean))) =
             (reviews.iter().min_by_key(score), verdict_of(turn))
         {
@@ -56,16 +50,32 @@ pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Ve
     words
 }
 
+/// A turn's calls of a purpose, in their order.
+pub fn calls_of<'a>(
+    turn: &TurnLine,
+    purpose: &str,
+    calls: impl IntoIterator<Item = &'a CallLine>,
+) -> Vec<&'a CallLine> {
+    let is_own = |call: &&CallLine| call.round == turn.round && call.purpose == purpose;
+    let mut own: Vec<&CallLine> = calls.into_iter().filter(is_own).collect();
+    own.sort_by_key(|call| call.sample);
+    own
+}
+
+/// A score in tenths, as in `3.2`.
+pub fn tenths(score: u64) -> String {
+    format!("{}.{}", score / 10, score % 10)
+}
+
 /// What the reviews of a turn came to, and their mean as a share of five.
 fn verdict_of(turn: &TurnLine) -> Option<(String, f64)> {
     let (mean, least) = (turn.mean_tenths?, turn.min?);
     let verdict = if turn.accepted { "accepted" } else { "rejected" };
-    let tenths = |tenths: u32| format!("{}.{}", tenths / 10, tenths % 10);
     let says = format!(
         "{verdict} by {} reviews, mean {} of 5, least {}",
         turn.scores.len(),
-        tenths(mean),
-        tenths(least)
+        tenths(u64::from(mean)),
+        tenths(u64::from(least))
     );
     Some((says, f64::from(mean) / 50.0))
 }

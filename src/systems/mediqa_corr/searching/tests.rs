@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::panel::scripted::{Script, panel};
 use crate::record::{CallLine, ItemLine, NoteLine, Passage};
-use crate::retrieval::{Retrieve, SearchResult, Searched};
+use crate::retrieval::{Retrieve, SearchRequest, SearchResult, Searched};
 use crate::systems::scripted::{exemplars, note};
 use crate::systems::{SystemConfig, Task};
 
