@@ -24,7 +24,7 @@ use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Parse, S
 const TRIES: u32 = 2;
 
 /// How a base model is asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// MEDEC's first or second.
@@ -35,6 +35,12 @@ pub struct Settings {
     pub release_compat: bool,
     #[serde(flatten)]
     pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { prompt: 1, release_compat: false, decoding: Decoding::default() }
+    }
 }
 
 impl config::Settings for Settings {

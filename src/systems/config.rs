@@ -140,11 +140,10 @@ impl SystemConfig {
             value: String::new(),
             expected: error.to_string(),
         };
-        let mut table = toml::Table::try_from(S::default()).map_err(|error| unusable(&error))?;
-        // Before any is read: what the type has of its own may be no value that is allowed.
+        let table = toml::Table::try_from(S::default()).map_err(|error| unusable(&error))?;
         let own = entry.defaults.iter();
-        table.extend(own.map(|(key, value)| ((*key).to_owned(), (*value).into())));
-        let table = replace::<S>(table, given)?;
+        let own = own.map(|(key, value)| ((*key).to_owned(), (*value).into()));
+        let table = replace::<S>(table, own.chain(given))?;
         let settings = table.try_into::<S>().map_err(|error| unusable(&error))?;
         // As serde spells it, whatever the spelling that was given.
         let table = toml::Table::try_from(&settings).map_err(|error| unusable(&error))?;

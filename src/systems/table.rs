@@ -115,18 +115,9 @@ pub static SYSTEMS: &[Entry] = &[
         })
     },
     Entry::question("healthcareagent", "healthcareagent", configure::<healthcareagent::Settings>),
-    Entry {
-        defaults: &[("max_rounds", "3")],
-        ..Entry::question("medagents", "medagents", configure::<medagents::Settings>)
-    },
-    Entry {
-        defaults: &[("truncate_chars", "200")],
-        ..Entry::question("mdagents", "mdagents", configure::<mdagents::Settings>)
-    },
-    Entry {
-        defaults: &[("max_rounds", "3"), ("truncate_chars", "500")],
-        ..Entry::question("reconcile", "reconcile", configure::<reconcile::Settings>)
-    },
+    Entry::question("medagents", "medagents", configure::<medagents::Settings>),
+    Entry::question("mdagents", "mdagents", configure::<mdagents::Settings>),
+    Entry::question("reconcile", "reconcile", configure::<reconcile::Settings>),
     Entry {
         takes: ItemKind::Notes,
         wording: Wording::Paper(
@@ -139,7 +130,6 @@ pub static SYSTEMS: &[Entry] = &[
     Entry {
         takes: ItemKind::Notes,
         wording: Wording::Ours("the two prompts of MEDEC's paper"),
-        defaults: &[("prompt", "1")],
         ..Entry::question("base-llm", "base_llm", configure::<base_llm::Settings>)
     },
     Entry {

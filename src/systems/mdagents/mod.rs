@@ -48,7 +48,7 @@ const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
 
 /// How MDAgents runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Characters of an expert's explanation that the decision is shown.
@@ -59,6 +59,12 @@ pub struct Settings {
     pub mab_compat: bool,
     #[serde(flatten)]
     pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { truncate_chars: 200, mab_compat: false, decoding: Decoding::default() }
+    }
 }
 
 fn agent_name(agent: usize) -> String {

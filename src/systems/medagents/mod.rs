@@ -43,7 +43,7 @@ pub enum Form {
 }
 
 /// How MedAgents runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub form: Form,
@@ -55,6 +55,17 @@ pub struct Settings {
     pub mab_compat: bool,
     #[serde(flatten)]
     pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            form: Form::Harness,
+            max_rounds: 3,
+            mab_compat: false,
+            decoding: Decoding::default(),
+        }
+    }
 }
 
 fn doctor_name(doctor: usize) -> String {

@@ -31,7 +31,7 @@ mod tests;
 const AGENTS: usize = 3;
 
 /// How ReConcile runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Discussion rounds at most; one always runs.
@@ -45,6 +45,17 @@ pub struct Settings {
     pub mab_compat: bool,
     #[serde(flatten)]
     pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            max_rounds: 3,
+            truncate_chars: 500,
+            mab_compat: false,
+            decoding: Decoding::default(),
+        }
+    }
 }
 
 impl config::Settings for Settings {
