@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::EncoderError;
 use super::dense::Linear;
 use super::folder::{CONFIG, Folder};
-use super::network::{Network, Packed, Take, steps};
+use super::network::{Network, Take, steps};
 use super::tokens::Sequence;
 use crate::model::{Bert, BertConfig, BertScratch, Tensors};
 use crate::ops::{EncoderBackend, OpsError, Precision};
@@ -38,23 +38,12 @@ impl<B: EncoderBackend> Network for BertNetwork<B> {
         let Some(largest) = steps.largest() else { return Ok(Vec::new()) };
         let config = &self.bert.config;
         check_segments(texts, config.type_vocab_size)?;
-        let width = config.hidden_size;
-        let mut scratch = BertScratch::new(&self.ops, config, largest.rows, largest.pages)?;
-        let mut taken = Vec::with_capacity(texts.len());
-        for range in steps.ranges() {
-            let texts = &texts[range];
-            let packed = Packed::new(texts);
-            let states = packed.with_rows(|rows| {
-                self.ops.run(|| self.bert.forward(&self.ops, rows, &mut scratch))
-            })?;
-            let mut rest = states.as_slice();
-            for text in texts {
-                let (own, after) = rest.split_at(text.tokens.len() * width);
-                taken.push(take(own));
-                rest = after;
-            }
-        }
-        Ok(taken)
+        let (ops, bert) = (&self.ops, &self.bert);
+        let mut scratch = BertScratch::new(ops, config, largest.rows, largest.pages)?;
+        let rows = |text: &Sequence| text.tokens.len();
+        steps.run(texts, take, rows, |packed| {
+            Ok(packed.with_rows(|rows| ops.run(|| bert.forward(ops, rows, &mut scratch)))?)
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::EncoderError;
 use super::folder::Folder;
-use super::network::{Network, Packed, Take, steps};
+use super::network::{Network, Take, steps};
 use super::tokens::Sequence;
 use crate::hub::EncoderOutput;
 use crate::model::{Config, Decoder, Scratch};
@@ -43,30 +43,15 @@ impl<B: Backend> Network for DecoderNetwork<B> {
         let mut scratch = Scratch::new(ops, &decoder.config, limits)?;
         let shape = PageShape { layers: 1, ..decoder.config.page_shape() };
         let mut pages = ops.pages(shape, decoder.precision().kv, largest.pages)?;
-        let mut taken = Vec::with_capacity(texts.len());
-        for range in steps.ranges() {
-            let texts = &texts[range];
-            let packed = Packed::new(texts);
-            let chosen = match self.output {
-                EncoderOutput::Mean => (0..packed.rows()).collect(),
-                _ => packed.last.clone(),
-            };
+        let is_mean = self.output == EncoderOutput::Mean;
+        let wants_logits = self.output == EncoderOutput::YesNo;
+        let rows = |text: &Sequence| if is_mean { text.tokens.len() } else { 1 };
+        steps.run(texts, take, rows, |packed| {
+            let chosen = if is_mean { (0..packed.rows()).collect() } else { packed.last.clone() };
             let states = packed.with_rows(|rows| {
-                let wants_logits = self.output == EncoderOutput::YesNo;
                 ops.run(|| decoder.read(ops, rows, &chosen, wants_logits, &mut pages, &mut scratch))
-            })?;
-            let width = states.len() / chosen.len();
-            let mut rest = states.as_slice();
-            for text in texts {
-                let rows = match self.output {
-                    EncoderOutput::Mean => text.tokens.len(),
-                    _ => 1,
-                };
-                let (own, after) = rest.split_at(rows * width);
-                taken.push(take(own));
-                rest = after;
-            }
-        }
-        Ok(taken)
+            });
+            Ok(states?)
+        })
     }
 }

@@ -159,8 +159,28 @@ pub(super) struct Step {
 }
 
 impl Steps {
-    pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
-        self.0.iter().map(|step| step.texts.clone())
+    /// What `take` makes of each text's states, which `run` gives of a step's texts one after another: as many rows of a text as
+    /// `rows` says.
+    pub(super) fn run(
+        &self,
+        texts: &[Sequence],
+        take: &Take<'_>,
+        rows: impl Fn(&Sequence) -> usize,
+        mut run: impl FnMut(&Packed) -> Result<Vec<f32>, EncoderError>,
+    ) -> Result<Vec<Vec<f64>>, EncoderError> {
+        let mut taken = Vec::with_capacity(texts.len());
+        for step in &self.0 {
+            let texts = &texts[step.texts.clone()];
+            let states = run(&Packed::new(texts))?;
+            let width = states.len() / texts.iter().map(&rows).sum::<usize>();
+            let mut rest = states.as_slice();
+            for text in texts {
+                let (own, after) = rest.split_at(rows(text) * width);
+                taken.push(take(own));
+                rest = after;
+            }
+        }
+        Ok(taken)
     }
 
     /// The most rows and the most pages of any; `None`: there are no texts.

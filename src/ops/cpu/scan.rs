@@ -73,14 +73,13 @@ fn scan_kernel<L: Lanes>(
         for (queries, best) in queries.chunks(QUERIES).zip(best.chunks_mut(QUERIES)) {
             if count == ROWS && queries.len() == QUERIES {
                 block::<L, ROWS, QUERIES>(rows, queries, first, best);
-            } else if count == ROWS {
-                for (query, best) in queries.iter().zip(best) {
-                    let (query, best) = (std::slice::from_ref(query), std::slice::from_mut(best));
+                continue;
+            }
+            for (query, best) in queries.iter().zip(best) {
+                let (query, best) = (std::slice::from_ref(query), std::slice::from_mut(best));
+                if count == ROWS {
                     block::<L, ROWS, 1>(rows, query, first, best);
-                }
-            } else {
-                for (query, best) in queries.iter().zip(best) {
-                    let (query, best) = (std::slice::from_ref(query), std::slice::from_mut(best));
+                } else {
                     for row in first..first + count {
                         block::<L, 1, 1>(rows, query, row, best);
                     }

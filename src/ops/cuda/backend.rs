@@ -41,6 +41,10 @@ impl Matrix {
 
 impl Cuda {
     fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
+        out.set_rows(x.rows);
+        if x.rows == 0 {
+            return;
+        }
         let size = Product { rows: x.rows, outputs: weights.outputs };
         if weights.format == Format::F32 {
             return self.multiply_in_f32(x, weights, self.kernels.matmul_f32(epilogue, size), out);
@@ -50,18 +54,8 @@ impl Cuda {
     }
 
     /// `matmul` is one of those for the format of `weights`; whichever it is, the bits are the same unless `fast`.
-    pub(super) fn launch_matmul(
-        &self,
-        matmul: Matmul,
-        x: &Buffer,
-        weights: &Matrix,
-        out: &mut Buffer,
-    ) {
+    pub(super) fn launch_matmul(&self, matmul: Matmul, x: &Buffer, weights: &Matrix, out: &Buffer) {
         debug_assert_eq!(x.width, weights.inputs);
-        out.set_rows(x.rows);
-        if x.rows == 0 {
-            return;
-        }
         let arguments = weights
             .arguments()
             .region(&x.region)
@@ -260,9 +254,6 @@ impl Backend for Cuda {
 
     fn gather_norm(&self, x: &Buffer, step: Step, weight: &Vector, epsilon: f32, out: &mut Buffer) {
         out.set_rows(step.logit_rows);
-        if step.logit_rows == 0 {
-            return;
-        }
         let arguments = Arguments::default()
             .region(&x.region)
             .address(step.indices)

@@ -56,7 +56,8 @@ impl Cuda {
         weights: &Matrix,
     ) -> Result<Vec<u32>, OpsError> {
         let mut out = self.buffer(x.rows, OUTPUTS, Numbers::Wide)?;
-        self.launch_matmul(matmul, x, weights, &mut out);
+        out.set_rows(x.rows);
+        self.launch_matmul(matmul, x, weights, &out);
         let numbers = self.read(&out, x.rows)?;
         Ok(numbers.into_iter().map(f32::to_bits).collect())
     }

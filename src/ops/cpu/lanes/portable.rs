@@ -6,11 +6,16 @@ use super::{LANES, Lanes};
 #[derive(Clone, Copy)]
 pub struct Portable(pub(in crate::ops::cpu) [f32; LANES]);
 
-impl Portable {
-    #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(f32, f32) -> f32) -> Self {
-        Portable(std::array::from_fn(|lane| f(self.0[lane], other.0[lane])))
-    }
+macro_rules! lane_by_lane {
+    ($($name:ident: |$a:ident, $b:ident| $result:expr;)*) => {
+        $(#[inline(always)]
+        fn $name(self, other: Self) -> Self {
+            Portable(std::array::from_fn(|lane| {
+                let ($a, $b) = (self.0[lane], other.0[lane]);
+                $result
+            }))
+        })*
+    };
 }
 
 impl Lanes for Portable {
@@ -64,30 +69,14 @@ impl Lanes for Portable {
     fn fma(self, factor: Self, addend: Self) -> Self {
         Portable(std::array::from_fn(|lane| self.0[lane].mul_add(factor.0[lane], addend.0[lane])))
     }
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        self.zip(other, |a, b| a + b)
-    }
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        self.zip(other, |a, b| a - b)
-    }
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        self.zip(other, |a, b| a * b)
-    }
-    #[inline(always)]
-    fn div(self, other: Self) -> Self {
-        self.zip(other, |a, b| a / b)
-    }
-    // The x86 instructions give the second operand where they cannot compare; so do these.
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        self.zip(other, |a, b| if a > b { a } else { b })
-    }
-    #[inline(always)]
-    fn min(self, other: Self) -> Self {
-        self.zip(other, |a, b| if a < b { a } else { b })
+    // The x86 instructions give the second operand where they cannot compare; so do the last two.
+    lane_by_lane! {
+        add: |a, b| a + b;
+        sub: |a, b| a - b;
+        mul: |a, b| a * b;
+        div: |a, b| a / b;
+        max: |a, b| if a > b { a } else { b };
+        min: |a, b| if a < b { a } else { b };
     }
     #[inline(always)]
     fn round(self) -> Self {

@@ -97,7 +97,8 @@ impl Layer {
         let size = Product { rows, outputs: matrix.outputs };
         let matmul = gpu.kernels.matmul(matrix.format, epilogue, size, room);
         let (x, mut out, kind) = self.buffers(gpu, epilogue, rows);
-        gpu.launch_matmul(matmul, &x, matrix, &mut out);
+        out.set_rows(x.rows);
+        gpu.launch_matmul(matmul, &x, matrix, &out);
         (matmul, gpu.numbers(&out, rows, kind))
     }
 
