@@ -83,14 +83,10 @@ struct ServeLine {
 
 impl ServeBench {
     pub fn run(self) -> Result<(), Failure> {
-        let in_process = match &self.url {
-            Some(_) => None,
-            None => Some(self.measure_in_process()?),
-        };
-        let server = match &self.url {
-            Some(_) => None,
-            None => Some(Server::start(&self.arguments(), self.progress.quiet)?),
-        };
+        let is_own = self.url.is_none();
+        let in_process = is_own.then(|| self.measure_in_process()).transpose()?;
+        let server = is_own.then(|| Server::start(&self.arguments(), self.progress.quiet));
+        let server = server.transpose()?;
         let base = server.as_ref().map_or(self.url.as_deref(), |server| Some(&server.base));
         let model = in_process.as_ref().map_or(self.model.as_deref(), |all| Some(&all.model));
         let (base, model) = (base.unwrap_or_default(), model.unwrap_or_default());
