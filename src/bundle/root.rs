@@ -202,9 +202,7 @@ impl LockedRoot {
                 Err(error) => problems.push(format!("missing  {}: {error}", file.path)),
             }
         }
-        if !problems.is_empty() {
-            return Err(BundleError::Wrong { directory: installed.directory, problems });
-        }
+        BundleError::refuse_wrong(&installed.directory, problems)?;
         self.make_current(&installed.manifest.version)?;
         Ok(installed.manifest.version)
     }

@@ -81,16 +81,13 @@ fn tell_space(bundle: &Opened, root: &Root) -> Result<(), BundleError> {
 fn fill(bundle: &Opened, older: Option<&Installed>, partial: &Path) -> Result<(), BundleError> {
     let mut all: Vec<&FileEntry> = bundle.manifest.files.iter().collect();
     all.sort_by_key(|file| std::cmp::Reverse(file.size_bytes));
-    let wrong: Vec<String> = all
+    let mut problems: Vec<String> = all
         .par_iter()
         .with_max_len(1)
         .filter_map(|file| copy_file(bundle, older, file, partial).transpose())
         .collect::<Result<_, BundleError>>()?;
-    if !wrong.is_empty() {
-        let mut problems = wrong;
-        problems.sort();
-        return Err(BundleError::Wrong { directory: bundle.directory.clone(), problems });
-    }
+    problems.sort();
+    BundleError::refuse_wrong(&bundle.directory, problems)?;
     let beside = [(MANIFEST, &bundle.manifest_bytes), (SUMS, &bundle.sums_bytes)];
     let signatures = bundle.signatures.iter().map(|(name, bytes)| (name.as_str(), bytes));
     for (name, bytes) in beside.into_iter().chain(signatures) {
