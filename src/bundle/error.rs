@@ -1,7 +1,7 @@
 //! What can be wrong with a bundle, and what to do about it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::manifest::FORMAT;
 use super::path::BadPath;
@@ -93,6 +93,16 @@ fn told(reasons: &[String]) -> String {
     match reasons {
         [] => String::new(),
         reasons => format!(" ({})", reasons.join("; ")),
+    }
+}
+
+impl BundleError {
+    /// Refuses a directory with which something is wrong.
+    pub fn refuse_wrong(directory: &Path, problems: Vec<String>) -> Result<(), BundleError> {
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(BundleError::Wrong { directory: directory.to_owned(), problems }),
+        }
     }
 }
 

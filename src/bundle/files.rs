@@ -109,20 +109,9 @@ pub fn copy_summed(
     to: &mut impl Write,
     most_bytes: u64,
 ) -> io::Result<Summed> {
-    let mut sum = Sha256::new();
-    let mut buffer = vec![0; BUFFER_BYTES];
-    let mut size_bytes = 0;
-    while size_bytes < most_bytes {
-        let room = usize::try_from(most_bytes - size_bytes).unwrap_or(usize::MAX).min(buffer.len());
-        let count = from.read(&mut buffer[..room])?;
-        if count == 0 {
-            break;
-        }
-        sum.update(&buffer[..count]);
-        to.write_all(&buffer[..count])?;
-        size_bytes += count as u64;
-    }
-    Ok(Summed { sha256: hex(&sum.finalize()), size_bytes })
+    let mut all = Joined::default();
+    all.copy(from, to, most_bytes)?;
+    Ok(all.finish())
 }
 
 /// The sum of several files as if they were one.
@@ -135,26 +124,33 @@ pub struct Joined {
 impl Joined {
     /// Takes in a whole file.
     pub fn add(&mut self, path: &Path) -> io::Result<()> {
-        self.size_bytes += io::copy(&mut open(path)?, &mut HashWriter(&mut self.sum))?;
+        self.copy(&mut open(path)?, &mut io::sink(), u64::MAX)
+    }
+
+    fn copy(
+        &mut self,
+        from: &mut impl Read,
+        to: &mut impl Write,
+        most_bytes: u64,
+    ) -> io::Result<()> {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut left = most_bytes;
+        while left > 0 {
+            let room = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+            let count = from.read(&mut buffer[..room])?;
+            if count == 0 {
+                break;
+            }
+            self.sum.update(&buffer[..count]);
+            to.write_all(&buffer[..count])?;
+            left -= count as u64;
+            self.size_bytes += count as u64;
+        }
         Ok(())
     }
 
     pub fn finish(self) -> Summed {
         Summed { sha256: hex(&self.sum.finalize()), size_bytes: self.size_bytes }
-    }
-}
-
-/// Writes to a sum.
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

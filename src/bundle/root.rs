@@ -11,7 +11,7 @@ use super::manifest::Manifest;
 use super::version::Version;
 use super::{BundleError, MANIFEST, files};
 use crate::digest::sha256;
-use crate::hub::installed;
+use crate::hub::{if_there, installed};
 
 const VERSIONS: &str = "versions";
 const CURRENT: &str = "current";
@@ -87,13 +87,8 @@ impl Root {
     /// A directory that cannot be read; a version without a sound manifest.
     pub fn installed(&self) -> Result<Vec<Installed>, BundleError> {
         let current = self.link(CURRENT)?;
-        let entries = match fs_err::read_dir(self.path.join(VERSIONS)) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(BundleError::NoRoot { root: self.path.clone() });
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let entries = if_there(fs_err::read_dir(self.path.join(VERSIONS)))?;
+        let entries = entries.ok_or_else(|| BundleError::NoRoot { root: self.path.clone() })?;
         let mut installed = Vec::new();
         for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
@@ -107,12 +102,9 @@ impl Root {
 
     fn open(&self, version: &str, current: Option<&str>) -> Result<Installed, BundleError> {
         let directory = self.version(version);
-        let bytes = match read_small(&directory.join(MANIFEST), MOST_MANIFEST_BYTES) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(BundleError::NoBundle { directory, file: MANIFEST.to_owned() });
-            }
-            Err(error) => return Err(error.into()),
+        let bytes = if_there(read_small(&directory.join(MANIFEST), MOST_MANIFEST_BYTES))?;
+        let Some(bytes) = bytes else {
+            return Err(BundleError::NoBundle { directory, file: MANIFEST.to_owned() });
         };
         let manifest = Manifest::parse(&bytes)?;
         let is_current = current == Some(version);
@@ -121,11 +113,9 @@ impl Root {
 
     /// The version that a link names.
     fn link(&self, name: &str) -> Result<Option<String>, BundleError> {
-        match fs_err::read_link(self.path.join(name)) {
-            Ok(target) => Ok(target.file_name().map(|name| name.to_string_lossy().into_owned())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let target = if_there(fs_err::read_link(self.path.join(name)))?;
+        let name = target.as_deref().and_then(Path::file_name);
+        Ok(name.map(|name| name.to_string_lossy().into_owned()))
     }
 
     /// The version that is current; `None` before the first.
@@ -159,10 +149,7 @@ impl LockedRoot {
     fn swap(&self, name: &str, version: &Version) -> Result<(), BundleError> {
         let root = &self.root.path;
         let partial = root.join(format!(".{name}.partial"));
-        match fs_err::remove_file(&partial) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
+        if_there(fs_err::remove_file(&partial))?;
         let target = Path::new(VERSIONS).join(version.to_string());
         fs_err::os::unix::fs::symlink(target, &partial)?;
         fs_err::rename(&partial, root.join(name))?;
@@ -202,9 +189,7 @@ impl LockedRoot {
                 Err(error) => problems.push(format!("missing  {}: {error}", file.path)),
             }
         }
-        if !problems.is_empty() {
-            return Err(BundleError::Wrong { directory: installed.directory, problems });
-        }
+        BundleError::refuse_wrong(&installed.directory, problems)?;
         self.make_current(&installed.manifest.version)?;
         Ok(installed.manifest.version)
     }

@@ -116,9 +116,7 @@ impl Verify {
             }
             problems = found.problems;
         }
-        if !problems.is_empty() {
-            return Err(BundleError::Wrong { directory: directory.clone(), problems }.into());
-        }
+        BundleError::refuse_wrong(directory, problems)?;
         Ok(console::say(if keys.is_empty() { "intact by its sums alone" } else { "intact" })?)
     }
 }

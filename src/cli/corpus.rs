@@ -102,14 +102,8 @@ impl Info {
 
     fn overlaps(&self, corpus: &Corpus, path: &Path) -> Result<Against, Failure> {
         let dataset = data::load(path, self.format)?;
-        let notes: Vec<(String, String)> = dataset
-            .items
-            .iter()
-            .filter_map(|item| match item {
-                data::Item::Note(note) => Some((note.id.clone(), note.text.clone())),
-                data::Item::Question(_) => None,
-            })
-            .collect();
+        let notes = dataset.notes().into_iter().map(|note| (note.id.clone(), note.text.clone()));
+        let notes: Vec<(String, String)> = notes.collect();
         let found = overlap::overlaps(corpus, &notes)?;
         Ok(Against { notes: notes.len(), found })
     }

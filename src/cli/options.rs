@@ -1,7 +1,6 @@
 //! Flags that several verbs share.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -110,13 +109,13 @@ pub struct SamplingFlags {
     #[arg(long, help_heading = "Decoding", value_name = "T", allow_negative_numbers = true, value_parser = sampling::temperature)]
     pub temperature: Option<f32>,
     /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = sampling::share)]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = sampling::share::<f32>)]
     pub top_p: Option<f32>,
     /// Sample from the K most likely tokens; 0 for all [default: the model's]
     #[arg(long, help_heading = "Decoding", value_name = "K")]
     pub top_k: Option<u32>,
     /// Leave out tokens less likely than P times the most likely one [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = sampling::share)]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = sampling::share::<f32>)]
     pub min_p: Option<f32>,
 }
 
@@ -134,17 +133,11 @@ pub struct ScorerFlags {
     #[arg(long, help_heading = "Metrics", env = "WARDROUND_SCORERS", value_name = "DIR")]
     pub scorers: Option<PathBuf>,
     /// Additional keyword weight (alpha) for KPCS, besides 0.2, 0.5 and 0.8
-    #[arg(long, help_heading = "Metrics", value_name = "ALPHA", value_parser = share::<f64>)]
+    #[arg(long, help_heading = "Metrics", value_name = "ALPHA", value_parser = sampling::share::<f64>)]
     pub alpha: Option<f64>,
     /// Keywords per note for KPCS, as written by `keywords` [default: those of the notes file, else the words that the reference correction changes]
     #[arg(long, help_heading = "Metrics", value_name = "FILE")]
     pub keywords: Option<PathBuf>,
-}
-
-pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
-    let is_share = |share: &T| (T::from(0)..=T::from(1)).contains(share);
-    let share = text.parse().ok().filter(is_share);
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 impl ScorerFlags {

@@ -57,15 +57,10 @@ pub struct Report {
 }
 
 fn prices(text: &str) -> Result<Prices, String> {
-    let prices: Result<Vec<f64>, _> = text.split(',').map(|price| price.trim().parse()).collect();
-    match prices.as_deref() {
-        Ok(&[prompt, completion, cached])
-            if [prompt, completion, cached]
-                .iter()
-                .all(|price| price.is_finite() && *price >= 0.0) =>
-        {
-            Ok(Prices { prompt, completion, cached })
-        }
+    let is_price = |price: &f64| price.is_finite() && *price >= 0.0;
+    let prices = text.split(',').map(|price| price.trim().parse().ok().filter(is_price));
+    match prices.collect::<Option<Vec<f64>>>().as_deref() {
+        Some(&[prompt, completion, cached]) => Ok(Prices { prompt, completion, cached }),
         _ => Err("expected three prices, such as 0.10,0.40,0.025".to_owned()),
     }
 }

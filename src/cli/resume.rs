@@ -11,8 +11,7 @@ use super::{interrupt, run, summary};
 use crate::cli::exit::Failure;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
-use crate::experiment::error::RunError;
-use crate::experiment::plan::{self, Plan};
+use crate::experiment::plan::Plan;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
@@ -50,12 +49,7 @@ impl Resume {
             };
             return self.output.run(&recipe, &self.execution, self.sandbox);
         }
-        let path = self.directory.join(plan::FILE);
-        if !fs_err::exists(&path)? {
-            let path = self.directory;
-            return Err(RunError::NoPlan { path }.into());
-        }
-        let plan = Plan::load(&path)?;
+        let plan = Plan::load(&Plan::find(&self.directory)?)?;
         let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;
         let paths = Paths::default().run(&spec)?.write(&self.directory)?;
         let entered = paths.enter(self.sandbox, &spec.hardware.device)?;

@@ -250,10 +250,7 @@ pub fn question(line: &serde_json::Value) -> Result<Question, DataError> {
     let source = Source::new(path, line.to_string().into_bytes())?;
     let draft = mcq::read(&source)?;
     let dataset = checked(path.to_owned(), Format::Mcq, draft, BadRows::Refuse)?;
-    let question = dataset.items.into_iter().find_map(|item| match item {
-        Item::Question(question) => Some(question),
-        Item::Note(_) => None,
-    });
+    let question = dataset.items.iter().find_map(Item::question).cloned();
     let (path, kind) = (path.to_owned(), ItemKind::Questions);
     question.ok_or(DataError::Empty { path, kind, notices: Vec::new() })
 }

@@ -52,10 +52,7 @@ pub fn question(question: &str, options: &Value) -> Result<Item, DataError> {
 pub fn note(text: &str, language: Option<Language>) -> Result<Item, DataError> {
     let id = id_of(text);
     let dataset = data::note(Path::new(&id), text.as_bytes().to_vec())?;
-    let note = dataset.items.into_iter().find_map(|item| match item {
-        Item::Note(note) => Some(note),
-        Item::Question(_) => None,
-    });
+    let note = dataset.items.iter().find_map(Item::note).cloned();
     let (path, kind) = (id.into(), ItemKind::Notes);
     let mut note = note.ok_or(DataError::Empty { path, kind, notices: Vec::new() })?;
     note.language = language.unwrap_or(note.language);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::chain::{self, Chain};
 use super::error::{Defect, RunError};
 use super::link::Link;
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use super::results::Heads;
 use super::{texts, versions};
 use crate::digest;
@@ -32,10 +32,7 @@ pub struct Contents {
 impl Contents {
     /// Reads a directory and checks the texts and the chains; errors name the file and the first bad line.
     pub fn read(path: &Path) -> Result<Contents, RunError> {
-        let plan_path = path.join(plan::FILE);
-        if !fs_err::exists(&plan_path)? {
-            return Err(RunError::NoPlan { path: path.to_owned() });
-        }
+        let plan_path = Plan::find(path)?;
         let plan = fs_err::read(&plan_path)?;
         let plan_sha256 = digest::sha256(&plan);
         let calls = chain::read(&path.join(CallLine::FILE), &plan_sha256)

@@ -82,9 +82,7 @@ impl Directory {
         if fs_err::exists(path)? && is_vacant(path)? {
             return Directory::create(path, plan, texts);
         }
-        if !fs_err::exists(path.join(plan::FILE))? {
-            return Err(RunError::NoPlan { path: path.to_owned() });
-        }
+        let plan_path = Plan::find(path)?;
         let calls = open_log(&path.join(CallLine::FILE))?;
         let notice = lock(&calls, path)?;
         let items = open_log(&path.join(ItemLine::FILE))?;
@@ -95,7 +93,7 @@ impl Directory {
 
         let mut contents = Contents::read(path)?;
         let results = verify::check_results(&contents)?;
-        plan.keep_to(&contents.plan, &path.join(plan::FILE), allow_version)?;
+        plan.keep_to(&contents.plan, &plan_path, allow_version)?;
         if !contents.versions.contains(&plan.version) {
             contents.versions.push(plan.version.clone());
             versions::write(path, &contents.versions)?;

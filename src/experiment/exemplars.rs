@@ -306,10 +306,7 @@ impl ExemplarSpec {
             }
             let folder = Path::new(folder);
             let contents = Contents::read(folder)?;
-            let notes = contents.items.records.iter().filter_map(|line| match line {
-                ItemLine::Note(note) => Some(note),
-                ItemLine::Answer(_) => None,
-            });
+            let notes = contents.items.records.iter().filter_map(ItemLine::note);
             let opinion = |note: &NoteLine| Opinion {
                 flag: note.flag,
                 sentence_id: note.sentence_id,

@@ -9,7 +9,7 @@ use super::contents::Contents;
 use super::directory::Directory;
 use super::driver::Executed;
 use super::error::RunError;
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use super::shard::{Shard, ShardPlan};
 use super::verify::read_finished;
 use super::{texts, versions};
@@ -148,12 +148,7 @@ pub fn whole_plan(directories: &[PathBuf]) -> Result<Plan, Failure> {
 type Planned<'a> = (&'a PathBuf, (Plan, ShardPlan));
 
 fn read_shard(path: &Path) -> Result<(Plan, ShardPlan), Failure> {
-    let file = path.join(plan::FILE);
-    if !fs_err::exists(&file)? {
-        let path = path.to_owned();
-        return Err(RunError::NoPlan { path }.into());
-    }
-    let plan = Plan::load(&file)?;
+    let plan = Plan::load(&Plan::find(path)?)?;
     match plan.dataset.shard.clone() {
         Some(shard) => Ok((plan, shard)),
         None => Err(MergeError::NoShard { path: path.to_owned() }.into()),

@@ -4,7 +4,7 @@ mod corpus;
 
 mod host;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -240,6 +240,18 @@ impl Plan {
         Some(format!(
             "{address} is elsewhere: what it says cannot be generated again byte for byte"
         ))
+    }
+
+    /// Where the plan of a run lies.
+    ///
+    /// # Errors
+    /// A directory that has none.
+    pub fn find(directory: &Path) -> Result<PathBuf, RunError> {
+        let path = directory.join(FILE);
+        match fs_err::exists(&path)? {
+            true => Ok(path),
+            false => Err(RunError::NoPlan { path: directory.to_owned() }),
+        }
     }
 
     pub fn load(path: &Path) -> Result<Plan, RunError> {

@@ -43,22 +43,15 @@ pub(super) fn read(
     let mut texts = BTreeMap::new();
     let mut expected = plan.items.iter();
     let mut count = 0;
+    let bad_line = |line, defect| RunError::BadLine { path: path.clone(), line, defect };
     for (index, line) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let checked = check(line, expected.next());
-        let text = checked.map_err(|defect| RunError::BadLine {
-            path: path.clone(),
-            line: index + 1,
-            defect,
-        })?;
+        let text = checked.map_err(|defect| bad_line(index + 1, defect))?;
         texts.insert(text.item().to_owned(), text);
         count = index + 1;
     }
     if let Some(item) = expected.next() {
-        return Err(RunError::BadLine {
-            path,
-            line: count + 1,
-            defect: Defect::NoText(item.clone()),
-        });
+        return Err(bad_line(count + 1, Defect::NoText(item.clone())));
     }
     let found = digest::sha256(&file);
     if found != plan.items_sha256 {

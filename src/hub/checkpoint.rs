@@ -54,10 +54,8 @@ impl Checkpoint {
     /// # Errors
     /// [`HubError::Incomplete`] where the directory has none.
     pub fn tokenizer(&self) -> Result<&Path, HubError> {
-        self.files.tokenizer.as_deref().ok_or_else(|| HubError::Incomplete {
-            directory: self.directory.clone(),
-            file: TOKENIZER.to_owned(),
-        })
+        let tokenizer = self.files.tokenizer.as_deref();
+        tokenizer.ok_or_else(|| incomplete(&self.directory, TOKENIZER))
     }
 
     /// Every file with its name relative to the directory, `/` between components; weights last.
@@ -75,24 +73,23 @@ impl Checkpoint {
         .into_iter()
         .flatten()
         .chain(&files.others)
-        .chain(&files.weights)
-        .map(|path| (self.relative_name(path), path.clone()))
+        .map(|path| self.named(path))
+        .chain(self.named_weights())
         .collect()
     }
 
     /// The weight files with their names, for [`super::digest_files`].
     pub fn named_weights(&self) -> Vec<(String, PathBuf)> {
-        let named = |path: &PathBuf| (self.relative_name(path), path.clone());
-        self.files.weights.iter().map(named).collect()
+        self.files.weights.iter().map(|path| self.named(path)).collect()
     }
 
-    fn relative_name(&self, path: &Path) -> String {
+    fn named(&self, path: &Path) -> (String, PathBuf) {
         let relative = path.strip_prefix(&self.directory).unwrap_or(path);
         let components: Vec<_> = relative
             .components()
             .map(|component| component.as_os_str().to_string_lossy())
             .collect();
-        components.join("/")
+        (components.join("/"), path.to_owned())
     }
 }
 
@@ -114,22 +111,15 @@ impl CheckpointFiles {
         for file in &card.files {
             let mut paths = file.names().map(|name| directory.join(name));
             let path = paths.find(|path| path.is_file());
-            let path = path.ok_or_else(|| HubError::Incomplete {
-                directory: directory.to_owned(),
-                file: file.names().collect::<Vec<_>>().join(" or "),
-            })?;
+            let names = || file.names().collect::<Vec<_>>().join(" or ");
+            let path = path.ok_or_else(|| incomplete(directory, &names()))?;
             match file.name.as_str() {
                 CONFIG => files.config = path,
                 TOKENIZER => files.tokenizer = Some(path),
                 TOKENIZER_CONFIG => files.tokenizer_config = Some(path),
                 INDEX => {
                     for shard in shard_names(&path)? {
-                        let path = directory.join(&shard);
-                        if !path.is_file() {
-                            let directory = directory.to_owned();
-                            return Err(HubError::Incomplete { directory, file: shard });
-                        }
-                        files.weights.push(path);
+                        files.weights.push(required(directory, &shard)?);
                     }
                     files.index = Some(path);
                 }
@@ -146,20 +136,14 @@ impl CheckpointFiles {
     /// [`HubError::Incomplete`] names the first file that is missing; [`HubError::Malformed`] says
     /// what is wrong with the index.
     pub fn find(directory: &Path) -> Result<Self, HubError> {
-        let optional = |name: &str| Some(directory.join(name)).filter(|path| path.is_file());
-        let required = |name: &str| {
-            optional(name).ok_or_else(|| HubError::Incomplete {
-                directory: directory.to_owned(),
-                file: name.to_owned(),
-            })
-        };
-        let config = required(CONFIG)?;
+        let optional = |name: &str| optional(directory, name);
+        let config = required(directory, CONFIG)?;
         let (index, weights) = match (optional(SINGLE), optional(INDEX)) {
             (Some(single), _) => (None, vec![single]),
             (None, Some(index)) => {
                 let shards = shard_names(&index)?;
-                let shards = shards.iter().map(|name| required(name)).collect::<Result<_, _>>()?;
-                (Some(index), shards)
+                let shards = shards.iter().map(|name| required(directory, name));
+                (Some(index), shards.collect::<Result<_, _>>()?)
             }
             (None, None) => {
                 return Err(HubError::NoWeights { directory: directory.to_owned() });
@@ -177,6 +161,18 @@ impl CheckpointFiles {
             others: Vec::new(),
         })
     }
+}
+
+fn optional(directory: &Path, name: &str) -> Option<PathBuf> {
+    Some(directory.join(name)).filter(|path| path.is_file())
+}
+
+fn required(directory: &Path, name: &str) -> Result<PathBuf, HubError> {
+    optional(directory, name).ok_or_else(|| incomplete(directory, name))
+}
+
+fn incomplete(directory: &Path, file: &str) -> HubError {
+    HubError::Incomplete { directory: directory.to_owned(), file: file.to_owned() }
 }
 
 /// Whether a name is that of weights, in safetensors or PyTorch's pickle.

@@ -42,9 +42,13 @@ pub use verify::{Authority, FileCheck, Status, verify};
 
 /// A file's text; `None` where there is no file.
 fn read_if_there(path: &std::path::Path) -> std::io::Result<Option<String>> {
-    match fs_err::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
+    if_there(fs_err::read_to_string(path))
+}
+
+/// What was done with a file; `None` where there is none.
+pub fn if_there<T>(done: std::io::Result<T>) -> std::io::Result<Option<T>> {
+    match done {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        done => done.map(Some),
     }
 }

@@ -1,5 +1,7 @@
 //! Sampling parameters that a run sets, over the model's own or an endpoint's.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Sampling;
@@ -110,9 +112,10 @@ pub fn temperature(text: &str) -> Result<f32, String> {
 ///
 /// # Errors
 /// What is none.
-pub fn share(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    number.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let is_share = |share: &T| (T::from(0)..=T::from(1)).contains(share);
+    let share = text.parse().ok().filter(is_share);
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 #[cfg(test)]

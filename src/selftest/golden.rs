@@ -3,7 +3,6 @@
 //! They have no times, so the same model on the same kind of device gives the same bytes.
 
 use std::fs::Permissions;
-use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use super::trial::Answer;
 use super::{SCHEMA, calls};
 use crate::diagnosis::Failure;
 use crate::experiment::plan::MemberPlan;
+use crate::hub::if_there;
 use crate::ops::{Device, Precision};
 
 /// More than sixteen completions take many times over.
@@ -76,12 +76,7 @@ pub fn path(directory: &Path, model: &str, device_kind: &str) -> PathBuf {
 pub fn find(directory: &Path, model: &str) -> Result<Vec<Golden>, Failure> {
     let begins = format!("{}.", model.replace('/', "--"));
     let mut paths = Vec::new();
-    let entries = match fs_err::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
-    };
-    for entry in entries {
+    for entry in if_there(fs_err::read_dir(directory))?.into_iter().flatten() {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(&begins) && name.ends_with(".jsonl") {

@@ -1,7 +1,6 @@
 //! What a bundle's MANIFEST.json says should be there, and whether it is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use rayon::prelude::*;
@@ -12,7 +11,7 @@ use super::error::SelftestError;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::hub::installed::{MANIFEST, SUMS, is_signature};
-use crate::hub::{HubError, sha256_file};
+use crate::hub::{HubError, if_there, sha256_file};
 
 const FORMAT: u32 = 1;
 
@@ -62,13 +61,10 @@ impl Installation {
             return Err(SelftestError::NoRoot { path: root.to_owned() }.into());
         }
         let path = root.join(MANIFEST);
-        let bytes = match fs_err::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound && may_lack => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(SelftestError::NoManifest { root: root.to_owned() }.into());
-            }
-            Err(error) => return Err(error.into()),
+        let bytes = match if_there(fs_err::read(&path))? {
+            Some(bytes) => bytes,
+            None if may_lack => return Ok(None),
+            None => return Err(SelftestError::NoManifest { root: root.to_owned() }.into()),
         };
         let bad = |reason: String| SelftestError::Manifest { path: path.clone(), reason };
         let manifest: Manifest =
@@ -143,12 +139,10 @@ impl Installation {
         known: &BTreeMap<PathBuf, String>,
     ) -> Result<Option<Wrong>, HubError> {
         let path = self.root.join(&entry.path);
-        let size = match fs_err::metadata(&path) {
-            Ok(metadata) => metadata.len(),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(Wrong::Missing)),
-            Err(error) => return Err(error.into()),
+        let Some(metadata) = if_there(fs_err::metadata(&path))? else {
+            return Ok(Some(Wrong::Missing));
         };
-        if size != entry.size_bytes {
+        if metadata.len() != entry.size_bytes {
             return Ok(Some(Wrong::Changed));
         }
         let sum = match known.get(&path) {

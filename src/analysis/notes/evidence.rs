@@ -11,6 +11,9 @@ use crate::systems::medreflex::evidence::words;
 /// Shorter words without a digit stand everywhere.
 const SHORTEST: usize = 4;
 
+/// Passages that stand for the sources where the answer names none.
+const UNNAMED_SOURCES: usize = 3;
+
 /// The passages behind a correction, each with its label.
 pub struct Evidence<'a> {
     /// Whether the answer names them.
@@ -27,8 +30,8 @@ pub struct Segment {
     pub shared: bool,
 }
 
-/// The passages that a note's answer names; where it names none and there is a correction, the `unnamed` that share most of its words.
-pub fn evidence<'a>(note: &NoteLine, searches: &[&'a SearchLine], unnamed: usize) -> Evidence<'a> {
+/// The passages that a note's answer names; where it names none and there is a correction, those that share most of its words.
+pub fn evidence<'a>(note: &NoteLine, searches: &[&'a SearchLine]) -> Evidence<'a> {
     let correction = note.correction.as_deref().unwrap_or_default();
     let says = |word: &String| {
         word.chars().count() >= SHORTEST || word.chars().any(|c| c.is_ascii_digit())
@@ -45,7 +48,7 @@ pub fn evidence<'a>(note: &NoteLine, searches: &[&'a SearchLine], unnamed: usize
     let named = !passages.is_empty();
     let passages = match named || shared.is_empty() {
         true => passages,
-        false => nearest(searches, &shared, unnamed),
+        false => nearest(searches, &shared),
     };
     Evidence { named, passages, shared }
 }
@@ -53,7 +56,6 @@ pub fn evidence<'a>(note: &NoteLine, searches: &[&'a SearchLine], unnamed: usize
 fn nearest<'a>(
     searches: &[&'a SearchLine],
     shared: &HashSet<String>,
-    most: usize,
 ) -> Vec<(String, &'a Passage)> {
     let mut seen = HashSet::new();
     let mut all = Vec::new();
@@ -69,7 +71,15 @@ fn nearest<'a>(
     }
     // Stable: of equals the one that was found first.
     all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    all.into_iter().take(most).map(|(_, one)| one).collect()
+    all.into_iter().take(UNNAMED_SOURCES).map(|(_, one)| one).collect()
+}
+
+/// Where a passage is from: its source, paragraph, date and licence.
+pub fn facts(passage: &Passage) -> impl Iterator<Item = String> {
+    let paragraph = (passage.paragraph > 0).then(|| format!("paragraph {}", passage.paragraph));
+    let facts =
+        [Some(passage.source.clone()), paragraph, passage.date.clone(), passage.licence.clone()];
+    facts.into_iter().flatten()
 }
 
 /// A text in pieces: the words of `shared`, and what stands between them.

@@ -9,13 +9,11 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::evidence::{Evidence, Segment, evidence, segments};
+use super::evidence::{Evidence, Segment, evidence, facts, segments};
 use crate::analysis::metrics::over_runs::mean;
 use crate::record::{CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine};
 use crate::text::ellipsis;
 
-/// Passages that stand for the sources where the answer names none.
-const UNNAMED_SOURCES: usize = 3;
 /// Characters of an agent's reasons that text shows.
 const SHOWN_CHARS: usize = 400;
 const NOTICE: &str = "Decision support for a clinician, not a diagnosis. Language models miss errors and see some where there are none.";
@@ -91,8 +89,7 @@ impl Finding {
             },
             sources: record.search.as_ref().map(|trajectory| {
                 let searches: Vec<&SearchLine> = searches.iter().collect();
-                let Evidence { named, passages, shared } =
-                    evidence(record, &searches, UNNAMED_SOURCES);
+                let Evidence { named, passages, shared } = evidence(record, &searches);
                 let mut shared: Vec<String> = shared.into_iter().collect();
                 shared.sort_unstable();
                 Sources {
@@ -176,16 +173,7 @@ impl Sources {
         };
         for passage in &self.passages {
             let title = if passage.title.is_empty() { &passage.chunk } else { &passage.title };
-            let paragraph =
-                (passage.paragraph > 0).then(|| format!("paragraph {}", passage.paragraph));
-            let facts = [
-                Some(passage.source.as_str()),
-                paragraph.as_deref(),
-                passage.date.as_deref(),
-                passage.licence.as_deref(),
-                passage.url.as_deref(),
-            ];
-            let facts: Vec<&str> = facts.into_iter().flatten().collect();
+            let facts: Vec<String> = facts(passage).chain(passage.url.clone()).collect();
             let _ = writeln!(text, "    {} ({})", plain(title), plain(&facts.join(", ")));
             if let Some(said) = &passage.text {
                 let said: String = segments(&shown(said), &words).into_iter().map(mark).collect();

@@ -20,7 +20,7 @@ pub use confidence::{Confidence, LowPair};
 pub use consensus::{Consensus, Settled};
 pub use correction::{Correction, Kpcs, Measured, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
-pub use evidence::{Evidence, Segment, evidence, may_be_followed, segments};
+pub use evidence::{Evidence, Segment, evidence, facts, may_be_followed, segments};
 pub use figures::NoteFigures;
 pub use finding::{Finding, Word, calls_of, tenths};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};

@@ -126,11 +126,7 @@ fn refuse_wrong(
             Some(format!("changed  {}: {authority} says {expected}", check.name))
         }
     });
-    let problems: Vec<String> = wrong.collect();
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(BundleError::Wrong { directory: checkpoint.directory.clone(), problems }),
-    }
+    BundleError::refuse_wrong(&checkpoint.directory, wrong.collect())
 }
 
 fn component(

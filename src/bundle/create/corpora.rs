@@ -23,9 +23,7 @@ fn add_one(contents: &mut Contents, directory: &Path, request: &Request) -> Resu
         .into_iter()
         .filter_map(|check| Some(format!("changed  {}: {}", check.name, check.problem?)))
         .collect();
-    if !wrong.is_empty() {
-        return Err(BundleError::Wrong { directory: directory.to_owned(), problems: wrong }.into());
-    }
+    BundleError::refuse_wrong(directory, wrong)?;
     let ManifestFile { manifest, local, .. } = ManifestFile::read(&directory.join(MANIFEST))?;
     for source in manifest.sources.iter().map(|source| &source.description) {
         if !source.redistribute {

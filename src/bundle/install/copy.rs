@@ -14,6 +14,7 @@ use crate::bundle::verify::Opened;
 use crate::bundle::{BundleError, MANIFEST, SUMS};
 use crate::console;
 use crate::digest::sha256;
+use crate::hub::if_there;
 
 /// What a file system needs beside the files themselves, for each of them.
 const OVERHEAD_BYTES: u64 = 8 << 10;
@@ -27,7 +28,7 @@ pub fn copy(bundle: &Opened, root: &Root, installed: &[Installed]) -> Result<(),
     tell_space(bundle, root)?;
     let version = &bundle.manifest.version;
     let partial = root.partial(version);
-    remove(&partial)?;
+    if_there(fs_err::remove_dir_all(&partial))?;
     let copied = fill(bundle, older, &partial);
     let renamed = copied.and_then(|()| {
         fs_err::rename(&partial, root.version(&version.to_string()))?;
@@ -35,16 +36,9 @@ pub fn copy(bundle: &Opened, root: &Root, installed: &[Installed]) -> Result<(),
     });
     if renamed.is_err() {
         // The error to report is the first one; what stays is removed by the next attempt.
-        let _ = remove(&partial);
+        let _ = fs_err::remove_dir_all(&partial);
     }
     renamed
-}
-
-fn remove(directory: &Path) -> Result<(), BundleError> {
-    match fs_err::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
 }
 
 /// The version that unchanged files come from, where there are any.
@@ -81,16 +75,13 @@ fn tell_space(bundle: &Opened, root: &Root) -> Result<(), BundleError> {
 fn fill(bundle: &Opened, older: Option<&Installed>, partial: &Path) -> Result<(), BundleError> {
     let mut all: Vec<&FileEntry> = bundle.manifest.files.iter().collect();
     all.sort_by_key(|file| std::cmp::Reverse(file.size_bytes));
-    let wrong: Vec<String> = all
+    let mut problems: Vec<String> = all
         .par_iter()
         .with_max_len(1)
         .filter_map(|file| copy_file(bundle, older, file, partial).transpose())
         .collect::<Result<_, BundleError>>()?;
-    if !wrong.is_empty() {
-        let mut problems = wrong;
-        problems.sort();
-        return Err(BundleError::Wrong { directory: bundle.directory.clone(), problems });
-    }
+    problems.sort();
+    BundleError::refuse_wrong(&bundle.directory, problems)?;
     let beside = [(MANIFEST, &bundle.manifest_bytes), (SUMS, &bundle.sums_bytes)];
     let signatures = bundle.signatures.iter().map(|(name, bytes)| (name.as_str(), bytes));
     for (name, bytes) in beside.into_iter().chain(signatures) {

@@ -78,11 +78,7 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
         return Err(BundleError::NoKey { directory: request.bundle.to_owned() }.into());
     }
     let bundle = open(request.bundle, request.keys)?;
-    let checked = bundle.check(false)?;
-    if !checked.problems.is_empty() {
-        let directory = request.bundle.to_owned();
-        return Err(BundleError::Wrong { directory, problems: checked.problems }.into());
-    }
+    BundleError::refuse_wrong(request.bundle, bundle.check(false)?.problems)?;
     machine::check(&bundle.manifest)?;
     if let Some(unit) = &request.unit {
         unit.expect(&bundle.manifest)?;
@@ -137,10 +133,5 @@ fn recheck(installed: &Installed, request: &Request) -> Result<(), BundleError> 
             .problems
             .push(format!("missing  {} files of the version before", checked.unchanged));
     }
-    match checked.problems.is_empty() {
-        true => Ok(()),
-        false => {
-            Err(BundleError::Wrong { directory: directory.clone(), problems: checked.problems })
-        }
-    }
+    BundleError::refuse_wrong(directory, checked.problems)
 }

@@ -17,10 +17,11 @@ use crate::bench::serve::{
     Memory, ServeMeasurement, ServeReport, ask_in_process, equal_answers, observe, resident_mib,
 };
 use crate::cli::exit::Failure;
-use crate::cli::options::{QuietFlag, share};
+use crate::cli::options::QuietFlag;
 use crate::cli::serve::Serve;
 use crate::console;
 use crate::experiment::{clock, run};
+use crate::panel::sampling;
 use crate::serve::Loaded;
 
 /// Requests of a load for each of its clients, where neither their number nor a time was asked for.
@@ -46,7 +47,7 @@ pub struct ServeBench {
     #[arg(long, default_value_t = 128, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     prompt_words: u32,
     /// Fraction of the prompt that is a prefix shared by all requests
-    #[arg(long, default_value_t = 0.5, value_name = "F", value_parser = share::<f64>)]
+    #[arg(long, default_value_t = 0.5, value_name = "F", value_parser = sampling::share::<f64>)]
     shared_prefix: f64,
     /// Tokens per completion
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -83,14 +84,10 @@ struct ServeLine {
 
 impl ServeBench {
     pub fn run(self) -> Result<(), Failure> {
-        let in_process = match &self.url {
-            Some(_) => None,
-            None => Some(self.measure_in_process()?),
-        };
-        let server = match &self.url {
-            Some(_) => None,
-            None => Some(Server::start(&self.arguments(), self.progress.quiet)?),
-        };
+        let is_own = self.url.is_none();
+        let in_process = is_own.then(|| self.measure_in_process()).transpose()?;
+        let server = is_own.then(|| Server::start(&self.arguments(), self.progress.quiet));
+        let server = server.transpose()?;
         let base = server.as_ref().map_or(self.url.as_deref(), |server| Some(&server.base));
         let model = in_process.as_ref().map_or(self.model.as_deref(), |all| Some(&all.model));
         let (base, model) = (base.unwrap_or_default(), model.unwrap_or_default());

@@ -32,86 +32,52 @@ struct Act {
     attempt: fn(&Before) -> io::Result<()>,
 }
 
+impl Act {
+    const fn allowed(name: &'static str, attempt: fn(&Before) -> io::Result<()>) -> Act {
+        Act { name, is_allowed: true, attempt }
+    }
+
+    const fn refused(name: &'static str, attempt: fn(&Before) -> io::Result<()>) -> Act {
+        Act { name, is_allowed: false, attempt }
+    }
+}
+
 const ACTS: &[Act] = &[
-    Act {
-        name: "read a file that was given",
-        is_allowed: true,
-        attempt: |before| fs_err::read(before.folder.join("own/given")).map(|_| ()),
-    },
-    Act {
-        name: "write where that was allowed",
-        is_allowed: true,
-        attempt: |before| fs_err::write(before.folder.join("own/written"), "x"),
-    },
-    Act {
-        name: "start a thread",
-        is_allowed: true,
-        attempt: |_| std::thread::Builder::new().spawn(|| ()).map(|_| ()),
-    },
-    Act { name: "accept on the inherited listener", is_allowed: true, attempt: accept },
+    Act::allowed("read a file that was given", |before| {
+        fs_err::read(before.folder.join("own/given")).map(|_| ())
+    }),
+    Act::allowed("write where that was allowed", |before| {
+        fs_err::write(before.folder.join("own/written"), "x")
+    }),
+    Act::allowed("start a thread", |_| std::thread::Builder::new().spawn(|| ()).map(|_| ())),
+    Act::allowed("accept on the inherited listener", accept),
     #[cfg(feature = "cuda")]
-    Act {
-        name: "open the GPU",
-        is_allowed: true,
-        attempt: |before| before.gpu.as_ref().copied().map_err(again),
-    },
-    Act {
-        name: "read /etc/passwd",
-        is_allowed: false,
-        attempt: |_| fs_err::read("/etc/passwd").map(|_| ()),
-    },
-    Act {
-        name: "read a file elsewhere",
-        is_allowed: false,
-        attempt: |before| fs_err::read(before.folder.join("other")).map(|_| ()),
-    },
+    Act::allowed("open the GPU", |before| before.gpu.as_ref().copied().map_err(again)),
+    Act::refused("read /etc/passwd", |_| fs_err::read("/etc/passwd").map(|_| ())),
+    Act::refused("read a file elsewhere", |before| {
+        fs_err::read(before.folder.join("other")).map(|_| ())
+    }),
     Act {
         name: "read what another process is",
         // Builds for GPUs read all of /proc for the driver's sake.
         is_allowed: cfg!(feature = "cuda"),
         attempt: |_| fs_err::read("/proc/1/cmdline").map(|_| ()),
     },
-    Act {
-        name: "write elsewhere",
-        is_allowed: false,
-        attempt: |before| fs_err::write(before.folder.join("new"), "x"),
-    },
-    Act {
-        name: "list a directory elsewhere",
-        is_allowed: false,
-        attempt: |before| fs_err::read_dir(before.folder).map(|_| ()),
-    },
-    Act {
-        name: "connect by TCP",
-        is_allowed: false,
-        attempt: |_| TcpStream::connect(NOBODY).map(|_| ()),
-    },
-    Act {
-        name: "listen by TCP",
-        is_allowed: false,
-        attempt: |_| TcpListener::bind("127.0.0.1:0").map(|_| ()),
-    },
-    Act {
-        name: "open a UDP socket",
-        is_allowed: false,
-        attempt: |_| UdpSocket::bind("127.0.0.1:0").map(|_| ()),
-    },
-    Act { name: "look up a name", is_allowed: false, attempt: look_up },
-    Act {
-        name: "connect to a Unix socket",
-        is_allowed: false,
-        attempt: |before| UnixStream::connect(before.folder.join("own/socket")).map(|_| ()),
-    },
-    Act {
-        name: "listen on a Unix socket",
-        is_allowed: false,
-        attempt: |before| UnixListener::bind(before.folder.join("own/mine")).map(|_| ()),
-    },
-    Act {
-        name: "start a program",
-        is_allowed: false,
-        attempt: |_| Command::new("/bin/true").status().map(|_| ()),
-    },
+    Act::refused("write elsewhere", |before| fs_err::write(before.folder.join("new"), "x")),
+    Act::refused("list a directory elsewhere", |before| {
+        fs_err::read_dir(before.folder).map(|_| ())
+    }),
+    Act::refused("connect by TCP", |_| TcpStream::connect(NOBODY).map(|_| ())),
+    Act::refused("listen by TCP", |_| TcpListener::bind("127.0.0.1:0").map(|_| ())),
+    Act::refused("open a UDP socket", |_| UdpSocket::bind("127.0.0.1:0").map(|_| ())),
+    Act::refused("look up a name", look_up),
+    Act::refused("connect to a Unix socket", |before| {
+        UnixStream::connect(before.folder.join("own/socket")).map(|_| ())
+    }),
+    Act::refused("listen on a Unix socket", |before| {
+        UnixListener::bind(before.folder.join("own/mine")).map(|_| ())
+    }),
+    Act::refused("start a program", |_| Command::new("/bin/true").status().map(|_| ())),
 ];
 
 fn accept(before: &Before) -> io::Result<()> {

@@ -4,14 +4,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::analysis::notes::{
-    Evidence, Segment, calls_of, evidence, may_be_followed, segments, tenths,
+    Evidence, Segment, calls_of, evidence, facts, may_be_followed, segments, tenths,
 };
-use crate::record::{CallLine, NoteLine, Passage, SearchLine, TurnLine};
+use crate::record::{CallLine, NoteLine, SearchLine, TurnLine};
 use crate::report::escape::plural;
 use crate::systems::medreflex::review::CRITERIA;
-
-/// Sources whose texts are shown where the answer names none: those that share most with the correction.
-const UNNAMED_SOURCES: usize = 3;
 
 #[derive(Serialize)]
 pub struct Way<'a> {
@@ -91,12 +88,12 @@ impl<'a> Way<'a> {
         let trajectory = note.search.as_ref()?;
         let turns = trajectory.turns.iter();
         let turns = turns.map(|turn| TurnView::of(turn, calls, searches)).collect();
-        let Evidence { named, passages, shared } = evidence(note, searches, UNNAMED_SOURCES);
+        let Evidence { named, passages, shared } = evidence(note, searches);
         let sources = passages.into_iter().map(|(label, passage)| SourceView {
             label,
             title: if passage.title.is_empty() { &passage.chunk } else { &passage.title },
             chunk: &passage.chunk,
-            facts: facts_of(passage),
+            facts: facts(passage).collect::<Vec<_>>().join(" · "),
             url: passage.url.as_deref().unwrap_or_default(),
             is_kept: passage.text.is_some(),
             link: passage.url.as_deref().filter(|url| may_be_followed(url)),
@@ -233,14 +230,6 @@ fn review(call: &CallLine) -> ReviewView<'_> {
         scores: scores.collect(),
         reason: call.record["reasons"][5].as_str().unwrap_or_default(),
     }
-}
-
-/// Where a passage is from.
-fn facts_of(passage: &Passage) -> String {
-    let paragraph = (passage.paragraph > 0).then(|| format!("paragraph {}", passage.paragraph));
-    let facts =
-        [Some(passage.source.clone()), paragraph, passage.date.clone(), passage.licence.clone()];
-    facts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 #[cfg(test)]
