@@ -153,7 +153,8 @@ impl Logprobs {
             let following = tokens[start as usize + 1..].iter().copied().chain([0]);
             let following: Vec<(u32, usize)> =
                 following.take(chunk.len()).map(|token| (token, TOP)).collect();
-            told.logprobs.extend(ops.score(logits, 0, &following, present, stage)?);
+            let scored = ops.run(|| ops.score(logits, 0, &following, present, stage));
+            told.logprobs.extend(scored?);
         }
         Ok(told)
     }
