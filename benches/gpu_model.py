@@ -60,6 +60,7 @@ DEVICES = {
 # wgmma itself keeps 0.75 at the clock that its power allows (published runs of 650–750 TFLOP/s).
 WGMMA_SHARE, MMA_SHARE, MMA_SHARE_BEFORE_HOPPER = 0.75, 0.5, 0.8
 REGISTERS, THREADS, CTAS = 65536, 2048, 32  # of a multiprocessor
+L2_BYTES = 25 << 20                         # of the second cache that a pass over logits finds again: half of H200's 50 MiB
 WARP_ISSUE = 4                              # instructions of all warps that a multiprocessor issues in a clock
 
 # Published sizes, as `models synth --shape full` has them.
@@ -160,6 +161,10 @@ class Model:
             return (first + rows) * kv_heads * dim * 4, grid[0] * position, products, ctas
         if kernel == "draw":
             return 0, rows * sizes["vocab_size"] * 4.25, 0, ctas
+        if kernel == "score":
+            # Two passes over rows of logits, which the second cache holds where they are few.
+            logits = ctas // launch["cluster"] * sizes["vocab_size"] * 4
+            return (2 * logits if logits > L2_BYTES else 0), 2 * logits * 33 / 32, 0, ctas
         width = {"rotate_and_store": sizes["head_dim"] * (sizes["num_attention_heads"] + 2 * sizes["num_key_value_heads"])}
         moved = grid[0] * width.get(kernel, sizes["hidden_size"]) * (12 if kernel == "add_norm" else 8)
         return (moved if rows > 1024 else 0), moved, 0, ctas
@@ -194,8 +199,9 @@ class Model:
             parts["chunk by chunk"] = rounds * max(1, seen / 256) * clocks / (device.ghz * 1e3)
         binds = max(parts, key=parts.get)
         walk = clocks * rounds / (device.ghz * 1e3) if not kernel.startswith("matmul") else device.memory_clocks / (device.ghz * 1e3)
-        loops = self.sizes["vocab_size"] / (8 * launch["threads"] * launch["cluster"]) if kernel == "draw" else 1
-        walk *= max(1, loops / 4)  # a walk has each loop once; three of four kinds of draws pass over the row again
+        # A walk has each loop once; three of four kinds of draws pass over the row again, and of a score's instructions half are its passes.
+        loops = self.sizes["vocab_size"] / (8 * launch["threads"] * launch["cluster"]) * {"draw": 0.25, "score": 0.5}.get(kernel, 0)
+        walk *= max(1, loops)
         binds = binds if parts[binds] > walk else "waiting"
         return max(parts.values()) + walk + device.boundary_us, binds
 
@@ -237,6 +243,7 @@ def main():
         ("batch 64", 64, 0, [*decode, "--batch", "64"]),
         ("prefill 512", 0, 512, [*bench, "-n", "0", "-p", "512"]),
         ("prefill 4096", 0, 4096, [*bench, "-n", "0", "-p", "4096"]),
+        ("512 scored", 0, 512, ["logprobs", "--tokens", ",".join(["5"] * 512), "--rows", "256"]),
     ]
     print(f"{device.name}, by kernels/machine_code.csv and the launches of the program; decoding after {arguments.depth} keys\n")
     print("| model | step | launches | µs | tokens/s | of the limit |\n| --- | --- | ---: | ---: | ---: | ---: |")

@@ -24,7 +24,7 @@ template <class Format, int ROW_TILES>
 struct Ring {
     static constexpr int GROUPS = small_outputs(8 * ROW_TILES) / 16;
     static constexpr int TILES = small_tiles(ROW_TILES, Format::VALUES);
-    using Group = Stage<Format, TILES>;
+    using Group = AlignedStage<Format, TILES>;
     static constexpr int X_AT = GROUPS * Group::BYTES;
     static constexpr int STAGE = X_AT + TILES * ROW_TILES * 512;
     static constexpr int BYTES = small_shared_bytes(8 * ROW_TILES) / 4;
@@ -33,57 +33,109 @@ struct Ring {
     static_assert(STAGES >= 3 && BYTES >= GROUPS * ROW_TILES * 512);
 
     unsigned char *memory;
-    Weights groups[GROUPS];
-    Activations activations;
-    int end, lane;
+    typename Group::Source groups[GROUPS];
+    const Bf16 *x;  // the lane's pieces of the first tile
+    int stride, rows, begin, end, lane;
 
-    __device__ __forceinline__ void copy_weights(int slot, int tile) const {
+    // Stages begin at multiples of TILES. One is whole if all its tiles are of the chunk; others have zeros for those that
+    // are not.
+    __device__ __forceinline__ void copy_weights(int slot_at, int tile) const {
 #pragma unroll
         for (int group = 0; group < GROUPS; ++group) {
-            Group::copy(memory + slot * STAGE + group * Group::BYTES, groups[group], tile, end, lane);
+            Group::copy_some(memory + slot_at + group * Group::BYTES, groups[group], tile, begin, end, lane);
         }
+    }
+
+    // Where the next whole stage lies that is to be copied: addresses that move on cost less than those made of a tile.
+    struct Next {
+        const unsigned char *values[GROUPS];
+        const Bf16 *x;
+    };
+
+    __device__ __forceinline__ Next next(int tile) const {
+        Next next;
+#pragma unroll
+        for (int group = 0; group < GROUPS; ++group) next.values[group] = groups[group].values + tile * Format::VALUES;
+        next.x = x + tile * 32;
+        return next;
+    }
+
+    __device__ __forceinline__ void copy_whole(int slot_at, int tile, Next &next) const {
+#pragma unroll
+        for (int group = 0; group < GROUPS; ++group) {
+            unsigned char *to = memory + slot_at + group * Group::BYTES;
+            Group::copy(to, groups[group], next.values[group], tile, lane);
+            next.values[group] += TILES * Format::VALUES;
+        }
+        copy_x(slot_at, next.x, [](int) { return true; });
+        next.x += TILES * 32;
     }
 
     // Eight rows of a tile lie side by side, 64 bytes each; their pieces of sixteen are exchanged so that eight rows'
     // reads of one piece meet in no bank.
     static __device__ __forceinline__ int place(int row, int piece) { return row * 64 + (piece ^ row / 2 % 4) * 16; }
 
-    __device__ __forceinline__ void copy_x(int slot, int tile) const {
-        unsigned char *to = memory + slot * STAGE + X_AT + place(lane / 4, lane % 4);
-        const Bf16 *from = activations.x + lane / 4 * activations.stride + tile * 32 + lane % 4 * 8;
+    __device__ __forceinline__ void copy_x(int slot_at, int tile) const {
+        copy_x(slot_at, x + tile * 32, [=, this](int index) { return begin <= tile + index && tile + index < end; });
+    }
+
+    template <typename Wanted>
+    __device__ __forceinline__ void copy_x(int slot_at, const Bf16 *from, Wanted is_wanted) const {
+        unsigned char *to = memory + slot_at + X_AT + place(lane / 4, lane % 4);
 #pragma unroll
-        for (int index = 0; index < TILES; ++index) {
+        for (int m = 0; m < ROW_TILES; ++m) {
 #pragma unroll
-            for (int m = 0; m < ROW_TILES; ++m) {
-                const bool valid = m * 8 + lane / 4 < activations.rows && tile + index < end;
-                const Bf16 *row = from + m * 8 * activations.stride + index * 32;
-                copy_async_16_cached(to + (index * ROW_TILES + m) * 512, row, valid);
+            for (int index = 0; index < TILES; ++index) {
+                const bool valid = m * 8 + lane / 4 < rows && is_wanted(index);
+                copy_async_16_cached(to + (index * ROW_TILES + m) * 512, from + m * 8 * stride + index * 32, valid);
             }
         }
     }
 
-    __device__ __forceinline__ void multiply(int slot, int tile, float (&sums)[GROUPS][ROW_TILES][4]) const {
-        const unsigned char *stage = memory + slot * STAGE;
-        if (tile + TILES <= end) {
+    __device__ __forceinline__ void multiply_whole(int slot_at, float (&sums)[GROUPS][ROW_TILES][4]) const {
+        const unsigned char *stage = memory + slot_at;
+        float units[GROUPS];
 #pragma unroll
-            for (int index = 0; index < TILES; ++index) multiply_tile(stage, index, sums);
-        } else {
-#pragma unroll 1
-            for (int index = 0; tile + index < end; ++index) multiply_tile(stage, index, sums);
+        for (int group = 0; group < GROUPS; ++group) units[group] = Group::unit(stage + group * Group::BYTES, lane);
+#pragma unroll
+        for (int index = 0; index < TILES; index += Group::TOGETHER) {
+            typename Group::Share shares[GROUPS][Group::TOGETHER];
+#pragma unroll
+            for (int group = 0; group < GROUPS; ++group) {
+                Group::read(stage + group * Group::BYTES, index, lane, shares[group]);
+            }
+#pragma unroll
+            for (int each = 0; each < Group::TOGETHER; ++each) {
+                Fragment weights[GROUPS];
+#pragma unroll
+                for (int group = 0; group < GROUPS; ++group) {
+                    weights[group] = Group::fragment(shares[group][each], units[group], lane);
+                }
+                multiply_tile(stage, index + each, weights, sums);
+            }
         }
     }
 
-    __device__ __forceinline__ void multiply_tile(const unsigned char *stage, int index,
-                                                  float (&sums)[GROUPS][ROW_TILES][4]) const {
-        Fragment weights[GROUPS];
+    __device__ __forceinline__ void multiply_some(int slot_at, int tile, float (&sums)[GROUPS][ROW_TILES][4]) const {
+        const unsigned char *stage = memory + slot_at;
+#pragma unroll 1
+        for (int index = max(begin - tile, 0); index < min(end - tile, TILES); ++index) {
+            Fragment weights[GROUPS];
 #pragma unroll
-        for (int group = 0; group < GROUPS; ++group) {
-            weights[group] = Group::fragment(stage + group * Group::BYTES, index, lane);
+            for (int group = 0; group < GROUPS; ++group) {
+                const unsigned char *own = stage + group * Group::BYTES;
+                weights[group] = Group::fragment(Group::read(own, index, lane), Group::unit(own, lane), lane);
+            }
+            multiply_tile(stage, index, weights, sums);
         }
-        const unsigned char *x = stage + X_AT + index * ROW_TILES * 512 + place(lane % 8, lane / 8);
+    }
+
+    __device__ __forceinline__ void multiply_tile(const unsigned char *stage, int index, const Fragment (&weights)[GROUPS],
+                                                  float (&sums)[GROUPS][ROW_TILES][4]) const {
+        const unsigned char *inputs_at = stage + X_AT + index * ROW_TILES * 512 + place(lane % 8, lane / 8);
 #pragma unroll
         for (int m = 0; m < ROW_TILES; ++m) {
-            const uint4 inputs = load_matrices(x + m * 512);
+            const uint4 inputs = load_matrices(inputs_at + m * 512);
 #pragma unroll
             for (int group = 0; group < GROUPS; ++group) {
                 multiply_add(sums[group][m], weights[group].half[0], inputs.x, inputs.y);
@@ -109,38 +161,58 @@ __device__ __forceinline__ void multiply_small(const Weights &weights, const Act
     const int begin = warp * chunks.length, end = min(begin + chunks.length, weights.k_tiles);
 
     let_dependents_start();
-    Ring ring{dynamic_shared() + warp * Ring::BYTES, {}, activations, end, lane};
+    Ring ring{dynamic_shared() + warp * Ring::BYTES, {},
+              activations.x + lane / 4 * activations.stride + lane % 4 * 8, activations.stride, activations.rows, begin,
+              end, lane};
+    const auto group_weights = [&](int group) {
+        return weights.of_group<Format>(min(first_group + group, last_group));
+    };
 #pragma unroll
     for (int group = 0; group < GROUPS; ++group) {
-        ring.groups[group] = weights.of_group<Format>(min(first_group + group, last_group));
+        ring.groups[group] = Ring::Group::source(group_weights(group), lane);
     }
+    const int first = begin / Ring::TILES * Ring::TILES;
 #pragma unroll
-    for (int slot = 0; slot < Ring::STAGES - 1; ++slot) ring.copy_weights(slot, begin + slot * Ring::TILES);
-    const int prefetch_end = chunks.length <= SHORT_CHUNK ? end : min(begin + Ring::AHEAD + PREFETCHED, end);
+    for (int slot = 0; slot < Ring::STAGES - 1; ++slot) {
+        ring.copy_weights(slot * Ring::STAGE, first + slot * Ring::TILES);
+    }
+    const int prefetch_end = chunks.length <= SHORT_CHUNK ? end : min(first + Ring::AHEAD + PREFETCHED, end);
 #pragma unroll
     for (int group = 0; group < GROUPS; ++group) {
-        prefetch<Format>(ring.groups[group], begin + Ring::AHEAD, prefetch_end, lane);
+        prefetch<Format>(group_weights(group), first + Ring::AHEAD, prefetch_end, lane);
     }
     wait_for_inputs();
 #pragma unroll
     for (int slot = 0; slot < Ring::STAGES - 1; ++slot) {
-        ring.copy_x(slot, begin + slot * Ring::TILES);
+        ring.copy_x(slot * Ring::STAGE, first + slot * Ring::TILES);
         commit_copies();
     }
 
     float sums[GROUPS][ROW_TILES][4] = {};
-    int slot = 0, free_slot = Ring::STAGES - 1;
-    for (int tile = begin; tile < end; tile += Ring::TILES) {
+    int slot_at = 0, free_at = (Ring::STAGES - 1) * Ring::STAGE, tile = first;
+    typename Ring::Next next = ring.next(first + Ring::AHEAD);
+    const auto await_slot = [] {
         await_copies<Ring::STAGES - 2>();
         __syncwarp();  // every lane's copies have landed, and every lane has read what the free slot held
-        if (tile + Ring::AHEAD < end) {
-            ring.copy_weights(free_slot, tile + Ring::AHEAD);
-            ring.copy_x(free_slot, tile + Ring::AHEAD);
+    };
+    // Nearly all stages are whole, and those are copied without conditions.
+    for (; tile + Ring::TILES <= end; tile += Ring::TILES) {
+        await_slot();
+        const int copied = tile + Ring::AHEAD;
+        if (copied + Ring::TILES <= end) {
+            ring.copy_whole(free_at, copied, next);
+        } else if (copied < end) {
+            ring.copy_weights(free_at, copied);
+            ring.copy_x(free_at, copied);
         }
         commit_copies();
-        ring.multiply(slot, tile, sums);
-        free_slot = slot;
-        slot = slot + 1 == Ring::STAGES ? 0 : slot + 1;
+        ring.multiply_whole(slot_at, sums);
+        free_at = slot_at;
+        slot_at = slot_at + Ring::STAGE == Ring::STAGES * Ring::STAGE ? 0 : slot_at + Ring::STAGE;
+    }
+    if (tile < end) {
+        await_slot();
+        ring.multiply_some(slot_at, tile, sums);
     }
 
     // The rings give way to the chunks' sums, [chunk][group][m][lane].

@@ -4,7 +4,7 @@
 // its share of the row, and the cluster adds what its CTAs counted. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.
 // Each filter lowers the bound on the keys that stay; a bound is found digit by digit from histograms of the tokens'
 // weights.
-#include "common.cuh"
+#include "sampler_row.cuh"
 
 // How a row's token is drawn, 40 bytes.
 struct Order {
@@ -21,18 +21,10 @@ struct Order {
 
 namespace sampler {
 
-using Key = unsigned long long;
-using Mass = unsigned long long;  // a share of the likeliest token's probability, in units of 2⁻⁴⁰
-
-constexpr int MOST_THREADS = 1024;
-
-// A key: 9 bits of how far the logit lies below the largest one, in 1/16; 32 of the logit's rank; 23 of the id. The
-// first field says nothing that the second does not: it spreads the tokens over the bins of the first histogram.
-constexpr int ID_BITS = 23, NEARNESS_SHIFT = 55, DIGIT_BITS = 11, BINS = 1 << DIGIT_BITS;
-constexpr Key ID_MASK = (1 << ID_BITS) - 1, EVERY_KEY = ~0ull;
-
-// Tokens that are kept aside once a bound has made them few.
-constexpr int FEW = 2048;
+// Of keys: 9 more bits of how far the logit lies below the largest one, in 1/16. The field says nothing that the rank does
+// not: it spreads the tokens over the bins of the first histogram.
+constexpr int NEARNESS_SHIFT = 55, DIGIT_BITS = 11, BINS = 1 << DIGIT_BITS;
+constexpr Key ID_MASK = (1 << ID_BITS) - 1;
 
 constexpr int SHARED_BYTES = 51200;  // of a CTA
 
@@ -51,88 +43,9 @@ struct Shared {
     Mass missing;
 };
 
-struct Row {
-    const float *logits;             // [vocabulary]
-    const unsigned *allowed, *seen;  // [ceil(vocabulary / 32)], a bit a token, or null
-    int vocabulary;
-    float penalty, temperature;
-    unsigned ctas, cta;      // of the cluster
-    float maximum = 0.0f;    // of the logits over the temperature, once known
-    Key bound = EVERY_KEY;   // keys up to here may be drawn,
-    bool is_few = false;     // and all of these of the CTA's share are in `few`
-
-    // Calls `visit` with each token of the thread's share and its logit after mask and penalty. Eight are asked for at
-    // once, forbidden ones too: to look at the mask first would be to wait twice.
-    template <typename Visit>
-    __device__ __forceinline__ void for_each_logit(Visit visit) const {
-        constexpr int TOGETHER = 8;
-        const int step = static_cast<int>(ctas * blockDim.x);
-        for (int first = static_cast<int>(cta * blockDim.x + threadIdx.x); first < vocabulary; first += TOGETHER * step) {
-            float values[TOGETHER];
-            unsigned words[TOGETHER], seen_words[TOGETHER];
-#pragma unroll
-            for (int each = 0; each < TOGETHER; ++each) {
-                const int id = min(first + each * step, vocabulary - 1);
-                values[each] = logits[id];
-                words[each] = allowed != nullptr ? allowed[id / 32] : ~0u;
-                seen_words[each] = seen != nullptr ? seen[id / 32] : 0u;
-            }
-            unsigned penalised = 0;
-#pragma unroll
-            for (int each = 0; each < TOGETHER; ++each) {
-                const int id = first + each * step;
-                if (id >= vocabulary || (words[each] >> id % 32 & 1) == 0) values[each] = -INFINITY;
-                penalised |= (seen_words[each] >> id % 32 & 1) << each;
-            }
-            // Not unrolled: what follows is long, and would be there eight times.
-#pragma unroll 1
-            for (int each = 0; each < TOGETHER; ++each) {
-                const float logit = values[0];
-#pragma unroll
-                for (int next = 1; next < TOGETHER; ++next) values[next - 1] = values[next];
-                if (first + each * step >= vocabulary) break;
-                visit(first + each * step, (penalised >> each & 1) != 0 ? penalise(logit) : logit);
-            }
-        }
-    }
-
-    __device__ __forceinline__ float penalise(float logit) const {
-        return logit > 0.0f ? __fdiv_rn(logit, penalty) : __fmul_rn(logit, penalty);
-    }
-
-    __device__ __forceinline__ float tempered(float logit) const {
-        return temperature == 1.0f ? logit : __fdiv_rn(logit, temperature);
-    }
-};
-
-// An unsigned number that orders floats as IEEE 754's total order does.
-__device__ __forceinline__ unsigned ordered(float value) {
-    const unsigned bits = __float_as_uint(value);
-    return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
-}
-
-__device__ __forceinline__ float from_ordered(unsigned ordered) {
-    return __uint_as_float(ordered >> 31 != 0 ? ordered & 0x7FFFFFFFu : ~ordered);
-}
-
-// A key without its first field.
-__device__ __forceinline__ Key rank_of(int id, float logit) {
-    return static_cast<Key>(~ordered(logit)) << ID_BITS | static_cast<Key>(id);
-}
-
 // The key of a token whose logit is `below` the maximum, less than 28: 2⁻⁴⁰ is e⁻²⁷·⁷, and less has no mass.
 __device__ __forceinline__ Key key_of(int id, float logit, float below) {
     return static_cast<Key>(static_cast<unsigned>(below * 16.0f)) << NEARNESS_SHIFT | rank_of(id, logit);
-}
-
-__device__ __forceinline__ float logit_of(Key key) { return from_ordered(~static_cast<unsigned>(key >> ID_BITS)); }
-
-// share · 2⁴⁰ without its fraction, 0 ≤ share ≤ 1: the mantissa, moved. Conversions to 64 bits are slow.
-__device__ __forceinline__ Mass whole_mass(float share) {
-    const unsigned bits = __float_as_uint(share);
-    const int shift = static_cast<int>(bits >> 23) - (127 + 23 - 40);
-    const Mass mantissa = (bits & 0x7FFFFFu) | 0x800000u;
-    return shift >= 0 ? mantissa << shift : shift > -24 ? mantissa >> -shift : 0;
 }
 
 // Calls `visit` with the key and the mass of each token of the thread's share that may be drawn, in any order.
@@ -265,11 +178,6 @@ __device__ __forceinline__ Key likeliest(const Row &row, Shared &shared) {
     row.for_each_logit([&](int id, float logit) {
         if (logit > -INFINITY) best = min(best, rank_of(id, __fadd_rn(logit, 0.0f)));
     });
-    const auto best_of_lanes = [](Key key) {
-#pragma unroll
-        for (int distance = 16; distance > 0; distance /= 2) key = min(key, __shfl_xor_sync(0xFFFFFFFFu, key, distance));
-        return key;
-    };
     best = best_of_lanes(best);
     if (threadIdx.x % 32 == 0) shared.best[threadIdx.x / 32] = best;
     __syncthreads();

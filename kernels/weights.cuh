@@ -132,21 +132,43 @@ struct Q4Weights {
     static __device__ __forceinline__ Share read(const unsigned char *values, const unsigned char *scales,
                                                  const unsigned char *units, int lane) {
         const unsigned *from = reinterpret_cast<const unsigned *>(values) + lane;
-        const int mine = lane % 4 * 8 + lane / 4;
-        return {{from[0], from[32]}, reinterpret_cast<const unsigned short *>(units)[mine], scales[mine]};
+        return {{from[0], from[32]}, read_unit(units, lane), scales[mine(lane)]};
+    }
+
+    static __device__ __forceinline__ unsigned short read_unit(const unsigned char *units, int lane) {
+        return reinterpret_cast<const unsigned short *>(units)[mine(lane)];
+    }
+
+    // Which of a tile's 32 scales and units a lane takes.
+    static __device__ __forceinline__ int mine(int lane) { return lane % 4 * 8 + lane / 4; }
+
+    // A lane's shares of two neighbouring tiles in shared memory, without units: the values lie as 8 × 8 matrices do, so that
+    // one load brings all four words.
+    static __device__ __forceinline__ void read_two(const unsigned char *values, const unsigned char *scales, int lane,
+                                                    Share (&shares)[2]) {
+        const uint4 words = load_matrices(values + lane * 16);
+        shares[0] = {{words.x, words.y}, 0, scales[mine(lane)]};
+        shares[1] = {{words.z, words.w}, 0, scales[SCALES + mine(lane)]};
     }
 
     static __device__ __forceinline__ Fragment fragment(const Share &share, int lane) {
-        // The 32 products d·s and dmin·m of a tile: each lane forms one, and those of rows g and g+8 meet here.
-        const int q = lane % 4;
-        const float unit = float_from_half(share.unit);
-        const float scale = __fsub_rn(__uint_as_float(0x4B000000u | share.scale), 0x1p23f);
+        return fragment(share, of_unit(share.unit, lane), lane);
+    }
+
+    // What makes the lane's product of a scale, the same for 256 inputs. A unit has 11 bits and a scale 8, so that no product
+    // of them and a power of two is rounded.
+    static __device__ __forceinline__ float of_unit(unsigned short unit, int lane) {
         constexpr float lowest = 0x1p126f / ONE * 0x1p23f;  // 2¹⁴⁹ / ONE
-        const float factor = q == 0 ? lowest : q == 1 ? lowest / (1 << 16) : -1 / ONE;
-        const float product = __fmul_rn(__fmul_rn(unit, scale), factor);
+        const int q = lane % 4;
+        return __fmul_rn(float_from_half(unit), q == 0 ? lowest : q == 1 ? lowest / (1 << 16) : -1 / ONE);
+    }
+
+    static __device__ __forceinline__ Fragment fragment(const Share &share, float unit, int lane) {
+        // The 32 products d·s and dmin·m of a tile: each lane forms one, and those of rows g and g+8 meet here.
+        const float product = __fmul_rn(unit, __fsub_rn(__uint_as_float(0x4B000000u | share.scale), 0x1p23f));
         float met[4];
 #pragma unroll
-        for (int each = 0; each < 4; ++each) met[each] = __shfl_sync(0xFFFFFFFFu, product, lane - q + each);
+        for (int each = 0; each < 4; ++each) met[each] = __shfl_sync(0xFFFFFFFFu, product, lane - lane % 4 + each);
         const Row first = {met[0], met[2]}, second = {met[1], met[3]};
         Fragment fragment;
 #pragma unroll
@@ -174,7 +196,8 @@ struct Q4Weights {
     template <int BIT, int BASE>
     static __device__ __forceinline__ float weight(unsigned nibbles, Row row) {
         static_assert(BIT <= 20);
-        const float step = __fmul_rn(row.step, 1.0f / (1 << (BIT - BASE)));
+        // The compiler would multiply by one.
+        const float step = BIT == BASE ? row.step : __fmul_rn(row.step, 1.0f / (1 << (BIT - BASE)));
         return __fmaf_rn(step, __uint_as_float(nibbles & 0xFu << BIT), row.least);
     }
 };
@@ -219,6 +242,109 @@ struct Stage {
     static __device__ __forceinline__ Fragment fragment(const unsigned char *stage, int index, int lane) {
         const auto share = Format::read(stage + index * Format::VALUES, stage + SCALES_AT + index * Format::SCALES,
                                         stage + UNITS_AT + index * Format::UNITS, lane);
+        return Format::fragment(share, lane);
+    }
+};
+
+// The same for stages that begin at a multiple of TILES, a power of two up to eight: the units are those of all its tiles.
+template <class Format, int TILES>
+struct AlignedStage {
+    static constexpr int SCALES_AT = TILES * Format::VALUES;
+    static constexpr int UNITS_AT = SCALES_AT + TILES * Format::SCALES;
+    static constexpr int BYTES = UNITS_AT + Format::UNITS;
+    // Pieces of sixteen bytes that all lanes copy of the values; what is left is one more of some lanes.
+    static constexpr int WHOLE = SCALES_AT / 512, REST_AT = WHOLE * 512;
+    static constexpr bool HAS_REST = BYTES > REST_AT;
+    static_assert(8 % TILES == 0 && BYTES - REST_AT <= 512);
+
+    // Where a lane's pieces of a group's first tiles lie. Its piece of the rest lies `tile >> down << up` bytes on.
+    struct Source {
+        const unsigned char *values, *rest;
+        int down, up;
+    };
+
+    static __device__ __forceinline__ Source source(const Weights &group, int lane) {
+        constexpr auto log2 = [](int power) {
+            int log = 0;
+            while (power > 1 << log) ++log;
+            return log;
+        };
+        const int at = REST_AT + lane * 16;
+        Source source{group.values + lane * 16, group.values + at, 0, log2(Format::VALUES)};
+        if constexpr (Format::SCALES != 0) {
+            if (at >= SCALES_AT) {
+                source.rest = group.scales + at - SCALES_AT;
+                source.up = log2(Format::SCALES);
+            }
+        }
+        if constexpr (Format::UNITS != 0) {
+            if (at >= UNITS_AT) {
+                source.rest = group.units + at - UNITS_AT;
+                source.down = 3;
+                source.up = log2(Format::UNITS);
+            }
+        }
+        return source;
+    }
+
+    // A warp starts copying tiles `tile` …, all of which are wanted; the lane's values of them are at `values`.
+    static __device__ __forceinline__ void copy(unsigned char *stage, const Source &source, const unsigned char *values,
+                                                int tile, int lane) {
+        unsigned char *to = stage + lane * 16;
+#pragma unroll
+        for (int piece = 0; piece < WHOLE; ++piece) copy_async_16(to + piece * 512, values + piece * 512);
+        if (HAS_REST && lane * 16 < BYTES - REST_AT) {
+            copy_async_16(to + REST_AT, source.rest + (tile >> source.down << source.up));
+        }
+    }
+
+    // The same where only tiles from `begin` to `end`−1 are; there are zeros instead of others.
+    static __device__ __forceinline__ void copy_some(unsigned char *stage, const Source &source, int tile, int begin,
+                                                     int end, int lane) {
+        const auto is_wanted = [&](int index) { return begin <= tile + index && tile + index < end; };
+        unsigned char *to = stage + lane * 16;
+        const unsigned char *from = source.values + tile * Format::VALUES;
+#pragma unroll
+        for (int piece = 0; piece < WHOLE; ++piece) {
+            copy_async_16(to + piece * 512, from + piece * 512, is_wanted((piece * 512 + lane * 16) / Format::VALUES));
+        }
+        const int at = REST_AT + lane * 16;
+        if (at >= BYTES) return;
+        bool wanted = is_wanted(at / Format::VALUES);
+        if constexpr (Format::SCALES != 0) {
+            if (at >= SCALES_AT) wanted = is_wanted((at - SCALES_AT) / Format::SCALES);
+        }
+        if (at >= UNITS_AT) wanted = begin < tile + TILES && tile < end;
+        copy_async_16(to + REST_AT, source.rest + (tile >> source.down << source.up), wanted);
+    }
+
+    // What a lane makes of the units, where there are any.
+    static __device__ __forceinline__ float unit(const unsigned char *stage, int lane) {
+        if constexpr (Format::UNITS != 0) {
+            return Format::of_unit(Format::read_unit(stage + UNITS_AT, lane), lane);
+        }
+        return 0.0f;
+    }
+
+    // Tiles that are read at once.
+    static constexpr int TOGETHER = Format::UNITS != 0 && TILES % 2 == 0 ? 2 : 1;
+    using Share = typename Format::Share;
+
+    static __device__ __forceinline__ Share read(const unsigned char *stage, int index, int lane) {
+        return Format::read(stage + index * Format::VALUES, stage + SCALES_AT + index * Format::SCALES, stage + UNITS_AT,
+                            lane);
+    }
+
+    static __device__ __forceinline__ void read(const unsigned char *stage, int index, int lane, Share (&shares)[TOGETHER]) {
+        if constexpr (TOGETHER == 2) {
+            Format::read_two(stage + index * Format::VALUES, stage + SCALES_AT + index * Format::SCALES, lane, shares);
+        } else {
+            shares[0] = read(stage, index, lane);
+        }
+    }
+
+    static __device__ __forceinline__ Fragment fragment(const Share &share, [[maybe_unused]] float unit, int lane) {
+        if constexpr (Format::UNITS != 0) return Format::fragment(share, unit, lane);
         return Format::fragment(share, lane);
     }
 };

@@ -113,7 +113,7 @@ impl<B: Backend> Trial<B> {
                 seen: Vec::new(),
                 added: Vec::new(),
                 random: philox(self.seed, place),
-                keep_logits: false,
+                logprobs: None,
             })
         });
         let requests: Vec<_> = requests.collect();

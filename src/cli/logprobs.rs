@@ -1,6 +1,7 @@
 //! `logprobs`: what a model expects after each of some token ids.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::EngineError;
 use crate::model::{Config, Decoder, ModelError, Scratch, precision_of};
-use crate::ops::sampling::{forbid, logprobs};
+use crate::ops::sampling::TokenLogprobs;
 use crate::ops::{Backend, Device, PAGE, Precision, Rows, StepLimits};
 use crate::panel::PanelError;
 use crate::tokenizer::Tokenizer;
@@ -34,6 +35,14 @@ pub struct Logprobs {
     rows: u16,
     #[command(flatten)]
     compute: ComputeFlags,
+}
+
+/// What was computed of each token's row: one of the two.
+#[derive(Default)]
+struct Told {
+    logits: Vec<Vec<f32>>,
+    /// Of the token after it, and of the likeliest.
+    logprobs: Vec<TokenLogprobs>,
 }
 
 /// What is printed: a row for each token, about the one after it; `logits`, or `logprobs` and `next`.
@@ -72,46 +81,46 @@ impl Logprobs {
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.weights(), device.machine())?;
         let vocabulary = config.vocab_size;
-        let mut logits = match device {
-            Device::Cpu(cpu) => self.logits(cpu, config, files, precision)?,
-            Device::Cuda(gpu) => self.logits(gpu.for_engine()?, config, files, precision)?,
-            Device::Metal(gpu) => self.logits(gpu.for_engine()?, config, files, precision)?,
+        // Rows of the embedding table that no token has are no part of the distribution.
+        let present = match &checkpoint.files.tokenizer {
+            Some(path) => Tokenizer::load(path).map_err(PanelError::from)?.present(vocabulary),
+            None => vec![u32::MAX; vocabulary.div_ceil(32)].into(),
+        };
+        let told = match device {
+            Device::Cpu(cpu) => self.rows(cpu, config, files, precision, &present)?,
+            Device::Cuda(gpu) => {
+                self.rows(gpu.for_engine()?, config, files, precision, &present)?
+            }
+            Device::Metal(gpu) => {
+                self.rows(gpu.for_engine()?, config, files, precision, &present)?
+            }
         };
         let mut shown = Shown {
             tokens: &self.tokens,
-            logits: Vec::new(),
+            logits: told.logits,
             logprobs: Vec::new(),
             next: Vec::new(),
         };
-        if self.full {
-            shown.logits = logits;
-        } else {
-            // Rows of the embedding table that no token has are no part of the distribution.
-            if let Some(path) = &checkpoint.files.tokenizer {
-                let present = Tokenizer::load(path).map_err(PanelError::from)?.present(vocabulary);
-                logits.iter_mut().for_each(|row| forbid(&present, row));
-            }
-            let following = self.tokens.iter().skip(1).copied().map(Some).chain([None]);
-            for (row, following) in logits.iter().zip(following) {
-                let row = logprobs(row, following.unwrap_or(0), TOP);
-                let likely = |(token, logprob)| Likely { token, logprob };
-                shown.logprobs.push(row.top.into_iter().map(likely).collect());
-                let next = |token| Next { token, logprob: row.chosen, rank: row.rank };
-                shown.next.extend(following.map(next));
-            }
+        let following = self.tokens.iter().skip(1).copied().map(Some).chain([None]);
+        for (row, following) in told.logprobs.into_iter().zip(following) {
+            let likely = |(token, logprob)| Likely { token, logprob };
+            shown.logprobs.push(row.top.into_iter().map(likely).collect());
+            let next = |token| Next { token, logprob: row.chosen, rank: row.rank };
+            shown.next.extend(following.map(next));
         }
         let text = serde_json::to_string(&shown).map_err(std::io::Error::from)?;
         Ok(console::say(text)?)
     }
 
-    /// The logits after each of the tokens.
-    fn logits<B: Backend>(
+    /// What is asked for of the logits after each of the tokens.
+    fn rows<B: Backend>(
         &self,
         ops: B,
         config: Config,
         files: &[PathBuf],
         precision: Precision,
-    ) -> Result<Vec<Vec<f32>>, ModelError> {
+        present: &Arc<[u32]>,
+    ) -> Result<Told, ModelError> {
         let tokens = &self.tokens;
         let decoder = Decoder::load(&ops, config, files, precision, tokens.len())?;
         let config = &decoder.config;
@@ -121,7 +130,7 @@ impl Logprobs {
         let at_once = usize::from(self.rows).min(tokens.len());
         let limits = StepLimits { rows: at_once, logit_rows: at_once, positions: tokens.len() };
         let mut scratch = Scratch::new(&ops, config, limits)?;
-        let mut all = Vec::new();
+        let mut told = Told::default();
         for (chunk, start) in tokens.chunks(at_once).zip((0..).step_by(at_once)) {
             let positions: Vec<u32> = (start..).take(chunk.len()).collect();
             let sequences = vec![0; chunk.len()];
@@ -134,10 +143,20 @@ impl Logprobs {
             };
             let wanted: Vec<usize> = (0..chunk.len()).collect();
             ops.run(|| decoder.forward(&ops, rows, &wanted, &mut pages, &mut scratch));
-            let logits = ops.read(scratch.logits().0, chunk.len())?;
-            all.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
+            let (logits, stage) = scratch.logits();
+            if self.full {
+                let logits = ops.read(logits, chunk.len())?;
+                told.logits.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
+                continue;
+            }
+            // After the last of all tokens there is none.
+            let following = tokens[start as usize + 1..].iter().copied().chain([0]);
+            let following: Vec<(u32, usize)> =
+                following.take(chunk.len()).map(|token| (token, TOP)).collect();
+            let scored = ops.run(|| ops.score(logits, 0, &following, present, stage));
+            told.logprobs.extend(scored?);
         }
-        Ok(all)
+        Ok(told)
     }
 }
 

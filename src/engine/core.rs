@@ -15,7 +15,7 @@ use super::sequence::Sequence;
 use super::stats::{EngineSnapshot, EngineStats};
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, forbid, logprobs};
+use crate::ops::sampling::SamplingRequest;
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::Tokenizer;
 
@@ -185,14 +185,7 @@ impl<B: Backend> Core<B> {
         let running = &mut self.scheduler.running;
         let wanted: Vec<(u32, usize)> =
             known.iter().map(|known| running[known.sequence].wanted_score(known.row)).collect();
-        let (mut logits, width) = self.runner.known_logits()?;
-        let tasks = logits.par_chunks_mut(width).zip(wanted);
-        let scores: Vec<TokenLogprobs> = tasks
-            .map(|(logits, (token, count))| {
-                forbid(&self.present, logits);
-                logprobs(logits, token, count)
-            })
-            .collect();
+        let scores = self.runner.score(&wanted, &self.present)?;
         for (known, score) in self.runner.known().iter().zip(scores) {
             running[known.sequence].take_score(score);
         }
@@ -215,14 +208,8 @@ impl<B: Backend> Core<B> {
             ordered[head.row] = requests[head.sequence].take();
         }
         let mut drawn = self.runner.draw(&ordered)?;
-        let running = &self.scheduler.running;
-        let counted = heads.iter().map(|head| {
-            let count = running[head.sequence].request.logprobs;
-            (*head, std::mem::take(&mut drawn[head.row]), count)
-        });
-        let counted: Vec<(Head, Drawn, Option<usize>)> = counted.collect();
-        let draws = counted.into_par_iter();
-        Ok(draws.map(|(head, drawn, count)| (head, Draw::of(drawn, count, present))).collect())
+        let draws = heads.iter().map(|head| (*head, std::mem::take(&mut drawn[head.row]).into()));
+        Ok(draws.collect())
     }
 
     /// Appends the drawn tokens, sequences side by side: each takes its own, and what its grammar forces after it. Gives the

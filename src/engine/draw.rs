@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::constraint::State;
 use super::request::FinishReason;
 use super::sequence::Sequence;
-use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, forbid, logprobs, philox};
+use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, WantedLogprobs, philox};
 use crate::tokenizer::Tokenizer;
 
 /// The result of sampling one row of logits.
@@ -16,18 +16,9 @@ pub enum Draw {
     Dead,
 }
 
-impl Draw {
-    /// With the log-probabilities of the token and of the `count` likeliest, where they are wanted.
-    pub fn of(drawn: Drawn, count: Option<usize>, present: &[u32]) -> Draw {
-        let Some(token) = drawn.token else {
-            return Draw::Dead;
-        };
-        let wanted = drawn.logits.zip(count);
-        let logprobs = wanted.map(|(mut logits, count)| {
-            forbid(present, &mut logits);
-            logprobs(&logits, token, count)
-        });
-        Draw::Token(token, logprobs)
+impl From<Drawn> for Draw {
+    fn from(Drawn { token, logprobs }: Drawn) -> Draw {
+        token.map_or(Draw::Dead, |token| Draw::Token(token, logprobs))
     }
 }
 
@@ -53,7 +44,7 @@ pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRe
         seen,
         added: additions(sequence),
         random: philox(request.seed, sequence.tokens.len() as u64),
-        keep_logits: request.logprobs.is_some(),
+        logprobs: request.logprobs.map(|count| WantedLogprobs { count, present: present.clone() }),
     })
 }
 

@@ -1,10 +1,12 @@
 //! Runs the scheduled rows of a step through the decoder: rows from sequences, keys and values in pages, logits out.
 
+use std::sync::Arc;
+
 use super::EngineOptions;
 use super::scheduler::ScheduledRows;
 use super::sequence::Sequence;
 use crate::model::{Decoder, Scratch};
-use crate::ops::sampling::{Drawn, SamplingRequest};
+use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
 use crate::ops::{Backend, OpsError, Rows};
 
 pub struct Runner<B: Backend> {
@@ -133,17 +135,18 @@ impl<B: Backend> Runner<B> {
         &self.known
     }
 
-    /// Their logits, one row after another, and the width of a row.
+    /// The log-probabilities of the tokens after them, each with so many of the likeliest, among those that are `present`.
     ///
     /// # Errors
     /// A failure of the machine since the last draw.
-    pub fn known_logits(&mut self) -> Result<(Vec<f32>, usize), OpsError> {
-        let width = self.decoder.config.vocab_size;
-        let (logits, _) = self.scratch.logits();
-        let mut all = self.ops.read(logits, self.logit_rows.len())?;
+    pub fn score(
+        &mut self,
+        wanted: &[(u32, usize)],
+        present: &Arc<[u32]>,
+    ) -> Result<Vec<TokenLogprobs>, OpsError> {
         let heads = self.logit_rows.len() - self.known.len();
-        all.drain(..heads * width);
-        Ok((all, width))
+        let (logits, stage) = self.scratch.logits();
+        self.ops.score(logits, heads, wanted, present, stage)
     }
 
     /// Samples each of the first rows of logits that has a request; the others stay as they are.

@@ -1,9 +1,10 @@
 //! The interface between decoder and backends: the decoder is written once against it.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use super::checkpoint::RawTensor;
-use super::sampling::{Drawn, SamplingRequest};
+use super::sampling::{Drawn, SamplingRequest, TokenLogprobs, logprobs_of_rows};
 use super::{
     Activation, AttentionShape, BranchNorms, HeadNorms, LayerPages, Machine, OpsError, PageShape,
     Precision, Rows, StepLimits, StoredType,
@@ -167,6 +168,24 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         requests: &[Option<SamplingRequest>],
         stage: &mut Self::Stage,
     ) -> Result<Vec<Drawn>, OpsError>;
+    /// Log-probabilities of tokens that are known, each under a row of logits from `first` on, and of so many of the
+    /// likeliest, among the tokens that are `present`.
+    ///
+    /// # Errors
+    /// A failure of the machine since the last call.
+    fn score(
+        &self,
+        logits: &Self::Buffer,
+        first: usize,
+        wanted: &[(u32, usize)],
+        present: &Arc<[u32]>,
+        _stage: &mut Self::Stage,
+    ) -> Result<Vec<TokenLogprobs>, OpsError> {
+        let rows = first + wanted.len();
+        let mut all = self.read(logits, rows)?;
+        let width = all.len().checked_div(rows).unwrap_or(0).max(1);
+        Ok(logprobs_of_rows(&mut all[first * width..], width, wanted, present))
+    }
     /// The first `rows` rows of `buffer`, one after another.
     ///
     /// # Errors

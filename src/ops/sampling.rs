@@ -6,6 +6,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::cpu;
 
 /// How a token is drawn. `None` switches a filter off.
@@ -61,15 +63,17 @@ pub struct SamplingRequest {
     pub added: Vec<(u32, f32)>,
     /// From [`philox`].
     pub random: u64,
-    /// Whether to return the row's unchanged logits too.
-    pub keep_logits: bool,
+    /// What else is to be told of the token.
+    pub logprobs: Option<WantedLogprobs>,
 }
 
-impl SamplingRequest {
-    /// Whether the host needs the row's logits.
-    pub fn reads_logits(&self) -> bool {
-        self.keep_logits || !self.added.is_empty()
-    }
+/// That log-probabilities of a drawn token are wanted, under the row's unchanged logits.
+#[derive(Clone, Debug)]
+pub struct WantedLogprobs {
+    /// How many of the likeliest tokens are to be given beside it.
+    pub count: usize,
+    /// A bit a token, `[⌈vocabulary / 32⌉]`: whether there is one; the other rows of the embedding table are padding.
+    pub present: Arc<[u32]>,
 }
 
 /// The result of a [`SamplingRequest`].
@@ -77,7 +81,8 @@ impl SamplingRequest {
 pub struct Drawn {
     /// `None`: no token is allowed.
     pub token: Option<u32>,
-    pub logits: Option<Vec<f32>>,
+    /// Where they are wanted, and there is a token.
+    pub logprobs: Option<TokenLogprobs>,
 }
 
 /// Natural log-probabilities under the model's own distribution: before penalties, masks and temperature.
@@ -93,14 +98,32 @@ pub struct TokenLogprobs {
 /// The likeliest token's mass.
 pub const ONE: f32 = (1u64 << 40) as f32;
 
+/// What makes log-probabilities of a row's logits.
+#[derive(Clone, Copy, Debug)]
+pub struct Normaliser {
+    maximum: f32,
+    logarithm: f32,
+}
+
+impl Normaliser {
+    /// Of the largest logit and the sum of all masses.
+    pub fn new(maximum: f32, total: u64) -> Normaliser {
+        Normaliser { maximum, logarithm: libm::log(total as f64 / f64::from(ONE)) as f32 }
+    }
+
+    pub fn logprob(self, logit: f32) -> f32 {
+        logit - self.maximum - self.logarithm
+    }
+}
+
 /// Log-probabilities of `token` and of the `count` likeliest, under `logits`.
 pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
     let maximum = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut exponentials = Vec::new();
     cpu::exponentials(logits, maximum, &mut exponentials);
     let total: u64 = exponentials.iter().map(|share| (share * ONE) as u64).sum();
-    let normaliser = libm::log(total as f64 / f64::from(ONE)) as f32;
-    let logprob = |token: u32| logits[token as usize] - maximum - normaliser;
+    let normaliser = Normaliser::new(maximum, total);
+    let logprob = |token: u32| normaliser.logprob(logits[token as usize]);
     let own = logits[token as usize];
     let goes_before = |(logit, id): &(&f32, u32)| {
         let order = logit.total_cmp(&own).then(token.cmp(id));
@@ -109,6 +132,22 @@ pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
     let rank = 1 + logits.iter().zip(0..).filter(goes_before).count() as u32;
     let top = likeliest(logits, count).into_iter().map(|id| (id, logprob(id))).collect();
     TokenLogprobs { chosen: logprob(token), rank, top }
+}
+
+/// Of each row, `width` logits, those of its token and of so many of the likeliest, among the tokens that are `present`;
+/// the others' logits become minus infinity.
+pub fn logprobs_of_rows(
+    logits: &mut [f32],
+    width: usize,
+    wanted: &[(u32, usize)],
+    present: &[u32],
+) -> Vec<TokenLogprobs> {
+    let tasks = logits.par_chunks_mut(width).zip(wanted);
+    let found = tasks.map(|(logits, (token, count))| {
+        forbid(present, logits);
+        logprobs(logits, *token, *count)
+    });
+    found.collect()
 }
 
 /// The ids of the `count` greatest logits, greatest first; ties by the lower id.

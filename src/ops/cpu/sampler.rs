@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 
 use super::exponentials;
-use crate::ops::sampling::{Drawn, ONE, Sampling, SamplingRequest, forbid, multiply_high};
+use crate::ops::sampling::{
+    Drawn, ONE, Sampling, SamplingRequest, forbid, logprobs, multiply_high,
+};
 
 /// Buffers of one draw, kept between draws.
 #[derive(Debug, Default)]
@@ -16,9 +18,16 @@ pub struct Sampler {
 impl Sampler {
     /// Draws from a row of logits, which is changed on the way.
     pub fn draw(&mut self, logits: &mut [f32], request: &SamplingRequest) -> Drawn {
-        let unchanged = request.keep_logits.then(|| logits.to_vec());
+        let wanted = request.logprobs.as_ref().map(|wanted| {
+            let mut unchanged = logits.to_vec();
+            forbid(&wanted.present, &mut unchanged);
+            (unchanged, wanted.count)
+        });
         forbid(&request.allowed, logits);
-        Drawn { token: self.choose(logits, request), logits: unchanged }
+        let token = self.choose(logits, request);
+        let logprobs =
+            token.zip(wanted).map(|(token, (logits, count))| logprobs(&logits, token, count));
+        Drawn { token, logprobs }
     }
 
     /// The token; `None` if every logit is minus infinity.
@@ -102,7 +111,9 @@ pub fn draw_rows(rows: Vec<&mut [f32]>, requests: &[Option<SamplingRequest>]) ->
 
 /// The token of one row that is not changed.
 pub fn draw_token(logits: &[f32], request: &SamplingRequest) -> Option<u32> {
-    Sampler::default().draw(&mut logits.to_vec(), request).token
+    let mut logits = logits.to_vec();
+    forbid(&request.allowed, &mut logits);
+    Sampler::default().choose(&mut logits, request)
 }
 
 /// The id of the largest logit, the lowest such id; `None` if all are minus infinity or none is a number.
@@ -128,7 +139,7 @@ mod tests {
             seen: seen.to_vec(),
             added: Vec::new(),
             random,
-            keep_logits: false,
+            logprobs: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The GPU as a backend: operations are launches on the stream, done in their order.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use super::arguments::Arguments;
 use super::attention::Seen;
@@ -11,11 +11,12 @@ use super::matrix::{Format, Matrix};
 use super::pack::OUTPUTS;
 use super::region::Region;
 use super::sampler::Drawer;
+use super::scores::Scored;
 use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
 use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::cpu::draw_token;
-use crate::ops::sampling::{Drawn, SamplingRequest};
+use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
 use crate::ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
     OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
@@ -340,12 +341,12 @@ impl Backend for Cuda {
             self.stream.synchronise()?;
             return Ok(Vec::new());
         }
-        // The draw may change its rows.
-        let reads = |request: &Option<SamplingRequest>| {
-            request.as_ref().is_some_and(SamplingRequest::reads_logits)
+        // What is added to logits is added by the host, which draws then.
+        let adds = |request: &Option<SamplingRequest>| {
+            request.as_ref().is_some_and(|request| !request.added.is_empty())
         };
-        let last = requests.iter().rposition(reads);
-        let kept = last.map(|last| self.read(logits, last + 1)).transpose()?;
+        let last = requests.iter().rposition(adds);
+        let read = last.map(|last| self.read(logits, last + 1)).transpose()?;
         let drawer = match &mut stage.drawer {
             Some(drawer) => drawer,
             empty => {
@@ -354,17 +355,28 @@ impl Backend for Cuda {
             }
         };
         let mut drawn = drawer.draw(self, logits, requests)?;
-        let rows = kept.iter().flat_map(|kept| kept.chunks_exact(logits.width));
+        let rows = read.iter().flat_map(|read| read.chunks_exact(logits.width));
         for ((drawn, request), row) in drawn.iter_mut().zip(requests).zip(rows) {
-            let Some(request) = request else {
-                continue;
-            };
-            if !request.added.is_empty() {
+            if let Some(request) = request.as_ref().filter(|request| !request.added.is_empty()) {
                 drawn.token = draw_token(row, request);
             }
-            drawn.logits = request.keep_logits.then(|| row.to_vec());
         }
+        self.score_draws(logits, requests, &mut drawn, &mut stage.scorer)?;
         Ok(drawn)
+    }
+
+    fn score(
+        &self,
+        logits: &Buffer,
+        first: usize,
+        wanted: &[(u32, usize)],
+        present: &Arc<[u32]>,
+        stage: &mut Stage,
+    ) -> Result<Vec<TokenLogprobs>, OpsError> {
+        let rows = (first..).zip(wanted);
+        let scored = rows.map(|(row, &(token, count))| Scored { row, token, count });
+        let scored: Vec<Scored> = scored.collect();
+        stage.scorer.score(self, logits, &scored, present)
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {

@@ -86,6 +86,7 @@ pub struct Kernels {
     /// By format, epilogue, rows of a CTA.
     warpgroup: [[[Function; 2]; 3]; 3],
     pub draw: Function,
+    pub score: Function,
     pub multiply_numbers: Function,
     pub multiply_tiles: Function,
     pub multiply_warpgroup_tiles: Function,
@@ -159,6 +160,7 @@ impl Kernels {
                 })
             })?,
             draw: stream.function("draw", DRAW_SHARED_BYTES)?,
+            score: stream.function("score", SCORE_SHARED_BYTES)?,
             multiply_numbers: plain("multiply_numbers")?,
             multiply_tiles: plain("multiply_tiles")?,
             multiply_warpgroup_tiles: stream
@@ -298,6 +300,8 @@ pub fn teams_shared_bytes(dim: usize) -> usize {
 
 /// See kernels/sampler.cu.
 pub const DRAW_SHARED_BYTES: usize = 51_200;
+/// See kernels/score.cu.
+pub const SCORE_SHARED_BYTES: usize = 18_432;
 
 /// See kernels/limits.cu.
 pub const WARPGROUP_TILE_BYTES: usize = 16_384;

@@ -20,6 +20,7 @@ mod matrix;
 mod pack;
 mod region;
 mod sampler;
+mod scores;
 mod stage;
 #[cfg(test)]
 mod tests;

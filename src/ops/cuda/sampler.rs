@@ -84,14 +84,14 @@ impl Drawer {
         let ids = self.back.bytes()[..bytes].as_chunks::<4>().0.iter();
         let drawn = ids.zip(requests).map(|(id, request)| Drawn {
             token: Some(u32::from_le_bytes(*id)).filter(|id| *id != NONE && request.is_some()),
-            logits: None,
+            logprobs: None,
         });
         Ok(drawn.collect())
     }
 }
 
 /// CTAs that share a row: the more rows there are, the fewer, since a multiprocessor has room for two.
-fn clustered(rows: usize, stream: &Stream) -> usize {
+pub fn clustered(rows: usize, stream: &Stream) -> usize {
     let room = 2 * stream.multiprocessors() / rows.max(1);
     [8, 4, 2].into_iter().find(|ctas| *ctas <= room.min(stream.most_clustered())).unwrap_or(1)
 }

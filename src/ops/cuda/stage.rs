@@ -7,6 +7,7 @@ use super::driver::{Graph, Pinned, Stream};
 use super::kernels::for_dim;
 use super::region::Region;
 use super::sampler::Drawer;
+use super::scores::Scorer;
 use crate::ops::cuda_memory::{FEW_ROWS, chunk_slots, decode_rows, partial_bytes};
 use crate::ops::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLimits};
 
@@ -33,6 +34,7 @@ pub struct Stage {
     few_blocks: Option<usize>,
     graphs: HashMap<Form, Kept>,
     pub(super) drawer: Option<Drawer>,
+    pub(super) scorer: Scorer,
 }
 
 /// A step's words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, segments and lengths
@@ -175,6 +177,7 @@ impl Stage {
                 .map(|_| stream.multiprocessors() / shape.kv_heads),
             graphs: HashMap::new(),
             drawer: None,
+            scorer: Scorer::default(),
         })
     }
 

@@ -13,7 +13,7 @@ use crate::engine::{Engine, EngineOptions, Request, Sampling};
 use crate::model::config::Layer;
 use crate::model::{Config, Decoder, Family, ModelError, Scratch, WantedPrecision, precision_of};
 use crate::ops::checkpoint::RawTensor;
-use crate::ops::sampling::{Drawn, SamplingRequest, philox};
+use crate::ops::sampling::{Drawn, SamplingRequest, WantedLogprobs, philox};
 use crate::ops::{
     Backend, Cpu, Machine, OpsError, PageShape, Precision, Quantisation, Rows, StepLimits,
     StoredType, cpu,
@@ -218,7 +218,9 @@ fn draws_from_the_same_logits_are_the_cpus() {
         seen: vec![3, 70, 71],
         added: Vec::new(),
         random: philox(seed, 9),
-        keep_logits: seed.is_multiple_of(2),
+        logprobs: seed
+            .is_multiple_of(2)
+            .then(|| WantedLogprobs { count: 3, present: vec![0x7fff_ffff; 7].into() }),
     };
     let filtered = Sampling {
         temperature: 0.7,

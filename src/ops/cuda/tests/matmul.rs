@@ -9,8 +9,8 @@ use crate::ops::cuda::kernels::{Epilogue, Matmul, Product};
 use crate::ops::cuda::wave::Room;
 
 /// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
-/// tile to more than a ring holds.
-pub const SHAPES: [(usize, usize); 4] = [(24, 32), (48, 96), (272, 160), (96, 4096)];
+/// tile to more than a ring holds, and chunks begin inside of its stages too.
+pub const SHAPES: [(usize, usize); 5] = [(24, 32), (48, 96), (272, 160), (24, 3424), (96, 4096)];
 /// Around what each kernel takes at most.
 pub const ROWS: [usize; 15] = [1, 2, 7, 8, 9, 16, 17, 31, 33, 64, 65, 70, 129, 200, 260];
 const MOST_ROWS: usize = 260;

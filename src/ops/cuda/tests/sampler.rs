@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::ops::sampling::{Drawn, Sampling, SamplingRequest};
+use crate::ops::sampling::{
+    Drawn, Sampling, SamplingRequest, TokenLogprobs, WantedLogprobs, logprobs_of_rows,
+};
 
 /// Rows of a step.
 const ROWS: usize = 64;
@@ -61,7 +63,10 @@ pub fn requests(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Sam
             seen: seen.collect(),
             added: Vec::new(),
             random: philox(3, row),
-            keep_logits: row.is_multiple_of(8),
+            logprobs: row.is_multiple_of(8).then(|| WantedLogprobs {
+                count: [0, 5, 20][choose(3, 6)],
+                present: masks[choose(2, 7)].clone(),
+            }),
         }
     };
     rows.map(|row| (row % 9 != 8).then(|| order(row))).collect()
@@ -90,9 +95,10 @@ fn check(vocabulary: usize, rows: u64) {
                 assert_eq!(*found, Drawn::default());
                 continue;
             };
-            let unchanged = &numbers[row * vocabulary..][..vocabulary];
-            let kept = order.keep_logits.then(|| bits(unchanged));
-            assert_eq!(found.logits.as_deref().map(bits), kept, "row {row} of {first}");
+            let wanted = order.logprobs.is_some() && found.token.is_some();
+            assert_eq!(found.logprobs.is_some(), wanted, "row {row} of {first}");
+            let [of_gpu, of_cpu] = [found, expected].map(|drawn| drawn.logprobs.iter().map(told));
+            assert!(of_gpu.eq(of_cpu), "row {row} of {first}: {:?}", order.logprobs);
             let forbids_all = order.allowed.iter().all(|word| *word == 0);
             assert!(!forbids_all || found.token.is_none());
         }
@@ -131,4 +137,73 @@ fn tokens_do_not_depend_on_the_rows_beside_them() {
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn tokens_of_a_large_vocabulary_are_the_cpus() {
     check(40_000, 250);
+}
+
+/// Every bit of them.
+fn told(logprobs: &TokenLogprobs) -> (u32, u32, Vec<(u32, u32)>) {
+    let TokenLogprobs { chosen, rank, top } = logprobs;
+    let top = top.iter().map(|(id, logprob)| (*id, logprob.to_bits()));
+    (chosen.to_bits(), *rank, top.collect())
+}
+
+/// Rows before those of known tokens.
+const HEADS: usize = 3;
+
+/// The scores of rows, and what the host makes of the same logits; `rows` with other logits before them.
+pub fn scores(
+    gpu: &Cuda,
+    vocabulary: usize,
+    rows: std::ops::Range<u64>,
+    (most, mask): (usize, usize),
+) -> [Vec<TokenLogprobs>; 2] {
+    let present = &masks(vocabulary)[mask];
+    let wanted = rows.clone().map(|row| (pick(vocabulary, 5, row) as u32, pick(most + 1, 6, row)));
+    let wanted: Vec<(u32, usize)> = wanted.collect();
+    let mut numbers: Vec<f32> = (0..HEADS).flat_map(|_| logits(vocabulary, 77)).collect();
+    for row in rows {
+        let mut row_numbers = logits(vocabulary, row);
+        // What no model should give is told alike too.
+        match row % 16 {
+            3 => row_numbers[5] = f32::NAN,
+            7 => row_numbers[6] = f32::INFINITY,
+            11 => row_numbers.fill(f32::NEG_INFINITY),
+            // The likeliest lie side by side, or all in one thread's share.
+            13 => row_numbers[..40].fill(9.0),
+            15 => row_numbers.iter_mut().step_by(512).for_each(|logit| *logit += 20.0),
+            _ => {}
+        }
+        numbers.extend(row_numbers);
+    }
+    let mut stage = gpu.stage(SMALL_PAGES, 1, limits(ROWS, ROWS, 32)).unwrap();
+    let held = gpu.hold(&numbers, vocabulary, Numbers::Wide);
+    let found = gpu.score(&held, HEADS, &wanted, present, &mut stage).unwrap();
+    assert_eq!(bits(&gpu.read(&held, HEADS + wanted.len()).unwrap()), bits(&numbers));
+    let expected =
+        logprobs_of_rows(&mut numbers[HEADS * vocabulary..], vocabulary, &wanted, present);
+    [found, expected]
+}
+
+/// Few rows are scored by larger clusters than many, and many likeliest tokens otherwise than few.
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn scores_are_the_hosts_and_do_not_depend_on_the_rows_beside_them() {
+    let gpu = gpu();
+    let check = |vocabulary: usize, rows: u64, wanted: (usize, usize)| {
+        let [found, expected] = scores(&gpu, vocabulary, 0..rows, wanted);
+        assert_eq!(found.len(), rows as usize);
+        for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let what = format!("row {row} of {rows}, {vocabulary} tokens, {wanted:?}");
+            assert_eq!(told(found), told(expected), "{what}");
+        }
+    };
+    for mask in 0..5 {
+        check(300, 40, (20, mask));
+        check(3000, 20, (5, mask));
+    }
+    for rows in [0, 1, 20, 40, 80, 150] {
+        check(3000, rows, (8, 0));
+    }
+    check(3000, 20, (400, 0));
+    check(40_000, 20, (20, 1));
+    check(40_000, 3, (8, 0));
 }
