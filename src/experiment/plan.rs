@@ -224,12 +224,6 @@ impl MemberPlan {
 }
 
 impl Plan {
-    /// The sums of the corpora and exemplars that the system reads.
-    pub fn files_read(&self) -> Vec<String> {
-        let searched = self.corpus.iter().flat_map(|corpus| corpus.ids.iter().cloned());
-        searched.chain(self.exemplars.iter().flat_map(ExemplarPlan::sums)).collect()
-    }
-
     /// Why the run cannot be generated again, where it cannot.
     pub fn unrepeatable(&self) -> Option<String> {
         if self.engine.device_kind.ends_with(FAST) {

@@ -9,7 +9,6 @@ use super::request::fields::quoted;
 use crate::data::ItemKind;
 use crate::experiment::case::Seated;
 use crate::serve::error::{ApiError, Code};
-use crate::systems::Parts;
 
 /// A system whose models are loaded, before it is served.
 pub struct LoadedSystem {
@@ -38,11 +37,7 @@ impl ServedSystem {
         let mut seats = seated.seats.iter();
         ServedSystem {
             id: seated.protocol.entry.name.to_owned(),
-            fingerprint: seated.protocol.fingerprint(&Parts {
-                models: &fingerprints,
-                prompts_sha256: &seated.prompts_sha256,
-                files: &seated.files,
-            }),
+            fingerprint: seated.fingerprint(&fingerprints),
             is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
             seated,
             models,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{ExemplarPlan, Plan};
 use crate::ops::Quantisation;
 use crate::record::SourceCounts;
 
@@ -48,4 +49,12 @@ pub struct CorpusPlan {
     /// The day before which documents are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer_than: Option<String>,
+}
+
+impl Plan {
+    /// The sums of the corpora and exemplars that the system reads.
+    pub fn files_read(&self) -> Vec<String> {
+        let searched = self.corpus.iter().flat_map(|corpus| corpus.ids.iter().cloned());
+        searched.chain(self.exemplars.iter().flat_map(ExemplarPlan::sums)).collect()
+    }
 }

@@ -1,0 +1,204 @@
+//! Cases give the bytes of runs, and end when they are told to.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::data::Format;
+use crate::experiment::directory::Directory;
+use crate::experiment::driver::{Driver, Unobserved};
+use crate::experiment::exemplars::ExemplarSpec;
+use crate::experiment::models::Models;
+use crate::model::Family;
+use crate::panel::Source;
+use crate::record::CallKey;
+use crate::synth::{Recipe, Shape, write_checkpoint};
+
+/// A spec on tiny models, their loaded backbones by name, and the scratch folder they lie in.
+struct Bench {
+    scratch: tempfile::TempDir,
+    names: Vec<String>,
+    loaded: Vec<Arc<Backbone>>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let scratch = tempfile::tempdir().unwrap();
+        let names = [Family::Gemma3, Family::Llama, Family::Qwen3].map(|family| {
+            let path = scratch.path().join(family.name());
+            let recipe = Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None };
+            write_checkpoint(&recipe, &path).unwrap();
+            path.display().to_string()
+        });
+        let spec = Spec::new(SystemConfig::named("medmad").unwrap(), "x", Format::Mcq).unwrap();
+        let models =
+            Models::describe(&names, &spec.hardware, &spec.hub, |_| Ok(Default::default()));
+        let loaded = models.unwrap().start_backbones().unwrap();
+        Bench { scratch, names: names.to_vec(), loaded }
+    }
+
+    fn spec(&self, system: &str, file: &str, format: Format) -> Spec {
+        let system = SystemConfig::parse(system, &["record_chars=24", "max_tokens=60"]).unwrap();
+        let panel = self.names[..system.models()].to_vec();
+        let path = self.scratch.path().join(file);
+        Spec { panel, seed: 7, runs: 2, ..Spec::new(system, path, format).unwrap() }
+    }
+
+    fn seat(&self, spec: &Spec) -> Seated {
+        let model = |name: &str| {
+            let place = self.names.iter().position(|own| own == name)?;
+            Some(self.loaded[place].clone())
+        };
+        spec.seat(model, None, &mut ExemplarSets::default()).unwrap()
+    }
+
+    /// The lines and calls of a real run of the file, in the order of their keys.
+    fn run(&self, spec: Spec, out: &str) -> (Vec<ItemLine>, Vec<CallLine>) {
+        let models = spec.describe_models().unwrap();
+        let inputs = spec.read().unwrap();
+        let run = spec.resolve(inputs, &models).unwrap();
+        let out = self.scratch.path().join(out);
+        let directory = Directory::create(&out, &run.plan, &run.texts).unwrap();
+        let sources = self.loaded.iter().map(|backbone| backbone.clone() as Source).collect();
+        let driver = Driver::new(sources, Arc::new(Unobserved), Arc::default());
+        let contents = driver.execute(run, directory, &out).unwrap().contents;
+        let items = contents.outcomes().into_values().cloned().map(bare_item).collect();
+        (items, sorted(contents.calls.records))
+    }
+}
+
+/// Without its place in a chain.
+fn bare_item(line: ItemLine) -> ItemLine {
+    let mut value = json!(line);
+    value["prev"] = "".into();
+    value["hash"] = "".into();
+    serde_json::from_value(value).unwrap()
+}
+
+/// By key, without what a log and a clock add.
+fn sorted(calls: Vec<CallLine>) -> Vec<CallLine> {
+    let mut calls: Vec<CallLine> = calls
+        .into_iter()
+        .map(|mut call| {
+            (call.seq, call.elapsed_ms, call.usage.cached_tokens) = (0, 0, 0);
+            (call.prev, call.hash) = (String::new(), String::new());
+            call
+        })
+        .collect();
+    calls.sort_by_key(CallLine::key);
+    calls
+}
+
+fn work(seated: &Seated, item: &Item, run: u32) -> Worked {
+    let options = CaseOptions { seed: 7, run, salt: None, stop: Arc::default() };
+    seated.work(item, options, |_| {}).unwrap()
+}
+
+#[test]
+fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
+    let bench = Bench::new();
+    let text = "Fever for two days. Malaria is treated with aspirin.";
+    let asked = question("Which vitamin is retinol?", &json!(["Vitamin A", "Vitamin D"])).unwrap();
+    let written = note(text, None).unwrap();
+    let id = asked.id();
+    let questions = json!({"id": id, "question": "Which vitamin is retinol?", "options": {"A": "Vitamin A", "B": "Vitamin D"}});
+    let notes = json!({"id": written.id(), "text": text});
+    let gold =
+        json!({"flag": 1, "sentence_id": 1, "correction": "Asthma is treated with salbutamol."});
+    let wrong = "0 Wheezing at night.\n1 Asthma is treated with insulin.";
+    let exemplar = json!({"id": "x", "text": wrong, "gold": gold});
+    let folders = [("questions", questions), ("notes", notes), ("shown", exemplar)];
+    for (folder, line) in folders {
+        let folder = bench.scratch.path().join(folder);
+        fs_err::create_dir(&folder).unwrap();
+        fs_err::write(folder.join("serve.jsonl"), line.to_string() + "\n").unwrap();
+    }
+    for (system, item, file, format) in [
+        ("medmad", &asked, "questions/serve.jsonl", Format::Mcq),
+        ("medguards", &written, "notes/serve.jsonl", Format::Notes),
+        ("edinburgh", &written, "notes/serve.jsonl", Format::Notes),
+    ] {
+        let mut spec = bench.spec(system, file, format);
+        let shown = bench.scratch.path().join("shown/serve.jsonl");
+        let shows = spec.protocol.entry.exemplars;
+        spec.exemplars = shows.then(|| ExemplarSpec::of(shown, Format::Notes));
+        let seated = bench.seat(&spec);
+        let (items, calls) = bench.run(spec, &format!("out-{system}"));
+        assert_eq!(seated.files.len(), usize::from(shows), "{system}");
+        // Both runs at once, on the backbones that the run used.
+        let cases: Vec<Worked> = std::thread::scope(|scope| {
+            let runs = [1, 2].map(|run| {
+                scope.spawn({
+                    let (seated, item) = (&seated, item);
+                    move || work(seated, item, run)
+                })
+            });
+            runs.map(|handle| handle.join().unwrap()).into()
+        });
+        let lines: Vec<ItemLine> = cases.iter().map(|case| case.line.clone()).collect();
+        assert_eq!(lines, items, "{system}");
+        let prompts: usize = cases[0].calls.iter().map(|call| call.usage.prompt_tokens).sum();
+        assert_eq!(cases[0].usage.prompt_tokens, prompts);
+        let own = cases.into_iter().flat_map(|case| case.calls).collect();
+        assert_eq!(sorted(own), calls, "{system}");
+    }
+}
+
+#[test]
+fn a_stop_ends_a_case_and_calls_are_told_of_as_they_finish() {
+    let bench = Bench::new();
+    let seated = bench.seat(&bench.spec("medmad", "none.jsonl", Format::Mcq));
+    let item = question("Which?", &json!(["one", "two", "three"])).unwrap();
+    let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let on_call = {
+        let (stop, told) = (stop.clone(), told.clone());
+        move |_: &CallLine| {
+            told.fetch_add(1, Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let options = CaseOptions { seed: 1, run: 1, salt: None, stop };
+    let error = seated.work(&item, options, on_call).unwrap_err();
+    assert!(matches!(error, PanelError::Interrupted), "{error}");
+    assert!(told.load(Ordering::Relaxed) >= 1);
+    let whole = work(&seated, &item, 1);
+    let keys: Vec<CallKey> = whole.calls.iter().map(CallLine::key).collect();
+    assert!(keys.iter().all(|key| key.dataset == DATASET && key.item == item.id()));
+}
+
+#[test]
+fn an_item_is_named_by_the_sum_of_its_text() {
+    let listed = question("Wo?", &json!(["Fuß", "Arm"])).unwrap();
+    let lettered = question("Wo?", &json!({"A": "Fuß", "B": "Arm"})).unwrap();
+    assert_eq!(listed, lettered);
+    let text = r#"{"question":"Wo?","options":{"A":"Fuß","B":"Arm"}}"#;
+    assert_eq!(listed.id(), &sha256(text)[..16]);
+    let well = note("Well.", Some(Language::Chinese)).unwrap();
+    assert_eq!(well.id(), &sha256("Well.")[..16]);
+    assert_eq!(well.note().unwrap().language, Language::Chinese);
+    let error = question("Which?", &json!(["one"])).unwrap_err();
+    assert!(error.problem().starts_with("field `options`"), "{error}");
+    assert!(note(" \n", None).is_err());
+}
+
+#[test]
+fn exemplars_are_refused_where_they_are_missing_too_many_or_of_other_runs() {
+    let spec = |system: &str, shown: Option<ExemplarSpec>| {
+        let system = SystemConfig::named(system).unwrap();
+        Spec { exemplars: shown, ..Spec::new(system, "x", Format::Notes).unwrap() }
+    };
+    let refusal = |spec: Spec| {
+        spec.seat(|_| None, None, &mut ExemplarSets::default()).map(|_| ()).unwrap_err().to_string()
+    };
+    let shown = |experts: &[&str]| {
+        let experts = experts.iter().map(ToString::to_string).collect();
+        Some(ExemplarSpec { experts, ..ExemplarSpec::of("x.jsonl", Format::Notes) })
+    };
+    let error = refusal(spec("edinburgh", None));
+    assert!(error.contains("edinburgh shows exemplars"), "{error}");
+    let error = refusal(spec("base-llm", shown(&[])));
+    assert!(error.contains("base-llm shows no exemplars"), "{error}");
+    let error = refusal(spec("hse-nlp", shown(&["some-run"])));
+    assert!(error.contains("--experts"), "{error}");
+    let error = refusal(spec("base-llm", None));
+    assert!(error.ends_with("is not loaded"), "{error}");
+}
