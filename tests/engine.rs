@@ -159,6 +159,21 @@ impl Model {
         completions.into_iter().map(|(_, done)| done).collect()
     }
 
+    /// Checks all requests in either order, and again until some were preempted: on a loaded machine they may come too slowly to
+    /// meet.
+    fn check_preempted(&self, engine: &Engine, how: &str) {
+        let orders = [self.in_order(), self.in_order().into_iter().rev().collect()];
+        let mut preemptions = 0;
+        for (round, order) in orders.iter().cycle().enumerate() {
+            if round >= orders.len() && preemptions > 0 {
+                return;
+            }
+            assert!(round < 20, "{}, {how}: nothing was preempted", self.name);
+            let completions = self.check(engine, order, &format!("{how}, in order {order:?}"));
+            preemptions += completions.iter().map(|done| done.preemptions).sum::<usize>();
+        }
+    }
+
     fn in_order(&self) -> Vec<usize> {
         (0..self.requests.len()).collect()
     }
@@ -328,13 +343,7 @@ fn preempted_in_between_as_alone() {
             let options =
                 EngineOptions { pages: model.largest() + spare, prefill_rows: 64, ..OPTIONS };
             let engine = model.engine(options, &ops);
-            let mut preemptions = 0;
-            for order in [model.in_order(), model.in_order().into_iter().rev().collect()] {
-                let how = format!("in {} pages, in order {order:?}", options.pages);
-                let completions = model.check(&engine, &order, &how);
-                preemptions += completions.iter().map(|done| done.preemptions).sum::<usize>();
-            }
-            assert!(preemptions > 0, "{}: nothing was preempted", model.name);
+            model.check_preempted(&engine, &format!("in {} pages", options.pages));
         }
     }
 }
@@ -400,8 +409,9 @@ fn drafted_and_preempted_as_without() {
                 draft: 8,
                 ..OPTIONS
             };
-            let stats = check_drafts(model, &ops, options);
-            assert!(stats.counts.preemptions > 0 && stats.accepted_tokens > 100);
+            let engine = model.engine(options, &ops);
+            model.check_preempted(&engine, &format!("{options:?}"));
+            assert!(engine.finish().unwrap().accepted_tokens > 100);
         }
     }
 }
