@@ -14,7 +14,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Stand-ins for `characters`, of [`CANDIDATES`] in their order. `None` where `texts` hold them all.
+    /// Stand-ins for `characters`, of `CANDIDATES` in their order. `None` where `texts` hold them all.
     pub fn new<'a>(characters: &[char], texts: impl Iterator<Item = &'a str>) -> Option<Mask> {
         let is_candidate = |c: &char| CANDIDATES.iter().any(|range| range.contains(c));
         let used: HashSet<char> = texts
