@@ -36,7 +36,7 @@ enum Encryption {
 pub fn tell(directory: &Path) -> Result<(), Failure> {
     let directory = fs_err::canonicalize(directory).map_err(|error| {
         Failure::usage(
-            format!("{}: {error}", directory.display()),
+            format!("{}: {}", directory.display(), std::io::Error::from(error.kind())),
             "name the directory of an audit trail, which --audit DIR makes, or any other that is there",
         )
     })?;
