@@ -143,6 +143,25 @@ fn mathematics_comes_from_libm() {
     assert!(found.is_empty(), "take libm's:\n{}", found.join("\n"));
 }
 
+/// A step that waits for a job of its pool may wait for ever: see `Team::run_leader`.
+#[test]
+fn a_step_on_the_cpu_waits_for_no_job_of_the_pool() {
+    let job = regex::Regex::new(r"\bpar_|into_par_iter|rayon::(join|scope|spawn|yield)").unwrap();
+    let in_steps =
+        ["src/engine/", "src/model/", "src/encoder/", "src/ops/cpu/", "src/ops/sampling.rs"];
+    // Packs weights, before there is a step.
+    let before = "src/ops/cpu/matrix.rs";
+    let mut found = Vec::new();
+    for file in production() {
+        if file.name == before || !in_steps.iter().any(|name| file.name.starts_with(name)) {
+            continue;
+        }
+        let lines = file.code.lines().enumerate().filter(|(_, line)| job.is_match(line));
+        found.extend(lines.map(|(number, line)| format!("{}:{}: {line}", file.name, number + 1)));
+    }
+    assert!(found.is_empty(), "take `Backend::map_each`:\n{}", found.join("\n"));
+}
+
 #[test]
 fn no_file_is_longer_than_it_should_be() {
     let long: Vec<String> = house::source::all()

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use super::draw::{Draw, append, force, order};
 use super::request::FinishReason;
 use super::runner::{Head, Runner};
@@ -199,9 +197,10 @@ impl<B: Backend> Core<B> {
             is_ready[head.sequence] = true;
         }
         let present = &self.present;
-        let tasks = self.scheduler.running.par_iter_mut().zip(is_ready);
-        let mut requests: Vec<Option<SamplingRequest>> =
-            tasks.map(|(sequence, is_ready)| is_ready.then(|| order(sequence, present))?).collect();
+        let tasks = self.scheduler.running.iter_mut().zip(is_ready).collect();
+        let mut requests: Vec<Option<SamplingRequest>> = self
+            .ops
+            .map_each(tasks, |(sequence, is_ready)| is_ready.then(|| order(sequence, present))?);
         // Neither heads nor their rows come in the order of their sequences.
         let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
         for head in heads {
@@ -225,11 +224,7 @@ impl<B: Backend> Core<B> {
             drawn[head.sequence] = Some((head, draw));
         }
         let tokenizer = &self.tokenizer;
-        // Without a grammar a token is appended sooner than another thread hears of it.
-        let has_grammars = running.iter().any(|sequence| sequence.grammar.is_some());
-        let alone = if has_grammars { 1 } else { running.len() };
-        let tasks = running.par_iter_mut().zip(drawn).with_min_len(alone);
-        let appended = tasks.filter_map(|(sequence, drawn)| {
+        let append_one = |(sequence, drawn): (&mut Sequence, Option<(Head, Draw)>)| {
             let (head, draw) = drawn?;
             let forced_before = sequence.forced_tokens;
             sequence.ended = match draw {
@@ -242,11 +237,21 @@ impl<B: Backend> Core<B> {
                 Some(_) => None,
             };
             Some(Appended { forced_tokens: sequence.forced_tokens - forced_before, next })
-        });
-        let appended: Vec<Appended> = appended.collect();
-        let forced = appended.iter().map(|one| one.forced_tokens as u64);
-        self.stats.forced_tokens += forced.sum::<u64>();
-        appended.into_iter().filter_map(|one| one.next).collect()
+        };
+        // Without a grammar a token is appended sooner than another thread hears of it.
+        let has_grammars = running.iter().any(|sequence| sequence.grammar.is_some());
+        let tasks = running.iter_mut().zip(drawn);
+        let appended: Vec<Option<Appended>> = match has_grammars {
+            true => self.ops.map_each(tasks.collect(), append_one),
+            false => tasks.map(append_one).collect(),
+        };
+        let appended = appended.into_iter().flatten();
+        appended
+            .filter_map(|Appended { forced_tokens, next }| {
+                self.stats.forced_tokens += forced_tokens as u64;
+                next
+            })
+            .collect()
     }
 
     /// Counts what was computed, and enters the pages that are full.

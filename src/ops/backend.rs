@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::checkpoint::RawTensor;
+use super::cpu::Disjoint;
 use super::sampling::{Drawn, SamplingRequest, TokenLogprobs, logprobs_of_rows};
 use super::{
     Activation, AttentionShape, BranchNorms, HeadNorms, LayerPages, Machine, OpsError, PageShape,
@@ -52,6 +53,20 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
 
     /// Runs one step's host code, on the threads that it may use.
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T;
+    /// Calls `body` with each number below `count` once, on the threads of the step under way.
+    fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync));
+    /// What `body` makes of each item, in order; on the threads of the step under way.
+    fn map_each<T: Send, R: Send>(&self, items: Vec<T>, body: impl Fn(T) -> R + Sync) -> Vec<R> {
+        let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
+        let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+        let (from, to) = (Disjoint::new(&mut items), Disjoint::new(&mut results));
+        self.for_each(results.len(), &|index| {
+            // SAFETY: there are so many items and results, and each number is given once.
+            let (from, to) = unsafe { (from.slice(index, 1), to.slice(index, 1)) };
+            to[0] = from[0].take().map(&body);
+        });
+        results.into_iter().flatten().collect()
+    }
 
     /// Packs the rows of `parts` one after another; each part is row-major `[n, inputs]`.
     fn pack(
@@ -184,7 +199,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         let rows = first + wanted.len();
         let mut all = self.read(logits, rows)?;
         let width = all.len().checked_div(rows).unwrap_or(0).max(1);
-        Ok(logprobs_of_rows(&mut all[first * width..], width, wanted, present))
+        Ok(logprobs_of_rows(self, &mut all[first * width..], width, wanted, present))
     }
     /// The first `rows` rows of `buffer`, one after another.
     ///

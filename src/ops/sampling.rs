@@ -6,9 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
-use super::cpu;
+use super::{Backend, cpu};
 
 /// How a token is drawn. `None` switches a filter off.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,17 +135,17 @@ pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
 /// Of each row, `width` logits, those of its token and of so many of the likeliest, among the tokens that are `present`;
 /// the others' logits become minus infinity.
 pub fn logprobs_of_rows(
+    ops: &impl Backend,
     logits: &mut [f32],
     width: usize,
     wanted: &[(u32, usize)],
     present: &[u32],
 ) -> Vec<TokenLogprobs> {
-    let tasks = logits.par_chunks_mut(width).zip(wanted);
-    let found = tasks.map(|(logits, (token, count))| {
+    let rows = logits.chunks_mut(width).zip(wanted);
+    ops.map_each(rows.collect(), |(logits, (token, count))| {
         forbid(present, logits);
         logprobs(logits, *token, *count)
-    });
-    found.collect()
+    })
 }
 
 /// The ids of the `count` greatest logits, greatest first; ties by the lower id.

@@ -27,6 +27,14 @@ impl Backend for Cpu {
         Cpu::run(self, step)
     }
 
+    fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync)) {
+        if count < 2 || self.threads() < 2 {
+            (0..count).for_each(body);
+        } else {
+            self.team.split(count, count, &|range| range.for_each(body));
+        }
+    }
+
     fn pack(
         &self,
         parts: &[RawTensor<'_>],
@@ -184,7 +192,7 @@ impl Backend for Cpu {
         requests: &[Option<SamplingRequest>],
         _stage: &mut (),
     ) -> Result<Vec<Drawn>, OpsError> {
-        Ok(draw_rows(logits.rows_mut().collect(), requests))
+        Ok(draw_rows(self, logits.rows_mut().collect(), requests))
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {

@@ -194,7 +194,7 @@ impl Drop for Turn<'_> {
 }
 
 /// A pointer to an output that several threads write, each its own part.
-struct Disjoint<T>(*mut T);
+pub(super) struct Disjoint<T>(*mut T);
 
 // SAFETY: whoever uses the pointer writes only elements that no other range of the same `split` writes.
 unsafe impl<T: Send> Send for Disjoint<T> {}
@@ -210,7 +210,7 @@ impl<T> Clone for Disjoint<T> {
 impl<T> Copy for Disjoint<T> {}
 
 impl<T> Disjoint<T> {
-    fn new(output: &mut [T]) -> Disjoint<T> {
+    pub(super) fn new(output: &mut [T]) -> Disjoint<T> {
         Disjoint(output.as_mut_ptr())
     }
 
@@ -222,7 +222,7 @@ impl<T> Disjoint<T> {
     ///
     /// # Safety
     /// They lie inside the buffer, and nothing else reads or writes them while the slice lives.
-    unsafe fn slice<'a>(self, offset: usize, length: usize) -> &'a mut [T] {
+    pub(super) unsafe fn slice<'a>(self, offset: usize, length: usize) -> &'a mut [T] {
         // SAFETY: the caller vouches for bounds and exclusiveness.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(offset), length) }
     }
@@ -263,5 +263,28 @@ mod tests {
             std::thread::spawn(move || other.run(|| panic!("a step's own trouble"))).join();
         assert!(panicked.is_err());
         assert_eq!(cpu.run(|| 7), 7);
+    }
+
+    /// Loops in pieces and items in turn, in steps as short as the threads' waking.
+    #[test]
+    fn every_step_ends_with_all_its_loops_and_items_done() {
+        use crate::ops::Backend;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        for threads in [2, 3, 8] {
+            let cpu = Cpu::new(threads).unwrap();
+            for step in 0..1000 {
+                cpu.run(|| {
+                    for width in 0..step % 20 {
+                        let sum = AtomicUsize::new(0);
+                        cpu.split(64, usize::MAX, |range| {
+                            sum.fetch_add(range.sum(), Ordering::Relaxed);
+                        });
+                        assert_eq!(sum.into_inner(), 64 * 63 / 2);
+                        let doubled = cpu.map_each((0..width).collect(), |number| 2 * number);
+                        assert!(doubled.into_iter().eq((0..width).map(|number| 2 * number)));
+                    }
+                });
+            }
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! From a row of logits to a token: penalties, temperature, top-k, top-p, min-p and a draw, all in integers.
 
-use rayon::prelude::*;
+use std::cell::Cell;
 
-use super::exponentials;
+use super::{Cpu, exponentials};
+use crate::ops::Backend;
 use crate::ops::sampling::{
     Drawn, ONE, Sampling, SamplingRequest, forbid, logprobs, multiply_high,
 };
@@ -100,13 +101,25 @@ impl Sampler {
 }
 
 /// A draw for each row of logits that has a request, a row a task; each depends on its own request alone.
-pub fn draw_rows(rows: Vec<&mut [f32]>, requests: &[Option<SamplingRequest>]) -> Vec<Drawn> {
-    let tasks = rows.into_par_iter().zip(requests);
-    let drawn = tasks.map_init(Sampler::default, |sampler, (logits, request)| match request {
-        Some(request) => sampler.draw(logits, request),
-        None => Drawn::default(),
-    });
-    drawn.collect()
+pub fn draw_rows(
+    cpu: &Cpu,
+    rows: Vec<&mut [f32]>,
+    requests: &[Option<SamplingRequest>],
+) -> Vec<Drawn> {
+    cpu.map_each(rows.into_iter().zip(requests).collect(), |(logits, request)| {
+        let Some(request) = request else {
+            return Drawn::default();
+        };
+        let mut sampler = SPARE.take();
+        let drawn = sampler.draw(logits, request);
+        SPARE.set(sampler);
+        drawn
+    })
+}
+
+thread_local! {
+    /// The buffers of a thread's last draw.
+    static SPARE: Cell<Sampler> = Cell::default();
 }
 
 /// The token of one row that is not changed.

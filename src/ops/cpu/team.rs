@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 /// What a loop does with a part of its range.
 type Body<'a> = dyn Fn(Range<usize>) + Sync + 'a;
 
-/// Turns of a waiting loop between two looks at the pool's other work, and before it lets other threads run.
+/// Turns of a waiting loop before it lets other threads run.
 const TURNS: u32 = 1 << 9;
 
 #[derive(Debug, Default)]
@@ -112,7 +112,8 @@ impl Team {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `step`; the current pool's other threads work on its loops.
+    /// Runs `step`; the current pool's other threads work on its loops. It must not wait for jobs of the pool: a thread that has
+    /// stolen one may become a worker while it waits for a part of it, and the step then waits for the worker, for ever.
     pub fn run_leader<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         let leader = rayon::current_thread_index();
         rayon::in_place_scope(|scope| {
@@ -127,7 +128,7 @@ impl Team {
         })
     }
 
-    /// Works on pieces until the step ends, and between them on the pool's other jobs.
+    /// Works on pieces until the step ends.
     fn run_worker(&self) {
         let mut turns = 0;
         while self.is_open.load(Ordering::Acquire) {
@@ -135,9 +136,6 @@ impl Team {
                 turns = 0;
             } else {
                 wait(&mut turns);
-                if turns == 0 {
-                    rayon::yield_now();
-                }
             }
         }
     }
@@ -225,13 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn the_pools_other_work_goes_on_beside() {
-        use rayon::prelude::*;
+    fn pieces_that_wait_for_one_another_are_on_several_threads() {
         let team = Team::default();
-        let barrier = std::sync::Barrier::new(2);
-        on_threads(2, || {
+        let barrier = std::sync::Barrier::new(3);
+        on_threads(3, || {
             team.run_leader(|| {
-                (0..2).into_par_iter().with_max_len(1).for_each(|_| {
+                team.split(3, 3, &|_| {
                     barrier.wait();
                 });
             });

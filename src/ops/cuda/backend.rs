@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
+use rayon::prelude::*;
+
 use super::arguments::Arguments;
 use super::attention::Seen;
 use super::driver::Function;
@@ -29,15 +31,6 @@ const MOST_GROUPED: usize = 16;
 
 pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
     Launch::new(function, [rows, 1, 1], 256)
-}
-
-impl Matrix {
-    fn arguments(&self) -> Arguments {
-        Arguments::default()
-            .region(&self.values)
-            .maybe(self.scales.as_ref())
-            .maybe(self.units.as_ref())
-    }
 }
 
 impl Cuda {
@@ -100,6 +93,10 @@ impl Backend for Cuda {
     /// Engines on a GPU do not wait for one another: each has a stream.
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         self.pool.install(step)
+    }
+
+    fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync)) {
+        (0..count).into_par_iter().with_max_len(1).for_each(body);
     }
 
     fn pack(

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use rayon::prelude::*;
 
 use super::Cuda;
+use super::arguments::Arguments;
 use super::ferry::{Ferry, Freight};
 use super::pack::{Group, GroupBytes, INPUTS, OUTPUTS};
 use super::region::Region;
@@ -46,6 +47,14 @@ pub struct Matrix {
 }
 
 impl Matrix {
+    /// What every kernel that multiplies with it takes first.
+    pub fn arguments(&self) -> Arguments {
+        Arguments::default()
+            .region(&self.values)
+            .maybe(self.scales.as_ref())
+            .maybe(self.units.as_ref())
+    }
+
     /// Tiles of 32 inputs.
     pub(super) fn k_tiles(&self) -> usize {
         self.inputs.div_ceil(INPUTS)

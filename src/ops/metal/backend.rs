@@ -141,6 +141,10 @@ impl Backend for Metal {
         self.host.run(step)
     }
 
+    fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync)) {
+        self.host.for_each(count, body);
+    }
+
     fn pack(
         &self,
         parts: &[RawTensor<'_>],
@@ -290,7 +294,7 @@ impl Backend for Metal {
         let mut numbers = self.read(logits, requests.len())?;
         let width = numbers.len().checked_div(requests.len()).unwrap_or(0);
         let rows = numbers.chunks_exact_mut(width.max(1)).collect();
-        Ok(draw_rows(rows, requests))
+        Ok(draw_rows(&self.host, rows, requests))
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
