@@ -178,13 +178,7 @@ __device__ __forceinline__ Key likeliest(const Row &row, Shared &shared) {
     row.for_each_logit([&](int id, float logit) {
         if (logit > -INFINITY) best = min(best, rank_of(id, __fadd_rn(logit, 0.0f)));
     });
-    best = best_of_lanes(best);
-    if (threadIdx.x % 32 == 0) shared.best[threadIdx.x / 32] = best;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        best = best_of_lanes(threadIdx.x < blockDim.x / 32 ? shared.best[threadIdx.x] : EVERY_KEY);
-        if (threadIdx.x == 0) shared.best_of_all = best;
-    }
+    leave_best(shared, best);
     cluster_barrier();
     best = EVERY_KEY;
     for (unsigned cta = 0; cta < row.ctas; ++cta) best = min(best, of_cta(&shared, cta)->best_of_all);

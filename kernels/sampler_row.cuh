@@ -102,4 +102,16 @@ __device__ __forceinline__ Key best_of_lanes(Key key) {
     return key;
 }
 
+// The least key of a CTA's threads to `shared.best_of_all`, by its first thread.
+template <typename Shared>
+__device__ __forceinline__ void leave_best(Shared &shared, Key key) {
+    key = best_of_lanes(key);
+    if (threadIdx.x % 32 == 0) shared.best[threadIdx.x / 32] = key;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        key = best_of_lanes(threadIdx.x < blockDim.x / 32 ? shared.best[threadIdx.x] : EVERY_KEY);
+        if (threadIdx.x == 0) shared.best_of_all = key;
+    }
+}
+
 }  // namespace sampler

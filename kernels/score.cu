@@ -185,13 +185,7 @@ __device__ __forceinline__ void find_one_by_one(const Row &row, Shared &shared, 
         for_each_key(row, [&](Key key, float) {
             if (place == 0 || key > last) best = min(best, key);
         });
-        best = best_of_lanes(best);
-        if (threadIdx.x % 32 == 0) shared.best[threadIdx.x / 32] = best;
-        __syncthreads();
-        if (threadIdx.x < 32) {
-            best = best_of_lanes(threadIdx.x < blockDim.x / 32 ? shared.best[threadIdx.x] : EVERY_KEY);
-            if (threadIdx.x == 0) shared.best_of_all = best;
-        }
+        leave_best(shared, best);
         cluster_barrier();
         last = best_of_lanes(of_cta(&shared, threadIdx.x % row.ctas)->best_of_all);
         if (last == EVERY_KEY) return;

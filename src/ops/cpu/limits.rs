@@ -45,7 +45,7 @@ const SHORTEST: Duration = Duration::from_millis(20);
 impl Cpu {
     /// Takes every rate, in a second or two. `buffer_bytes` should be many times what the caches hold.
     pub fn measure_limits(&self, buffer_bytes: usize) -> Limits {
-        self.run(|| Limits {
+        self.take_turn(|| Limits {
             bytes_per_second: self.read_rate(buffer_bytes),
             f32_multiply_adds_per_second: self
                 .arithmetic_rate(12 * LANES, |rounds| multiply_wide(self.isa, rounds))

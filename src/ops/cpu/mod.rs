@@ -46,6 +46,9 @@ use crate::ops::{Precision, Quantisation, StoredType};
 
 /// Multiply-adds below which a loop is not worth handing to other threads.
 const PARALLEL_WORK: usize = 1 << 16;
+/// Multiply-adds of which a thread does not notice that it took a piece. The smaller pieces are, the less the last one is
+/// waited for.
+const LONG_WORK: usize = 1 << 22;
 
 /// A row-major block of f32 activations, `rows × width`.
 #[derive(Debug, Default)]
@@ -140,15 +143,22 @@ impl Cpu {
 
     /// Runs one engine's step on the pool, after those that came before it.
     pub fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
+        self.take_turn(|| self.team.run_leader(step))
+    }
+
+    /// Runs `work` on the pool, after what came before it, with the pool's other threads at its disposal: unlike a step's,
+    /// they wait for jobs.
+    pub(super) fn take_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let _ = self.gate.1.recv();
         let _turn = Turn(&self.gate.0);
-        self.pool.install(|| self.team.run_leader(step))
+        self.pool.install(work)
     }
 
     /// Calls `body` with ranges that cover `0..count` once, on several threads where `work` (multiply-adds in
     /// all) is worth it and a step runs. Where the cuts fall is no part of the result.
     pub fn split(&self, count: usize, work: usize, body: impl Fn(Range<usize>) + Sync) {
-        let pieces = (work / PARALLEL_WORK).min(4 * self.threads()).min(count);
+        let pieces = (work / PARALLEL_WORK).min(4 * self.threads());
+        let pieces = pieces.max((work / LONG_WORK).min(8 * self.threads())).min(count);
         if pieces < 2 || self.threads() < 2 {
             body(0..count);
             return;

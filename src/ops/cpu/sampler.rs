@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{Cpu, exponentials};
+use super::exponentials;
 use crate::ops::Backend;
 use crate::ops::sampling::{
     Drawn, ONE, Sampling, SamplingRequest, forbid, logprobs, multiply_high,
@@ -102,11 +102,11 @@ impl Sampler {
 
 /// A draw for each row of logits that has a request, a row a task; each depends on its own request alone.
 pub fn draw_rows(
-    cpu: &Cpu,
+    ops: &impl Backend,
     rows: Vec<&mut [f32]>,
     requests: &[Option<SamplingRequest>],
 ) -> Vec<Drawn> {
-    cpu.map_each(rows.into_iter().zip(requests).collect(), |(logits, request)| {
+    ops.map_each(rows.into_iter().zip(requests).collect(), |(logits, request)| {
         let Some(request) = request else {
             return Drawn::default();
         };

@@ -4,6 +4,7 @@ use candle_core::{DType, Error, Tensor};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::rope_thd;
 use half::bf16;
+use rayon::prelude::*;
 
 use super::attention::attend_all;
 use super::{Buffer, Matrix, Metal, Pages, Rope, Vector};
@@ -138,11 +139,11 @@ impl Backend for Metal {
 
     /// Engines on the GPU wait for one another.
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
-        self.host.run(step)
+        self.host.take_turn(step)
     }
 
     fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync)) {
-        self.host.for_each(count, body);
+        (0..count).into_par_iter().with_max_len(1).for_each(body);
     }
 
     fn pack(
@@ -294,7 +295,7 @@ impl Backend for Metal {
         let mut numbers = self.read(logits, requests.len())?;
         let width = numbers.len().checked_div(requests.len()).unwrap_or(0);
         let rows = numbers.chunks_exact_mut(width.max(1)).collect();
-        Ok(draw_rows(&self.host, rows, requests))
+        Ok(draw_rows(self, rows, requests))
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {

@@ -20,7 +20,7 @@ impl Metal {
     }
 
     pub(super) fn measure(&self, buffer_bytes: usize, side: usize) -> Limits {
-        self.host.run(|| Limits {
+        self.host.take_turn(|| Limits {
             bytes_per_second: self.pass_rate(buffer_bytes / 2).unwrap_or(0.0),
             f32_multiply_adds_per_second: self.matmul_rate(side, DType::F32).unwrap_or(0.0),
             bf16_multiply_adds_per_second: self.matmul_rate(side, DType::BF16).ok(),

@@ -89,17 +89,21 @@ pub trait Products<T: Kept>: Sums {
     fn take_keys(page: &PageHead<'_, T>, count: usize, columns: &mut [f32]);
     /// Turns the chunk's scores to weights, and begins its sums: each query's maximum and total so far.
     fn weigh(queries: &mut Queries, start: usize);
-    /// The values of the page's keys `seen`, where [`Products::add_values`] reads them there, to `columns`.
+    /// Whether [`Products::add_values`] reads `columns`, where so many read a page's values: else it reads the page.
+    fn reads_columns(readers: usize) -> bool;
+    /// The values of the page's keys `seen` to `columns`.
     fn take_values(page: &PageHead<'_, T>, seen: Range<usize>, columns: &mut [f32]);
     /// `chunk_sums[query] += Σ weight · value` over `seen` of a page's keys, in order, of which `at` is the first one's place
     /// in the chunk.
-    fn add_values(
-        queries: &mut Queries,
-        page: &PageHead<'_, T>,
-        columns: &[f32],
-        seen: Range<usize>,
-        at: usize,
-    );
+    fn add_values(queries: &mut Queries, values: Values<'_, T>, seen: Range<usize>, at: usize);
+}
+
+/// A page's values, `[PAGE][stride]`.
+#[derive(Clone, Copy)]
+pub enum Values<'a, T> {
+    OfPage(&'a [T]),
+    /// As [`Products::take_values`] left them.
+    Columns(&'a [f32]),
 }
 
 #[inline(always)]
@@ -115,14 +119,16 @@ pub fn attend_kernel<T: Kept, P: Products<T>>(
         first = first.min(queries.all_seen.start);
         end = end.max(queries.all_seen.end);
     }
+    let reads_columns = P::reads_columns(all.len());
     for start in (first / CHUNK * CHUNK..end).step_by(CHUNK) {
         let seen = first.max(start)..end.min(start + CHUNK);
         for page in seen.start / PAGE..seen.end.div_ceil(PAGE) {
             let page_start = page * PAGE;
             P::take_keys(&keys.page(page), seen.end - page_start, columns);
             for queries in all.iter_mut() {
-                if !queries.seen_of_page(page_start).is_empty() {
-                    score::<P>(queries, columns, scale, page_start - start);
+                let seen = queries.seen_of_page(page_start);
+                if !seen.is_empty() {
+                    score::<P>(queries, columns, seen.end, scale, page_start - start);
                 }
             }
         }
@@ -133,11 +139,17 @@ pub fn attend_kernel<T: Kept, P: Products<T>>(
             let page_start = page * PAGE;
             let of_page = seen.start.max(page_start)..seen.end.min(page_start + PAGE);
             let page = keys.page(page);
-            P::take_values(&page, of_page.start - page_start..of_page.end - page_start, columns);
+            let of_page = of_page.start - page_start..of_page.end - page_start;
+            let values = if reads_columns {
+                P::take_values(&page, of_page, columns);
+                Values::Columns(columns)
+            } else {
+                Values::OfPage(page.values)
+            };
             for queries in all.iter_mut() {
                 let seen = queries.seen_of_page(page_start);
                 if !seen.is_empty() {
-                    P::add_values(queries, &page, columns, seen, page_start - start);
+                    P::add_values(queries, values, seen, page_start - start);
                 }
             }
         }

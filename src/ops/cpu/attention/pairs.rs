@@ -10,8 +10,9 @@ use std::ops::Range;
 
 use super::super::lanes::{Avx512, LANES, Lanes};
 use super::super::pages::PageHead;
-use super::kernel::{Keys, Products, Sums, attend_kernel, weigh_chunk};
-use super::queries::Queries;
+use super::QUERIES;
+use super::kernel::{Keys, Products, Sums, Values, attend_kernel, weigh_chunk};
+use super::queries::{Queries, transpose_rows};
 use super::sums::add_values;
 use crate::ops::{CHUNK, PAGE};
 
@@ -45,24 +46,21 @@ impl Sums for Pairs {
 }
 
 impl Products<u16> for Pairs {
-    /// `[head_dim / 2][count]`, two components a number.
+    /// `[head_dim / 2][16]`, two components a number.
     #[inline(always)]
     fn begin(queries: &mut Queries) {
-        let mut rounded = std::mem::take(&mut queries.rounded);
-        rounded.resize(queries.rows.len(), 0);
-        for (values, to) in queries.rows.chunks(LANES).zip(rounded.chunks_mut(LANES)) {
-            // A head's length is a multiple of sixteen.
-            if let (Some(values), Some(to)) = (values.first_chunk(), to.first_chunk_mut()) {
-                // SAFETY: see the type; sixteen bf16 are as many bits.
-                *to = unsafe {
-                    transmute::<__m256bh, [u16; LANES]>(_mm512_cvtneps_pbh(
-                        Avx512::from_array(values).0,
-                    ))
-                };
-            }
+        let Queries { rows, rounded, transposed, .. } = queries;
+        rounded.resize(rows.len() / 2, 0.0);
+        let pairs = rounded.as_chunks_mut::<{ LANES / 2 }>().0;
+        for (values, pairs) in rows.as_chunks::<LANES>().0.iter().zip(pairs) {
+            // SAFETY: see the type; sixteen bf16 are eight pairs.
+            *pairs = unsafe {
+                let rounded = _mm512_cvtneps_pbh(Avx512::from_array(values).0);
+                transmute::<__m256bh, [f32; LANES / 2]>(rounded)
+            };
         }
-        queries.transpose_pairs(&rounded);
-        queries.rounded = rounded;
+        rounded.resize(LANES * queries.sums.len() / QUERIES / 2, 0.0);
+        transpose_rows::<Avx512>(rounded, transposed);
     }
 
     /// `[PAGE][stride]` to `[stride / 2][PAGE]`, two components a number.
@@ -103,6 +101,11 @@ impl Products<u16> for Pairs {
         }
     }
 
+    #[inline(always)]
+    fn reads_columns(_readers: usize) -> bool {
+        true
+    }
+
     /// `[PAGE / 2][stride]`, a component of two keys a number; the last one stands beside zeros where it has no other.
     #[inline(always)]
     fn take_values(page: &PageHead<'_, u16>, seen: Range<usize>, columns: &mut [f32]) {
@@ -125,13 +128,10 @@ impl Products<u16> for Pairs {
     }
 
     #[inline(always)]
-    fn add_values(
-        queries: &mut Queries,
-        _page: &PageHead<'_, u16>,
-        columns: &[f32],
-        seen: Range<usize>,
-        at: usize,
-    ) {
+    fn add_values(queries: &mut Queries, values: Values<'_, u16>, seen: Range<usize>, at: usize) {
+        let Values::Columns(columns) = values else {
+            return;
+        };
         let Queries { count, pairs, chunk_sums, .. } = queries;
         let seen = seen.start / 2..seen.end.div_ceil(2);
         add_values::<Pairs, f32, { CHUNK / 2 }>(*count, columns, seen, pairs, at / 2, chunk_sums);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::lanes::{LANES, Lanes};
 use super::super::pages::{Kept, PageHead};
-use super::kernel::{Products, Sums, weigh_chunk};
+use super::kernel::{Products, Sums, Values, weigh_chunk};
 use super::queries::Queries;
 use super::sums::add_values;
 use crate::ops::{CHUNK, PAGE};
@@ -25,7 +25,7 @@ impl<L: Lanes> Sums for Plain<L> {
 impl<T: Kept, L: Lanes> Products<T> for Plain<L> {
     #[inline(always)]
     fn begin(queries: &mut Queries) {
-        queries.transpose();
+        queries.transpose::<L>();
     }
 
     /// `[PAGE][stride]` to `[stride][PAGE]`: sixteen scores grow side by side, a key a lane.
@@ -47,18 +47,34 @@ impl<T: Kept, L: Lanes> Products<T> for Plain<L> {
         weigh_chunk::<L>(queries, start);
     }
 
+    /// Values that are kept narrower are widened once for all who read them.
     #[inline(always)]
-    fn take_values(_page: &PageHead<'_, T>, _seen: Range<usize>, _columns: &mut [f32]) {}
+    fn reads_columns(readers: usize) -> bool {
+        size_of::<T>() < size_of::<f32>() && readers > 1
+    }
 
     #[inline(always)]
-    fn add_values(
-        queries: &mut Queries,
-        page: &PageHead<'_, T>,
-        _columns: &[f32],
-        seen: Range<usize>,
-        at: usize,
-    ) {
+    fn take_values(page: &PageHead<'_, T>, seen: Range<usize>, columns: &mut [f32]) {
+        let stride = page.values.len() / PAGE;
+        let seen = seen.start * stride..seen.end * stride;
+        let from = page.values[seen.clone()].as_chunks::<LANES>().0;
+        let to = columns[seen].as_chunks_mut::<LANES>().0;
+        for (to, from) in to.iter_mut().zip(from) {
+            // SAFETY: there are sixteen of each.
+            unsafe { T::load::<L>(from.as_ptr()).store(to.as_mut_ptr()) };
+        }
+    }
+
+    #[inline(always)]
+    fn add_values(queries: &mut Queries, values: Values<'_, T>, seen: Range<usize>, at: usize) {
         let Queries { count, scores, chunk_sums, .. } = queries;
-        add_values::<Plain<L>, T, CHUNK>(*count, page.values, seen, scores, at, chunk_sums);
+        match values {
+            Values::OfPage(values) => {
+                add_values::<Plain<L>, T, CHUNK>(*count, values, seen, scores, at, chunk_sums);
+            }
+            Values::Columns(values) => {
+                add_values::<Plain<L>, f32, CHUNK>(*count, values, seen, scores, at, chunk_sums);
+            }
+        }
     }
 }

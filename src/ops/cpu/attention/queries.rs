@@ -2,16 +2,18 @@
 
 use std::ops::Range;
 
+use super::super::lanes::{LANES, Lanes};
 use super::QUERIES;
 use crate::ops::{CHUNK, PAGE};
 
 /// Queries that share each pass over their keys and values: what the registers hold of them at a time.
 pub struct Queries {
     pub count: usize,
-    /// `[head_dim][count]` once all are there; `[count][head_dim]` before, in `rows`.
-    pub transposed: Vec<f32>,
+    /// `[count][stride]`, and zeros to make sixteen once all are there; then also `[stride][16]`.
     pub rows: Vec<f32>,
-    pub rounded: Vec<u16>,
+    pub transposed: Vec<f32>,
+    /// `rows` as bf16, two in the bits of a number, where products are of those.
+    pub rounded: Vec<f32>,
     /// The keys that each query sees, and those that any does.
     pub seen: [Range<usize>; QUERIES],
     pub all_seen: Range<usize>,
@@ -29,11 +31,12 @@ pub struct Queries {
 }
 
 impl Queries {
-    pub fn new(stride: usize) -> Queries {
+    /// None yet, and room for none.
+    pub fn new() -> Queries {
         Queries {
             count: 0,
-            transposed: Vec::new(),
             rows: Vec::new(),
+            transposed: Vec::new(),
             rounded: Vec::new(),
             seen: [const { 0..0 }; QUERIES],
             all_seen: 0..0,
@@ -42,22 +45,25 @@ impl Queries {
             weighed: [(0.0, 0.0); QUERIES],
             maxima: [0.0; QUERIES],
             totals: [0.0; QUERIES],
-            chunk_sums: vec![0.0; QUERIES * stride],
-            sums: vec![0.0; QUERIES * stride],
+            chunk_sums: Vec::new(),
+            sums: Vec::new(),
         }
     }
 
-    /// Forgets the last ones.
-    pub fn clear(&mut self) {
+    /// Forgets the last ones; the next have up to `stride` components, whole lanes of them.
+    pub fn clear(&mut self, stride: usize) {
         self.count = 0;
         self.rows.clear();
         self.maxima.fill(f32::NEG_INFINITY);
         self.totals.fill(0.0);
-        self.sums.fill(0.0);
+        self.chunk_sums.resize(QUERIES * stride, 0.0);
+        self.sums.clear();
+        self.sums.resize(QUERIES * stride, 0.0);
     }
 
     pub fn add(&mut self, query: &[f32], seen: Range<usize>) {
         self.rows.extend_from_slice(query);
+        self.rows.resize((self.count + 1) * self.sums.len() / QUERIES, 0.0);
         self.all_seen = if self.count == 0 {
             seen.clone()
         } else {
@@ -68,27 +74,11 @@ impl Queries {
     }
 
     /// To be called once all are added.
-    pub fn transpose(&mut self) {
-        self.transposed.resize(self.rows.len(), 0.0);
-        let width = self.rows.len() / self.count;
-        for (index, values) in self.rows.chunks_exact(width).enumerate() {
-            let to = self.transposed[index..].iter_mut().step_by(self.count);
-            for (to, value) in to.zip(values) {
-                *to = *value;
-            }
-        }
-    }
-
-    /// The same with two bf16 of `rounded`, `[count][head_dim]`, in the bits of each number.
-    pub fn transpose_pairs(&mut self, rounded: &[u16]) {
-        let pairs = rounded.len() / 2 / self.count;
-        self.transposed.resize(rounded.len() / 2, 0.0);
-        for (pair, to) in self.transposed.chunks_exact_mut(self.count).enumerate() {
-            for (to, query) in to.iter_mut().zip(rounded.as_chunks::<2>().0.chunks_exact(pairs)) {
-                let [first, second] = query[pair];
-                *to = f32::from_bits(u32::from(first) | u32::from(second) << 16);
-            }
-        }
+    #[inline(always)]
+    pub fn transpose<L: Lanes>(&mut self) {
+        let stride = self.sums.len() / QUERIES;
+        self.rows.resize(LANES * stride, 0.0);
+        transpose_rows::<L>(&self.rows, &mut self.transposed);
     }
 
     /// The keys of the chunk that starts at `start` that any query sees.
@@ -102,15 +92,27 @@ impl Queries {
         first..(self.all_seen.end.min(start + PAGE).saturating_sub(start))
     }
 
-    /// The entries of `scores` that the pages of the chunk's keys fill.
+    /// The entries of `scores` that the chunk's keys fill, whole lanes of them.
     pub fn scored(&self, start: usize) -> Range<usize> {
         let keys = self.seen_of_chunk(start);
-        keys.start / PAGE * PAGE - start..keys.end.next_multiple_of(PAGE) - start
+        keys.start / PAGE * PAGE - start..keys.end.next_multiple_of(LANES) - start
     }
 
     /// Each query's weighted sum, `[head_dim]`.
     pub fn results(&self, head_dim: usize) -> impl Iterator<Item = &[f32]> {
         let sums = self.sums.chunks_exact(self.sums.len() / QUERIES);
         sums.take(self.count).map(move |sums| &sums[..head_dim])
+    }
+}
+
+/// Sixteen rows of whole lanes, to sixteen columns.
+#[inline(always)]
+pub fn transpose_rows<L: Lanes>(rows: &[f32], to: &mut Vec<f32>) {
+    to.resize(rows.len(), 0.0);
+    let width = rows.len() / LANES;
+    for lane in (0..width).step_by(LANES) {
+        let (from, to) = (rows[lane..].as_ptr(), to[lane * LANES..].as_mut_ptr());
+        // SAFETY: there are sixteen rows, each with sixteen numbers from `lane` on, and as many columns.
+        unsafe { L::transpose(from, width, to, LANES) };
     }
 }

@@ -25,49 +25,79 @@ macro_rules! by_queries {
     };
 }
 
-/// `scores[query][at + key] = scale · query · key` for the keys of a page.
+/// A page's keys beside queries.
+#[derive(Clone, Copy)]
+struct Page<'a> {
+    /// `[stride][PAGE]`.
+    keys: &'a [f32],
+    /// `[stride][16]`.
+    queries: &'a [f32],
+    scale: f32,
+    /// The place of the page's first key in the chunk.
+    at: usize,
+}
+
+/// `scores[query][at + key] = scale · query · key` for the keys of a page before `end`, and perhaps more.
 #[inline(always)]
-pub fn score<S: Sums>(queries: &mut Queries, columns: &[f32], scale: f32, at: usize) {
+pub fn score<S: Sums>(queries: &mut Queries, keys: &[f32], end: usize, scale: f32, at: usize) {
     let Queries { count, transposed, scores, .. } = queries;
-    by_queries!(score_page::<S>(*count, columns, (&*transposed, *count), scale, at, &mut *scores));
+    let page = Page { keys, queries: transposed, scale, at };
+    by_queries!(score_page::<S>(*count, page, end, &mut *scores));
 }
 
 /// The scores of `H` queries from `first` on, `V` vectors of keys at a time. Gives `H`.
 #[inline(always)]
 fn score_page<S: Sums, const H: usize, const V: usize>(
     first: usize,
-    columns: &[f32],
-    (queries, count): (&[f32], usize),
-    scale: f32,
-    at: usize,
+    page: Page<'_>,
+    end: usize,
     scores: &mut [[f32; CHUNK]; QUERIES],
 ) -> usize {
-    let columns = columns.as_chunks::<PAGE>().0;
-    for part in (0..PAGE).step_by(V * LANES) {
-        let mut sums = [[S::Lanes::splat(0.0); V]; H];
-        for (column, queries) in columns.iter().zip(queries.chunks_exact(count)) {
-            let mut keys = [S::Lanes::splat(0.0); V];
-            for (n, keys) in keys.iter_mut().enumerate() {
-                // SAFETY: a column holds PAGE numbers, a multiple of V · LANES.
-                *keys = unsafe { S::Lanes::load(column.as_ptr().add(part + n * LANES)) };
-            }
-            for (n, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: of `count` queries there are H from `first` on.
-                let query = S::Lanes::splat(unsafe { *queries.get_unchecked(first + n) });
-                for (sum, key) in sums.iter_mut().zip(keys) {
-                    *sum = S::add_products(*sum, query, key);
-                }
-            }
+    let scores = &mut scores[first..][..H];
+    let mut key = 0;
+    while key < end {
+        key += if end - key > LANES {
+            score_vectors::<S, H, V>(first, page, key, scores)
+        } else {
+            score_vectors::<S, H, 1>(first, page, key, scores)
+        };
+    }
+    H
+}
+
+/// Those of `V` vectors of keys from `key` on. Gives the number of keys.
+#[inline(always)]
+fn score_vectors<S: Sums, const H: usize, const V: usize>(
+    first: usize,
+    page: Page<'_>,
+    key: usize,
+    scores: &mut [[f32; CHUNK]],
+) -> usize {
+    let mut sums = [[S::Lanes::splat(0.0); V]; H];
+    let components = page.keys.as_chunks::<PAGE>().0.iter();
+    for (keys, queries) in components.zip(page.queries.as_chunks::<LANES>().0) {
+        let keys = &keys[key..][..V * LANES];
+        let mut vectors = [S::Lanes::splat(0.0); V];
+        for (n, vector) in vectors.iter_mut().enumerate() {
+            // SAFETY: the slice holds V vectors.
+            *vector = unsafe { S::Lanes::load(keys.as_ptr().add(n * LANES)) };
         }
-        for (scores, sums) in scores[first..].iter_mut().zip(sums) {
-            for (n, sum) in sums.into_iter().enumerate() {
-                let scores = &mut scores[at + part + n * LANES..][..LANES];
-                // SAFETY: the slice holds LANES values.
-                unsafe { sum.mul(S::Lanes::splat(scale)).store(scores.as_mut_ptr()) };
+        for (n, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: of QUERIES queries at the most, fewer than LANES, H begin at `first`.
+            let query = S::Lanes::splat(unsafe { *queries.get_unchecked(first + n) });
+            for (sum, vector) in sums.iter_mut().zip(vectors) {
+                *sum = S::add_products(*sum, query, vector);
             }
         }
     }
-    H
+    for (scores, sums) in scores.iter_mut().zip(sums) {
+        for (n, sum) in sums.into_iter().enumerate() {
+            let scores = &mut scores[page.at + key + n * LANES..][..LANES];
+            // SAFETY: the slice holds LANES values.
+            unsafe { sum.mul(S::Lanes::splat(page.scale)).store(scores.as_mut_ptr()) };
+        }
+    }
+    V * LANES
 }
 
 /// `sums[query] += Σ weight · value` over `seen` of the rows of `values`, in order, of which `at` is the first one's place among
