@@ -10,10 +10,8 @@ use super::check::{Check, some};
 use super::error::SelftestError;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
-use crate::hub::installed::{MANIFEST, SUMS, is_signature};
+use crate::hub::installed::{FORMAT, MANIFEST, SUMS, is_signature};
 use crate::hub::{HubError, if_there, sha256_file};
-
-const FORMAT: u32 = 1;
 
 /// Of a manifest what a selftest needs; a bundle's own verification reads all of it.
 #[derive(Debug, Deserialize)]
