@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CorpusFlags, ExemplarFlags, SetPairs};
+use crate::cli::flags::{CorpusFlags, ExemplarFlags, SetPairs, cite_by_default};
 use crate::cli::options::PromptFlags;
 use crate::cli::sandboxed::Paths;
 use crate::data::{Format, ItemKind};
@@ -117,11 +117,7 @@ impl SystemFlags {
 
     fn configure(&self, name: &str) -> Result<SystemConfig, Failure> {
         let mut settings = SetPairs::of(&self.pairs(name))?.settings;
-        let searches = SystemConfig::named(name)?.search().is_some();
-        if searches && !settings.iter().any(|pair| pair.starts_with("cite=")) {
-            // Whoever reads one note wants its sources.
-            settings.push("cite=on".to_owned());
-        }
+        cite_by_default(name, &mut settings)?;
         Ok(SystemConfig::parse(name, &settings)?)
     }
 
