@@ -94,12 +94,11 @@ fn add(contents: &mut Contents, placed: Placed, kind: ComponentKind) -> Result<(
         let place = format!("{folder}/{file}");
         match check.status {
             Status::Ok(_) => _ = known.insert(file, sha256.clone()),
-            _ => contents.mark_unknown(&place, Some(&name))?,
+            _ => contents.mark_unknown(&place, &name)?,
         }
         contents.add_known(Known { path: place, file: &path, sha256, component: Some(&name) })?;
     }
-    let sums_known =
-        contents.unknown.iter().all(|(_, component)| component.as_deref() != Some(name.as_str()));
+    let sums_known = contents.unknown.values().all(|component| *component != name);
     let marker = checkpoint.directory.join(synth::MARKER);
     if marker.is_file() {
         // What says that its answers are noise.
