@@ -105,14 +105,8 @@ fn differences(component: &Component, card: &Card, manifest: &Manifest) -> Vec<S
         // Another commit has other sums: the card says nothing of it.
         return problems;
     }
-    let folder = match component.kind {
-        ComponentKind::Model => Role::Model.folder(),
-        ComponentKind::Scorer => Role::Scorer.folder(),
-        ComponentKind::Encoder => Role::Encoder.folder(),
-        ComponentKind::Program | ComponentKind::Data => return problems,
-    };
     for file in &card.files {
-        let path = format!("{folder}/{}/{}", component.name, file.name);
+        let path = format!("{}/{}/{}", component.kind.folder(), component.name, file.name);
         let (Some(expected), Some(found)) = (&file.sha256, manifest.file(&path)) else { continue };
         if found.sha256 != *expected {
             problems.push(differs(&format!("the sum of {}", file.name), &found.sha256, expected));

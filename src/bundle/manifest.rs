@@ -242,6 +242,20 @@ pub enum ComponentKind {
     Data,
 }
 
+impl ComponentKind {
+    /// The folder of its files, each component's in one of its own name; data and programs have none of their own.
+    pub fn folder(self) -> &'static str {
+        let role = match self {
+            ComponentKind::Program => Role::Binary,
+            ComponentKind::Model => Role::Model,
+            ComponentKind::Scorer => Role::Scorer,
+            ComponentKind::Encoder => Role::Encoder,
+            ComponentKind::Data => Role::Data,
+        };
+        role.folder()
+    }
+}
+
 impl fmt::Display for ComponentKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

@@ -99,7 +99,7 @@ pub fn run(options: &SelftestOptions<'_>) -> Result<Report, Failure> {
     let binary_sha256 = sha256_file(options.binary)?;
     checks.push(match &installation {
         Some(installation) if !options.writes_golden => installation.check_binary(&binary_sha256),
-        _ => Check::note("binary", installation::binary(&binary_sha256)),
+        _ => Check::note("binary", installation::describe_binary(&binary_sha256)),
     });
     let mut models = Vec::with_capacity(options.models.len());
     for member in options.models {

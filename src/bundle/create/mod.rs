@@ -136,9 +136,7 @@ fn gather(request: &Request) -> Result<Contents, Failure> {
         contents.add_file(&format!("bin/{name}"), path, Some(describe::PROGRAM))?;
     }
     contents.components.push(describe::program());
-    checkpoints::add_models(&mut contents, request)?;
-    checkpoints::add_scorers(&mut contents, request)?;
-    checkpoints::add_encoders(&mut contents, request)?;
+    checkpoints::add(&mut contents, request)?;
     data::add(&mut contents, request)?;
     corpora::add(&mut contents, request)?;
     for name in &request.recipes {

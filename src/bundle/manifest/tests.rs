@@ -38,16 +38,8 @@ fn manifest() -> Manifest {
         components: vec![Component {
             name: "llama".to_owned(),
             kind: ComponentKind::Model,
-            version: None,
-            revision: None,
-            repository: None,
             licence: "not stated".to_owned(),
-            licence_url: None,
-            gated: false,
-            licence_sha256: None,
-            shown: None,
-            accepted: None,
-            sums_known: false,
+            ..Component::default()
         }],
         files: vec![
             entry("README.html", Role::Doc),
