@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::crate_list::{self, Compared};
 use super::files;
 use super::manifest::{Component, ComponentKind, FileEntry, Manifest, Role};
-use super::parts::{self, Compared};
 use crate::chat::ChatTemplate;
 use crate::hub::{Card, Kind};
 use crate::model::Config;
@@ -18,64 +18,8 @@ use crate::tokenizer::Tokenizer;
 /// What the program itself writes of models, beside the lists of crates that `tools/sbom.sh` writes.
 const MODELS_SBOM: &str = "sbom/models.cdx.json";
 
-/// Looks into every file of a bundle that this program can read, whole ones alone. What is wrong, in words; what could not be looked into
-/// besides.
-pub fn check(directory: &Path, manifest: &Manifest) -> Deep {
-    let is_here = |file: &&FileEntry| file.path.below(directory).is_file();
-    let (here, elsewhere): (Vec<&FileEntry>, Vec<&FileEntry>) =
-        manifest.files.iter().partition(is_here);
-    let mut problems: Vec<String> =
-        here.par_iter().filter_map(|file| look_into(directory, file)).collect();
-    let models =
-        manifest.components.iter().filter(|component| component.kind != ComponentKind::Data);
-    problems.extend(models.flat_map(|component| against_card(component, manifest)));
-    let decoders =
-        manifest.components.iter().filter(|component| component.kind == ComponentKind::Model);
-    for component in decoders {
-        let folder = directory.join("models").join(&component.name);
-        if folder.join("tokenizer.json").is_file() && folder.join("config.json").is_file() {
-            problems.extend(
-                decoder(&folder).map(|why| format!("unsound  models/{}: {why}", component.name)),
-            );
-        }
-    }
-    let mut notes = Vec::new();
-    compare_programs(directory, &here, &mut problems, &mut notes);
-    problems.sort();
-    Deep { problems, notes, looked_into: here.len(), not_here: elsewhere.len() }
-}
-
-/// Holds what each program says that it is made of against the SBOMs of the bundle.
-fn compare_programs(
-    directory: &Path,
-    here: &[&FileEntry],
-    problems: &mut Vec<String>,
-    notes: &mut Vec<String>,
-) {
-    let of_role = |role: Role| here.iter().filter(move |file| file.role == role);
-    let sboms: Vec<PathBuf> = of_role(Role::Sbom)
-        .filter(|file| {
-            file.path.as_str().ends_with(".cdx.json") && file.path.as_str() != MODELS_SBOM
-        })
-        .map(|file| file.path.below(directory))
-        .collect();
-    for file in of_role(Role::Binary) {
-        let path = &file.path;
-        if sboms.is_empty() {
-            notes.push(format!("{path}: the bundle has no list of its crates"));
-            continue;
-        }
-        match parts::compare(&path.below(directory), &sboms) {
-            Compared::Same => {}
-            Compared::Differs(why) => problems.push(format!("unsound  {path} and sbom/: {why}")),
-            Compared::NoList => notes.push(format!(
-                "{path} carries no list of its crates (cargo auditable), so sbom/ was not compared with it"
-            )),
-        }
-    }
-}
-
 /// What a closer look came to.
+#[derive(Debug, Default)]
 pub struct Deep {
     pub problems: Vec<String>,
     /// What could not be looked at.
@@ -83,6 +27,35 @@ pub struct Deep {
     pub looked_into: usize,
     /// Files in parts, or from the version before.
     pub not_here: usize,
+}
+
+/// Looks into every file of a bundle that this program can read, whole ones alone.
+pub fn check(directory: &Path, manifest: &Manifest) -> Deep {
+    let is_here = |file: &&FileEntry| file.path.below(directory).is_file();
+    let (here, elsewhere): (Vec<&FileEntry>, Vec<&FileEntry>) =
+        manifest.files.iter().partition(is_here);
+    let mut deep = Deep { looked_into: here.len(), not_here: elsewhere.len(), ..Deep::default() };
+    deep.problems = here.par_iter().filter_map(|file| look_into(directory, file)).collect();
+    let with_cards =
+        manifest.components.iter().filter(|component| component.kind != ComponentKind::Data);
+    for component in with_cards {
+        let card = Card::find(&component.name);
+        deep.problems.extend(card.iter().flat_map(|card| differences(component, card, manifest)));
+        // A reader of text may be among the models too.
+        let is_decoder = component.kind == ComponentKind::Model
+            && card.is_none_or(|card| card.kind == Kind::Decoder);
+        let folder = directory.join("models").join(&component.name);
+        let is_whole =
+            folder.join("tokenizer.json").is_file() && folder.join("config.json").is_file();
+        if is_decoder && is_whole {
+            let problem = decoder_problem(&folder);
+            let told = problem.map(|why| format!("unsound  models/{}: {why}", component.name));
+            deep.problems.extend(told);
+        }
+    }
+    compare_programs(directory, &here, &mut deep);
+    deep.problems.sort();
+    deep
 }
 
 /// What is wrong with one file by its form.
@@ -114,15 +87,8 @@ fn json(path: &Path) -> Option<String> {
     read().err()
 }
 
-/// What keeps a folder from being a decoder that runs here.
-fn decoder(folder: &Path) -> Option<String> {
-    let config = told(Config::read(&folder.join("config.json")));
-    config.or_else(|| told(ChatTemplate::load(folder)))
-}
-
 /// Where a component and the card of its name differ.
-fn against_card(component: &Component, manifest: &Manifest) -> Vec<String> {
-    let Some(card) = Card::find(&component.name) else { return Vec::new() };
+fn differences(component: &Component, card: &Card, manifest: &Manifest) -> Vec<String> {
     let mut problems = Vec::new();
     let differs = |what: &str, found: &str, expected: &str| {
         format!("unsound  {}: {what} is {found}, its card says {expected}", component.name)
@@ -139,19 +105,43 @@ fn against_card(component: &Component, manifest: &Manifest) -> Vec<String> {
         // Another commit has other sums: the card says nothing of it.
         return problems;
     }
-    let folder = match component.kind {
-        ComponentKind::Model => "models",
-        ComponentKind::Scorer => "scorers",
-        _ if card.kind == Kind::Encoder => "encoder",
-        _ => "models",
-    };
     for file in &card.files {
-        let path = PathBuf::from(folder).join(&component.name).join(&file.name);
-        let path = path.to_string_lossy();
+        let path = format!("{}/{}/{}", component.kind.folder(), component.name, file.name);
         let (Some(expected), Some(found)) = (&file.sha256, manifest.file(&path)) else { continue };
         if found.sha256 != *expected {
             problems.push(differs(&format!("the sum of {}", file.name), &found.sha256, expected));
         }
     }
     problems
+}
+
+/// What keeps a folder from being a decoder that runs here.
+fn decoder_problem(folder: &Path) -> Option<String> {
+    let config = told(Config::read(&folder.join("config.json")));
+    config.or_else(|| told(ChatTemplate::load(folder)))
+}
+
+/// Holds what each program says that it is made of against the SBOMs of the bundle.
+fn compare_programs(directory: &Path, here: &[&FileEntry], deep: &mut Deep) {
+    let of_role = |role: Role| here.iter().filter(move |file| file.role == role);
+    let is_of_program = |path: &str| path.ends_with(".cdx.json") && path != MODELS_SBOM;
+    let sboms: Vec<PathBuf> = of_role(Role::Sbom)
+        .filter(|file| is_of_program(file.path.as_str()))
+        .map(|file| file.path.below(directory))
+        .collect();
+    for FileEntry { path, .. } in of_role(Role::Binary) {
+        if sboms.is_empty() {
+            deep.notes.push(format!("{path}: the bundle has no list of its crates"));
+            continue;
+        }
+        match crate_list::compare(&path.below(directory), &sboms) {
+            Compared::Same => {}
+            Compared::Differs(why) => {
+                deep.problems.push(format!("unsound  {path} and sbom/: {why}"));
+            }
+            Compared::NoList => deep.notes.push(format!(
+                "{path} carries no list of its crates (cargo auditable), so sbom/ was not compared with it"
+            )),
+        }
+    }
 }

@@ -23,12 +23,14 @@ pub enum BundleError {
     Format { found: u32 },
     #[error("`{key}` is no public key of minisign: {why}")]
     BadKey { key: String, why: String },
-    #[error("{} has no signature of {SUMS} by {key}{}", directory.display(), told(reasons))]
+    #[error("{} has no signature of {SUMS} by {key}{}", directory.display(), in_brackets(reasons))]
     NotSigned { directory: PathBuf, key: String, reasons: Vec<String> },
     #[error("{} is not authenticated: no key was given that it must be signed by", directory.display())]
     NoKey { directory: PathBuf },
     #[error("{} is not what it should be: {}\n{}", directory.display(), counted(problems.len()), shown(problems))]
     Wrong { directory: PathBuf, problems: Vec<String> },
+    #[error("the installed version {} is not what it should be: {}\n{}", directory.display(), counted(problems.len()), shown(problems))]
+    Damaged { directory: PathBuf, problems: Vec<String> },
 
     #[error(transparent)]
     Path(#[from] BadPath),
@@ -64,7 +66,7 @@ pub enum BundleError {
     #[error("{} holds no installed version", root.display())]
     NoRoot { root: PathBuf },
     #[error("version {new} is older than {current}, which is current in {}", root.display())]
-    Downgrade { root: PathBuf, new: String, current: String },
+    Downgrade { root: PathBuf, new: Version, current: Version },
     #[error("version {version} is in {} already, and it is another bundle", root.display())]
     OtherVersion { root: PathBuf, version: Version },
     #[error("the bundle holds what changed since a version that is not in {}: the one whose {MANIFEST} has the sha256 {sha256}", root.display())]
@@ -89,13 +91,6 @@ pub enum BundleError {
     Io(#[from] io::Error),
 }
 
-fn told(reasons: &[String]) -> String {
-    match reasons {
-        [] => String::new(),
-        reasons => format!(" ({})", reasons.join("; ")),
-    }
-}
-
 impl BundleError {
     /// Refuses a directory with which something is wrong.
     pub fn refuse_wrong(directory: &Path, problems: Vec<String>) -> Result<(), BundleError> {
@@ -103,6 +98,21 @@ impl BundleError {
             true => Ok(()),
             false => Err(BundleError::Wrong { directory: directory.to_owned(), problems }),
         }
+    }
+
+    /// Refuses an installed version with which something is wrong.
+    pub fn refuse_damaged(directory: &Path, problems: Vec<String>) -> Result<(), BundleError> {
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(BundleError::Damaged { directory: directory.to_owned(), problems }),
+        }
+    }
+}
+
+fn in_brackets(reasons: &[String]) -> String {
+    match reasons {
+        [] => String::new(),
+        reasons => format!(" ({})", reasons.join("; ")),
     }
 }
 
@@ -165,6 +175,12 @@ impl Diagnosis for BundleError {
                 "give --trust KEY, a key whose fingerprint came by another way"
             }
             BundleError::Wrong { .. } => "do not use it; copy it again, and check it again",
+            BundleError::Damaged { directory, .. } => {
+                return Some(format!(
+                    "remove {}, and install the bundle again",
+                    directory.display()
+                ));
+            }
             BundleError::Exists { .. } => "choose a directory that is not there yet",
             BundleError::Busy { .. } => "wait for it, then run the same command again",
             BundleError::Unverified { .. } => {
@@ -202,6 +218,16 @@ impl Diagnosis for BundleError {
             }
             BundleError::NoSpace { .. } => {
                 "free some space; versions that are not current may be removed from ROOT/versions"
+            }
+            BundleError::OtherCpu { .. } | BundleError::OtherSystem { .. } => {
+                "ask the sender for a bundle whose program runs on this machine"
+            }
+            BundleError::NoRoot { .. } => "name the ROOT of `wardround bundle install --to ROOT`",
+            BundleError::NothingBefore { root } | BundleError::NoVersion { root, .. } => {
+                return Some(format!(
+                    "`wardround bundle ls {}` lists the versions, and --to names one",
+                    root.display()
+                ));
             }
             BundleError::GoldenDiffers { version, root, .. } => {
                 return Some(format!(

@@ -5,15 +5,17 @@ mod check;
 mod tests;
 
 use std::fmt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::path::BundlePath;
 use super::version::Version;
-use super::{BundleError, MANIFEST, README};
+use super::{BundleError, README};
+pub use crate::hub::installed::FORMAT;
 
-/// The format that this program writes and reads.
-pub const FORMAT: u32 = 1;
+/// Larger files are no manifests.
+pub const MOST_BYTES: u64 = 64 << 20;
 
 /// The bundle, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -240,6 +242,20 @@ pub enum ComponentKind {
     Data,
 }
 
+impl ComponentKind {
+    /// The folder of its files, each component's in one of its own name; data and programs have none of their own.
+    pub fn folder(self) -> &'static str {
+        let role = match self {
+            ComponentKind::Program => Role::Binary,
+            ComponentKind::Model => Role::Model,
+            ComponentKind::Scorer => Role::Scorer,
+            ComponentKind::Encoder => Role::Encoder,
+            ComponentKind::Data => Role::Data,
+        };
+        role.folder()
+    }
+}
+
 impl fmt::Display for ComponentKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -277,16 +293,16 @@ impl FileEntry {
 }
 
 impl Manifest {
-    /// Reads and checks one.
+    /// Reads and checks one; `file` is what it is called in errors.
     ///
     /// # Errors
     /// What is no manifest of this format, or contradicts itself.
-    pub fn parse(bytes: &[u8]) -> Result<Manifest, BundleError> {
+    pub fn parse(bytes: &[u8], file: &Path) -> Result<Manifest, BundleError> {
         #[derive(Deserialize)]
         struct Head {
             format: u32,
         }
-        let bad = |why: String| BundleError::BadFile { file: MANIFEST.to_owned(), why };
+        let bad = |why: String| BundleError::BadFile { file: file.display().to_string(), why };
         let head: Head = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
         if head.format != FORMAT {
             return Err(BundleError::Format { found: head.format });
@@ -297,9 +313,6 @@ impl Manifest {
     }
 
     /// As it is written.
-    ///
-    /// # Errors
-    /// None: every field writes as JSON.
     pub fn text(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -8,13 +8,13 @@
 //!
 //! A bundle cannot vouch for the program that it brings: README.html in it says how `ssh-keygen` and `sha256sum` check it first.
 
+mod crate_list;
 pub mod create;
 pub mod deep;
 pub mod error;
 mod files;
 pub mod install;
 pub mod manifest;
-mod parts;
 pub mod path;
 mod program;
 pub mod root;

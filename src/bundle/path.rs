@@ -44,14 +44,6 @@ impl BundlePath {
         Ok(BundlePath(text.to_owned()))
     }
 
-    /// A path below another.
-    ///
-    /// # Errors
-    /// See [`BundlePath::parse`].
-    pub fn joined(folder: &str, name: &str) -> Result<BundlePath, BadPath> {
-        BundlePath::parse(&format!("{folder}/{name}"))
-    }
-
     pub fn as_str(&self) -> &str {
         &self.0
     }

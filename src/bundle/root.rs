@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err::File;
 
-use super::files::{read_small, sync};
-use super::manifest::Manifest;
+use super::manifest::{MOST_BYTES, Manifest};
 use super::version::Version;
 use super::{BundleError, MANIFEST, files};
 use crate::digest::sha256;
@@ -17,8 +16,8 @@ const VERSIONS: &str = "versions";
 const CURRENT: &str = "current";
 const PREVIOUS: &str = "previous";
 const LOCK: &str = ".lock";
-/// Larger ones are no manifests.
-const MOST_MANIFEST_BYTES: u64 = 64 << 20;
+/// What ends the name of a version that is being written.
+const PARTIAL: &str = ".partial";
 
 /// A directory of installed versions.
 pub struct Root {
@@ -49,17 +48,34 @@ impl Root {
         path.join(VERSIONS).is_dir()
     }
 
+    /// Where versions lie, each in a directory of its own.
+    pub fn versions(&self) -> PathBuf {
+        self.path.join(VERSIONS)
+    }
+
     pub fn version(&self, version: &str) -> PathBuf {
-        self.path.join(VERSIONS).join(version)
+        self.versions().join(version)
     }
 
     /// Where a version is written before it takes its place.
     pub fn partial(&self, version: &Version) -> PathBuf {
-        self.path.join(VERSIONS).join(format!(".{version}.partial"))
+        self.versions().join(format!(".{version}{PARTIAL}"))
     }
 
-    pub fn licences(&self) -> PathBuf {
-        self.path.join("licences")
+    /// Removes what killed installations left, of whatever version.
+    ///
+    /// # Errors
+    /// A directory that cannot be read or removed.
+    pub fn remove_partial(&self) -> io::Result<()> {
+        for entry in fs_err::read_dir(self.versions())? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let version = name.strip_prefix('.').and_then(|name| name.strip_suffix(PARTIAL));
+            if version.is_some_and(|version| version.parse::<Version>().is_ok()) {
+                fs_err::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// Where the outcomes of a version's selftest lie.
@@ -72,8 +88,9 @@ impl Root {
     /// # Errors
     /// A place that cannot be written; another process at work.
     pub fn lock(self) -> Result<LockedRoot, BundleError> {
-        files::make_folder(&self.path.join(VERSIONS))?;
-        let lock = files_lock(&self.path.join(LOCK))?;
+        files::make_folder(&self.versions())?;
+        let mut lock = fs_err::OpenOptions::new();
+        let lock = lock.write(true).create(true).truncate(false).open(self.path.join(LOCK))?;
         match lock.file().try_lock() {
             Ok(()) => Ok(LockedRoot { root: self, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(BundleError::Busy { path: self.path }),
@@ -87,7 +104,7 @@ impl Root {
     /// A directory that cannot be read; a version without a sound manifest.
     pub fn installed(&self) -> Result<Vec<Installed>, BundleError> {
         let current = self.link(CURRENT)?;
-        let entries = if_there(fs_err::read_dir(self.path.join(VERSIONS)))?;
+        let entries = if_there(fs_err::read_dir(self.versions()))?;
         let entries = entries.ok_or_else(|| BundleError::NoRoot { root: self.path.clone() })?;
         let mut installed = Vec::new();
         for entry in entries {
@@ -102,11 +119,11 @@ impl Root {
 
     fn open(&self, version: &str, current: Option<&str>) -> Result<Installed, BundleError> {
         let directory = self.version(version);
-        let bytes = if_there(read_small(&directory.join(MANIFEST), MOST_MANIFEST_BYTES))?;
-        let Some(bytes) = bytes else {
+        let path = directory.join(MANIFEST);
+        let Some(bytes) = if_there(files::read_small(&path, MOST_BYTES))? else {
             return Err(BundleError::NoBundle { directory, file: MANIFEST.to_owned() });
         };
-        let manifest = Manifest::parse(&bytes)?;
+        let manifest = Manifest::parse(&bytes, &path)?;
         let is_current = current == Some(version);
         Ok(Installed { manifest, manifest_sha256: sha256(&bytes), directory, is_current })
     }
@@ -125,10 +142,6 @@ impl Root {
     pub fn current(&self) -> Result<Option<Version>, BundleError> {
         Ok(self.link(CURRENT)?.map(|name| name.parse()).transpose()?)
     }
-}
-
-fn files_lock(path: &Path) -> io::Result<File> {
-    fs_err::OpenOptions::new().write(true).create(true).truncate(false).open(path)
 }
 
 impl LockedRoot {
@@ -153,7 +166,7 @@ impl LockedRoot {
         let target = Path::new(VERSIONS).join(version.to_string());
         fs_err::os::unix::fs::symlink(target, &partial)?;
         fs_err::rename(&partial, root.join(name))?;
-        Ok(sync(root)?)
+        Ok(files::sync(root)?)
     }
 
     /// Makes the version before current again, or the one of this name; what was current is then the one before.
@@ -162,19 +175,12 @@ impl LockedRoot {
     /// No such version; one whose program is not what its manifest says.
     pub fn roll_back(&self, to: Option<&str>) -> Result<Version, BundleError> {
         let root = &self.root;
-        let path = || root.path.clone();
-        let name = match to {
-            Some(name) => name.to_owned(),
-            None => {
-                root.link(PREVIOUS)?.ok_or_else(|| BundleError::NothingBefore { root: path() })?
-            }
-        };
         let current = root.link(CURRENT)?;
-        if to.is_none() && current.as_deref() == Some(&name) {
-            return Err(BundleError::NothingBefore { root: path() });
-        }
+        let previous = root.link(PREVIOUS)?.filter(|name| Some(name) != current.as_ref());
+        let name = to.map(str::to_owned).or(previous);
+        let name = name.ok_or_else(|| BundleError::NothingBefore { root: root.path.clone() })?;
         if name.parse::<Version>().is_err() || !root.version(&name).is_dir() {
-            return Err(BundleError::NoVersion { root: path(), version: name });
+            return Err(BundleError::NoVersion { root: root.path.clone(), version: name });
         }
         let installed = root.open(&name, current.as_deref())?;
         let mut problems = Vec::new();
@@ -189,7 +195,7 @@ impl LockedRoot {
                 Err(error) => problems.push(format!("missing  {}: {error}", file.path)),
             }
         }
-        BundleError::refuse_wrong(&installed.directory, problems)?;
+        BundleError::refuse_damaged(&installed.directory, problems)?;
         self.make_current(&installed.manifest.version)?;
         Ok(installed.manifest.version)
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 use minisign_verify::{PublicKey, Signature};
 
 use super::BundleError;
-pub use crate::hub::installed::is_signature;
 
 /// Lines of a signature: a comment that nothing vouches for, the signature, a comment that is signed, the signature of both.
 const LINES: usize = 4;

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::files::{Found, read_small, sum};
-use super::manifest::{Carried, FileEntry, Manifest};
+use super::manifest::{Carried, FileEntry, MOST_BYTES, Manifest};
 use super::path::BundlePath;
-use super::signature::{TrustedKey, is_signature};
+use super::signature::TrustedKey;
 use super::sums::Sums;
 use super::{BundleError, MANIFEST, SUMS};
 use crate::digest::sha256;
+use crate::hub::installed::is_signature;
 
-/// Larger ones are no files of a bundle.
+/// Larger ones are none of a bundle's.
 const MOST_SUMS_BYTES: u64 = 64 << 20;
 const MOST_SIGNATURE_BYTES: u64 = 16 << 10;
 /// More signatures than anybody gives.
@@ -72,7 +73,7 @@ pub fn open(directory: &Path, keys: &[TrustedKey]) -> Result<Opened, BundleError
         signers.push(key.name.clone());
     }
     let sums = Sums::parse(&sums_bytes)?;
-    let manifest_bytes = small(directory, MANIFEST, MOST_SUMS_BYTES)?;
+    let manifest_bytes = small(directory, MANIFEST, MOST_BYTES)?;
     let bad = |why: String| BundleError::BadFile { file: MANIFEST.to_owned(), why };
     let manifest_path = BundlePath::parse(MANIFEST)?;
     let found = sha256(&manifest_bytes);
@@ -83,7 +84,7 @@ pub fn open(directory: &Path, keys: &[TrustedKey]) -> Result<Opened, BundleError
         }
         Some(_) => {}
     }
-    let manifest = Manifest::parse(&manifest_bytes)?;
+    let manifest = Manifest::parse(&manifest_bytes, Path::new(MANIFEST))?;
     agree(&manifest, &sums, &manifest_path).map_or(Ok(()), |why| Err(bad(why)))?;
     let directory = directory.to_owned();
     Ok(Opened { directory, manifest, manifest_bytes, sums_bytes, signatures, signers })

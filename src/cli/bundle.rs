@@ -168,16 +168,14 @@ impl List {
             manifest.name, manifest.version, manifest.created_at, manifest.created_by
         ))?;
         let requires = &manifest.requires;
-        let glibc = requires
-            .glibc
-            .as_ref()
-            .map_or_else(String::new, |version| format!(", glibc {version}"));
         let later = |what: &str, version: &Option<String>| {
             version.as_ref().map_or_else(String::new, |version| format!(", {what} {version}"))
         };
-        let system = later("Linux", &requires.kernel) + &later("for GPUs driver", &requires.driver);
+        let system = later("glibc", &requires.glibc)
+            + &later("Linux", &requires.kernel)
+            + &later("for GPUs driver", &requires.driver);
         console::say(format!(
-            "needs {}{glibc}{system}, {:.1} MB of disk, {:.1} MB of memory for the largest model's weights as they are stored",
+            "needs {}{system}, {:.1} MB of disk, {:.1} MB of memory for the largest model's weights as they are stored",
             requires.cpu,
             requires.disk_bytes as f64 / 1e6,
             requires.memory_bytes as f64 / 1e6

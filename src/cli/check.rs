@@ -12,7 +12,7 @@ use serde_json::json;
 
 use self::log::{About, Given, Log};
 use super::audit::flags::AuditFlags;
-use super::flags::{CorpusFlags, ExemplarFlags, PanelFlags};
+use super::flags::{CorpusFlags, ExemplarFlags, PanelFlags, cite_by_default};
 use super::options::{HubFlags, MachineFlags};
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -27,8 +27,8 @@ use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
+use crate::systems::Task;
 use crate::systems::table::Entry;
-use crate::systems::{SystemConfig, Task};
 
 /// What a note from stdin is called.
 const STDIN: &str = "stdin";
@@ -90,7 +90,7 @@ impl Check {
         let log =
             options.map(|options| Log::begin(&options, &spec, sandbox.as_deref())).transpose()?;
         let arguments = given.arguments(&spec);
-        let work = || -> Result<(About, Asked), Failure> {
+        let work = || -> Result<Checked, Failure> {
             let note = read(path.as_deref(), out.is_some())?;
             let inputs = spec.read_prompts(note)?;
             let models = spec.describe_models()?;
@@ -105,17 +105,17 @@ impl Check {
             if let Some(log) = &log {
                 log.loaded(&about, arguments)?;
             }
-            let asked = match &out {
+            let answer = match &out {
                 Some(out) => keep(run, models, out)?,
                 None => ask(run, models)?,
             };
-            Ok((about, asked))
+            Ok(Checked { about, answer })
         };
         let worked = work();
         if let Some(log) = log {
             log.end(&worked)?;
         }
-        let (_, Asked { record, calls, searches }) = worked?;
+        let Answer { record, calls, searches } = worked?.answer;
         if let Some(error) = record.error {
             return Err(Failure::outcome(format!("{}: {error}", record.item), None));
         }
@@ -139,11 +139,7 @@ impl Check {
     fn spec(self, path: Option<&Path>) -> Result<Spec, Failure> {
         let path = path.unwrap_or(Path::new(STDIN));
         let mut panel = self.panel;
-        let searches = SystemConfig::named(&self.system)?.search().is_some();
-        if searches && !panel.set.iter().any(|pair| pair.starts_with("cite=")) {
-            // Whoever reads one note wants its sources.
-            panel.set.push("cite=on".to_owned());
-        }
+        cite_by_default(&self.system, &mut panel.set)?;
         let mut spec = panel.spec(&self.system, path, Format::Notes)?;
         spec.refuse_other_items()?;
         spec.corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
@@ -158,7 +154,7 @@ impl Check {
 /// The note of a file, or of stdin.
 fn read(path: Option<&Path>, is_kept: bool) -> Result<Dataset, Failure> {
     match path {
-        Some(path) => Ok(data::note(path, fs_err::read(path)?)?),
+        Some(path) => note(path, fs_err::read(path)?),
         None if is_kept => Err(Failure::usage(
             "a note from stdin cannot be kept with --out",
             "give a file: a run names the file that it read",
@@ -166,26 +162,36 @@ fn read(path: Option<&Path>, is_kept: bool) -> Result<Dataset, Failure> {
         None => {
             let mut text = Vec::new();
             std::io::stdin().read_to_end(&mut text)?;
-            Ok(data::note(Path::new(STDIN), text)?)
+            note(Path::new(STDIN), text)
         }
     }
 }
 
+fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, Failure> {
+    data::note(path, text).map_err(|error| error.of_needed_rows("give a note with some text"))
+}
+
+/// What came of a check.
+pub struct Checked {
+    about: About,
+    answer: Answer,
+}
+
 /// What the agents said of the note.
-pub struct Asked {
+pub struct Answer {
     record: NoteLine,
     calls: Vec<CallLine>,
     searches: Vec<SearchLine>,
 }
 
 /// Asks the agents, and writes nothing.
-fn ask(run: Run, models: Models) -> Result<Asked, Failure> {
+fn ask(run: Run, models: Models) -> Result<Answer, Failure> {
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
     let recorder = Box::new((sender, searcher));
     let started = run.start(&models.start()?, recorder, interrupt::watch(), |_| {})?;
     let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
     let record = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
-    Ok(Asked {
+    Ok(Answer {
         record: note_record(record)?,
         calls: calls.try_iter().collect(),
         searches: searches.try_iter().collect(),
@@ -193,14 +199,14 @@ fn ask(run: Run, models: Models) -> Result<Asked, Failure> {
 }
 
 /// Asks the agents in a run directory.
-fn keep(run: Run, models: Models, out: &Path) -> Result<Asked, Failure> {
+fn keep(run: Run, models: Models, out: &Path) -> Result<Answer, Failure> {
     let executed = carry_out(run, models, out, Arc::new(Unobserved), interrupt::watch())?;
     summary::write(&executed)?;
     let contents = executed.contents;
     let first = contents.outcomes().into_values().next().cloned();
     let record = first.map(note_record).transpose()?;
     let missing = || Failure::mismatch(format!("{} holds no note", out.display()));
-    Ok(Asked {
+    Ok(Answer {
         record: record.ok_or_else(missing)?,
         calls: contents.calls.records,
         searches: contents.searches.records,

@@ -101,7 +101,11 @@ impl Info {
     }
 
     fn overlaps(&self, corpus: &Corpus, path: &Path) -> Result<Against, Failure> {
-        let dataset = data::load(path, self.format)?;
+        let dataset = data::load(path, self.format).map_err(|error| {
+            error.of_needed_rows(
+                "mend the row; if all rows look like it, another --format may be right",
+            )
+        })?;
         let notes = dataset.notes().into_iter().map(|note| (note.id.clone(), note.text.clone()));
         let notes: Vec<(String, String)> = notes.collect();
         let found = overlap::overlaps(corpus, &notes)?;

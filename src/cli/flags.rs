@@ -216,6 +216,15 @@ impl ExemplarFlags {
     }
 }
 
+/// Has a system that searches cite what it found, unless `settings` say otherwise: whoever reads one note wants its sources.
+pub fn cite_by_default(system: &str, settings: &mut Vec<String>) -> Result<(), Failure> {
+    let searches = SystemConfig::named(system)?.search().is_some();
+    if searches && !settings.iter().any(|pair| pair.starts_with("cite=")) {
+        settings.push("cite=on".to_owned());
+    }
+    Ok(())
+}
+
 /// Where the corpora of a plan lie now.
 #[derive(Clone, Debug, Default, Args)]
 pub struct MovedCorpusFlags {

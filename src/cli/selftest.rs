@@ -9,13 +9,13 @@ use super::options::{DeviceFlags, HubFlags, QuietFlag};
 use super::sandboxed::{Made, Paths, SandboxFlag};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::private_file::write_for_everybody;
 use crate::hub::{self, Card, HubError, HubOptions, Kind};
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::Quantisation;
 use crate::report;
 use crate::selftest::JSON;
-use crate::selftest::golden::write_whole;
-use crate::selftest::{Asked, Check, Report, SelftestError, modes, run};
+use crate::selftest::{Check, Report, SelftestError, SelftestOptions, modes, run};
 
 /// What a selftest writes.
 const PAGE: &str = "selftest.html";
@@ -109,9 +109,9 @@ impl Selftest {
         let held = held.as_deref().map(|held| held.trim_start_matches("sandbox: "));
         found.push(Check::note("sandbox", held.unwrap_or("none")));
         let tell = |what: &str| self.progress.note(format!("testing {what}"));
-        let report = run(Asked {
+        let report = run(&SelftestOptions {
             root: self.root.as_deref(),
-            models: models.to_vec(),
+            models,
             hub,
             hardware: self.compute.on.hardware(),
             precision: self.compute.precision(),
@@ -224,6 +224,7 @@ fn cached(hub: &HubOptions) -> Result<Vec<String>, Failure> {
 
 fn write(report: &Report, out: &Path) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(report).map_err(std::io::Error::from)?;
-    write_whole(&out.join(JSON), &format!("{json}\n"))?;
-    Ok(write_whole(&out.join(PAGE), &report::selftest::render(report)?)?)
+    let page = report::selftest::render(report)?;
+    write_for_everybody(&out.join(JSON), format!("{json}\n").as_bytes())?;
+    Ok(write_for_everybody(&out.join(PAGE), page.as_bytes())?)
 }

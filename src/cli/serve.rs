@@ -153,7 +153,7 @@ impl Serve {
         if self.end_with_parent {
             end_with_parent()?;
         }
-        let sources = self.sources()?;
+        let mut sources = self.sources()?;
         let audit = self.audit.options();
         let hub = self.hub.options(true)?;
         let mut paths = self.listen.paths()?.models(sources.models(), &hub)?;
@@ -164,6 +164,8 @@ impl Serve {
         let selftest = std::env::current_exe().ok().and_then(|own| LastSelftest::of(&own));
         // The first thread comes later: it inherits this.
         let mut entered = paths.enter(self.sandbox, &self.machine.hardware().device)?;
+        // Before anybody is listened to.
+        sources.read_exemplars()?;
         let arguments = json!({"models": self.models, "systems": self.systems});
         let options = ServeOptions {
             arguments,

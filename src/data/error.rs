@@ -9,7 +9,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{Format, ItemKind, SkippedRow};
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::diagnosis::{Blame, Diagnosis, Failure};
 
 /// Where in a file: what an editor can jump to, or else the record's own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,14 @@ impl DataError {
     /// What is wrong, without the place where a file has it.
     pub fn problem(&self) -> String {
         self.row().map_or_else(|| self.to_string(), |row| row.problem)
+    }
+
+    /// As it is told of a file whose rows cannot be left out; `hint` is for a row that is not what its format says.
+    pub fn of_needed_rows(self, hint: &str) -> Failure {
+        match self {
+            DataError::Field { .. } => Failure::usage(self.to_string(), hint),
+            other => other.into(),
+        }
     }
 
     /// The row that is to blame, where one alone is.

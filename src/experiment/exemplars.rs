@@ -121,7 +121,7 @@ impl Spec {
     ///
     /// # Errors
     /// Exemplars where none are shown, none where some are; a file that is missing or malformed; the file under test.
-    pub(super) fn read_exemplars(
+    pub fn read_exemplars(
         &self,
         sets: &mut ExemplarSets,
         tested: Option<&Dataset>,
@@ -179,7 +179,11 @@ impl ExemplarSpec {
                 "the formats of notes are medec, mederrbench and notes",
             ));
         }
-        let dataset = data::load(&self.notes, self.format)?;
+        let dataset = data::load(&self.notes, self.format).map_err(|error| {
+            error.of_needed_rows(
+                "mend the row; if all rows look like it, another --exemplars-format may be right",
+            )
+        })?;
         let mut files = Vec::new();
         let reasons: Option<ReasonsFile> = self.named("reasons", &self.reasons, &mut files)?;
         let (style, reasons) = match reasons {
@@ -277,7 +281,8 @@ impl ExemplarSpec {
 
     fn leak(&self, files: &mut Vec<FilePlan>) -> Result<Option<Leak>, Failure> {
         let Some(path) = &self.leak else { return Ok(None) };
-        let questions = data::load(path, Format::Medqa)?;
+        let questions = data::load(path, Format::Medqa)
+            .map_err(|error| error.of_needed_rows("mend the row, or name a file of MedQA"))?;
         files.push(file("leak", path, questions.sha256)?);
         let leak = Leak::new(questions.items.iter().filter_map(Item::question));
         match leak.is_empty() {

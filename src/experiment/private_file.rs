@@ -1,4 +1,4 @@
-//! A file that only its owner can read (mode 0600) and that is written whole or not at all, and directories that only their owner can enter.
+//! Files that are written whole or not at all, for their owner alone (mode 0600) or for everybody, and directories that only their owner can enter.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Permissions};
@@ -12,8 +12,18 @@ use fs_err::{File, OpenOptions};
 
 /// Writes `bytes` to a file beside `path`, makes them durable, and puts the file in the place of `path`.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_as(0o600, path, bytes)
+}
+
+/// The same, where everybody may read it, whatever the mask of the process says.
+pub fn write_for_everybody(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_as(0o644, path, bytes)
+}
+
+fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = partial_path(path);
-    let written = write_partial(&partial, bytes).and_then(|()| fs_err::rename(&partial, path));
+    let written =
+        write_partial(mode, &partial, bytes).and_then(|()| fs_err::rename(&partial, path));
     if written.is_err() {
         // The error to report is the first one; a partial file that stays is overwritten by the next attempt.
         let _ = fs_err::remove_file(&partial);
@@ -42,9 +52,10 @@ pub fn create_temporary(name: &str) -> io::Result<PathBuf> {
     made.map_err(told).map(|()| path.clone())
 }
 
-fn write_partial(partial: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_partial(mode: u32, partial: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(partial)?;
+        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(partial)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -79,6 +90,9 @@ mod tests {
         assert_eq!(fs_err::read(&path).unwrap(), b"second");
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+        write_for_everybody(&path, b"third").unwrap();
+        let mode = fs_err::metadata(&path).unwrap().permissions().mode();
+        assert_eq!((fs_err::read(&path).unwrap(), mode & 0o777), (b"third".to_vec(), 0o644));
         assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
     }
 

@@ -11,6 +11,8 @@ use super::{Card, HubError, read_if_there};
 const FOLDERS: [&str; 3] = ["models", "scorers", "encoder"];
 /// What a bundle is made of, file by file.
 pub const MANIFEST: &str = "MANIFEST.json";
+/// The format of manifests that this program writes and reads.
+pub const FORMAT: u32 = 1;
 /// The sums of every other file but the signatures.
 pub const SUMS: &str = "SHA256SUMS";
 

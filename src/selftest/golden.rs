@@ -2,8 +2,6 @@
 //!
 //! They have no times, so the same model on the same kind of device gives the same bytes.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +11,7 @@ use super::trial::Answer;
 use super::{SCHEMA, calls};
 use crate::diagnosis::Failure;
 use crate::experiment::plan::MemberPlan;
+use crate::experiment::private_file;
 use crate::hub::if_there;
 use crate::ops::{Device, Precision};
 
@@ -182,34 +181,13 @@ impl Golden {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self) -> Result<(), Failure> {
-        let mut text = String::new();
-        let head = serde_json::to_string(&self.head).map_err(std::io::Error::from)?;
-        text += &format!("{head}\n");
+        let mut text = serde_json::to_string(&self.head).map_err(std::io::Error::from)? + "\n";
         for answer in &self.answers {
-            let line = serde_json::to_string(answer).map_err(std::io::Error::from)?;
-            text += &format!("{line}\n");
+            text += &serde_json::to_string(answer).map_err(std::io::Error::from)?;
+            text.push('\n');
         }
-        Ok(write_whole(&self.path, &text)?)
+        Ok(private_file::write_for_everybody(&self.path, text.as_bytes())?)
     }
-}
-
-/// Puts a file that everybody may read in its place once all of it is written.
-///
-/// # Errors
-/// A file that cannot be written; then there is none, or the one that was there.
-pub fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    let written = fs_err::write(&partial, text)
-        .and_then(|()| fs_err::set_permissions(&partial, Permissions::from_mode(0o644)))
-        .and_then(|()| fs_err::rename(&partial, path));
-    if written.is_err() {
-        // The error to report is the first one.
-        let _ = fs_err::remove_file(&partial);
-    }
-    written
 }
 
 #[cfg(test)]

@@ -10,10 +10,8 @@ use super::check::{Check, some};
 use super::error::SelftestError;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
-use crate::hub::installed::{MANIFEST, SUMS, is_signature};
+use crate::hub::installed::{FORMAT, MANIFEST, SUMS, is_signature};
 use crate::hub::{HubError, if_there, sha256_file};
-
-const FORMAT: u32 = 1;
 
 /// Of a manifest what a selftest needs; a bundle's own verification reads all of it.
 #[derive(Debug, Deserialize)]
@@ -41,13 +39,14 @@ pub struct Installation {
 }
 
 /// What is wrong with a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Wrong {
     Missing,
     Changed,
 }
 
 /// What is said of this program.
-pub fn binary(sha256: &str) -> String {
+pub fn describe_binary(sha256: &str) -> String {
     format!("wardround {}, sha256 {sha256}", env!("CARGO_PKG_VERSION"))
 }
 
@@ -82,7 +81,7 @@ impl Installation {
 
     /// Whether the program that runs is one of the manifest's.
     pub fn check_binary(&self, sha256: &str) -> Check {
-        let found = binary(sha256);
+        let found = describe_binary(sha256);
         let mut binaries =
             self.manifest.files.iter().filter(|entry| entry.role == "binary").peekable();
         if binaries.peek().is_none() {
@@ -105,18 +104,12 @@ impl Installation {
             .par_iter()
             .map(|entry| Ok((entry, self.judge(entry, known)?)))
             .collect::<Result<Vec<_>, HubError>>()?;
-        let (mut missing, mut changed) = (Vec::new(), Vec::new());
-        for (entry, wrong) in judged {
-            match wrong {
-                None => {}
-                Some(Wrong::Missing) => missing.push(entry.path.clone()),
-                Some(Wrong::Changed) => changed.push(entry.path.clone()),
-            }
-        }
         let mut checks = Vec::new();
-        for (what, names) in [("missing", &missing), ("changed", &changed)] {
+        for (wrong, what) in [(Wrong::Missing, "missing"), (Wrong::Changed, "changed")] {
+            let names = judged.iter().filter(|(_, found)| *found == Some(wrong));
+            let names: Vec<String> = names.map(|(entry, _)| entry.path.clone()).collect();
             if !names.is_empty() {
-                checks.push(Check::broken("manifest", format!("{what}: {}", some(names))));
+                checks.push(Check::broken("manifest", format!("{what}: {}", some(&names))));
             }
         }
         let extra = self.unlisted()?;

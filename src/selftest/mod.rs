@@ -41,12 +41,12 @@ pub const SCHEMA: u32 = 1;
 /// The file of a report.
 pub const JSON: &str = "selftest.json";
 
-/// What is to be tested.
-pub struct Asked<'a> {
+/// What is tested, and how.
+pub struct SelftestOptions<'a> {
     /// An installed version of a bundle, or a bundle.
     pub root: Option<&'a Path>,
     /// Names or directories.
-    pub models: Vec<String>,
+    pub models: &'a [String],
     pub hub: &'a HubOptions,
     /// The device and its threads.
     pub hardware: Hardware,
@@ -81,32 +81,32 @@ pub struct Report {
 ///
 /// # Errors
 /// A manifest that cannot be read, or is missing where it must be there; a machine that fails or has too little memory.
-pub fn run(asked: Asked<'_>) -> Result<Report, Failure> {
+pub fn run(options: &SelftestOptions<'_>) -> Result<Report, Failure> {
     let started = Instant::now();
     let created_at = clock::utc_now();
-    let installation = match asked.root {
-        Some(root) => Installation::read(root, asked.writes_golden)?,
+    let installation = match options.root {
+        Some(root) => Installation::read(root, options.writes_golden)?,
         None => None,
     };
     let mut checks = vec![Check::note("machine", machine())];
-    for device in asked.hardware.devices()? {
+    for device in options.hardware.devices()? {
         checks.push(Check::note("device", device_words(&device)));
     }
     checks.push(Check::note("memory", memory()));
     checks.push(clock_check(&created_at, installation.as_ref()));
-    checks.extend(asked.found.iter().cloned());
-    (asked.tell)("this program");
-    let binary_sha256 = sha256_file(asked.binary)?;
+    checks.extend(options.found.iter().cloned());
+    (options.tell)("this program");
+    let binary_sha256 = sha256_file(options.binary)?;
     checks.push(match &installation {
-        Some(installation) if !asked.writes_golden => installation.check_binary(&binary_sha256),
-        _ => Check::note("binary", installation::binary(&binary_sha256)),
+        Some(installation) if !options.writes_golden => installation.check_binary(&binary_sha256),
+        _ => Check::note("binary", installation::describe_binary(&binary_sha256)),
     });
-    let mut models = Vec::with_capacity(asked.models.len());
-    for member in &asked.models {
-        models.push(model::test(member, &asked)?);
+    let mut models = Vec::with_capacity(options.models.len());
+    for member in options.models {
+        models.push(model::test(member, options)?);
     }
     if let Some(installation) = &installation {
-        (asked.tell)("the files of the manifest");
+        (options.tell)("the files of the manifest");
         checks.extend(installation.check_files(&sums(&models))?);
     }
     let all = checks.iter().chain(models.iter().flat_map(|model| &model.checks));
@@ -161,17 +161,12 @@ impl Report {
     /// A line a check, for people.
     pub fn table(&self) -> String {
         let mut text = String::new();
-        let named = |name: &str, check: &Check| {
-            let Check { state, name: what, found } = check;
-            format!("{:8} {name:16} {what:10} {found}\n", state.word())
-        };
-        for check in &self.checks {
-            let Check { state, name, found } = check;
+        for Check { state, name, found } in &self.checks {
             text += &format!("{:8} {name:16} {found}\n", state.word());
         }
         for model in &self.models {
-            for check in &model.checks {
-                text += &named(&model.name, check);
+            for Check { state, name, found } in &model.checks {
+                text += &format!("{:8} {:16} {name:10} {found}\n", state.word(), model.name);
             }
         }
         text

@@ -10,11 +10,11 @@ use super::check::{Check, some};
 use super::error::SelftestError;
 use super::golden::{self, Golden, Head};
 use super::trial::{Answer, Difference, Way, answer, differences};
-use super::{Asked, State};
+use super::{SelftestOptions, State};
 use crate::diagnosis::{Blame, Failure};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
-use crate::experiment::plan::{Asked as AskedOfModel, MemberPlan};
+use crate::experiment::plan::{Asked, MemberPlan};
 use crate::hub::{Checkpoint, Kind, Status, resolve, verify};
 use crate::model::{Config, ModelError, WantedPrecision, precision_of};
 use crate::ops::{Device, Precision, Quantisation};
@@ -75,28 +75,13 @@ pub enum Compared {
     Written { path: PathBuf },
 }
 
-/// How numbers are kept in a trial, and what its answers are compared with.
-struct Planned {
-    precision: WantedPrecision,
-    against: Against,
-}
-
-enum Against {
-    Golden(Box<Golden>),
-    Themselves {
-        why: String,
-    },
-    /// The same, and a golden file is written to this directory.
-    New(PathBuf),
-}
-
 /// Tests one model.
 ///
 /// # Errors
 /// A model that is not there, a machine that fails or has too little memory. What is wrong with a file is in the report.
-pub fn test(member: &str, asked: &Asked<'_>) -> Result<ModelReport, Failure> {
-    let checkpoint = resolve(member, asked.hub)?;
-    (asked.tell)(&format!("the files of {}", checkpoint.name));
+pub fn test(member: &str, options: &SelftestOptions<'_>) -> Result<ModelReport, Failure> {
+    let checkpoint = resolve(member, options.hub)?;
+    (options.tell)(&format!("the files of {}", checkpoint.name));
     let mut report = ModelReport {
         name: checkpoint.name.clone(),
         path: fs_err::canonicalize(&checkpoint.directory)?,
@@ -116,7 +101,7 @@ pub fn test(member: &str, asked: &Asked<'_>) -> Result<ModelReport, Failure> {
     if report.checks.iter().any(|check| check.state == State::Broken) {
         return Ok(report);
     }
-    match try_calls(member, &checkpoint, asked, &mut report) {
+    match try_calls(member, &checkpoint, options, &mut report) {
         Err(failure) if failure.blame() == Blame::Artefact => {
             report.checks.push(Check::broken("calls", failure.to_string()));
             Ok(report)
@@ -168,17 +153,17 @@ fn check_files(files: &[FileReport], is_synthetic: bool) -> Check {
 fn try_calls(
     member: &str,
     checkpoint: &Checkpoint,
-    asked: &Asked<'_>,
+    options: &SelftestOptions<'_>,
     report: &mut ModelReport,
 ) -> Result<(), Failure> {
-    let devices = asked.hardware.devices()?;
+    let devices = options.hardware.devices()?;
     let [device] = devices.as_slice() else {
         return Err(Failure::usage(
-            format!("one model runs on one device, not on `{}`", asked.hardware.device),
+            format!("one model runs on one device, not on `{}`", options.hardware.device),
             "name one device",
         ));
     };
-    for planned in plan(checkpoint, asked, device)? {
+    for planned in plan(checkpoint, options, device)? {
         let hardware = Hardware {
             dtype: planned.precision.dtype,
             quantisation: planned.precision.quantisation,
@@ -186,23 +171,31 @@ fn try_calls(
             max_batch: Some(BATCH),
             context: Some(CONTEXT),
             kv: KvBudget { tokens: Some(KV_TOKENS), ..KvBudget::default() },
-            ..asked.hardware.clone()
+            ..options.hardware.clone()
         };
-        (asked.tell)(&format!("the calls of {}", checkpoint.name));
+        (options.tell)(&format!("the calls of {}", checkpoint.name));
         let started = Instant::now();
         let name = member.to_owned();
         let models =
-            Models::describe([&name], &hardware, asked.hub, |_| Ok(BesidePanel::default()))?;
+            Models::describe([&name], &hardware, options.hub, |_| Ok(BesidePanel::default()))?;
         let Some(description) = models.descriptions.first() else { continue };
         let kind = golden::device_kind(device, description.precision);
-        let plan = MemberPlan::local("", description, AskedOfModel::default());
+        let plan = MemberPlan::local("", description, Asked::default());
         let here = Head::new(&plan, &kind);
         if let Against::Golden(golden) = &planned.against {
             golden.expect_model(&here)?;
         }
         for backbone in models.start_backbones()? {
-            let mut trial = compare(&backbone, &planned.against, &here)?;
-            trial.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let calls = calls::all();
+            let Comparison { compared, differences } =
+                compare(&backbone, &calls, &planned.against, &here)?;
+            let trial = TrialReport {
+                head: here.clone(),
+                compared,
+                calls: calls.len(),
+                elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                differences,
+            };
             report.checks.extend(checks(&trial));
             report.trials.push(trial);
         }
@@ -210,19 +203,34 @@ fn try_calls(
     Ok(())
 }
 
+/// How numbers are kept in a trial, and what its answers are compared with.
+struct Planned {
+    precision: WantedPrecision,
+    against: Against,
+}
+
+enum Against {
+    Golden(Box<Golden>),
+    Themselves {
+        why: String,
+    },
+    /// The same, and a golden file is written to this directory.
+    New(PathBuf),
+}
+
 /// What there is to compare with on this kind of device.
 fn plan(
     checkpoint: &Checkpoint,
-    asked: &Asked<'_>,
+    options: &SelftestOptions<'_>,
     device: &Device,
 ) -> Result<Vec<Planned>, Failure> {
-    let precision = asked.precision.unwrap_or_default();
+    let precision = options.precision.unwrap_or_default();
     let alone = |why: String| vec![Planned { precision, against: Against::Themselves { why } }];
-    let Some(directory) = asked.golden else {
+    let Some(directory) = options.golden else {
         return Ok(alone("no golden files were given".to_owned()));
     };
-    if asked.writes_golden {
-        let precision = asked.precision.unwrap_or_else(|| portable(device));
+    if options.writes_golden {
+        let precision = options.precision.unwrap_or_else(|| portable(device));
         return Ok(vec![Planned { precision, against: Against::New(directory.to_owned()) }]);
     }
     let all = golden::find(directory, &checkpoint.name)?;
@@ -234,7 +242,7 @@ fn plan(
     let resolved = |wanted: WantedPrecision| -> Result<Precision, PanelError> {
         Ok(precision_of(&config, &checkpoint.files.weights, wanted, device.machine())?)
     };
-    let wanted = asked.precision.map(resolved).transpose()?;
+    let wanted = options.precision.map(resolved).transpose()?;
     let (mut fitting, mut others) = (Vec::new(), Vec::new());
     for golden in all {
         let Head { device_kind, dtype, quantisation, .. } = &golden.head;
@@ -280,29 +288,31 @@ fn precision_in(head: &Head) -> Option<WantedPrecision> {
     })
 }
 
+/// What answers were compared with, and where they differ from it.
+struct Comparison {
+    compared: Compared,
+    differences: Vec<Difference>,
+}
+
 /// Asks the calls; what a batch gives as well is written where that is wanted.
-fn compare(backbone: &Backbone, against: &Against, here: &Head) -> Result<TrialReport, Failure> {
-    let calls: Vec<Call> = calls::all();
-    let (head, count) = (here.clone(), calls.len());
-    let told = |compared, differences| TrialReport {
-        head,
-        compared,
-        calls: count,
-        elapsed_ms: 0,
-        differences,
-    };
+fn compare(
+    backbone: &Backbone,
+    calls: &[Call],
+    against: &Against,
+    here: &Head,
+) -> Result<Comparison, Failure> {
     match against {
         Against::Golden(golden) => {
-            let found = answer(backbone, &calls, Way::AsTold)?;
+            let found = answer(backbone, calls, Way::AsTold)?;
             let differences = differences(&golden.answers, &found, "the golden file");
-            Ok(told(Compared::Golden { path: golden.path.clone() }, differences))
+            Ok(Comparison { compared: Compared::Golden { path: golden.path.clone() }, differences })
         }
         Against::Themselves { why } => {
-            let differences = both_ways(backbone, &calls)?.differences;
-            Ok(told(Compared::Themselves { why: why.clone() }, differences))
+            let differences = both_ways(backbone, calls)?.differences;
+            Ok(Comparison { compared: Compared::Themselves { why: why.clone() }, differences })
         }
         Against::New(directory) => {
-            let BothWays { alone, differences } = both_ways(backbone, &calls)?;
+            let BothWays { alone, differences } = both_ways(backbone, calls)?;
             if let Some(Difference { call, what, .. }) = differences.first() {
                 let (model, difference) = (here.model.clone(), format!("{call}: {what}"));
                 return Err(SelftestError::Unrepeatable { model, difference }.into());
@@ -310,7 +320,7 @@ fn compare(backbone: &Backbone, against: &Against, here: &Head) -> Result<TrialR
             let path = golden::path(directory, &here.model, &here.device_kind);
             let golden = Golden { path, head: here.clone(), answers: alone };
             golden.write()?;
-            Ok(told(Compared::Written { path: golden.path }, differences))
+            Ok(Comparison { compared: Compared::Written { path: golden.path }, differences })
         }
     }
 }

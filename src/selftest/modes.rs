@@ -16,7 +16,7 @@ use crate::hub::installed::accepted_file;
 pub fn check_root(root: &Path) -> Result<Check, Failure> {
     // A root is named by the link `current`, too.
     let version = fs_err::canonicalize(root)?;
-    let mut found = Found::new(0o022);
+    let mut found = FileModes::new(0o022);
     for path in around(&version) {
         found.look_at(&path)?;
     }
@@ -43,12 +43,13 @@ pub fn check_audit(directory: &Path) -> Result<Check, Failure> {
     if !directory.is_dir() {
         return Ok(Check::note("audit", format!("{} is not there", directory.display())));
     }
-    let mut found = Found::new(0o077);
+    let mut found = FileModes::new(0o077);
     found.look_below(&fs_err::canonicalize(directory)?)?;
     Ok(found.check("audit", "others may read or write", "read by their owner alone"))
 }
 
-struct Found {
+/// The owners and modes that were looked at.
+struct FileModes {
     /// Bits that no mode may have.
     mask: u32,
     /// Who runs this.
@@ -60,10 +61,10 @@ struct Found {
     foreign: Vec<String>,
 }
 
-impl Found {
-    fn new(mask: u32) -> Found {
+impl FileModes {
+    fn new(mask: u32) -> FileModes {
         let own = rustix::process::geteuid().as_raw();
-        Found { mask, own, count: 0, open: Vec::new(), foreign: Vec::new() }
+        FileModes { mask, own, count: 0, open: Vec::new(), foreign: Vec::new() }
     }
 
     /// Looks at one file or directory. Links are not followed: their own mode means nothing. Gives what it is.

@@ -36,11 +36,29 @@ fn a_signed_bundle_is_installed_tried_and_made_current() {
     check(&version, &[signer.trusted()]).unwrap();
     append(&version.join("models/llama/model.safetensors"), b"x");
     let failure = install_to(&root, &bundle, &signer, &[]).unwrap_err();
+    let said = told(&failure);
     assert!(
-        told(&failure).contains("changed  models/llama/model.safetensors"),
-        "{}",
-        told(&failure)
+        said.contains("changed  models/llama/model.safetensors") && said.contains("hint: remove "),
+        "{said}"
     );
+}
+
+#[test]
+fn what_killed_installations_left_is_removed_whatever_their_version() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let bundle = scratch.bundle("bundle", &signer, |_| {});
+    let root = scratch.path("root");
+    for version in ["0.9", "1.0"] {
+        scratch.write(&format!("root/versions/.{version}.partial/models/rest"), "half");
+    }
+    scratch.write("root/versions/.own/notes", "kept");
+    install_to(&root, &bundle, &signer, &[]).map_err(|failure| told(&failure)).unwrap();
+    assert_eq!(files(&root.join("versions/1.0")), files(&bundle));
+    let left = std::fs::read_dir(root.join("versions")).unwrap();
+    let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, [".own", "1.0"]);
 }
 
 #[test]

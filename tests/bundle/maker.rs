@@ -4,11 +4,13 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
 
 use minisign::KeyPair;
 use wardround::bundle::BundleError;
 use wardround::bundle::create::{Created, Request, create};
 use wardround::bundle::install::{Consent, Outcome, install};
+use wardround::bundle::manifest::Manifest;
 use wardround::bundle::signature::TrustedKey;
 use wardround::bundle::verify::{Checked, open};
 use wardround::diagnosis::Failure;
@@ -154,7 +156,7 @@ impl Scratch {
             kernel: None,
             driver: None,
             split_bytes: None,
-            epoch: EPOCH,
+            time: SystemTime::UNIX_EPOCH + Duration::from_secs(EPOCH),
             hub: HubOptions::new(Environment::from_lookup(|_| None).unwrap()),
         }
     }
@@ -207,6 +209,11 @@ pub fn refused(request: &Request) -> (String, u8) {
     let name = request.directory.file_name().unwrap().to_str().unwrap();
     assert!(!parent.join(format!(".{name}.partial")).exists());
     (told(&failure), failure.blame().exit_code())
+}
+
+pub fn manifest_of(bundle: &Path) -> Manifest {
+    let path = bundle.join("MANIFEST.json");
+    Manifest::parse(&std::fs::read(&path).unwrap(), &path).unwrap()
 }
 
 /// What a failure says, hint included.

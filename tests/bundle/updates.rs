@@ -2,7 +2,9 @@
 
 use wardround::bundle::manifest::Manifest;
 
-use crate::maker::{Scratch, Signer, check, current, files, install_to, install_with, told};
+use crate::maker::{
+    Scratch, Signer, check, current, files, install_to, install_with, manifest_of, told,
+};
 
 #[test]
 fn versions_go_forwards_unless_asked_and_back_by_one_command() {
@@ -109,14 +111,11 @@ fn a_bundle_of_changes_takes_the_rest_from_the_version_that_it_names() {
         request.version = "1.1".parse().unwrap();
         request.models = both;
     });
-    let manifest = |path: &std::path::Path| {
-        Manifest::parse(&std::fs::read(path.join("MANIFEST.json")).unwrap()).unwrap()
-    };
     let sums = |manifest: Manifest| -> Vec<_> {
         let files = manifest.files.into_iter().filter(|file| file.path.as_str() != "README.html");
         files.map(|file| (file.path, file.sha256)).collect()
     };
-    assert_eq!(sums(manifest(&whole)), sums(manifest(&changes)));
+    assert_eq!(sums(manifest_of(&whole)), sums(manifest_of(&changes)));
 
     // What is damaged in the version before does not come along.
     std::fs::write(root.join("versions/1.0/models/llama/config.json"), "[]").unwrap();

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use wardround::bundle::deep;
-use wardround::bundle::manifest::Manifest;
 use wardround::bundle::verify::open;
 use wardround::digest::sha256;
 use wardround::model::Family;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 
-use crate::maker::{Scratch, Signer, append, check, copy};
+use crate::maker::{Scratch, Signer, append, check, copy, manifest_of};
 
 /// The message of a check that must fail.
 #[track_caller]
@@ -191,13 +190,30 @@ fn a_deep_check_looks_into_the_files() {
 }
 
 #[test]
+fn an_encoder_among_the_models_is_held_against_its_card_and_not_run() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let encoder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/encoders/tiny-mean");
+    copy(&encoder, &scratch.path("minilm"));
+    let provenance =
+        "repository = \"sentence-transformers/all-MiniLM-L6-v2\"\nrevision = \"0\"\n\n[sha256]\n";
+    scratch.write("minilm/provenance.toml", provenance);
+    let models = vec![scratch.path("minilm").to_str().unwrap().to_owned()];
+    let bundle = scratch.bundle("bundle", &signer, |request| request.models = models);
+    let manifest = manifest_of(&bundle);
+    assert!(manifest.file("models/all-minilm-l6-v2/config.json").is_some());
+    let problems = deep::check(&bundle, &manifest).problems;
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
+#[test]
 fn a_model_that_only_calls_itself_one_of_the_cards_is_found() {
     let scratch = Scratch::new();
     let signer = Signer::new();
     scratch.model("qwen3-4b");
     let models = vec![scratch.path("qwen3-4b").to_str().unwrap().to_owned()];
     let bundle = scratch.bundle("bundle", &signer, |request| request.models = models);
-    let manifest = Manifest::parse(&std::fs::read(bundle.join("MANIFEST.json")).unwrap()).unwrap();
+    let manifest = manifest_of(&bundle);
     let problems = deep::check(&bundle, &manifest).problems.join("\n");
     assert!(
         problems.contains("qwen3-4b: the repository is not stated, its card says Qwen/Qwen3-4B"),

@@ -134,7 +134,7 @@ fn the_gate_follows_the_answer_and_out_keeps_the_run() {
         .refused(2, &["a note from stdin cannot be kept", "give a file"]);
     scratch
         .wardround_reading("", "check --panel qwen3")
-        .refused(2, &["stdin:1: field `text` is empty"]);
+        .refused(2, &["stdin:1: field `text` is empty", "hint: give a note"]);
 }
 
 #[test]

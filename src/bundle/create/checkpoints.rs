@@ -14,56 +14,50 @@ use crate::synth;
 const QUERY: &str = "query";
 
 /// A checkpoint and where it goes.
-struct Placed<'a> {
-    checkpoint: &'a Checkpoint,
+struct Placed {
+    checkpoint: Checkpoint,
+    kind: ComponentKind,
     name: String,
     /// The folder of its files.
     folder: String,
 }
 
-pub fn add_models(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
+/// Adds the models, every folder of the folder of scorers, and the encoders.
+pub fn add(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
     for member in &request.models {
-        let checkpoint = resolve(member, &request.hub)?;
-        let name = name_of(&checkpoint)?;
-        let folder = format!("models/{name}");
-        add(contents, Placed { checkpoint: &checkpoint, name, folder }, ComponentKind::Model)?;
+        add_placed(contents, &place(member, ComponentKind::Model, &request.hub)?)?;
     }
-    Ok(())
-}
-
-/// Every folder of the folder of scorers that a card knows.
-pub fn add_scorers(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
-    let Some(folder) = &request.scorers else { return Ok(()) };
-    let mut entries: Vec<_> = fs_err::read_dir(folder)?.collect::<Result<_, _>>()?;
-    entries.sort_by_key(|entry| entry.file_name());
-    for entry in entries.iter().filter(|entry| entry.path().is_dir()) {
-        let checkpoint = resolve(&entry.path().to_string_lossy(), &request.hub)?;
-        let name = name_of(&checkpoint)?;
-        let folder = format!("scorers/{name}");
-        add(contents, Placed { checkpoint: &checkpoint, name, folder }, ComponentKind::Scorer)?;
+    if let Some(folder) = &request.scorers {
+        let mut entries: Vec<_> = fs_err::read_dir(folder)?.collect::<Result<_, _>>()?;
+        entries.sort_by_key(|entry| entry.file_name());
+        let paths = entries.iter().map(|entry| entry.path()).filter(|path| path.is_dir());
+        for path in paths {
+            let placed = place(&path.to_string_lossy(), ComponentKind::Scorer, &request.hub)?;
+            add_placed(contents, &placed)?;
+        }
     }
-    Ok(())
-}
-
-pub fn add_encoders(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
     for path in &request.encoders {
-        let checkpoint = resolve(&path.to_string_lossy(), &request.hub)?;
-        let name = name_of(&checkpoint)?;
-        let folder = format!("encoder/{name}");
-        let placed = Placed { checkpoint: &checkpoint, name: name.clone(), folder: folder.clone() };
-        add(contents, placed, ComponentKind::Encoder)?;
+        let placed = place(&path.to_string_lossy(), ComponentKind::Encoder, &request.hub)?;
+        add_placed(contents, &placed)?;
         let query = path.join(QUERY);
         if query.is_dir() {
-            let checkpoint = resolve(&query.to_string_lossy(), &request.hub)?;
-            let placed = Placed {
-                checkpoint: &checkpoint,
-                name: format!("{name}-{QUERY}"),
-                folder: format!("{folder}/{QUERY}"),
+            let of_queries = Placed {
+                checkpoint: resolve(&query.to_string_lossy(), &request.hub)?,
+                kind: ComponentKind::Encoder,
+                name: format!("{}-{QUERY}", placed.name),
+                folder: format!("{}/{QUERY}", placed.folder),
             };
-            add(contents, placed, ComponentKind::Encoder)?;
+            add_placed(contents, &of_queries)?;
         }
     }
     Ok(())
+}
+
+fn place(member: &str, kind: ComponentKind, hub: &HubOptions) -> Result<Placed, Failure> {
+    let checkpoint = resolve(member, hub)?;
+    let name = name_of(&checkpoint)?;
+    let folder = format!("{}/{name}", kind.folder());
+    Ok(Placed { checkpoint, kind, name, folder })
 }
 
 /// Only what is here is bundled.
@@ -82,8 +76,8 @@ fn name_of(checkpoint: &Checkpoint) -> Result<String, BundleError> {
     }
 }
 
-fn add(contents: &mut Contents, placed: Placed, kind: ComponentKind) -> Result<(), Failure> {
-    let Placed { checkpoint, name, folder } = placed;
+fn add_placed(contents: &mut Contents, placed: &Placed) -> Result<(), Failure> {
+    let Placed { checkpoint, name, folder, .. } = placed;
     let checks: BTreeMap<String, FileCheck> =
         hub::verify(checkpoint)?.into_iter().map(|check| (check.name.clone(), check)).collect();
     refuse_wrong(checkpoint, &checks)?;
@@ -94,24 +88,23 @@ fn add(contents: &mut Contents, placed: Placed, kind: ComponentKind) -> Result<(
         let place = format!("{folder}/{file}");
         match check.status {
             Status::Ok(_) => _ = known.insert(file, sha256.clone()),
-            _ => contents.mark_unknown(&place, Some(&name))?,
+            _ => contents.mark_unknown(&place, name)?,
         }
-        contents.add_known(Known { path: place, file: &path, sha256, component: Some(&name) })?;
+        contents.add_known(Known { path: place, file: &path, sha256, component: Some(name) })?;
     }
-    let sums_known =
-        contents.unknown.iter().all(|(_, component)| component.as_deref() != Some(name.as_str()));
+    let sums_known = contents.unknown.values().all(|component| component != name);
     let marker = checkpoint.directory.join(synth::MARKER);
     if marker.is_file() {
         // What says that its answers are noise.
-        contents.add_file(&format!("{folder}/{}", synth::MARKER), &marker, Some(&name))?;
+        contents.add_file(&format!("{folder}/{}", synth::MARKER), &marker, Some(name))?;
     }
     if let (Some(repository), Some(revision)) = (&checkpoint.repository, &checkpoint.revision) {
         let (repository, revision) = (repository.clone(), revision.clone());
         let provenance = Provenance { repository, revision, sha256: known };
         let text = toml::to_string_pretty(&provenance).map_err(std::io::Error::other)?;
-        contents.add_text(&format!("{folder}/{PROVENANCE}"), &text, Some(&name))?;
+        contents.add_text(&format!("{folder}/{PROVENANCE}"), &text, Some(name))?;
     }
-    contents.components.push(component(checkpoint, name, kind, sums_known));
+    contents.components.push(Component { sums_known, ..component(placed) });
     Ok(())
 }
 
@@ -129,24 +122,18 @@ fn refuse_wrong(
     BundleError::refuse_wrong(&checkpoint.directory, wrong.collect())
 }
 
-fn component(
-    checkpoint: &Checkpoint,
-    name: String,
-    kind: ComponentKind,
-    sums_known: bool,
-) -> Component {
+fn component(Placed { checkpoint, kind, name, .. }: &Placed) -> Component {
     let card = checkpoint.card;
     let licence = card.map(|card| &card.licence);
     Component {
-        name,
-        kind,
+        name: name.clone(),
+        kind: *kind,
         revision: checkpoint.revision.clone(),
         repository: checkpoint.repository.clone(),
         licence: licence.map_or_else(|| "not stated".to_owned(), |licence| licence.name.clone()),
         licence_url: licence.map(|licence| licence.url.clone()),
         gated: card.is_some_and(|card| card.gated),
         shown: licence.and_then(|licence| licence.shown.clone()),
-        sums_known,
         ..Component::default()
     }
 }

@@ -34,8 +34,8 @@ pub enum Source {
 pub struct Contents {
     pub items: BTreeMap<BundlePath, Item>,
     pub components: Vec<Component>,
-    /// Files that nothing says what they should be, and what they belong to.
-    pub unknown: Vec<(BundlePath, Option<String>)>,
+    /// Files that nothing says what they should be, and the components that they belong to.
+    pub unknown: BTreeMap<BundlePath, String>,
     /// What licences do not let be handed on, and goes in since the sender was given leave.
     pub by_leave: BTreeSet<String>,
 }
@@ -123,8 +123,8 @@ impl Contents {
     ///
     /// # Errors
     /// A path that is none.
-    pub fn mark_unknown(&mut self, path: &str, component: Option<&str>) -> Result<(), BundleError> {
-        self.unknown.push((BundlePath::parse(path)?, component.map(str::to_owned)));
+    pub fn mark_unknown(&mut self, path: &str, component: &str) -> Result<(), BundleError> {
+        self.unknown.insert(BundlePath::parse(path)?, component.to_owned());
         Ok(())
     }
 
@@ -149,17 +149,13 @@ impl Contents {
             return Ok(());
         }
         Err(BundleError::Unverified {
-            files: self.unknown.iter().map(|(path, _)| path.to_string()).collect(),
+            files: self.unknown.keys().map(ToString::to_string).collect(),
         })
     }
 
     /// The components that have such files.
-    pub fn unverified_components(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            self.unknown.iter().filter_map(|(_, component)| component.clone()).collect();
-        names.sort();
-        names.dedup();
-        names
+    pub fn unverified_components(&self) -> BTreeSet<String> {
+        self.unknown.values().cloned().collect()
     }
 
     /// Marks what recipients have. Licences and the page always travel: they are read before anything is installed.
@@ -174,7 +170,8 @@ impl Contents {
 }
 
 impl Item {
-    fn place(&self) -> PathBuf {
+    /// Where its bytes come from, as errors say it.
+    pub fn place(&self) -> PathBuf {
         match &self.source {
             Source::File(path) => path.clone(),
             Source::Text(_) => "a file that is written here".into(),

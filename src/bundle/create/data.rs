@@ -34,7 +34,7 @@ pub fn add(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
             let place = format!("data/{}", file.path);
             let component = file.dataset.unwrap_or(OWN);
             if file.dataset.is_none() {
-                contents.mark_unknown(&place, Some(component))?;
+                contents.mark_unknown(&place, component)?;
             }
             let known =
                 Known { path: place, file: &path, sha256: file.sha256, component: Some(component) };

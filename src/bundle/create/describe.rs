@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use aho_corasick::AhoCorasick;
 use serde::Deserialize;
 
+use super::Request;
 use super::contents::Contents;
-use super::{Request, time};
 use crate::bundle::manifest::{
     Build, Component, ComponentKind, FORMAT, Manifest, Requires, Role, SourceState,
 };
@@ -46,7 +46,7 @@ pub fn manifest(request: &Request, contents: &Contents) -> Result<Manifest, Bund
         format: FORMAT,
         name: request.name.clone(),
         version: request.version.clone(),
-        created_at: humantime::format_rfc3339_seconds(time(request.epoch)).to_string(),
+        created_at: humantime::format_rfc3339_seconds(request.time).to_string(),
         created_by: format!("wardround {VERSION}"),
         requires: Requires {
             cpu: arch.unwrap_or(std::env::consts::ARCH).to_owned(),

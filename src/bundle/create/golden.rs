@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::contents::{Contents, Source};
+use super::file_name;
+use crate::bundle::BundleError;
 use crate::bundle::manifest::Role;
-use crate::bundle::{BundleError, files};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::experiment::private_file;
@@ -42,11 +43,10 @@ pub fn add(contents: &mut Contents) -> Result<(), Failure> {
         }
     }
     write_golden(&stage.0)?;
-    let golden = stage.0.join("golden");
-    for path in listed(&golden)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for entry in fs_err::read_dir(stage.0.join("golden"))? {
+        let path = entry?.path();
         let text = fs_err::read_to_string(&path)?;
-        contents.add_text(&format!("golden/{name}"), &text, None)?;
+        contents.add_text(&format!("golden/{}", file_name(&path)?), &text, None)?;
     }
     Ok(())
 }
@@ -110,9 +110,4 @@ fn write_golden(root: &Path) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(failed(status.to_string()).into()),
     }
-}
-
-fn listed(folder: &Path) -> Result<Vec<PathBuf>, BundleError> {
-    let found = files::Found::list(folder)?;
-    Ok(found.files.keys().map(|path| path.below(folder)).collect())
 }

@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
+use super::Request;
 use super::contents::Contents;
-use super::{Request, time};
 use crate::bundle::BundleError;
 use crate::bundle::manifest::{Component, licence_path, policy_path};
 use crate::diagnosis::Failure;
@@ -81,14 +79,15 @@ fn add_given(
             licence: component.licence.clone(),
         })?;
         component.accepted = Some(who.clone());
-        let text = toml(&Acceptance {
+        let acceptance = Acceptance {
             model: name.clone(),
             licence: component.licence.clone(),
             licence_sha256: found,
             accepted_by: who,
-            accepted_at: humantime::format_rfc3339_seconds(time(request.epoch)).to_string(),
+            accepted_at: humantime::format_rfc3339_seconds(request.time).to_string(),
             how: "--accepted-by".to_owned(),
-        })?;
+        };
+        let text = toml::to_string_pretty(&acceptance).map_err(std::io::Error::other)?;
         contents.add_text(&format!("licences/{name}/acceptance.toml"), &text, Some(&name))?;
     }
     Ok(())
@@ -124,8 +123,4 @@ fn refuse_unknown(
             "name a model as the bundle's folder of it is called",
         )),
     }
-}
-
-fn toml(value: &impl Serialize) -> Result<String, std::io::Error> {
-    toml::to_string_pretty(value).map_err(std::io::Error::other)
 }

@@ -13,21 +13,18 @@ mod sbom;
 mod system;
 mod writer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use self::contents::Contents;
-use super::manifest::{Manifest, Previous, Role, is_name};
+use super::manifest::{MOST_BYTES, Manifest, Previous, Role, is_name};
 use super::version::Version;
-use super::{BundleError, files};
+use super::{BundleError, MANIFEST, files};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::experiment::recipe::{Recipe, recipe_text};
 use crate::hub::HubOptions;
-
-/// Larger ones are no manifests.
-const MOST_MANIFEST_BYTES: u64 = 64 << 20;
 
 /// What a bundle is to hold, and how it is to lie.
 pub struct Request {
@@ -69,12 +66,13 @@ pub struct Request {
     pub driver: Option<String>,
     /// Bytes of the largest file that the media hold.
     pub split_bytes: Option<u64>,
-    /// What all times in the bundle are, in seconds since 1970.
-    pub epoch: u64,
+    /// What all times in the bundle are, to the second.
+    pub time: SystemTime,
     pub hub: HubOptions,
 }
 
 /// A file for one of the folders that nothing else fills.
+#[derive(Clone, Debug)]
 pub struct Added {
     pub role: Role,
     pub path: PathBuf,
@@ -84,9 +82,9 @@ pub struct Added {
 pub struct Created {
     pub manifest: Manifest,
     /// Components with files that nothing says what they should be.
-    pub unverified: Vec<String>,
+    pub unverified: BTreeSet<String>,
     /// What goes in by leave, though licences do not let it be handed on.
-    pub by_leave: Vec<String>,
+    pub by_leave: BTreeSet<String>,
     /// Files of a whole bundle that nobody gave.
     pub lacking: Vec<&'static str>,
 }
@@ -103,28 +101,28 @@ pub fn create(request: &Request) -> Result<Created, Failure> {
     if !is_name(&request.name) {
         return Err(BundleError::Name { name: request.name.clone(), what: "a bundle" }.into());
     }
-    let partial = writer::Partial::begin(&request.directory)?;
-    let previous = request.since.as_deref().map(previous).transpose()?;
+    let partial = writer::Partial::begin(request)?;
+    let older = request.since.as_deref().map(older).transpose()?;
     let mut contents = gather(request)?;
     let mut manifest = describe::manifest(request, &contents)?;
     if request.golden {
         golden::add(&mut contents)?;
     }
-    manifest.previous = previous.as_ref().map(|(_, sum)| Previous { manifest_sha256: sum.clone() });
+    manifest.previous = older.as_ref().map(|older| older.name.clone());
     page::add(&mut contents, &manifest)?;
     sbom::add(&mut contents, &manifest)?;
-    if let Some((old, _)) = &previous {
-        contents.leave_out(old);
+    if let Some(older) = &older {
+        contents.leave_out(&older.manifest);
     }
-    manifest.files = partial.write(&contents, request)?;
+    manifest.files = partial.write(&contents)?;
     manifest.requires.disk_bytes = manifest.size_bytes();
     // What would be refused later is not made.
     let text = manifest.text().map_err(std::io::Error::from)?;
-    let manifest = Manifest::parse(text.as_bytes())?;
-    partial.finish(&manifest, &text, request)?;
+    let manifest = Manifest::parse(text.as_bytes(), Path::new(MANIFEST))?;
+    partial.finish(&manifest, &text)?;
     let lacking = ASKED_FOR.into_iter().filter(|path| manifest.file(path).is_none()).collect();
-    let by_leave = contents.by_leave.iter().cloned().collect();
-    Ok(Created { unverified: contents.unverified_components(), by_leave, lacking, manifest })
+    let unverified = contents.unverified_components();
+    Ok(Created { unverified, by_leave: contents.by_leave, lacking, manifest })
 }
 
 /// Everything that is asked for, found and summed.
@@ -138,9 +136,7 @@ fn gather(request: &Request) -> Result<Contents, Failure> {
         contents.add_file(&format!("bin/{name}"), path, Some(describe::PROGRAM))?;
     }
     contents.components.push(describe::program());
-    checkpoints::add_models(&mut contents, request)?;
-    checkpoints::add_scorers(&mut contents, request)?;
-    checkpoints::add_encoders(&mut contents, request)?;
+    checkpoints::add(&mut contents, request)?;
     data::add(&mut contents, request)?;
     corpora::add(&mut contents, request)?;
     for name in &request.recipes {
@@ -178,13 +174,14 @@ fn file_name(path: &Path) -> Result<String, BundleError> {
     name.ok_or_else(|| BundleError::Name { name: path.display().to_string(), what: "a file" })
 }
 
-/// The manifest that recipients have, and its sum.
-fn previous(path: &Path) -> Result<(Manifest, String), BundleError> {
-    let bytes = files::read_small(path, MOST_MANIFEST_BYTES)?;
-    Ok((Manifest::parse(&bytes)?, sha256(&bytes)))
+/// A manifest that recipients have, and how the bundle names it.
+struct Older {
+    manifest: Manifest,
+    name: Previous,
 }
 
-/// The time that a bundle says it was made at.
-fn time(epoch: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(epoch)
+fn older(path: &Path) -> Result<Older, BundleError> {
+    let bytes = files::read_small(path, MOST_BYTES)?;
+    let manifest = Manifest::parse(&bytes, path)?;
+    Ok(Older { manifest, name: Previous { manifest_sha256: sha256(&bytes) } })
 }

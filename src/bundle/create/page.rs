@@ -18,7 +18,6 @@ const TEMPLATE: &str = include_str!("readme.html");
 struct Row<'a> {
     #[serde(flatten)]
     component: &'a Component,
-    kind_name: String,
     megabytes: String,
     notice: Option<&'a str>,
 }
@@ -71,7 +70,6 @@ fn row<'a>(contents: &'a Contents, component: &'a Component) -> Row<'a> {
     let card = Card::find(&component.name).filter(|_| component.gated);
     Row {
         component,
-        kind_name: component.kind.to_string(),
         megabytes: megabytes(bytes),
         notice: card.and_then(|card| card.licence.notice.as_deref()),
     }

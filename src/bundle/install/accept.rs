@@ -1,18 +1,15 @@
 //! Licences that every recipient accepts anew: asked for before anything is written, kept in `ROOT/licences/accepted.jsonl`.
 
-use std::fs::Permissions;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-
 use super::{Consent, Question};
-use crate::bundle::files;
-use crate::bundle::manifest::{licence_path, policy_path};
+use crate::bundle::manifest::{Component, licence_path, policy_path};
 use crate::bundle::path::BundlePath;
 use crate::bundle::root::Root;
 use crate::bundle::verify::Opened;
-use crate::bundle::{BundleError, manifest::Component};
+use crate::bundle::{BundleError, files};
 use crate::diagnosis::Failure;
 use crate::experiment::clock::utc_now;
+use crate::experiment::private_file;
+use crate::hub::if_there;
 use crate::hub::installed::{Acceptance, accepted, accepted_file};
 
 /// Asks for every gated component whose licence was not accepted here in this very text. Gives what is to be recorded.
@@ -92,26 +89,18 @@ pub fn record(root: &Root, acceptances: &[Acceptance]) -> Result<(), Failure> {
     if acceptances.is_empty() {
         return Ok(());
     }
-    let folder = root.licences();
-    files::make_folder(&folder)?;
     let path = accepted_file(&root.path);
-    // What a killed process left of a line is cut off: written whole or not at all.
-    let kept = match path.exists() {
-        true => fs_err::read_to_string(&path)?,
-        false => String::new(),
-    };
+    if let Some(folder) = path.parent() {
+        files::make_folder(folder)?;
+    }
+    // A line that was cut short by a power failure is left out, as it is when they are read.
+    let kept = if_there(fs_err::read_to_string(&path))?.unwrap_or_default();
     let mut text = kept[..kept.rfind('\n').map_or(0, |end| end + 1)].to_owned();
     for acceptance in acceptances {
         text += &serde_json::to_string(acceptance).map_err(std::io::Error::from)?;
         text.push('\n');
     }
-    let partial = path.with_extension("partial");
-    let mut file = fs_err::File::create(&partial)?;
-    file.write_all(text.as_bytes())?;
     // Whoever runs a model reads it.
-    file.set_permissions(Permissions::from_mode(0o644))?;
-    file.sync_all()?;
-    fs_err::rename(&partial, &path)?;
-    files::sync(&folder)?;
+    private_file::write_for_everybody(&path, text.as_bytes())?;
     Ok(files::sync(&root.path)?)
 }

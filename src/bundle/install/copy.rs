@@ -14,7 +14,6 @@ use crate::bundle::verify::Opened;
 use crate::bundle::{BundleError, MANIFEST, SUMS};
 use crate::console;
 use crate::digest::sha256;
-use crate::hub::if_there;
 
 /// What a file system needs beside the files themselves, for each of them.
 const OVERHEAD_BYTES: u64 = 8 << 10;
@@ -25,14 +24,15 @@ const OVERHEAD_BYTES: u64 = 8 << 10;
 /// A file that is not what its sum says, or cannot be written; then nothing stays.
 pub fn copy(bundle: &Opened, root: &Root, installed: &[Installed]) -> Result<(), BundleError> {
     let older = older(bundle, root, installed)?;
+    // Before space is counted: it may be most of it.
+    root.remove_partial()?;
     tell_space(bundle, root)?;
     let version = &bundle.manifest.version;
     let partial = root.partial(version);
-    if_there(fs_err::remove_dir_all(&partial))?;
     let copied = fill(bundle, older, &partial);
     let renamed = copied.and_then(|()| {
         fs_err::rename(&partial, root.version(&version.to_string()))?;
-        Ok(files::sync(&root.path.join("versions"))?)
+        Ok(files::sync(&root.versions())?)
     });
     if renamed.is_err() {
         // The error to report is the first one; what stays is removed by the next attempt.

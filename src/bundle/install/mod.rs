@@ -14,7 +14,7 @@ pub use self::unit::Unit;
 
 use super::BundleError;
 use super::manifest::Component;
-use super::root::{Installed, LockedRoot, Root};
+use super::root::{Installed, Root};
 use super::signature::TrustedKey;
 use super::verify::{Opened, open};
 use super::version::Version;
@@ -83,43 +83,41 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
     if let Some(unit) = &request.unit {
         unit.expect(&bundle.manifest)?;
     }
-    let root = Root::new(&std::path::absolute(request.root)?).lock()?;
+    let locked = Root::new(&std::path::absolute(request.root)?).lock()?;
+    let root = &locked.root;
     let version = bundle.manifest.version.clone();
-    let before = root.root.current()?;
-    let installed = root.root.installed()?;
-    let same = of_version(&root, &bundle, &installed, request)?;
-    let acceptances = accept::gather(&bundle, &root.root, &request.consent)?;
+    let before = root.current()?.filter(|before| *before != version);
+    let installed = root.installed()?;
+    let same = of_version(root, &bundle, &installed, request)?;
+    let acceptances = accept::gather(&bundle, root, &request.consent)?;
     match same {
         Some(same) => recheck(same, request)?,
-        None => copy::copy(&bundle, &root.root, &installed)?,
+        None => copy::copy(&bundle, root, &installed)?,
     }
-    accept::record(&root.root, &acceptances)?;
-    let is_tested = selftest::run(&root.root, &bundle.manifest)?;
-    root.make_current(&version)?;
-    let before = before.filter(|before| *before != version);
-    let unit = request.unit.as_ref().map(|unit| unit.write(&root.root)).transpose()?;
+    accept::record(root, &acceptances)?;
+    let is_tested = selftest::run(root, &bundle.manifest)?;
+    locked.make_current(&version)?;
+    let unit = request.unit.as_ref().map(|unit| unit.write(root)).transpose()?;
     Ok(Outcome { version, before, is_tested, unit })
 }
 
 /// The installed version that is this very bundle, if it is there.
 fn of_version<'a>(
-    root: &LockedRoot,
+    root: &Root,
     bundle: &Opened,
     installed: &'a [Installed],
     request: &Request,
 ) -> Result<Option<&'a Installed>, BundleError> {
-    let (path, new) = (|| root.root.path.clone(), &bundle.manifest.version);
-    if let Some(same) = installed.iter().find(|own| own.manifest.version == *new)
-        && same.manifest_sha256 != bundle.manifest_sha256()
-    {
-        return Err(BundleError::OtherVersion { root: path(), version: new.clone() });
+    let (root, new) = (root.path.clone(), bundle.manifest.version.clone());
+    let same = installed.iter().find(|own| own.manifest.version == new);
+    if same.is_some_and(|same| same.manifest_sha256 != bundle.manifest_sha256()) {
+        return Err(BundleError::OtherVersion { root, version: new });
     }
-    let current = installed.iter().find(|own| own.is_current);
-    if let Some(current) = current.filter(|own| own.manifest.version > *new && !request.downgrade) {
-        let current = current.manifest.version.to_string();
-        return Err(BundleError::Downgrade { root: path(), new: new.to_string(), current });
+    let current = installed.iter().find(|own| own.is_current).map(|own| &own.manifest.version);
+    match current.filter(|current| **current > new && !request.downgrade) {
+        None => Ok(same),
+        Some(current) => Err(BundleError::Downgrade { root, new, current: current.clone() }),
     }
-    Ok(installed.iter().find(|own| own.manifest.version == *new))
 }
 
 /// A version that is there is checked whole before it is used again.
@@ -133,5 +131,5 @@ fn recheck(installed: &Installed, request: &Request) -> Result<(), BundleError> 
             .problems
             .push(format!("missing  {} files of the version before", checked.unchanged));
     }
-    BundleError::refuse_wrong(directory, checked.problems)
+    BundleError::refuse_damaged(directory, checked.problems)
 }

@@ -1,6 +1,7 @@
 //! Manifests that are sound, and every way in which they are not.
 
 use super::*;
+use crate::bundle::MANIFEST;
 use crate::digest::sha256;
 
 fn entry(path: &str, role: Role) -> FileEntry {
@@ -37,16 +38,8 @@ fn manifest() -> Manifest {
         components: vec![Component {
             name: "llama".to_owned(),
             kind: ComponentKind::Model,
-            version: None,
-            revision: None,
-            repository: None,
             licence: "not stated".to_owned(),
-            licence_url: None,
-            gated: false,
-            licence_sha256: None,
-            shown: None,
-            accepted: None,
-            sums_known: false,
+            ..Component::default()
         }],
         files: vec![
             entry("README.html", Role::Doc),
@@ -55,18 +48,22 @@ fn manifest() -> Manifest {
     }
 }
 
+fn parsed(text: &str) -> Result<Manifest, BundleError> {
+    Manifest::parse(text.as_bytes(), Path::new(MANIFEST))
+}
+
 #[track_caller]
 fn refused(change: impl Fn(&mut Manifest), part: &str) {
     let mut changed = manifest();
     change(&mut changed);
-    let error = Manifest::parse(changed.text().unwrap().as_bytes()).unwrap_err().to_string();
+    let error = parsed(&changed.text().unwrap()).unwrap_err().to_string();
     assert!(error.contains(part), "{error}");
 }
 
 #[test]
 fn one_reads_back_as_it_was_written() {
     let text = manifest().text().unwrap();
-    assert_eq!(Manifest::parse(text.as_bytes()).unwrap(), manifest());
+    assert_eq!(parsed(&text).unwrap(), manifest());
     for path in ["x/y", "MANIFEST.json", "SHA256SUMS"] {
         assert_eq!(Role::of(&BundlePath::parse(path).unwrap()), None, "{path}");
     }
@@ -111,5 +108,5 @@ fn what_contradicts_itself_is_refused() {
     );
     let unknown =
         manifest().text().unwrap().replace("\"name\": \"ward\"", "\"name\": \"ward\", \"x\": 1");
-    assert!(Manifest::parse(unknown.as_bytes()).is_err());
+    assert!(parsed(&unknown).is_err());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 
@@ -48,7 +48,7 @@ pub struct Create {
     binary: Vec<PathBuf>,
     /// Add a file to one of the folders prompts, licences, sbom, system and golden
     #[arg(long, value_name = "FOLDER=FILE", value_parser = added)]
-    add: Vec<(Role, PathBuf)>,
+    add: Vec<Added>,
     /// The text of a component's licence, as its owner publishes it; needed for gated models
     #[arg(long, value_name = "CARD=FILE", value_parser = named)]
     licence: Vec<(String, PathBuf)>,
@@ -150,7 +150,7 @@ impl Create {
             corpora: self.corpus,
             recipes: self.recipe,
             binaries,
-            added: self.add.into_iter().map(|(role, path)| Added { role, path }).collect(),
+            added: self.add,
             licences: once("--licence", self.licence)?,
             policies: once("--policy", self.policy)?,
             allowed: self.allow,
@@ -161,16 +161,16 @@ impl Create {
             kernel: self.kernel,
             driver: self.driver,
             split_bytes: self.split,
-            epoch: epoch()?,
+            time: time()?,
             hub: self.hub.options(true)?,
         })
     }
 }
 
 /// SOURCE_DATE_EPOCH, by which a bundle made twice is the same to the byte; else now.
-fn epoch() -> Result<u64, Failure> {
+fn time() -> Result<SystemTime, Failure> {
     const NAME: &str = "SOURCE_DATE_EPOCH";
-    match std::env::var(NAME) {
+    let seconds = match std::env::var(NAME) {
         Ok(value) => {
             // The year 9999 is the last that times are written in.
             let seconds = value.parse().ok().filter(|seconds| *seconds < 253_402_300_800);
@@ -179,20 +179,21 @@ fn epoch() -> Result<u64, Failure> {
                     format!("{NAME} is `{value}`"),
                     "expected a number of seconds since 1970",
                 )
-            })
+            })?
         }
         Err(_) => {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-            Ok(now.map_or(0, |since| since.as_secs()))
+            now.map_or(0, |since| since.as_secs())
         }
-    }
+    };
+    Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-fn added(text: &str) -> Result<(Role, PathBuf), String> {
+fn added(text: &str) -> Result<Added, String> {
     let expected = || EXPECTED.to_owned();
     let (folder, path) = text.split_once('=').ok_or_else(expected)?;
     let role = Role::in_folder(folder).filter(|role| ADDED.contains(role)).ok_or_else(expected)?;
-    Ok((role, path.into()))
+    Ok(Added { role, path: path.into() })
 }
 
 /// Texts by their components.
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn folders_that_something_else_fills_take_no_files() {
-        assert_eq!(added("system/x"), Err(EXPECTED.to_owned()));
+        assert_eq!(added("system/x").unwrap_err(), EXPECTED);
         assert!(added("system=a.service").is_ok() && added("golden=a.jsonl").is_ok());
         for wrong in ["bin=x", "models=x", "data=x", "x=y"] {
             assert!(added(wrong).is_err(), "{wrong}");

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::Asked;
+use super::{Answer, Checked};
 use crate::analysis::notes::Finding;
 use crate::audit::case::{CaseLine, usage, without_text};
 use crate::audit::event::Texts;
@@ -14,6 +14,7 @@ use crate::cli::exit::Failure;
 use crate::cli::flags::{CorpusFlags, ExemplarFlags};
 use crate::diagnosis::Blame;
 use crate::experiment::models::Models;
+use crate::experiment::plan::MemberPlan;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::record::{ItemLine, Usage};
@@ -70,7 +71,7 @@ pub struct About {
     text: Value,
     seed: u64,
     synthetic: bool,
-    seats: Value,
+    seats: Vec<Value>,
     /// Of each seat's model; `None` where one is asked elsewhere.
     models: Option<Vec<String>>,
     fingerprint: Option<String>,
@@ -94,7 +95,7 @@ impl About {
                 files: &files,
             })
         });
-        let seat = |member: &crate::experiment::plan::MemberPlan| json!({"agent": member.agent, "model": member.backbone});
+        let seat = |member: &MemberPlan| json!({"agent": member.agent, "model": member.backbone});
         About {
             dataset: plan.dataset.name.clone(),
             item: run.items.first().map_or_else(String::new, |item| item.id().to_owned()),
@@ -137,10 +138,13 @@ impl Log {
     /// # Errors
     /// A line that cannot be written.
     pub fn loaded(&self, about: &About, arguments: Value) -> Result<(), Failure> {
-        let seats = about.seats.as_array().into_iter().flatten();
         let prints = about.models.iter().flatten().map(Some).chain(std::iter::repeat(None));
-        let model = |(seat, print): (&Value, Option<&String>)| json!({"id": seat["model"], "fingerprint": print});
-        let mut models: Vec<Value> = seats.zip(prints).map(model).collect();
+        let mut models: Vec<Value> = about
+            .seats
+            .iter()
+            .zip(prints)
+            .map(|(seat, print)| json!({"id": seat["model"], "fingerprint": print}))
+            .collect();
         models.dedup();
         let event = Event::new("config")
             .with("actor", user())
@@ -154,9 +158,9 @@ impl Log {
     ///
     /// # Errors
     /// A line that cannot be written.
-    pub fn end(self, worked: &Result<(About, Asked), Failure>) -> Result<(), Failure> {
+    pub fn end(self, worked: &Result<Checked, Failure>) -> Result<(), Failure> {
         let event = match worked {
-            Ok((about, asked)) => self.outcome(about, asked),
+            Ok(checked) => self.outcome(checked),
             Err(failure) => {
                 let is_stopped = failure.blame() == Blame::Interrupted;
                 let status = if is_stopped { "cancelled" } else { "failed" };
@@ -180,8 +184,8 @@ impl Log {
         }
     }
 
-    fn outcome(&self, about: &About, asked: &Asked) -> Event {
-        let Asked { record, calls, searches } = asked;
+    fn outcome(&self, Checked { about, answer }: &Checked) -> Event {
+        let Answer { record, calls, searches } = answer;
         let line = CaseLine {
             fingerprint: about.fingerprint.as_deref(),
             seed: about.seed,
@@ -189,19 +193,19 @@ impl Log {
             item: &about.item,
             ..self.line()
         };
-        let record = ItemLine::Note(record.clone());
+        let item = ItemLine::Note(record.clone());
         let sum = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
         line.on(Event::new("case").with("actor", user()))
             .with("usage", usage(sum))
-            .with_detail("record", without_text(&record))
+            .with_detail("record", without_text(&item))
             .with_texts(Texts {
                 input: about.text.clone(),
-                output: json!(Finding::of(&asked.record, calls, searches)),
+                output: json!(Finding::of(record, calls, searches)),
                 more: Map::from_iter([
                     ("dataset".to_owned(), about.dataset.as_str().into()),
-                    ("line".to_owned(), json!(record)),
+                    ("line".to_owned(), json!(item)),
                     ("searches".to_owned(), json!(searches)),
-                    ("seats".to_owned(), about.seats.clone()),
+                    ("seats".to_owned(), json!(about.seats)),
                     ("synthetic".to_owned(), about.synthetic.into()),
                 ]),
             })

@@ -86,7 +86,7 @@ impl Asked<'_> {
         let specs = self.systems.specs(&named, &hardware, &hub)?;
         let hardware =
             specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
-        Ok(Sources { named, specs, hardware, hub })
+        Ok(Sources { named, specs, exemplars: ExemplarSets::default(), hardware, hub })
     }
 }
 
@@ -94,6 +94,7 @@ impl Asked<'_> {
 pub struct Sources {
     named: Vec<NamedModel>,
     specs: Vec<Spec>,
+    exemplars: ExemplarSets,
     hardware: Hardware,
     hub: HubOptions,
 }
@@ -104,9 +105,21 @@ impl Sources {
         self.named.iter().map(|named| &named.model)
     }
 
+    /// Reads what the systems show as exemplars, and tries whether they can be made of it.
+    ///
+    /// # Errors
+    /// Exemplars that are missing, malformed, or lack what a system needs.
+    pub fn read_exemplars(&mut self) -> Result<(), Failure> {
+        for spec in &self.specs {
+            let shown = spec.read_exemplars(&mut self.exemplars, None)?;
+            spec.protocol.build(&spec.case_prompts()?, &shown.exemplars)?;
+        }
+        Ok(())
+    }
+
     /// Reads and loads the models; two names of one model share its engine.
     pub fn load(self) -> Result<Loaded, Failure> {
-        let Sources { named, specs, hardware, hub } = self;
+        let Sources { named, specs, mut exemplars, hardware, hub } = self;
         let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
         let models = Models::describe(&names, &hardware, &hub, |devices| {
             let searching = specs.iter().filter(|spec| spec.corpus.is_some());
@@ -140,10 +153,9 @@ impl Sources {
             let model = models.iter().find(|model| model.id == name)?;
             Some(model.backbone.clone())
         };
-        let mut sets = ExemplarSets::default();
         let systems = specs.iter().zip(searched).map(|(spec, library)| {
             Ok(LoadedSystem {
-                seated: spec.seat(backbone, library.as_deref(), &mut sets)?,
+                seated: spec.seat(backbone, library.as_deref(), &mut exemplars)?,
                 models: spec.slot_models()?.into_iter().cloned().collect(),
             })
         });

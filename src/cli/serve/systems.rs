@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CorpusFlags, ExemplarFlags, SetPairs};
+use crate::cli::flags::{CorpusFlags, ExemplarFlags, SetPairs, cite_by_default};
 use crate::cli::options::PromptFlags;
 use crate::cli::sandboxed::Paths;
 use crate::data::{Format, ItemKind};
@@ -57,10 +57,6 @@ impl SystemFlags {
         hub: &HubOptions,
     ) -> Result<Vec<Spec>, Failure> {
         let corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
-        if let Some(missing) = self.exemplars.files().find(|path| !path.exists()) {
-            let hint = "name what is there: exemplars are MEDEC's training or validation set";
-            return Err(Failure::usage(format!("there is no {}", missing.display()), hint));
-        }
         let exemplars = self.exemplars.spec(None)?;
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {
@@ -121,11 +117,7 @@ impl SystemFlags {
 
     fn configure(&self, name: &str) -> Result<SystemConfig, Failure> {
         let mut settings = SetPairs::of(&self.pairs(name))?.settings;
-        let searches = SystemConfig::named(name)?.search().is_some();
-        if searches && !settings.iter().any(|pair| pair.starts_with("cite=")) {
-            // Whoever reads one note wants its sources.
-            settings.push("cite=on".to_owned());
-        }
+        cite_by_default(name, &mut settings)?;
         Ok(SystemConfig::parse(name, &settings)?)
     }
 

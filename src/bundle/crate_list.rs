@@ -1,19 +1,20 @@
 //! The list of crates that `cargo auditable` leaves in a program (section `.dep-v0`), held against the SBOMs that lie beside it.
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::ZlibDecoder;
 use serde::Deserialize;
+
+use super::files;
+use crate::selftest::check::some;
 
 /// Where the list lies in a program.
 const SECTION: &[u8] = b".dep-v0";
 /// Larger ones are no lists of crates.
 const MOST_LIST_BYTES: u64 = 16 << 20;
 const MOST_PROGRAM_BYTES: u64 = 4 << 30;
-/// Parts that are named.
-const SHOWN: usize = 5;
 
 #[derive(Deserialize)]
 struct List {
@@ -56,47 +57,46 @@ pub enum Compared {
 
 /// Holds the list in a program against all SBOMs beside it.
 pub fn compare(program: &Path, sboms: &[PathBuf]) -> Compared {
-    let read = || -> Result<Compared, String> {
-        let told = |error: std::io::Error| error.to_string();
-        let mut bytes = Vec::new();
-        let file = super::files::open(program).map_err(told)?;
-        file.take(MOST_PROGRAM_BYTES).read_to_end(&mut bytes).map_err(told)?;
-        let Some(section) = section(&bytes) else { return Ok(Compared::NoList) };
-        let decoder = ZlibDecoder::new(section).take(MOST_LIST_BYTES);
-        let list: List = serde_json::from_reader(decoder)
-            .map_err(|error| format!("the list of parts in the program: {error}"))?;
-        let mut sbom = Sbom { components: Vec::new() };
-        for path in sboms {
-            let file = super::files::open(path).map_err(told)?;
-            let read: Sbom = serde_json::from_reader(std::io::BufReader::new(file))
-                .map_err(|error| error.to_string())?;
-            sbom.components.extend(read.components);
-        }
-        Ok(missing(&list, &sbom).map_or(Compared::Same, Compared::Differs))
-    };
-    read().unwrap_or_else(Compared::Differs)
+    read_and_compare(program, sboms).unwrap_or_else(Compared::Differs)
 }
 
-fn missing(list: &List, sbom: &Sbom) -> Option<String> {
-    let known: BTreeSet<(&str, &str)> = sbom
-        .components
+/// What cannot be read is told in words too.
+fn read_and_compare(program: &Path, sboms: &[PathBuf]) -> Result<Compared, String> {
+    let told = |error: io::Error| error.to_string();
+    let mut bytes = Vec::new();
+    let file = files::open(program).map_err(told)?;
+    file.take(MOST_PROGRAM_BYTES).read_to_end(&mut bytes).map_err(told)?;
+    let Some(section) = section(&bytes) else { return Ok(Compared::NoList) };
+    let decoder = ZlibDecoder::new(section).take(MOST_LIST_BYTES);
+    let list: List = serde_json::from_reader(decoder)
+        .map_err(|error| format!("the list of parts in the program: {error}"))?;
+    let mut components = Vec::new();
+    for path in sboms {
+        let file = files::open(path).map_err(told)?;
+        let sbom: Sbom = serde_json::from_reader(BufReader::new(file))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        components.extend(sbom.components);
+    }
+    let missing = missing(&list, &components);
+    match missing.is_empty() {
+        true => Ok(Compared::Same),
+        false => Ok(Compared::Differs(format!("it is made of {} too", some(&missing)))),
+    }
+}
+
+/// The crates that are linked and that no SBOM has.
+fn missing(list: &List, components: &[Component]) -> Vec<String> {
+    let known: BTreeSet<(&str, &str)> = components
         .iter()
         .map(|component| (component.name.as_str(), component.version.as_str()))
         .collect();
     let linked = list.packages.iter().filter(|package| {
         !package.root && package.kind.as_deref().is_none_or(|kind| kind == "runtime")
     });
-    let missing: Vec<String> = linked
+    linked
         .filter(|package| !known.contains(&(package.name.as_str(), package.version.as_str())))
         .map(|package| format!("{} {}", package.name, package.version))
-        .collect();
-    let more = missing.len().saturating_sub(SHOWN);
-    let named = missing.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    match (missing.len(), more) {
-        (0, _) => None,
-        (_, 0) => Some(format!("it is made of {named} too")),
-        _ => Some(format!("it is made of {named} and {more} more too")),
-    }
+        .collect()
 }
 
 /// The bytes of the section in an ELF file of 64 bits, lowest byte first; `None` in any other file, or a damaged one.
