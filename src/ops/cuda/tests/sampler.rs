@@ -179,7 +179,7 @@ pub fn scores(
     let found = gpu.score(&held, HEADS, &wanted, present, &mut stage).unwrap();
     assert_eq!(bits(&gpu.read(&held, HEADS + wanted.len()).unwrap()), bits(&numbers));
     let expected =
-        logprobs_of_rows(&gpu, &mut numbers[HEADS * vocabulary..], vocabulary, &wanted, present);
+        logprobs_of_rows(gpu, &mut numbers[HEADS * vocabulary..], vocabulary, &wanted, present);
     [found, expected]
 }
 
