@@ -128,7 +128,7 @@ impl CellResult {
         outcomes: &Outcomes<'_>,
         scorer: &CorrectionScorer,
     ) -> Result<CellResult, Failure> {
-        let contents = outcomes.contents();
+        let contents = outcomes.contents;
         let calls = &contents.calls.records;
         let figures = RunFigures::of(outcomes)?;
         let accuracy = figures.accuracy;
