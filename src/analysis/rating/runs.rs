@@ -9,7 +9,7 @@ use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::experiment::verify::read_finished;
-use crate::record::{ItemLine, ItemText, SearchKey, SearchLine};
+use crate::record::{ItemLine, ItemText, SearchLine};
 
 /// Reads the runs, which must have finished.
 ///
@@ -40,7 +40,7 @@ pub struct Rated<'a> {
     pub key: KeyRun,
     /// Outcomes that are no errors, by item.
     pub finished: BTreeMap<&'a str, &'a ItemLine>,
-    pub searches: BTreeMap<SearchKey, &'a SearchLine>,
+    pub searches: Vec<&'a SearchLine>,
 }
 
 /// The runs as they are drawn from; of several repetitions the first.
@@ -60,7 +60,7 @@ pub fn source<'a>(
         Rated {
             key: key_run(outcomes, lines().next().map_or(0, |line| line.run())),
             finished: finished.map(|line| (line.item(), *line)).collect(),
-            searches: outcomes.contents.searches.by_key(),
+            searches: outcomes.contents.searches.records.iter().collect(),
         }
     });
     Ok(Source {
