@@ -106,7 +106,7 @@ fn sorted(calls: Vec<CallLine>) -> Vec<CallLine> {
 
 fn work(seated: &Seated, item: &Item, run: u32) -> Worked {
     let options = CaseOptions { seed: 7, run, salt: None, stop: Arc::default() };
-    seated.work(item, options, |_| {}).unwrap()
+    seated.work(DATASET, item, options, |_| {}).unwrap()
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_stop_ends_a_case_and_calls_are_told_of_as_they_finish() {
         }
     };
     let options = CaseOptions { seed: 1, run: 1, salt: None, stop };
-    let error = seated.work(&item, options, on_call).unwrap_err();
+    let error = seated.work(DATASET, &item, options, on_call).unwrap_err();
     assert!(matches!(error, PanelError::Interrupted), "{error}");
     assert!(told.load(Ordering::Relaxed) >= 1);
     let whole = work(&seated, &item, 1);
