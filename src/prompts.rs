@@ -146,7 +146,7 @@ impl PromptSet {
 
 /// `template` with every `{name}` of `values` replaced. One pass: what is put in is not looked at
 /// again, and braces around anything else stay as they are.
-pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub fn fill<S: AsRef<str>>(template: &str, values: &[(&str, S)]) -> String {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
     while let Some(open) = rest.find('{') {
@@ -159,7 +159,7 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
         });
         match found {
             Some((value, after)) => {
-                filled.push_str(value);
+                filled.push_str(value.as_ref());
                 rest = after;
             }
             None => {

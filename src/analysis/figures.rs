@@ -40,8 +40,8 @@ impl RunFigures {
         Ok(RunFigures {
             accuracy,
             interval,
-            parse_health: ParseHealth::of(&outcomes.contents().calls.records),
-            n_runs: outcomes.contents().plan.runs,
+            parse_health: ParseHealth::of(&outcomes.contents.calls.records),
+            n_runs: outcomes.contents.plan.runs,
             n_errors: outcomes.n_errors(),
             calibration: match predictions.is_empty() {
                 true => None,

@@ -2,9 +2,7 @@
 //!
 //! Graded are the items whose gold every run has, in the plan's order. Where an item errored and was tried again, its last line counts.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use super::metrics::agreement::Trajectories;
 use super::metrics::calibration::Prediction;
@@ -13,18 +11,17 @@ use super::metrics::near_duplicates::units;
 use super::metrics::similarity::trajectory_text;
 use crate::data::Format;
 use crate::experiment::contents::Contents;
-use crate::experiment::error::RunError;
-use crate::experiment::verify::read_finished;
 use crate::record::{AnswerLine, CallLine, ItemLine, ItemText, NoteLine, RoundLine, Stage};
 
 /// The outcomes of a run: items × runs.
 #[derive(Clone, Debug)]
 pub struct Outcomes<'a> {
-    contents: Cow<'a, Contents>,
+    /// The run as it was read.
+    pub contents: &'a Contents,
     /// Places of the graded items among the plan's.
     graded: Vec<usize>,
-    /// `[runs][items of the plan]`: places of their lines in the log.
-    lines: Vec<Vec<Option<usize>>>,
+    /// `[runs][items of the plan]`, with gold and without; `None` where a run has not come to an item.
+    pub lines: Vec<Vec<Option<&'a ItemLine>>>,
 }
 
 /// Which answers of a question are compared (MED-MAD, Appendix B.7).
@@ -38,46 +35,23 @@ pub enum When {
     Last,
 }
 
-impl Outcomes<'static> {
-    /// Reads and verifies a finished run.
-    ///
-    /// # Errors
-    /// A directory that is no finished run, or does not verify.
-    pub fn read(directory: &Path) -> Result<Outcomes<'static>, RunError> {
-        let (contents, _) = read_finished(directory)?;
-        Ok(Outcomes::from(Cow::Owned(contents)))
-    }
-}
-
 impl<'a> Outcomes<'a> {
     /// Of a run that was read, finished or not.
     pub fn of(contents: &'a Contents) -> Outcomes<'a> {
-        Outcomes::from(Cow::Borrowed(contents))
-    }
-
-    fn from(contents: Cow<'a, Contents>) -> Outcomes<'a> {
-        let records = &contents.items.records;
         let items = &contents.plan.dataset.items;
-        let mut by_run: BTreeMap<u32, HashMap<&str, usize>> = BTreeMap::new();
-        for (place, line) in records.iter().enumerate() {
-            let run = by_run.entry(line.run()).or_default();
-            run.insert(line.item(), place);
+        let mut by_run: BTreeMap<u32, HashMap<&str, &ItemLine>> = BTreeMap::new();
+        for line in &contents.items.records {
+            by_run.entry(line.run()).or_default().insert(line.item(), line);
         }
-        let places = |run: HashMap<&str, usize>| {
-            let places = items.iter().map(|item| run.get(item.as_str()).copied());
-            places.collect()
+        let in_order = |run: HashMap<&str, &'a ItemLine>| {
+            let lines = items.iter().map(|item| run.get(item.as_str()).copied());
+            lines.collect()
         };
-        let lines: Vec<Vec<Option<usize>>> = by_run.into_values().map(places).collect();
-        let has_gold =
-            |place: Option<usize>| place.is_some_and(|place| records[place].correct().is_some());
+        let lines: Vec<Vec<Option<&ItemLine>>> = by_run.into_values().map(in_order).collect();
+        let has_gold = |line: Option<&ItemLine>| line.is_some_and(|line| line.correct().is_some());
         let is_graded =
             |item: &usize| !lines.is_empty() && lines.iter().all(|run| has_gold(run[*item]));
         Outcomes { graded: (0..items.len()).filter(is_graded).collect(), lines, contents }
-    }
-
-    /// The run as it was read.
-    pub fn contents(&self) -> &Contents {
-        &self.contents
     }
 
     /// The directory, as it was named.
@@ -121,20 +95,10 @@ impl<'a> Outcomes<'a> {
         groups.into_values().filter(|group| group.len() > 1).collect()
     }
 
-    /// `[runs][items of the plan]`, with gold and without; `None` where a run has not come to an item.
-    pub fn all(&self) -> Vec<Vec<Option<&ItemLine>>> {
-        let line = |place: &Option<usize>| place.map(|place| &self.contents.items.records[place]);
-        let runs = self.lines.iter();
-        runs.map(|run| run.iter().map(line).collect()).collect()
-    }
-
     /// `[runs][graded items]`.
     pub fn graded(&self) -> Vec<Vec<&ItemLine>> {
-        let of_run = |run: &Vec<Option<usize>>| {
-            let lines = self.graded.iter().filter_map(|item| run[*item]);
-            lines.map(|place| &self.contents.items.records[place]).collect()
-        };
-        self.lines.iter().map(of_run).collect()
+        let runs = self.lines.iter();
+        runs.map(|run| self.graded.iter().filter_map(|item| run[*item]).collect()).collect()
     }
 
     /// `[runs][graded items]`, where the items are questions.
@@ -208,7 +172,7 @@ impl<'a> Outcomes<'a> {
 
     /// Items times runs that errored, graded or not.
     pub fn n_errors(&self) -> usize {
-        let lines = self.all().into_iter().flatten().flatten();
+        let lines = self.lines.iter().flatten().flatten();
         lines.filter(|line| line.error().is_some()).count()
     }
 
@@ -216,7 +180,7 @@ impl<'a> Outcomes<'a> {
     pub fn cost(&self) -> Option<Cost> {
         let plan = &self.contents.plan;
         let items = plan.dataset.items.len() * plan.runs as usize;
-        let lines = self.all().into_iter().flatten().flatten();
+        let lines = self.lines.iter().flatten().flatten();
         let right = lines.filter(|line| line.correct() == Some(true));
         Cost::of(&self.contents.calls.records, items, right.count())
     }

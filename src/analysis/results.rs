@@ -63,10 +63,7 @@ impl Figures {
 
     fn to_map(&self) -> Result<Map<String, Value>, RunError> {
         let json = serde_json::to_string(self).and_then(|text| serde_json::from_str(&text));
-        json.map_err(|error| RunError::Unloggable {
-            what: results::FILE.to_owned(),
-            reason: error.to_string(),
-        })
+        json.map_err(|error| RunError::unloggable(results::FILE, error))
     }
 }
 

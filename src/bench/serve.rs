@@ -94,10 +94,10 @@ pub fn resident_mib(pid: u32) -> Option<f64> {
 }
 
 /// What was seen of a server from outside while `is_over` was not yet.
+#[derive(Default)]
 pub struct Observed {
+    /// Of the requests for `/health` that were answered.
     pub health: Latencies,
-    /// Requests for `/health` that failed.
-    pub unhealthy: usize,
     /// When, in seconds, and how much, in MiB.
     pub memory: Vec<(f64, f64)>,
 }
@@ -109,11 +109,10 @@ pub fn observe(
     is_over: impl Fn() -> bool,
 ) -> Observed {
     let began = Instant::now();
-    let mut observed = Observed { health: Latencies::default(), unhealthy: 0, memory: Vec::new() };
+    let mut observed = Observed::default();
     while !is_over() {
-        match health() {
-            Ok(time) => observed.health.record(time),
-            Err(_) => observed.unhealthy += 1,
+        if let Ok(time) = health() {
+            observed.health.record(time);
         }
         if let Some(resident) = pid.and_then(resident_mib) {
             observed.memory.push((began.elapsed().as_secs_f64(), resident));

@@ -81,7 +81,6 @@ impl Reasons {
         };
         let found = self.ask.ask(&asking, |case| {
             let values = [("note", numbered(case.item)), ("gold", gold(case.item))];
-            let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
             let shape = Decoding::default().passage();
             let step = Step::new(Stage::Aside, 0, "reason", shape);
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));

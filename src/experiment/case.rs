@@ -169,24 +169,12 @@ impl Seated {
         self.protocol.fingerprint(&Parts { models, prompts_sha256, files })
     }
 
-    /// Works on an item, and waits until it is done. `on_call` is told of every finished call.
+    /// Works on an item, and waits until it is done. The seeds of the calls depend on the dataset's name, which is [`DATASET`] where the
+    /// item is of no file. `on_call` is told of every finished call.
     ///
     /// # Errors
     /// When a call could not be made; an item of a kind that the system does not take; a stop.
     pub fn work(
-        &self,
-        item: &Item,
-        options: CaseOptions,
-        on_call: impl Fn(&CallLine) + Send + Sync + 'static,
-    ) -> Result<Worked, PanelError> {
-        self.work_in(DATASET, item, options, on_call)
-    }
-
-    /// The same on an item of a dataset of this name, on which the seeds of the calls depend.
-    ///
-    /// # Errors
-    /// See [`Seated::work`].
-    pub fn work_in(
         &self,
         dataset: &str,
         item: &Item,

@@ -54,21 +54,17 @@ impl<R: Link> Chain<R> {
 ///
 /// Errors when the record would not read back equal from that line, as a confidence of NaN would not.
 pub fn seal<R: Link>(record: &mut R, seq: u64, prev: &str) -> Result<String, RunError> {
-    let unloggable = |record: &R, reason: String| RunError::Unloggable {
-        what: record.key().to_string(),
-        reason,
-    };
     record.set(seq, prev, "");
-    let open = serde_json::to_string(record).map_err(|e| unloggable(record, e.to_string()))?;
+    let open = serde_json::to_string(record).map_err(|e| RunError::unloggable(record.key(), e))?;
     let Some(fields) = line::without_hash(&open) else {
-        return Err(unloggable(record, "hash is not its last field".to_owned()));
+        return Err(RunError::unloggable(record.key(), "hash is not its last field"));
     };
     let (line, hash) = line::seal(fields);
     record.set(seq, prev, &hash);
     match line::open(line.as_bytes()).and_then(|opened| parse::<R>(&opened)) {
         Ok(read) if read == *record => Ok(line),
-        Ok(_) => Err(unloggable(record, "a value changes".to_owned())),
-        Err(defect) => Err(unloggable(record, defect.to_string())),
+        Ok(_) => Err(RunError::unloggable(record.key(), "a value changes")),
+        Err(defect) => Err(RunError::unloggable(record.key(), defect)),
     }
 }
 

@@ -46,10 +46,8 @@ pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
 /// The fields in which two calls, or two items, are not equal, the left value first.
 pub fn compare_records<R: Link>(left: &R, right: &R) -> Result<Vec<FieldDifference>, RunError> {
     let comparable = |record: &R| {
-        let mut fields = difference::as_json(record).map_err(|error| RunError::Unloggable {
-            what: record.key().to_string(),
-            reason: error.to_string(),
-        })?;
+        let mut fields = difference::as_json(record)
+            .map_err(|error| RunError::unloggable(record.key(), error))?;
         if let Value::Object(fields) = &mut fields {
             for name in ["seq", "elapsed_ms", "took", "cached", "prev", "hash"] {
                 fields.shift_remove(name);

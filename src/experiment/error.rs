@@ -99,6 +99,12 @@ pub enum Defect {
     Figure { found: String, expected: String },
 }
 
+impl RunError {
+    pub(crate) fn unloggable(what: impl ToString, reason: impl ToString) -> RunError {
+        RunError::Unloggable { what: what.to_string(), reason: reason.to_string() }
+    }
+}
+
 impl Diagnosis for RunError {
     fn blame(&self) -> Blame {
         match self {

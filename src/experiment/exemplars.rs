@@ -156,22 +156,6 @@ impl Spec {
 }
 
 impl ExemplarSpec {
-    /// Of the notes alone.
-    pub fn of(notes: impl Into<PathBuf>, format: Format) -> ExemplarSpec {
-        ExemplarSpec {
-            notes: notes.into(),
-            format,
-            reasons: None,
-            encoder: None,
-            spans: None,
-            scorer: None,
-            lemmas: None,
-            filter: None,
-            leak: None,
-            experts: Vec::new(),
-        }
-    }
-
     fn read(&self) -> Result<(Exemplars, ExemplarPlan), Failure> {
         if self.format.kind() != ItemKind::Notes {
             return Err(Failure::usage(

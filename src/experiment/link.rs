@@ -16,7 +16,10 @@ pub trait Link: PartialEq + Serialize + DeserializeOwned {
 
     fn key(&self) -> Self::Key;
     /// Whether no later line may bear the same key.
-    fn is_final(&self) -> bool;
+    fn is_final(&self) -> bool {
+        true
+    }
+
     /// The line's number, where the record carries one.
     fn seq(&self) -> Option<u64>;
     fn prev(&self) -> &str;
@@ -27,10 +30,6 @@ pub trait Link: PartialEq + Serialize + DeserializeOwned {
 /// What lines with a number of their own have in common.
 macro_rules! numbered {
     () => {
-        fn is_final(&self) -> bool {
-            true
-        }
-
         fn seq(&self) -> Option<u64> {
             Some(self.seq)
         }

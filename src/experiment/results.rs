@@ -170,10 +170,8 @@ impl Results {
 
     /// The bytes of results.json.
     pub fn text(&self) -> Result<String, RunError> {
-        let json = serde_json::to_string_pretty(self).map_err(|error| RunError::Unloggable {
-            what: FILE.to_owned(),
-            reason: error.to_string(),
-        })?;
+        let json = serde_json::to_string_pretty(self)
+            .map_err(|error| RunError::unloggable(FILE, error))?;
         Ok(json + "\n")
     }
 

@@ -19,9 +19,8 @@ pub const FILE: &str = "dataset.jsonl";
 pub fn to_lines(texts: &[ItemText]) -> Result<String, RunError> {
     let mut lines = String::new();
     for text in texts {
-        let unloggable =
-            |reason: String| RunError::Unloggable { what: format!("item {}", text.item()), reason };
-        let json = serde_json::to_string(text).map_err(|error| unloggable(error.to_string()))?;
+        let json = serde_json::to_string(text)
+            .map_err(|error| RunError::unloggable(format_args!("item {}", text.item()), error))?;
         lines += &line::seal(&json[1..json.len() - 1]).0;
         lines.push('\n');
     }

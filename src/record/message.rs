@@ -1,5 +1,7 @@
 //! One message of a chat; what it quotes of a search stands in the log by reference.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// One message of a chat, as it was given to the template.
@@ -68,46 +70,38 @@ impl PartialEq for Message {
 
 impl Eq for Message {}
 
-#[derive(Serialize)]
+/// A message as the log keeps it.
+#[derive(Serialize, Deserialize)]
 struct Logged<'a> {
-    role: &'a str,
+    role: Cow<'a, str>,
     content: Content<'a>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Content<'a> {
-    Text(&'a str),
-    Parts(&'a [Part]),
+    Text(Cow<'a, str>),
+    Parts(Cow<'a, [Part]>),
 }
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let content = match self.parts.as_slice() {
-            [] => Content::Text(&self.content),
-            parts => Content::Parts(parts),
+            [] => Content::Text(self.content.as_str().into()),
+            parts => Content::Parts(parts.into()),
         };
-        Logged { role: &self.role, content }.serialize(to)
+        Logged { role: self.role.as_str().into(), content }.serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Message, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Content {
-            Text(String),
-            Parts(Vec<Part>),
-        }
-        #[derive(Deserialize)]
-        struct Logged {
-            role: String,
-            content: Content,
-        }
         let Logged { role, content } = Logged::deserialize(from)?;
         Ok(match content {
             Content::Text(content) => Message::new(role, content),
-            Content::Parts(parts) => Message { role, content: String::new(), parts },
+            Content::Parts(parts) => {
+                Message { parts: parts.into_owned(), ..Message::new(role, String::new()) }
+            }
         })
     }
 }

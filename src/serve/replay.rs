@@ -87,7 +87,7 @@ fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
         }
         (_, item) => (case::DATASET, item),
     };
-    let worked = system.seated.work_in(dataset, &item, options, |_| {})?;
+    let worked = system.seated.work(dataset, &item, options, |_| {})?;
     Ok(words::outcome(&item, &worked))
 }
 

@@ -1,8 +1,7 @@
 //! One model asked once for the error in a note: the rows beside MedGuards, with MEDEC's prompts.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Record, Step};
@@ -19,6 +18,7 @@ use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::PromptSet;
 use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Parse, Source, Stage};
+use crate::text::Pattern;
 
 /// How often a model is asked where its answer cannot be read.
 const TRIES: u32 = 2;
@@ -216,15 +216,11 @@ struct Numbered<'a> {
 }
 
 fn numbered_line(text: &str, sentences: usize) -> Option<Numbered<'_>> {
-    static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(concat!(
-            r"(?im)^[ \t>#*_`\x22“(\[]*(?:- )?(?:(?:erroneous |incorrect |wrong |error |corrected |the )*(?:sentence|satz|frase|phrase|oración|line|id)(?: id| number| no\.?)?[ \t]*[#:]?[ \t]*|第)?",
-            r"(\d{1,3})(?:[*_`\x22”)\]]*[.:)\]|,*_–—-]*[ \t*_`]+|[*_`)\].:]*[：:句]?[ \t]*|[*_]*$)((?:\S.*(?:\n[^\n]+)*)?)$",
-        ))
-        .ok()
-    });
-    let lines = LINE.as_ref()?.captures_iter(text);
-    let mut found = lines.filter_map(|line| {
+    static LINE: Pattern = Pattern::new(concat!(
+        r"(?im)^[ \t>#*_`\x22“(\[]*(?:- )?(?:(?:erroneous |incorrect |wrong |error |corrected |the )*(?:sentence|satz|frase|phrase|oración|line|id)(?: id| number| no\.?)?[ \t]*[#:]?[ \t]*|第)?",
+        r"(\d{1,3})(?:[*_`\x22”)\]]*[.:)\]|,*_–—-]*[ \t*_`]+|[*_`)\].:]*[：:句]?[ \t]*|[*_]*$)((?:\S.*(?:\n[^\n]+)*)?)$",
+    ));
+    let mut found = LINE.captures_iter(text).filter_map(|line| {
         let sentence_id = line[1].parse().ok().filter(|sentence_id| *sentence_id < sentences)?;
         // 1.5 is no sentence's number.
         let after = &text[line.get(1)?.end()..];

@@ -1,4 +1,4 @@
-//! What is done with the sentences of a note: cut into words, compared, aligned; nothing here knows a model or a file.
+//! What is done with the sentences of a note: cut into words, searched, compared, aligned; nothing here knows a model or a file.
 
 mod alignment;
 mod arabic;
@@ -7,6 +7,7 @@ mod ellipsis;
 mod hidden;
 mod keywords;
 mod lcs;
+mod pattern;
 mod porter;
 mod sequence_matcher;
 mod words;
@@ -19,6 +20,7 @@ pub use ellipsis::ellipsis;
 pub use hidden::{is_hidden, spell_hidden};
 pub use keywords::{diff_keywords, split_keywords};
 pub use lcs::{lcs_length, lcs_ratio};
+pub use pattern::Pattern;
 pub use porter::porter_stem;
 pub use sequence_matcher::{Block, Edit, Opcode, SequenceMatcher};
 pub use words::{is_whitespace, split_words, strip};

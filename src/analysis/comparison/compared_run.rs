@@ -24,7 +24,7 @@ impl ComparedRun {
     /// # Errors
     /// A confidence outside 0 to 1.
     pub fn of(run: &Outcomes<'_>) -> Result<ComparedRun, ComparisonError> {
-        let plan = &run.contents().plan;
+        let plan = &run.contents.plan;
         Ok(ComparedRun {
             run: run.name(),
             system: plan.system.clone(),

@@ -58,8 +58,8 @@ pub fn agreement(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Option<OverRuns>
         let chosen = says(left).filter(|chosen| !chosen.is_empty());
         chosen.is_some() && chosen == says(right)
     };
-    let runs = first.all().into_iter().zip(other.all());
+    let runs = first.lines.iter().zip(&other.lines);
     let runs: Vec<Vec<bool>> =
-        runs.map(|(left, right)| left.iter().zip(&right).map(agree).collect()).collect();
+        runs.map(|(left, right)| left.iter().zip(right).map(agree).collect()).collect();
     OverRuns::of_shares(&runs)
 }

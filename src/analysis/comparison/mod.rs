@@ -89,11 +89,11 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
         n_questions: shared.len(),
         n_graded: runs[0].items().len(),
         n_left_out,
-        synthetic: runs.iter().all(|run| run.contents().plan.synthetic),
+        synthetic: runs.iter().all(|run| run.contents.plan.synthetic),
         conditions: conditions::say(
             &runs
                 .iter()
-                .map(|run| (run.name(), Conditions::of(&run.contents().plan)))
+                .map(|run| (run.name(), Conditions::of(&run.contents.plan)))
                 .collect::<Vec<_>>(),
         ),
         runs: rows,

@@ -64,7 +64,7 @@ impl Spread {
 impl SearchFigures {
     /// `None` of a system that searches nothing, and of a run without a note that ended well.
     pub fn of(outcomes: &Outcomes<'_>) -> Option<SearchFigures> {
-        let contents = outcomes.contents();
+        let contents = outcomes.contents;
         let corpus = contents.plan.corpus.as_ref()?.contents.clone();
         let notes = contents.notes();
         let all: Vec<&Trajectory> =
@@ -77,19 +77,13 @@ impl SearchFigures {
             all.iter().flat_map(|one| &one.turns).map(count).sum::<u32>()
         };
         let searches = &contents.searches.records;
-        let by_step: BTreeMap<_, &SearchLine> = contents.searches.by_key();
+        let by_step = searches.iter().map(|one| ((one.run, &*one.item, one.round, one.step), one));
+        let by_step: BTreeMap<_, &SearchLine> = by_step.collect();
         let (mut step_seconds, mut searching_seconds) = (Vec::new(), Vec::new());
         let mut generated_ms = Vec::new();
         for call in contents.calls.records.iter().filter(|call| call.purpose == "step") {
-            let key = crate::record::SearchKey {
-                dataset: call.dataset.clone(),
-                run: call.run,
-                item: call.item.clone(),
-                round: call.round,
-                step: call.sample,
-            };
             let mut ms = call.elapsed_ms as f64;
-            if let Some(search) = by_step.get(&key) {
+            if let Some(search) = by_step.get(&(call.run, &*call.item, call.round, call.sample)) {
                 generated_ms.push(ms);
                 ms += search.took.embed_ms + search.took.scan_ms + search.took.rerank_ms;
                 searching_seconds.push(ms / 1000.0);

@@ -50,7 +50,7 @@ impl StageCost {
 
 /// Detection, localisation, correction, whatever else there is; then their sum.
 pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
-    let contents = outcomes.contents();
+    let contents = outcomes.contents;
     let plan = &contents.plan;
     let notes = (plan.dataset.items.len() * plan.runs as usize) as f64;
     let mut sums: BTreeMap<(usize, &str), StageCost> = BTreeMap::new();

@@ -3,8 +3,6 @@
 //! The paper draws 20 notes and has every system's result for each rated (20 × 4 = 80). Its score is one of corrections, so
 //! notes with an error come first: by the gold, or where a note has none, by any run's flag. Others fill up what is missing.
 
-use std::collections::BTreeMap;
-
 use super::RatingError;
 use super::key::{KIND, Key, KeyEntry};
 use super::runs::{Rated, Source, source};
@@ -12,7 +10,7 @@ use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::random::sample;
-use crate::record::{EvidenceLine, ItemLine, ItemText, Passage, Schema, SearchKey, SearchLine};
+use crate::record::{EvidenceLine, ItemLine, ItemText, Passage, Schema, SearchLine};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -102,18 +100,15 @@ fn is_first_choice(item: &ItemText, runs: &[Rated<'_>]) -> bool {
 }
 
 /// The passages that a note's answer names as its sources, in its order.
-fn cited<'a>(line: &ItemLine, searches: &BTreeMap<SearchKey, &'a SearchLine>) -> Vec<&'a Passage> {
+fn cited<'a>(line: &ItemLine, searches: &[&'a SearchLine]) -> Vec<&'a Passage> {
     let ItemLine::Note(note) = line else { return Vec::new() };
     let evidence = note.search.iter().flat_map(|search| &search.evidence);
     let passage = |named: &EvidenceLine| {
-        let search = searches.get(&SearchKey {
-            dataset: note.dataset.clone(),
-            run: note.run,
-            item: note.item.clone(),
-            round: named.round,
-            step: named.step,
-        })?;
-        search.shown.get((named.rank as usize).checked_sub(1)?)
+        let is_named = |search: &&&SearchLine| {
+            (search.run, &search.item) == (note.run, &note.item)
+                && (search.round, search.step) == (named.round, named.step)
+        };
+        searches.iter().find(is_named)?.shown.get((named.rank as usize).checked_sub(1)?)
     };
     evidence.filter_map(passage).collect()
 }
@@ -340,11 +335,11 @@ mod tests {
         };
         let mut line = search("wrong1", 0, 0);
         line.dataset = citing.dataset.clone();
-        let passages = cited(&ItemLine::Note(citing.clone()), &[(line.key(), &line)].into());
+        let passages = cited(&ItemLine::Note(citing.clone()), &[&line]);
         assert_eq!(passages, [&line.shown[0]]);
         let shown = NoteShown::of(&note("wrong1"), &citing, &passages, false);
         assert_eq!(shown.citations[0].text, "Fluids first.");
-        assert!(cited(&ItemLine::Note(citing), &BTreeMap::new()).is_empty());
+        assert!(cited(&ItemLine::Note(citing), &[]).is_empty());
     }
 
     #[test]

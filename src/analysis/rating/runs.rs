@@ -9,7 +9,7 @@ use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::experiment::verify::read_finished;
-use crate::record::{ItemLine, ItemText, SearchKey, SearchLine};
+use crate::record::{ItemLine, ItemText, SearchLine};
 
 /// Reads the runs, which must have finished.
 ///
@@ -40,7 +40,7 @@ pub struct Rated<'a> {
     pub key: KeyRun,
     /// Outcomes that are no errors, by item.
     pub finished: BTreeMap<&'a str, &'a ItemLine>,
-    pub searches: BTreeMap<SearchKey, &'a SearchLine>,
+    pub searches: Vec<&'a SearchLine>,
 }
 
 /// The runs as they are drawn from; of several repetitions the first.
@@ -55,13 +55,12 @@ pub fn source<'a>(
     // Runs over one file have the same texts.
     let (texts, dataset) = (&runs[0].texts, &runs[0].plan.dataset);
     let rated = outcomes.iter().map(|outcomes| {
-        let first = outcomes.all().into_iter().next().unwrap_or_default();
-        let lines = || first.iter().flatten();
+        let lines = || outcomes.lines.first().into_iter().flatten().flatten();
         let finished = lines().filter(|line| line.error().is_none());
         Rated {
             key: key_run(outcomes, lines().next().map_or(0, |line| line.run())),
             finished: finished.map(|line| (line.item(), *line)).collect(),
-            searches: outcomes.contents().searches.by_key(),
+            searches: outcomes.contents.searches.records.iter().collect(),
         }
     });
     Ok(Source {
@@ -74,7 +73,7 @@ pub fn source<'a>(
 
 /// What a key says of a run.
 fn key_run(outcomes: &Outcomes<'_>, run: u32) -> KeyRun {
-    let contents = outcomes.contents();
+    let contents = outcomes.contents;
     KeyRun {
         path: outcomes.name(),
         system: contents.plan.system.clone(),

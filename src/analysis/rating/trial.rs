@@ -58,7 +58,7 @@ pub fn draw(directory: &Path, selection: &Selection) -> Result<(Sheet, Key), Fai
             run.finished.entry(case.text.item())
         {
             entry.insert(&case.line);
-            run.searches.extend(case.searches.iter().map(|search| (search.key(), search)));
+            run.searches.extend(&case.searches);
         }
     }
     let source = Source {
@@ -88,7 +88,7 @@ impl Case {
                 synthetic: self.synthetic,
             },
             finished: BTreeMap::new(),
-            searches: BTreeMap::new(),
+            searches: Vec::new(),
         }
     }
 }

@@ -111,7 +111,7 @@ impl CellOutcomes<'_> {
 
     /// Whether the run put several agents to work.
     fn is_multi_agent(&self) -> bool {
-        self.outcomes.contents().plan.panel.len() > 1
+        self.outcomes.contents.plan.panel.len() > 1
     }
 }
 

@@ -87,11 +87,8 @@ pub fn improvements(
         };
         let both = [contents, other].map(Outcomes::of);
         if both[0].items() != both[1].items() {
-            return Err(RecipeError::Malformed {
-                path: contents.path.display().to_string(),
-                problem: format!("its notes are not those of {}", other.path.display()),
-            }
-            .into());
+            let problem = format!("its notes are not those of {}", other.path.display());
+            return Err(RecipeError::malformed(contents.path.display(), problem).into());
         }
         let wanted = papers_columns(recipe, &cell.dataset.name);
         let units = both[0].units();

@@ -128,7 +128,7 @@ impl CellResult {
         outcomes: &Outcomes<'_>,
         scorer: &CorrectionScorer,
     ) -> Result<CellResult, Failure> {
-        let contents = outcomes.contents();
+        let contents = outcomes.contents;
         let calls = &contents.calls.records;
         let figures = RunFigures::of(outcomes)?;
         let accuracy = figures.accuracy;
@@ -159,10 +159,7 @@ impl CellResult {
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let results = serde_json::from_str(&fs_err::read_to_string(path)?);
-    Ok(results.map_err(|error| RecipeError::Malformed {
-        path: path.display().to_string(),
-        problem: error.to_string(),
-    })?)
+    Ok(results.map_err(|error| RecipeError::malformed(path.display(), error))?)
 }
 
 impl RecipeResults {
@@ -227,10 +224,8 @@ impl RecipeResults {
     /// # Errors
     /// A disk that does not take it.
     pub fn write(&self, out: &Path) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| RunError::Unloggable {
-            what: FILE.to_owned(),
-            reason: error.to_string(),
-        })?;
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| RunError::unloggable(FILE, error))?;
         Ok(private_file::write(&out.join(FILE), (text + "\n").as_bytes())?)
     }
 }

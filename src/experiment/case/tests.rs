@@ -1,5 +1,6 @@
 //! Cases give the bytes of runs, and end when they are told to.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
@@ -18,6 +19,21 @@ struct Bench {
     scratch: tempfile::TempDir,
     names: Vec<String>,
     loaded: Vec<Arc<Backbone>>,
+}
+
+fn exemplars(notes: impl Into<PathBuf>) -> ExemplarSpec {
+    ExemplarSpec {
+        notes: notes.into(),
+        format: Format::Notes,
+        reasons: None,
+        encoder: None,
+        spans: None,
+        scorer: None,
+        lemmas: None,
+        filter: None,
+        leak: None,
+        experts: Vec::new(),
+    }
 }
 
 impl Bench {
@@ -90,7 +106,7 @@ fn sorted(calls: Vec<CallLine>) -> Vec<CallLine> {
 
 fn work(seated: &Seated, item: &Item, run: u32) -> Worked {
     let options = CaseOptions { seed: 7, run, salt: None, stop: Arc::default() };
-    seated.work(item, options, |_| {}).unwrap()
+    seated.work(DATASET, item, options, |_| {}).unwrap()
 }
 
 #[test]
@@ -120,7 +136,7 @@ fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
         let mut spec = bench.spec(system, file, format);
         let shown = bench.scratch.path().join("shown/serve.jsonl");
         let shows = spec.protocol.entry.exemplars;
-        spec.exemplars = shows.then(|| ExemplarSpec::of(shown, Format::Notes));
+        spec.exemplars = shows.then(|| exemplars(shown));
         let seated = bench.seat(&spec);
         let (items, calls) = bench.run(spec, &format!("out-{system}"));
         assert_eq!(seated.files.len(), usize::from(shows), "{system}");
@@ -157,7 +173,7 @@ fn a_stop_ends_a_case_and_calls_are_told_of_as_they_finish() {
         }
     };
     let options = CaseOptions { seed: 1, run: 1, salt: None, stop };
-    let error = seated.work(&item, options, on_call).unwrap_err();
+    let error = seated.work(DATASET, &item, options, on_call).unwrap_err();
     assert!(matches!(error, PanelError::Interrupted), "{error}");
     assert!(told.load(Ordering::Relaxed) >= 1);
     let whole = work(&seated, &item, 1);
@@ -191,7 +207,7 @@ fn exemplars_are_refused_where_they_are_missing_too_many_or_of_other_runs() {
     };
     let shown = |experts: &[&str]| {
         let experts = experts.iter().map(ToString::to_string).collect();
-        Some(ExemplarSpec { experts, ..ExemplarSpec::of("x.jsonl", Format::Notes) })
+        Some(ExemplarSpec { experts, ..exemplars("x.jsonl") })
     };
     let error = refusal(spec("edinburgh", None));
     assert!(error.contains("edinburgh shows exemplars"), "{error}");

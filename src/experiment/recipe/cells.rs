@@ -138,6 +138,6 @@ fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<Strin
             method.name,
             recipe.panel.len()
         );
-        RecipeError::Malformed { path: recipe.title.clone(), problem }.into()
+        RecipeError::malformed(&recipe.title, problem).into()
     })
 }

@@ -28,39 +28,42 @@ pub enum RecipeError {
     NoVariant { name: String, known: Vec<String> },
 }
 
+impl RecipeError {
+    pub(crate) fn malformed(path: impl ToString, problem: impl ToString) -> RecipeError {
+        RecipeError::Malformed { path: path.to_string(), problem: problem.to_string() }
+    }
+}
+
 impl Diagnosis for RecipeError {
     fn blame(&self) -> Blame {
         Blame::Usage
     }
 
     fn hint(&self) -> Option<String> {
-        match self {
-            RecipeError::Unknown { .. } => Some(format!(
-                "the recipes are {}; or give a file",
-                super::file::names().collect::<Vec<_>>().join(", ")
-            )),
-            RecipeError::Other { .. } => {
-                Some("give another --out, or the flags that it was begun with".to_owned())
-            }
-            RecipeError::NoFolder { .. } => {
-                Some("give --out a folder that does not exist yet, or an empty one".to_owned())
-            }
-            RecipeError::NotBegun { .. } => {
-                Some("merge folders of one recipe, or run directories, not both".to_owned())
+        let hint = match self {
+            RecipeError::Unknown { .. } => {
+                let names: Vec<&str> = super::file::names().collect();
+                return Some(format!("the recipes are {}; or give a file", names.join(", ")));
             }
             RecipeError::Unfinished { path, .. } => {
-                Some(format!("run what is missing: wardround resume {}", path.display()))
+                return Some(format!("run what is missing: wardround resume {}", path.display()));
+            }
+            RecipeError::NoVariant { known, .. } if !known.is_empty() => {
+                return Some(format!("its variants are {}, or all", known.join(", ")));
+            }
+            RecipeError::Other { .. } => "give another --out, or the flags that it was begun with",
+            RecipeError::NoFolder { .. } => {
+                "give --out a folder that does not exist yet, or an empty one"
+            }
+            RecipeError::NotBegun { .. } => {
+                "merge folders of one recipe, or run directories, not both"
             }
             RecipeError::NoCorpus { .. } => {
-                Some("name the corpora in the recipe's order: --corpus DIR,DIR,…".to_owned())
+                "name the corpora in the recipe's order: --corpus DIR,DIR,…"
             }
-            RecipeError::NoVariant { known, .. } if known.is_empty() => {
-                Some("it has none".to_owned())
-            }
-            RecipeError::NoVariant { known, .. } => {
-                Some(format!("its variants are {}, or all", known.join(", ")))
-            }
-            _ => None,
-        }
+            RecipeError::NoVariant { .. } => "it has none",
+            RecipeError::Malformed { .. } | RecipeError::NoSetting { .. } => return None,
+        };
+        Some(hint.to_owned())
     }
 }

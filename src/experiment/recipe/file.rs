@@ -193,10 +193,9 @@ impl Recipe {
     /// # Errors
     /// What is no recipe, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &str) -> Result<Recipe, RecipeError> {
-        let malformed = |problem: String| RecipeError::Malformed { path: path.to_owned(), problem };
         let recipe: Recipe =
-            toml::from_str(text).map_err(|error| malformed(error.message().to_owned()))?;
-        recipe.check().map_err(malformed)?;
+            toml::from_str(text).map_err(|error| RecipeError::malformed(path, error.message()))?;
+        recipe.check().map_err(|problem| RecipeError::malformed(path, problem))?;
         Ok(recipe)
     }
 

@@ -101,10 +101,8 @@ impl RecipeManifest {
             return Ok(None);
         }
         let text = fs_err::read_to_string(&path)?;
-        let begun = toml::from_str(&text).map_err(|error| RecipeError::Malformed {
-            path: path.display().to_string(),
-            problem: error.message().to_owned(),
-        })?;
+        let begun = toml::from_str(&text)
+            .map_err(|error| RecipeError::malformed(path.display(), error.message()))?;
         Ok(Some(begun))
     }
 
@@ -128,10 +126,8 @@ impl RecipeManifest {
             );
         }
         private_file::create_directory(out)?;
-        let text = toml::to_string_pretty(self).map_err(|error| RecipeError::Malformed {
-            path: self.name.clone(),
-            problem: error.to_string(),
-        })?;
+        let text = toml::to_string_pretty(self)
+            .map_err(|error| RecipeError::malformed(&self.name, error))?;
         Ok(private_file::write(&out.join(FILE), text.as_bytes())?)
     }
 

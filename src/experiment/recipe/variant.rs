@@ -107,11 +107,10 @@ impl Recipe {
         }
         match is_changed {
             true => Ok(recipe),
-            false => Err(RecipeError::Malformed {
-                path: self.title.clone(),
-                problem: format!("variant {} changes nothing of any method", variant.name),
+            false => {
+                let problem = format!("variant {} changes nothing of any method", variant.name);
+                Err(RecipeError::malformed(&self.title, problem).into())
             }
-            .into()),
         }
     }
 }

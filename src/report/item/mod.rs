@@ -15,6 +15,7 @@ pub mod step;
 pub mod text;
 mod trajectory;
 
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::analysis::notes::ScoresByPair;
@@ -27,7 +28,6 @@ use flag::{Badge, Flag};
 use prompts::Prompts;
 use step::Step;
 use text::Text;
-use trajectory::Way;
 
 /// Characters of the text that a row of the list shows.
 const EXCERPT_CHARS: usize = 150;
@@ -60,7 +60,7 @@ pub struct Case<'a> {
     #[serde(flatten)]
     own: Own<'a>,
     /// Of a system that searches.
-    way: Option<Way<'a>>,
+    way: Option<Value>,
     steps: Vec<Step<'a>>,
     error: Option<&'a str>,
     elsewhere: Vec<Elsewhere>,
@@ -172,7 +172,7 @@ impl<'a> Case<'a> {
                 ItemLine::Answer(item) => question::own(item),
                 ItemLine::Note(note) => note::own(note, source.neural),
             },
-            way: item.note().and_then(|note| Way::of(note, source.calls, source.searches)),
+            way: item.note().and_then(|note| trajectory::way(note, source.calls, source.searches)),
             steps: step::steps(source, prompts),
             error: item.error(),
             elsewhere: elsewhere.collect(),

@@ -1,153 +1,79 @@
 //! The way to a note's answer as its case shows it: thoughts, queries, passages, verdicts, reflexions, and the sources of the correction.
 
-use serde::Serialize;
-use serde_json::Value;
+use minijinja::context;
+use minijinja::value::{Serde, Value};
 
 use crate::analysis::notes::{
-    Evidence, Segment, calls_of, evidence, facts, may_be_followed, segments, tenths,
+    Evidence, calls_of, evidence, facts, may_be_followed, segments, tenths,
 };
 use crate::record::{CallLine, NoteLine, SearchLine, TurnLine};
 use crate::report::escape::plural;
 use crate::systems::medreflex::review::CRITERIA;
 
-#[derive(Serialize)]
-pub struct Way<'a> {
-    turns: Vec<TurnView<'a>>,
-    sources: Vec<SourceView<'a>>,
-    /// Whether the answer names them; else they are those that share most words with the correction.
-    named: bool,
-    /// What the correction brings in and no shown passage has.
-    missing: String,
-    grounded: Option<bool>,
-    facts: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct TurnView<'a> {
-    title: String,
-    accepted: bool,
-    steps: Vec<StepView<'a>>,
-    criteria: [&'static str; 6],
-    reviews: Vec<ReviewView<'a>>,
-    reflexion: &'a str,
-}
-
-#[derive(Serialize)]
-struct StepView<'a> {
-    number: u32,
-    observation: &'a str,
-    thought: &'a str,
-    query: Option<&'a str>,
-    /// A query that the encoder cut.
-    query_cut: bool,
-    answer: Option<String>,
-    passages: Vec<Row<'a>>,
-    /// Milliseconds of encoding, scan and reranking.
-    took: String,
-}
-
-/// A passage in a list: where it stood before reranking and after.
-#[derive(Serialize)]
-struct Row<'a> {
-    before: usize,
-    after: usize,
-    score: String,
-    source: &'a str,
-    title: &'a str,
-    chunk: &'a str,
-}
-
-#[derive(Serialize)]
-struct ReviewView<'a> {
-    number: u32,
-    scores: Vec<String>,
-    reason: &'a str,
-}
-
-#[derive(Serialize)]
-struct SourceView<'a> {
-    label: String,
-    title: &'a str,
-    chunk: &'a str,
-    /// Source, paragraph, date, licence.
-    facts: String,
-    url: &'a str,
-    is_kept: bool,
-    /// An address that a browser may follow.
-    link: Option<&'a str>,
-    segments: Vec<Segment>,
-}
-
-impl<'a> Way<'a> {
-    /// `None` of a system that does not search.
-    pub fn of(
-        note: &'a NoteLine,
-        calls: &[&'a CallLine],
-        searches: &[&'a SearchLine],
-    ) -> Option<Way<'a>> {
-        let trajectory = note.search.as_ref()?;
-        let turns = trajectory.turns.iter();
-        let turns = turns.map(|turn| TurnView::of(turn, calls, searches)).collect();
-        let Evidence { named, passages, shared } = evidence(note, searches);
-        let sources = passages.into_iter().map(|(label, passage)| SourceView {
+/// `None` of a system that does not search.
+pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Option<Value> {
+    let trajectory = note.search.as_ref()?;
+    let turns = trajectory.turns.iter().map(|one| turn(one, calls, searches));
+    let Evidence { named, passages, shared } = evidence(note, searches);
+    let sources = passages.into_iter().map(|(label, passage)| {
+        context! {
             label,
-            title: if passage.title.is_empty() { &passage.chunk } else { &passage.title },
-            chunk: &passage.chunk,
-            facts: facts(passage).collect::<Vec<_>>().join(" · "),
-            url: passage.url.as_deref().unwrap_or_default(),
-            is_kept: passage.text.is_some(),
-            link: passage.url.as_deref().filter(|url| may_be_followed(url)),
-            segments: segments(passage.text.as_deref().unwrap_or_default(), &shared),
-        });
-        let facts = [
-            trajectory
-                .exhausted
-                .then(|| "No answer was accepted: every turn was used up.".to_owned()),
-            (trajectory.leaks > 0).then(|| {
-                format!(
-                    "{} repeat words of the note: they may be its source.",
-                    plural(trajectory.leaks, "passage")
-                )
-            }),
-            trajectory.unchanged.then(|| "The correction is the sentence as it stands.".to_owned()),
-            trajectory.mismatch.then(|| {
-                "The parser gave the id of one sentence and the text of another; the id counts."
-                    .to_owned()
-            }),
-            (trajectory.unknown_labels > 0).then(|| {
-                format!("{} named that no passage has.", plural(trajectory.unknown_labels, "label"))
-            }),
-        ];
-        Some(Way {
-            turns,
-            sources: sources.collect(),
-            named,
-            missing: trajectory.ungrounded.join(", "),
-            grounded: trajectory.grounded,
-            facts: facts.into_iter().flatten().collect(),
-        })
-    }
+            title => if passage.title.is_empty() { &passage.chunk } else { &passage.title },
+            chunk => &passage.chunk,
+            // Source, paragraph, date, licence.
+            facts => facts(passage).collect::<Vec<_>>().join(" · "),
+            url => passage.url.as_deref().unwrap_or_default(),
+            is_kept => passage.text.is_some(),
+            // An address that a browser may follow.
+            link => passage.url.as_deref().filter(|url| may_be_followed(url)),
+            segments => Serde(segments(passage.text.as_deref().unwrap_or_default(), &shared)),
+        }
+    });
+    let facts = [
+        trajectory.exhausted.then(|| "No answer was accepted: every turn was used up.".to_owned()),
+        (trajectory.leaks > 0).then(|| {
+            format!(
+                "{} repeat words of the note: they may be its source.",
+                plural(trajectory.leaks, "passage")
+            )
+        }),
+        trajectory.unchanged.then(|| "The correction is the sentence as it stands.".to_owned()),
+        trajectory.mismatch.then(|| {
+            "The parser gave the id of one sentence and the text of another; the id counts."
+                .to_owned()
+        }),
+        (trajectory.unknown_labels > 0).then(|| {
+            format!("{} named that no passage has.", plural(trajectory.unknown_labels, "label"))
+        }),
+    ];
+    Some(context! {
+        turns => turns.collect::<Vec<_>>(),
+        sources => sources.collect::<Vec<_>>(),
+        // Whether the answer names them; else they are those that share most words with the correction.
+        named,
+        // What the correction brings in and no shown passage has.
+        missing => trajectory.ungrounded.join(", "),
+        grounded => trajectory.grounded,
+        facts => facts.into_iter().flatten().collect::<Vec<_>>(),
+    })
 }
 
-impl<'a> TurnView<'a> {
-    fn of(turn: &TurnLine, calls: &[&'a CallLine], searches: &[&'a SearchLine]) -> TurnView<'a> {
-        let of = |purpose: &str| calls_of(turn, purpose, calls.iter().copied());
-        let found = |step: u32| {
-            let mut all = searches.iter();
-            all.find(|search| (search.round, search.step) == (turn.round, step)).copied()
-        };
-        let reflexion = of("reflexion");
-        TurnView {
-            title: title(turn),
-            accepted: turn.accepted,
-            steps: of("step").iter().map(|call| step(call, found(call.sample))).collect(),
-            criteria: CRITERIA,
-            reviews: of("review").iter().map(|call| review(call)).collect(),
-            reflexion: reflexion
-                .first()
-                .and_then(|call| call.record["text"].as_str())
-                .unwrap_or(""),
-        }
+fn turn(turn: &TurnLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Value {
+    let of = |purpose: &str| calls_of(turn, purpose, calls.iter().copied());
+    let found = |step: u32| {
+        let mut all = searches.iter();
+        all.find(|search| (search.round, search.step) == (turn.round, step)).copied()
+    };
+    let reflexion = of("reflexion");
+    context! {
+        title => title(turn),
+        steps => of("step").iter().map(|call| step(call, found(call.sample))).collect::<Vec<_>>(),
+        criteria => CRITERIA,
+        reviews => of("review").iter().map(|call| review(call)).collect::<Vec<_>>(),
+        reflexion => reflexion
+            .first()
+            .and_then(|call| call.record["text"].as_str())
+            .unwrap_or(""),
     }
 }
 
@@ -170,7 +96,7 @@ fn title(turn: &TurnLine) -> String {
     format!("Turn {}: {}{lost}, {verdict}", turn.round + 1, plural(turn.steps, "step"))
 }
 
-fn step<'a>(call: &'a CallLine, found: Option<&'a SearchLine>) -> StepView<'a> {
+fn step(call: &CallLine, found: Option<&SearchLine>) -> Value {
     let text = |field: &str| call.record[field].as_str().unwrap_or_default();
     let action = &call.record["action"];
     let answer = match action["name"].as_str() {
@@ -181,15 +107,16 @@ fn step<'a>(call: &'a CallLine, found: Option<&'a SearchLine>) -> StepView<'a> {
         }
         None => Some("none of the two actions: the step was lost".to_owned()),
     };
-    StepView {
-        number: call.sample + 1,
-        observation: text("observation"),
-        thought: text("thought"),
-        query: found.map(|found| found.query.as_str()),
-        query_cut: found.is_some_and(|found| found.query_cut),
+    context! {
+        number => call.sample + 1,
+        observation => text("observation"),
+        thought => text("thought"),
+        query => found.map(|found| &found.query),
+        // A query that the encoder cut.
+        query_cut => found.is_some_and(|found| found.query_cut),
         answer,
-        passages: found.map(rows).unwrap_or_default(),
-        took: found.map_or(String::new(), |found| {
+        passages => found.map(rows).unwrap_or_default(),
+        took => found.map_or(String::new(), |found| {
             let took = found.took;
             match found.cached {
                 true => "found before".to_owned(),
@@ -202,33 +129,34 @@ fn step<'a>(call: &'a CallLine, found: Option<&'a SearchLine>) -> StepView<'a> {
     }
 }
 
-fn rows(found: &SearchLine) -> Vec<Row<'_>> {
-    let rows = found.shown.iter().zip(1..).map(|(passage, after)| Row {
-        before: 1 + found
-            .retrieved
-            .iter()
-            .position(|one| one.chunk == passage.chunk)
-            .unwrap_or(found.retrieved.len()),
-        after,
-        score: format!("{:.2}", passage.score),
-        source: &passage.source,
-        title: &passage.title,
-        chunk: &passage.chunk,
+/// Each passage, and where it stood before reranking and after.
+fn rows(found: &SearchLine) -> Vec<Value> {
+    let rows = found.shown.iter().zip(1..).map(|(passage, after): (_, usize)| {
+        let before = found.retrieved.iter().position(|one| one.chunk == passage.chunk);
+        context! {
+            before => 1 + before.unwrap_or(found.retrieved.len()),
+            after,
+            score => format!("{:.2}", passage.score),
+            source => &passage.source,
+            title => &passage.title,
+            chunk => &passage.chunk,
+        }
     });
     rows.collect()
 }
 
-fn review(call: &CallLine) -> ReviewView<'_> {
+fn review(call: &CallLine) -> Value {
     let scores = call.record["scores"].as_array().map_or(&[][..], Vec::as_slice);
-    let scores = (0..CRITERIA.len()).map(|place| match scores.get(place).and_then(Value::as_u64) {
-        Some(score) if score % 10 == 0 => (score / 10).to_string(),
-        Some(score) => tenths(score),
-        None => "–".to_owned(),
-    });
-    ReviewView {
-        number: call.sample + 1,
-        scores: scores.collect(),
-        reason: call.record["reasons"][5].as_str().unwrap_or_default(),
+    let scores =
+        (0..CRITERIA.len()).map(|place| match scores.get(place).and_then(|score| score.as_u64()) {
+            Some(score) if score % 10 == 0 => (score / 10).to_string(),
+            Some(score) => tenths(score),
+            None => "–".to_owned(),
+        });
+    context! {
+        number => call.sample + 1,
+        scores => scores.collect::<Vec<_>>(),
+        reason => call.record["reasons"][5].as_str().unwrap_or_default(),
     }
 }
 

@@ -1,34 +1,23 @@
 //! How a run was made: weights, decoding, engine and host, as the plan has them.
 
-use serde::Serialize;
+use minijinja::context;
+use minijinja::value::Value;
 
 use crate::analysis::conditions::thinking;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::MemberPlan;
 
-#[derive(Serialize)]
-pub struct Making {
-    /// Of each member.
-    sampling: Vec<String>,
-    /// Each switch of the system as `name = value`.
-    settings: Vec<String>,
-    thinking: &'static str,
-    memory_gib: String,
-    /// Those that wrote the run.
-    versions: String,
-}
-
-impl Making {
-    pub fn new(contents: &Contents) -> Making {
-        let plan = &contents.plan;
-        let settings = plan.settings.iter();
-        Making {
-            versions: contents.versions.join(", then "),
-            sampling: plan.panel.iter().map(sampling).collect(),
-            settings: settings.map(|(name, value)| format!("{name} = {value}")).collect(),
-            thinking: thinking(&plan.panel),
-            memory_gib: format!("{:.1}", plan.host.memory_bytes as f64 / f64::from(1 << 30)),
-        }
+pub fn making(contents: &Contents) -> Value {
+    let plan = &contents.plan;
+    let settings = plan.settings.iter().map(|(name, value)| format!("{name} = {value}"));
+    context! {
+        // Those that wrote the run.
+        versions => contents.versions.join(", then "),
+        // Of each member.
+        sampling => plan.panel.iter().map(sampling).collect::<Vec<_>>(),
+        settings => settings.collect::<Vec<_>>(),
+        thinking => thinking(&plan.panel),
+        memory_gib => format!("{:.1}", plan.host.memory_bytes as f64 / f64::from(1 << 30)),
     }
 }
 

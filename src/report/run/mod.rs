@@ -69,7 +69,6 @@ pub fn render(
     beside: &Beside,
 ) -> Result<String, ReportError> {
     let results = results(contents, scoring)?;
-    let page = page::Page::new(contents, &scoring.scorer.neural);
     let titled = |table: &Table| {
         context! {
             title => &table.title,
@@ -80,7 +79,7 @@ pub fn render(
         }
     };
     PAGE.render(context! {
-        page => Value::from(Serde(&page)),
+        page => page::page(contents, &scoring.scorer.neural),
         results => Value::from(Serde(&results)),
         tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
         evaluation => beside.evaluation.as_ref().map(|form| Value::from_safe_string(form.html())),

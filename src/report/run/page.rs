@@ -2,117 +2,94 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use minijinja::context;
+use minijinja::value::{Serde, Value};
 
 use super::kind;
-use super::making::Making;
+use super::making::making;
 use crate::analysis::notes::ScoresByPair;
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
-use crate::experiment::plan::Plan;
 use crate::record::{CallLine, ItemLine, SearchLine};
 use crate::report::item::flag::{Flag, Shown};
-use crate::report::item::prompts::{Prompt, Prompts};
+use crate::report::item::prompts::Prompts;
 use crate::report::item::{Case, Source};
 
-#[derive(Serialize)]
-pub struct Page<'a> {
-    plan: &'a Plan,
-    n_items: usize,
-    noun: &'static str,
-    /// A class of the list's rows.
-    kind: &'static str,
-    /// What the page shows, in a sentence.
-    shows: &'static str,
-    /// Of the columns gold, answer, way to it, confidence.
-    heads: [String; 4],
-    making: Making,
-    runs: BTreeSet<u32>,
-    /// Items times runs that the plan asks for.
-    planned: usize,
-    filters: Vec<Filter>,
-    cases: Vec<Case<'a>>,
-    prompts: Vec<Prompt<'a>>,
-}
-
-/// A filter of the list, and how many cases it leaves.
-#[derive(Serialize)]
-struct Filter {
-    flag: Flag,
-    label: &'static str,
-    count: usize,
-}
-
-impl<'a> Page<'a> {
-    pub fn new(contents: &'a Contents, neural: &ScoresByPair) -> Page<'a> {
-        let plan = &contents.plan;
-        let kind = kind(contents);
-        let items = plan.dataset.items.iter().enumerate();
-        let places: BTreeMap<&str, usize> = items.map(|(place, id)| (id.as_str(), place)).collect();
-        // In the plan's order; an item that the plan does not name comes last.
-        let place = |id: &str| places.get(id).copied().unwrap_or(usize::MAX);
-        let mut items: Vec<&ItemLine> = contents.outcomes().into_values().collect();
-        items.sort_by_key(|item| (item.run(), place(item.item()), item.item()));
-        let mut calls: Vec<&CallLine> = contents.calls.records.iter().collect();
-        calls.sort_by_key(|call| (call.run, place(&call.item), &call.item, call.round, call.seq));
-        let mut calls_of: BTreeMap<(u32, &str), Vec<&CallLine>> = BTreeMap::new();
-        for &call in &calls {
-            calls_of.entry((call.run, &call.item)).or_default().push(call);
-        }
-        let mut searches_of: BTreeMap<(u32, &str), Vec<&SearchLine>> = BTreeMap::new();
-        for search in &contents.searches.records {
-            searches_of.entry((search.run, &search.item)).or_default().push(search);
-        }
-        let mut runs_of: BTreeMap<&str, Vec<&ItemLine>> = BTreeMap::new();
-        for &item in &items {
-            runs_of.entry(item.item()).or_default().push(item);
-        }
-        let mut prompts = Prompts::default();
-        let case = |&item: &&'a ItemLine| {
-            let source = Source {
-                item,
-                text: contents.texts.get(item.item()),
-                calls: calls_of.get(&(item.run(), item.item())).map_or(&[], Vec::as_slice),
-                searches: searches_of.get(&(item.run(), item.item())).map_or(&[], Vec::as_slice),
-                runs: runs_of.get(item.item()).map_or(&[], Vec::as_slice),
-                panel: &plan.panel,
-                neural,
-            };
-            Case::new(&source, &mut prompts)
+pub fn page<'a>(contents: &'a Contents, neural: &ScoresByPair) -> Value {
+    let plan = &contents.plan;
+    let kind = kind(contents);
+    let items = plan.dataset.items.iter().enumerate();
+    let places: BTreeMap<&str, usize> = items.map(|(place, id)| (id.as_str(), place)).collect();
+    // In the plan's order; an item that the plan does not name comes last.
+    let place = |id: &str| places.get(id).copied().unwrap_or(usize::MAX);
+    let mut items: Vec<&ItemLine> = contents.outcomes().into_values().collect();
+    items.sort_by_key(|item| (item.run(), place(item.item()), item.item()));
+    let mut calls: Vec<&CallLine> = contents.calls.records.iter().collect();
+    calls.sort_by_key(|call| (call.run, place(&call.item), &call.item, call.round, call.seq));
+    let mut calls_of: BTreeMap<(u32, &str), Vec<&CallLine>> = BTreeMap::new();
+    for &call in &calls {
+        calls_of.entry((call.run, &call.item)).or_default().push(call);
+    }
+    let mut searches_of: BTreeMap<(u32, &str), Vec<&SearchLine>> = BTreeMap::new();
+    for search in &contents.searches.records {
+        searches_of.entry((search.run, &search.item)).or_default().push(search);
+    }
+    let mut runs_of: BTreeMap<&str, Vec<&ItemLine>> = BTreeMap::new();
+    for &item in &items {
+        runs_of.entry(item.item()).or_default().push(item);
+    }
+    let mut prompts = Prompts::default();
+    let case = |&item: &&'a ItemLine| {
+        let source = Source {
+            item,
+            text: contents.texts.get(item.item()),
+            calls: calls_of.get(&(item.run(), item.item())).map_or(&[], Vec::as_slice),
+            searches: searches_of.get(&(item.run(), item.item())).map_or(&[], Vec::as_slice),
+            runs: runs_of.get(item.item()).map_or(&[], Vec::as_slice),
+            panel: &plan.panel,
+            neural,
         };
-        let cases: Vec<Case> = items.iter().map(case).collect();
-        let filter = |one: &Shown| Filter {
-            flag: one.flag,
-            label: one.label,
-            count: cases.iter().filter(|case| case.flags.contains(&one.flag)).count(),
-        };
-        let (noun, shows) = match kind {
-            ItemKind::Questions => (
-                "question",
-                "This page shows what language models answered and the reasons that they gave.",
-            ),
-            ItemKind::Notes => (
-                "note",
-                "This page shows which errors language models found in clinical notes, how they would correct them, and the reasons that they gave.",
-            ),
-        };
-        Page {
-            plan,
-            n_items: plan.dataset.items.len(),
-            noun,
-            kind: match kind {
-                ItemKind::Questions => "",
-                ItemKind::Notes => "finding",
-            },
-            shows,
-            heads: heads(kind, &items),
-            making: Making::new(contents),
-            runs: items.iter().map(|item| item.run()).collect(),
-            planned: plan.dataset.items.len() * plan.runs as usize,
-            filters: Flag::all(kind).map(filter).collect(),
-            cases,
-            prompts: prompts.into_vec(),
+        Case::new(&source, &mut prompts)
+    };
+    let cases: Vec<Case> = items.iter().map(case).collect();
+    // Of the list, and how many cases it leaves.
+    let filter = |one: &Shown| {
+        context! {
+            flag => Serde(one.flag),
+            label => one.label,
+            count => cases.iter().filter(|case| case.flags.contains(&one.flag)).count(),
         }
+    };
+    let (noun, shows) = match kind {
+        ItemKind::Questions => (
+            "question",
+            "This page shows what language models answered and the reasons that they gave.",
+        ),
+        ItemKind::Notes => (
+            "note",
+            "This page shows which errors language models found in clinical notes, how they would correct them, and the reasons that they gave.",
+        ),
+    };
+    context! {
+        plan => Serde(plan),
+        n_items => plan.dataset.items.len(),
+        noun,
+        // A class of the list's rows.
+        kind => match kind {
+            ItemKind::Questions => "",
+            ItemKind::Notes => "finding",
+        },
+        // What the page shows, in a sentence.
+        shows,
+        // Of the columns gold, answer, way to it, confidence.
+        heads => heads(kind, &items),
+        making => making(contents),
+        runs => Serde(items.iter().map(|item| item.run()).collect::<BTreeSet<u32>>()),
+        // Items times runs that the plan asks for.
+        planned => plan.dataset.items.len() * plan.runs as usize,
+        filters => Flag::all(kind).map(filter).collect::<Vec<_>>(),
+        cases => Serde(&cases),
+        prompts => Serde(prompts.into_vec()),
     }
 }
 

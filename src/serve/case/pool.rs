@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use super::desk::Desk;
 use super::{Ask, CaseEvent};
-use crate::experiment::case::{CaseOptions, Worked};
+use crate::experiment::case::{CaseOptions, DATASET, Worked};
 use crate::panel::PanelError;
 use crate::record::CallLine;
 use crate::serve::admission::Permit;
@@ -147,10 +147,11 @@ fn worked(job: &Job) -> Result<Worked, ApiError> {
     let options = CaseOptions { seed: *seed, run: *run, salt: job.salt, stop: job.stop.clone() };
     let tell = job.tell.clone();
     let on_call = move |call: &CallLine| tell(CaseEvent::Call(Arc::new(call.clone())));
-    let worked = system.seated.work(item, options, on_call).map_err(|error| match error {
-        PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
-        error => error.into(),
-    })?;
+    let worked =
+        system.seated.work(DATASET, item, options, on_call).map_err(|error| match error {
+            PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
+            error => error.into(),
+        })?;
     match worked.line.error() {
         None => Ok(worked),
         Some(error) => Err(ApiError::new(Code::Internal, error)),

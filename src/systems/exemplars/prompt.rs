@@ -78,7 +78,7 @@ impl Prompt {
                         ("wrong", pair(shot.exemplar).0),
                         ("right", pair(shot.exemplar).1),
                     ];
-                    fill(example, &values.each_ref().map(|(name, value)| (*name, value.as_str())))
+                    fill(example, &values)
                 });
                 let examples = blocks.collect::<Vec<_>>().join("\n\n");
                 let reasons = self.reasons(shots);

@@ -138,11 +138,10 @@ impl MdAgents {
         let step = self.record_step(Stage::Aside, "complexity", fields);
         let messages = self.messages.complexity.fill_question(case.item, &[]);
         let call = case.call(&step, MODERATOR, "moderator", messages);
+        let mab_compat = self.settings.mab_compat;
         let asked = case.ask(call, |text, finish_reason| {
-            read_complexity(
-                &self.reply(text, finish_reason, "complexity"),
-                self.settings.mab_compat,
-            )
+            let reply = Reply::of(mab_compat, text, finish_reason, "complexity");
+            read_complexity(&reply, mab_compat)
         })?;
         Ok(asked.value.complexity)
     }
@@ -165,8 +164,9 @@ impl MdAgents {
         let count = [("count", &*EXPERTS.to_string())];
         let messages = self.messages.experts.fill_question(case.item, &count);
         let call = case.call(&step, RECRUITER, "recruiter", messages);
+        let mab_compat = self.settings.mab_compat;
         let read = |text: &str, finish_reason| {
-            read_experts(&self.reply(text, finish_reason, "experts"), self.settings.mab_compat)
+            read_experts(&Reply::of(mab_compat, text, finish_reason, "experts"), mab_compat)
         };
         let experts = case.ask(call, read)?.value.experts;
 
@@ -214,11 +214,6 @@ impl MdAgents {
     /// Everything is round 0: nobody answers twice.
     fn record_step(&self, stage: Stage, purpose: &'static str, fields: Vec<(&str, Value)>) -> Step {
         Step::new(stage, 0, purpose, Shape::record(fields))
-    }
-
-    /// Reads a record with `key`; under `mab_compat` one that is JSON as it stands.
-    fn reply(&self, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
-        Reply::of(self.settings.mab_compat, text, finish_reason, key)
     }
 
     /// Reads a record with an answer.

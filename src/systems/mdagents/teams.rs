@@ -10,7 +10,7 @@ use crate::record::{FinishReason, Parse, Stage};
 use crate::systems::case::{Case, Step};
 use crate::systems::form::{array, object};
 use crate::systems::messages::Templates;
-use crate::systems::reading::reply::{Explained, Passage};
+use crate::systems::reading::reply::{Explained, Passage, Reply};
 use crate::systems::reading::without_thinking;
 
 /// A member: its team among the teams, and its place in it.
@@ -60,8 +60,9 @@ impl MdAgents {
         let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
         let messages = self.messages.teams.fill_question(case.item, &counts);
         let call = case.call(&step, RECRUITER, "recruiter", messages);
-        let read =
-            |text: &str, finish_reason| read_teams(&self.reply(text, finish_reason, "teams"));
+        let read = |text: &str, finish_reason| {
+            read_teams(&Reply::of(self.settings.mab_compat, text, finish_reason, "teams"))
+        };
         Ok(case.ask(call, read)?.value.teams)
     }
 

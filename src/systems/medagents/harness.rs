@@ -150,7 +150,7 @@ impl Harness {
         let values = [("round", round.as_str()), ("opinions", &opinions)];
         let call = case.call(&step, META, "meta", self.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
-            let reply = self.reply(text, finish_reason, "explanation");
+            let reply = Reply::of(self.mab_compat, text, finish_reason, "explanation");
             // An answer in it is left out.
             let explanation = reply.prose("explanation");
             let parse = reply.parse.if_read(!explanation.is_empty());
@@ -182,7 +182,7 @@ impl Harness {
             case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
         });
         case.ask_all(calls, |text, finish_reason| {
-            let reply = self.reply(text, finish_reason, "agree");
+            let reply = Reply::of(self.mab_compat, text, finish_reason, "agree");
             let answer = match self.mab_compat {
                 true => harness::exact_letter(reply.written(), &case.item.options),
                 false => reply.answer(&case.item.options),
@@ -200,11 +200,6 @@ impl Harness {
         let step = Step::new(Stage::Final, round, "decision", self.opinion_shape(case.item));
         let messages = self.decision.fill_question(case.item, &[("synthesis", synthesis)]);
         case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
-    }
-
-    /// Reads a record with `key`; under `mab_compat` one that is JSON as it stands.
-    fn reply(&self, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
-        Reply::of(self.mab_compat, text, finish_reason, key)
     }
 
     fn opinion_reader(

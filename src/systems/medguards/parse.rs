@@ -1,9 +1,6 @@
 //! What an agent's text says: its reasons, its confidence, its label or sentence. As the paper's tags have it; or as the published
 //! code reads it, mistakes and all (`release_compat`).
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -12,6 +9,7 @@ use crate::record::Parse;
 use crate::systems::case::Record;
 use crate::systems::reading::verdict::{Verdict, verdict};
 use crate::systems::reading::{self, json, refuses};
+use crate::text::Pattern;
 
 /// What an agent is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,18 +50,14 @@ pub enum Located {
 
 /// The reasons: what stands in `<think>` tags, and all that stands outside of tags but for a label on a line of its own.
 pub fn thought(text: &str) -> String {
-    static LABEL: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?m)^\W*(?:IN)?CORRECT\W*$").ok());
+    static LABEL: Pattern = Pattern::new(r"(?m)^\W*(?:IN)?CORRECT\W*$");
     // One that is only closed was opened by the chat template.
     let inside = section(text, "think").or_else(|| Some(text.split_once("</think>")?.0));
     let inside = inside.unwrap_or_default().trim();
     let outside = ["confidence", "result", "correction"]
         .iter()
         .fold(without_thought(text), |text, tag| without(&text, tag));
-    let outside = match &*LABEL {
-        Some(label) => label.replace_all(&outside, "").into_owned(),
-        None => outside,
-    };
+    let outside = LABEL.replace_all(&outside, "");
     let parts = [inside, outside.trim()].into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("\n")
 }
@@ -117,14 +111,11 @@ pub fn located(text: &str, release_compat: bool) -> Located {
 
 /// A place without tags: NAN, a field of JSON, a quoted sentence that is called the wrong one, or the words that there is none.
 fn bare_place(text: &str) -> Located {
-    static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(
-            r#"(?is)\b(?:sentence|statement|error)\b[^"“\n]{0,60}["“](.{8,}?)["”](?:\s|[.,;]|$)"#,
-        )
-        .ok()
-    });
+    static QUOTED: Pattern = Pattern::new(
+        r#"(?is)\b(?:sentence|statement|error)\b[^"“\n]{0,60}["“](.{8,}?)["”](?:\s|[.,;]|$)"#,
+    );
     let field = |found: &json::Found| found.object.get("result").map(reading::text);
-    let quoted = QUOTED.as_ref().and_then(|quoted| Some(quoted.captures(text)?[1].to_owned()));
+    let quoted = QUOTED.captures(text).map(|quoted| quoted[1].to_owned());
     match json::objects(text).iter().find_map(field).or(quoted) {
         Some(said) if says_nothing(&said) => Located::Nothing,
         Some(said) => Located::Said(said),
@@ -135,10 +126,10 @@ fn bare_place(text: &str) -> Located {
 
 /// Whether a text says that no sentence is wrong; a sentence of the note never does, whatever in it is called correct.
 fn says_nothing(text: &str) -> bool {
-    static NOTHING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)\A\W*(?:correct\W*\z|(?:there (?:is|are|was|were) )?no (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)").ok()
-    });
-    is_nan(text) || NOTHING.as_ref().is_some_and(|nothing| nothing.is_match(text))
+    static NOTHING: Pattern = Pattern::new(
+        r"(?i)\A\W*(?:correct\W*\z|(?:there (?:is|are|was|were) )?no (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)",
+    );
+    is_nan(text) || NOTHING.is_match(text)
 }
 
 /// What stands in the tags; where there are none, all that is not reasons or confidence. `None` for nothing, and for NAN.
@@ -165,16 +156,15 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
 
 /// A correction without what announces it: «Corrected Sentence: …», the sentence's number, «old -> new».
 fn corrected(text: &str) -> &str {
-    static ANNOUNCED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction|the\s+sentence|(?:修改|更正|纠正|修正)后?的?句子)(?:\s+(?:is|should be|should read|would be|reads))?[\s*_]*[:：][\s*_]*").ok()
-    });
-    static NUMBERED: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"\A\s*\d{1,2}[.):]?\s+(\p{Lu})").ok());
-    let announced = ANNOUNCED.as_ref().and_then(|announced| announced.find(text));
+    static ANNOUNCED: Pattern = Pattern::new(
+        r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction|the\s+sentence|(?:修改|更正|纠正|修正)后?的?句子)(?:\s+(?:is|should be|should read|would be|reads))?[\s*_]*[:：][\s*_]*",
+    );
+    static NUMBERED: Pattern = Pattern::new(r"\A\s*\d{1,2}[.):]?\s+(\p{Lu})");
     // What follows in another paragraph explains it.
-    let text = announced
+    let text = ANNOUNCED
+        .find(text)
         .map_or(text, |announced| text[announced.end()..].split("\n\n").next().unwrap_or_default());
-    let sentence = NUMBERED.as_ref().and_then(|numbered| numbered.captures(text)?.get(1));
+    let sentence = NUMBERED.captures(text).and_then(|numbered| numbered.get(1));
     let text = sentence.map_or(text, |sentence| &text[sentence.start()..]);
     let text = ["->", "→", "=>"]
         .iter()

@@ -143,7 +143,7 @@ impl Hse {
                     ("trust", trust.to_owned()),
                     ("opinion", opinion),
                 ];
-                fill(&self.expert, &values.each_ref().map(|(name, value)| (*name, value.as_str())))
+                fill(&self.expert, &values)
             });
         let lines: Vec<String> = lines.collect();
         match lines.is_empty() {

@@ -109,14 +109,12 @@ impl BriefTemplate {
 
 /// The template's lines, without those that have a placeholder whose text is empty.
 fn filled_lines(template: &str, values: &[(&str, String)]) -> Vec<String> {
-    let values: Vec<(&str, &str)> =
-        values.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let has_gap = |line: &str| {
         let mut empty = values.iter().filter(|(_, value)| value.is_empty());
         empty.any(|(name, _)| has_placeholder(line, name))
     };
     let lines = template.lines().filter(|line| !has_gap(line));
-    lines.map(|line| fill(line, &values)).collect()
+    lines.map(|line| fill(line, values)).collect()
 }
 
 fn spell(elimination: &Elimination) -> String {

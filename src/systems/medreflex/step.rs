@@ -36,11 +36,6 @@ pub enum Action {
 impl Record for StepRecord {}
 
 impl Action {
-    /// Whether it says that the note has no mistake.
-    pub fn says_none(&self) -> bool {
-        matches!(self, Action::FinalMistake { sentence, .. } if is_none(sentence))
-    }
-
     /// As a JSON object of one line.
     pub fn as_object(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()

@@ -146,11 +146,8 @@ impl Texts {
             [] => self.no_memory.clone(),
             memory => {
                 let reflexions = memory.iter().zip(1..).map(|(text, number): (_, u32)| {
-                    let values = [("number", number.to_string()), ("reflexion", text.clone())];
-                    fill(
-                        &self.reflexion,
-                        &values.each_ref().map(|(name, text)| (*name, text.as_str())),
-                    )
+                    let number = number.to_string();
+                    fill(&self.reflexion, &[("number", &number), ("reflexion", text)])
                 });
                 reflexions.collect::<Vec<_>>().join("\n\n---\n\n")
             }

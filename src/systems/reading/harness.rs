@@ -1,24 +1,18 @@
 //! How MedAgentBoard reads replies, for `mab_compat`: JSON that Python's `json.loads` takes, else lines of `key: value`, else nothing.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::data::Choice;
+use crate::text::Pattern;
 
 /// A comma before a closing bracket.
-static TRAILING_COMMA: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r",\s*([}\]])").ok());
+static TRAILING_COMMA: Pattern = Pattern::new(r",\s*([}\]])");
 
 /// The JSON of a reply, keys as they are written: without its fences, without the word json wherever it stands, without commas before a
 /// closing bracket. `None` for what is no JSON; what is JSON but no object has no key, and the harness fails on it too.
 pub fn object(text: &str) -> Option<Map<String, Value>> {
     let text = text.replace("```", "").replace("json", "");
-    let text = match &*TRAILING_COMMA {
-        Some(comma) => comma.replace_all(text.trim(), "$1"),
-        None => text.trim().into(),
-    };
-    match serde_json::from_str(&text).ok()? {
+    match serde_json::from_str(&TRAILING_COMMA.replace_all(text.trim(), "$1")).ok()? {
         Value::Object(object) => Some(object),
         _ => Some(Map::new()),
     }

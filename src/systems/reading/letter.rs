@@ -8,6 +8,7 @@ use super::standing::{
     Place, clause_start, is_one_of_several, is_ruled_out, last_word, plain, stands_alone,
 };
 use crate::data::Choice;
+use crate::text::Pattern;
 
 /// What stands between a word such as «answer» and its letter: marks, and words that say no more.
 const BETWEEN: &str = r#"(?:[\s*_"'“”‘’`\[$<>:=,#~-]|&nbsp;|\\?\(|\\?\{|\\boxed|\\text(?:bf|it)?|\\mathbf|\\mathrm|\boption\b|\bchoice\b|\bletter\b|\bclearly\b|\bdefinitely\b|\btherefore\b|\bthus\b|\bmost likely\b|\bprobably\b|\bindeed\b|\bopci[oó]n\b|\bOption\b|选项|选择|الخيار)*"#;
@@ -36,15 +37,13 @@ static ANNOUNCED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 });
 
 /// A line that is a letter with marks around it, or a letter in bold or brackets before an option's text.
-static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?m)^[\s>#*_"'“`(\[{-]*([A-J])(?:[\s*_"'”`)\]}.!]*$|\s*[)\].:*_—–]+\s*\S.*$)"#)
-        .ok()
-});
+static LINE: Pattern =
+    Pattern::new(r#"(?m)^[\s>#*_"'“`(\[{-]*([A-J])(?:[\s*_"'”`)\]}.!]*$|\s*[)\].:*_—–]+\s*\S.*$)"#);
 
 /// Where a model goes on with a question of its own.
-static NEXT_QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?m)^[\s*#_]*(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:").ok()
-});
+static NEXT_QUESTION: Pattern = Pattern::new(
+    r"(?m)^[\s*#_]*(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:",
+);
 
 /// The letter that a text gives as its answer. Where an answer is announced, the last announcement counts; else a line of its own, the
 /// last letter of the last sentence that has any, or the one option whose text is said. Articles, pronouns, vitamins and bacteria are no
@@ -68,7 +67,7 @@ fn until_next_question(text: &str) -> &str {
     let Some(first) = announced(text, &[]).first().map(|place| place.at) else {
         return text;
     };
-    let mut next = NEXT_QUESTION.as_ref().into_iter().flat_map(|next| next.find_iter(text));
+    let mut next = NEXT_QUESTION.find_iter(text);
     let end = next.find(|next| next.start() > first);
     &text[..end.map_or(text.len(), |end| end.start())]
 }
@@ -127,7 +126,7 @@ fn is_closed(after: &str, marked: bool) -> bool {
 
 /// The one letter that stands in a line of its own, or before a line.
 fn by_line(text: &str, options: &[Choice]) -> Option<char> {
-    let lines = LINE.as_ref()?.captures_iter(text).filter_map(|captures| captures.get(1));
+    let lines = LINE.captures_iter(text).filter_map(|captures| captures.get(1));
     let lines = lines.filter(|group| stands_alone(text, group.start(), options));
     let found: Vec<Place> = lines
         .filter_map(|group| {
@@ -193,10 +192,10 @@ fn sentence_start(text: &str, at: usize) -> usize {
 
 /// The one option whose text is the reply, or stands in what announces the answer, or in the last sentence.
 fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
-    static ANNOUNCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i:\b(?:answer|diagnosis|choice|option|response|recommendation|respuesta|réponse|antwort)\b[^.\n:]{0,60}?(?:\bis\b|\bwould be\b|\bes\b|\best\b|\bist\b|:)|答案(?:是|为|：|:)|الإجابة[^:.\n]{0,20}(?:هي|:))").ok()
-    });
-    let said = ANNOUNCES.as_ref()?.find_iter(text).last().map(|found| {
+    static ANNOUNCES: Pattern = Pattern::new(
+        r"(?i:\b(?:answer|diagnosis|choice|option|response|recommendation|respuesta|réponse|antwort)\b[^.\n:]{0,60}?(?:\bis\b|\bwould be\b|\bes\b|\best\b|\bist\b|:)|答案(?:是|为|：|:)|الإجابة[^:.\n]{0,20}(?:هي|:))",
+    );
+    let said = ANNOUNCES.find_iter(text).last().map(|found| {
         let rest = &text[found.end()..];
         let end = rest
             .trim_start()
@@ -266,6 +265,6 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         assert_eq!(ANNOUNCED.len(), 9);
-        assert!(LINE.is_some() && NEXT_QUESTION.is_some());
+        assert!(LINE.regex().is_some() && NEXT_QUESTION.regex().is_some());
     }
 }

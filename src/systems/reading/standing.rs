@@ -1,10 +1,7 @@
 //! When a letter in a text stands for an option: not as an article, a pronoun or part of a name, nor where it is ruled out.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::data::Choice;
+use crate::text::Pattern;
 
 /// Words after which a letter names something else.
 const COMPOUND_BEFORE: &str = "vitamin vitamins hepatitis type types group influenza amphotericin factor stage class grade protein phase \
@@ -127,10 +124,10 @@ pub fn last_word(text: &str) -> String {
 
 /// Whether a letter is followed by another one that may be meant instead.
 pub fn is_one_of_several(text: &str) -> bool {
-    static OTHERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r#"^[A-Ja-j][\s)\]}*_.'"”]*(?:/|\bor\b|\boder\b|\bou\b|\bo\b|或|أو)[\s(\[{*_'"“]*(?:(?:also|possibly|perhaps|maybe|option|choice)\s+)?[(*]*([A-J])(?:[\s)\]}*_.,;'"”?!]|$)"#).ok()
-    });
-    let Some(captures) = OTHERS.as_ref().and_then(|others| others.captures(text)) else {
+    static OTHERS: Pattern = Pattern::new(
+        r#"^[A-Ja-j][\s)\]}*_.'"”]*(?:/|\bor\b|\boder\b|\bou\b|\bo\b|或|أو)[\s(\[{*_'"“]*(?:(?:also|possibly|perhaps|maybe|option|choice)\s+)?[(*]*([A-J])(?:[\s)\]}*_.,;'"”?!]|$)"#,
+    );
+    let Some(captures) = OTHERS.captures(text) else {
         return false;
     };
     let after = captures.get(1).map_or("", |letter| &text[letter.end()..]);

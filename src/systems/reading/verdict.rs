@@ -1,8 +1,6 @@
 //! Whether a text says that a note has an error: CORRECT or INCORRECT, as models write it; nothing where it says both or neither.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
+use crate::text::Pattern;
 
 /// What a text says of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,75 +16,62 @@ impl Verdict {
 }
 
 /// Both words as the prompts name them, which says nothing: «CORRECT or INCORRECT».
-static BOTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?i)["'“*]*\b(?:in)?correct\b["'”*]*\s*(?:or|/|\||und|oder|ou|o|或|或者|أو)\s*["'“*]*\b(?:in)?correct\b["'”*]*"#).ok()
-});
+static BOTH: Pattern = Pattern::new(
+    r#"(?i)["'“*]*\b(?:in)?correct\b["'”*]*\s*(?:or|/|\||und|oder|ou|o|或|或者|أو)\s*["'“*]*\b(?:in)?correct\b["'”*]*"#,
+);
 
 /// The label in capitals; before a noun it is no verdict: «CORRECT SENTENCE: …».
-static CAPITALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"\b(?:(NOT|NO|(?i:no|not|nothing|nothing is|isn't|never))\s+)?(IN-?CORRECT|CORRECT)\b(\s+(?:(?i:except|but|apart from|save for)\b|SENTENCE|VERSION|DIAGNOSIS|TREATMENT|ANSWER|ORGANISM|DOSE|TEXT IS|STATEMENT|TERM|DRUG|MEDICATION|CAUSE|FORM)\b)?").ok()
-});
+static CAPITALS: Pattern = Pattern::new(
+    r"\b(?:(NOT|NO|(?i:no|not|nothing|nothing is|isn't|never))\s+)?(IN-?CORRECT|CORRECT)\b(\s+(?:(?i:except|but|apart from|save for)\b|SENTENCE|VERSION|DIAGNOSIS|TREATMENT|ANSWER|ORGANISM|DOSE|TEXT IS|STATEMENT|TERM|DRUG|MEDICATION|CAUSE|FORM)\b)?",
+);
 
 /// A line that is a label.
-static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?m)^[\s>#*_"'`(\[{.:-]*(?:(?i:final|my)?\s*(?i:label|verdict|answer|result|assessment|judge?ment|decision|conclusion|detection|final)[\s*_]*[:：][\s*_"'`]*)?(INCORRECT|CORRECT)[\s*_"'`)\]}.!]*$"#).ok()
-});
+static LINE: Pattern = Pattern::new(
+    r#"(?m)^[\s>#*_"'`(\[{.:-]*(?:(?i:final|my)?\s*(?i:label|verdict|answer|result|assessment|judge?ment|decision|conclusion|detection|final)[\s*_]*[:：][\s*_"'`]*)?(INCORRECT|CORRECT)[\s*_"'`)\]}.!]*$"#,
+);
 
 /// What says that a label is doubted, or that it is another's.
-static DOUBTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:cannot|can't|could not|unable to|hard to|not able to|not sure|unsure|whether|if|return (?:one|the|a)(?: single)? word)\b[^.\n]*?\b(?:in)?correct\b").ok()
-});
+static DOUBTS: Pattern = Pattern::new(
+    r"(?i)\b(?:cannot|can't|could not|unable to|hard to|not able to|not sure|unsure|whether|if|return (?:one|the|a)(?: single)? word)\b[^.\n]*?\b(?:in)?correct\b",
+);
 
 /// A question about errors and its answer.
-static ASKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:error|errors|mistake|incorrect|wrong)\b[^.?\n]*\?[\s*_]*(yes|no)\b").ok()
-});
+static ASKS: Pattern =
+    Pattern::new(r"(?i)\b(?:error|errors|mistake|incorrect|wrong)\b[^.?\n]*\?[\s*_]*(yes|no)\b");
 
 /// Statements that a note has an error.
-static SAYS_ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?i)\b(?:is|are|was|be|as|therefore|thus|appears|seems|:)\s+(?:to be |clearly |medically |factually |likely |probably |therefore |thus )*",
-        r"(?:\*\*|\x22)?(?:incorrect|inaccurate|erroneous|wrong|flawed)\b",
-        r"|\bnot\s+(?:entirely |completely |fully |quite |medically |factually )?(?:correct|accurate)\b",
-        r"|\b(?:contains?|has|have|includes?|there is|there's|there appears to be|there seems to be|found|identified|detected|spotted)\s+(?:exactly |at least |only )?",
-        r"(?:an?|one|1|the following)\s+(?:\w+[\s-]+){0,3}(?:error|mistake|inaccuracy|inconsistency)\b",
-        r"|\b(?:error|mistake) (?:is|lies|was found|found|detected|present)\b|\berror\s*:\s*(?:yes|true|1)\b",
-        r"|\berror(?:[ _]?flag| present| found)?\s*[:=]\s*(?:1|yes|true)\b|^\W*incorrect\b|\bis (?:\w+ )?in error\b",
-        r"|存在[^。，\n]{0,8}错误",
-        r"|不正确|有误|存在错误|有错误|有一处错误|غير صحيح|غير دقيق|يحتوي على خطأ|هناك خطأ|يوجد خطأ",
-        r"|\b(?:inkorrekt|fehlerhaft|nicht korrekt|incorrecto|incorrecta|incorrecte?|contiene un error|contient une erreur|enthält einen fehler)\b",
-    ))
-    .ok()
-});
+static SAYS_ERROR: Pattern = Pattern::new(concat!(
+    r"(?i)\b(?:is|are|was|be|as|therefore|thus|appears|seems|:)\s+(?:to be |clearly |medically |factually |likely |probably |therefore |thus )*",
+    r"(?:\*\*|\x22)?(?:incorrect|inaccurate|erroneous|wrong|flawed)\b",
+    r"|\bnot\s+(?:entirely |completely |fully |quite |medically |factually )?(?:correct|accurate)\b",
+    r"|\b(?:contains?|has|have|includes?|there is|there's|there appears to be|there seems to be|found|identified|detected|spotted)\s+(?:exactly |at least |only )?",
+    r"(?:an?|one|1|the following)\s+(?:\w+[\s-]+){0,3}(?:error|mistake|inaccuracy|inconsistency)\b",
+    r"|\b(?:error|mistake) (?:is|lies|was found|found|detected|present)\b|\berror\s*:\s*(?:yes|true|1)\b",
+    r"|\berror(?:[ _]?flag| present| found)?\s*[:=]\s*(?:1|yes|true)\b|^\W*incorrect\b|\bis (?:\w+ )?in error\b",
+    r"|存在[^。，\n]{0,8}错误",
+    r"|不正确|有误|存在错误|有错误|有一处错误|غير صحيح|غير دقيق|يحتوي على خطأ|هناك خطأ|يوجد خطأ",
+    r"|\b(?:inkorrekt|fehlerhaft|nicht korrekt|incorrecto|incorrecta|incorrecte?|contiene un error|contient une erreur|enthält einen fehler)\b",
+));
 
 /// Statements that it has none.
-static SAYS_NONE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?i)\b(?:text|note|report|narrative|document|passage|everything|it|this|all (?:the |of the )?(?:\d+ )?sentences|all statements|summary|case|vignette|label|verdict|result|answer|conclusion|judge?ment|assessment)\b",
-        r"(?:\s+\w+){0,3}?(?:\s+(?:is|are|as|appears?|seems?|looks?)|\s*:)\s+(?:to be |clearly |medically |factually |clinically |entirely |completely |therefore |thus |all |overall |largely )*(?:\*\*|\x22)?(?:correct|accurate|error-free)\b",
-        r"|\b(?:no|without any|without|free of|free from|zero)\s+(?:\w+[\s-]+){0,3}(?:errors?|mistakes?|inaccurac(?:y|ies)|inconsistenc(?:y|ies))\b",
-        r"|\b(?:do|does|did|could|can) ?(?:not|n't) (?:find|see|identify|detect|contain|have|spot) (?:an?y? )?(?:\w+[\s-]+){0,2}(?:errors?|mistakes?)\b",
-        r"|\bnothing (?:is )?(?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b|\bno (?:incorrect|inaccurate|wrong|erroneous)\b|\berrors?(?:[ _]?flag| present| found)?\s*[:=]\s*(?:0|no|none|false)\b",
-        r"|\bnot (?:incorrect|inaccurate|wrong|erroneous)\b",
-        r"|^\W*correct\b\W*$|^\W*correct[.\n]",
-        r"|(?:^|[^不])正确(?:[^的]|$)|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",
-        r"|\b(?:ist korrekt|keine fehler|keinen fehler|es correcto|es correcta|sin errores|no contiene errores|est correct|aucune erreur|pas d'erreur)\b",
-    ))
-    .ok()
-});
+static SAYS_NONE: Pattern = Pattern::new(concat!(
+    r"(?i)\b(?:text|note|report|narrative|document|passage|everything|it|this|all (?:the |of the )?(?:\d+ )?sentences|all statements|summary|case|vignette|label|verdict|result|answer|conclusion|judge?ment|assessment)\b",
+    r"(?:\s+\w+){0,3}?(?:\s+(?:is|are|as|appears?|seems?|looks?)|\s*:)\s+(?:to be |clearly |medically |factually |clinically |entirely |completely |therefore |thus |all |overall |largely )*(?:\*\*|\x22)?(?:correct|accurate|error-free)\b",
+    r"|\b(?:no|without any|without|free of|free from|zero)\s+(?:\w+[\s-]+){0,3}(?:errors?|mistakes?|inaccurac(?:y|ies)|inconsistenc(?:y|ies))\b",
+    r"|\b(?:do|does|did|could|can) ?(?:not|n't) (?:find|see|identify|detect|contain|have|spot) (?:an?y? )?(?:\w+[\s-]+){0,2}(?:errors?|mistakes?)\b",
+    r"|\bnothing (?:is )?(?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b|\bno (?:incorrect|inaccurate|wrong|erroneous)\b|\berrors?(?:[ _]?flag| present| found)?\s*[:=]\s*(?:0|no|none|false)\b",
+    r"|\bnot (?:incorrect|inaccurate|wrong|erroneous)\b",
+    r"|^\W*correct\b\W*$|^\W*correct[.\n]",
+    r"|(?:^|[^不])正确(?:[^的]|$)|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",
+    r"|\b(?:ist korrekt|keine fehler|keinen fehler|es correcto|es correcta|sin errores|no contiene errores|est correct|aucune erreur|pas d'erreur)\b",
+));
 
 /// Reads a text without its reasons and confidence. A label in capitals counts before words in lower case; two that contradict each other
 /// are none.
 pub fn verdict(text: &str) -> Option<Verdict> {
-    let text = match &*BOTH {
-        Some(both) => both.replace_all(text, " ").into_owned(),
-        None => text.to_owned(),
-    };
-    let text = match &*DOUBTS {
-        Some(doubts) => doubts.replace_all(&text, " ").into_owned(),
-        None => text,
-    };
-    if let Some(answer) = ASKS.as_ref()?.captures(&text) {
+    let text = BOTH.replace_all(text, " ");
+    let text = DOUBTS.replace_all(&text, " ");
+    if let Some(answer) = ASKS.captures(&text) {
         return Some(if answer[1].eq_ignore_ascii_case("yes") {
             Verdict::Incorrect
         } else {
@@ -95,12 +80,11 @@ pub fn verdict(text: &str) -> Option<Verdict> {
     }
     let of =
         |label: &str| if label.starts_with("IN") { Verdict::Incorrect } else { Verdict::Correct };
-    let lines: Vec<Verdict> =
-        LINE.as_ref()?.captures_iter(&text).map(|line| of(&line[1])).collect();
+    let lines: Vec<Verdict> = LINE.captures_iter(&text).map(|line| of(&line[1])).collect();
     if let Some(found) = agreed(&lines) {
         return found;
     }
-    let labels = CAPITALS.as_ref()?.captures_iter(&text).filter_map(|label| {
+    let labels = CAPITALS.captures_iter(&text).filter_map(|label| {
         let excepts = label.get(3).map_or("", |after| after.as_str().trim());
         let is_exception = excepts.starts_with(|c: char| c.is_lowercase());
         match (of(&label[2]), label.get(1).is_some()) {
@@ -122,10 +106,9 @@ fn agreed(labels: &[Verdict]) -> Option<Option<Verdict>> {
 }
 
 fn in_words(text: &str) -> Option<Verdict> {
-    let none = SAYS_NONE.as_ref()?;
     // What denies an error names one.
-    let without = none.replace_all(text, " ");
-    match (none.is_match(text), SAYS_ERROR.as_ref()?.is_match(&without)) {
+    let without = SAYS_NONE.replace_all(text, " ");
+    match (SAYS_NONE.is_match(text), SAYS_ERROR.is_match(&without)) {
         (true, false) => Some(Verdict::Correct),
         (false, true) => Some(Verdict::Incorrect),
         _ => None,
@@ -139,7 +122,7 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         let patterns = [&BOTH, &CAPITALS, &LINE, &DOUBTS, &ASKS, &SAYS_ERROR, &SAYS_NONE];
-        assert!(patterns.iter().all(|pattern| pattern.is_some()));
+        assert!(patterns.iter().all(|pattern| pattern.regex().is_some()));
     }
 
     #[test]

@@ -1,46 +1,37 @@
 //! What a reply's words say where no record was kept to: a list of items, consent, one of a few words.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::confidence;
+use crate::text::Pattern;
 
 /// The items of a numbered or bulleted list, a line each, without their marks.
 pub fn list_items(text: &str) -> Vec<&str> {
-    static ITEM: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?m)^\s*(?:\d{1,2}[.):]|[-*•])\s+(\S.*?)\s*$").ok());
-    let items = ITEM.iter().flat_map(|item| item.captures_iter(text));
-    items.filter_map(|item| Some(item.get(1)?.as_str())).collect()
+    static ITEM: Pattern = Pattern::new(r"(?m)^\s*(?:\d{1,2}[.):]|[-*•])\s+(\S.*?)\s*$");
+    ITEM.captures_iter(text).filter_map(|item| Some(item.get(1)?.as_str())).collect()
 }
 
 /// Whether a text consents: by its first word, where that is yes or no in any of a few languages; else by the first «yes», «no», «agree»,
 /// «do not agree» or «disagree» in it. `None` where none is there.
 pub fn consents(text: &str) -> Option<bool> {
-    static FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)\A\W*(?:(yes|true|agreed?|是|同意|oui|sí|ja|نعم)|(?:no|false|disagree|否|不|non|nein|لا))(?:\P{Alphabetic}|\z|\p{Han})").ok()
-    });
-    static INSIDE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)\b(?:(yes|(?:I|we) (?:fully |mostly |largely )?(?:agree|concur))|no|disagree|(?:do|can) ?not (?:fully |entirely )?(?:agree|concur)|(?:don|can)['’]t agree)\b").ok()
-    });
-    let found = |pattern: &LazyLock<Option<Regex>>| {
-        let found = pattern.as_ref()?.captures(text)?;
-        Some(found.get(1).is_some())
-    };
-    found(&FIRST).or_else(|| found(&INSIDE))
+    static FIRST: Pattern = Pattern::new(
+        r"(?i)\A\W*(?:(yes|true|agreed?|是|同意|oui|sí|ja|نعم)|(?:no|false|disagree|否|不|non|nein|لا))(?:\P{Alphabetic}|\z|\p{Han})",
+    );
+    static INSIDE: Pattern = Pattern::new(
+        r"(?i)\b(?:(yes|(?:I|we) (?:fully |mostly |largely )?(?:agree|concur))|no|disagree|(?:do|can) ?not (?:fully |entirely )?(?:agree|concur)|(?:don|can)['’]t agree)\b",
+    );
+    let found = FIRST.captures(text).or_else(|| INSIDE.captures(text))?;
+    Some(found.get(1).is_some())
 }
 
 /// How sure a text says it is, from 0 to 1: what stands behind the word confidence in any of a few languages, or before «sure».
 pub fn said_confidence(text: &str) -> Option<f64> {
-    static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)(?:confidence|confianza|confiance|konfidenz|置信度|信心|الثقة)(?:\s+(?:level|score|of|is|in this))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:%|/\s*10{1,2}\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)").ok()
-    });
-    static SURE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)(\d{1,3}\s*%)\s*(?:confident|sure|certain|sûr|seguro|sicher)\b").ok()
-    });
-    let found = |pattern: &LazyLock<Option<Regex>>| {
+    static NAMED: Pattern = Pattern::new(
+        r"(?i)(?:confidence|confianza|confiance|konfidenz|置信度|信心|الثقة)(?:\s+(?:level|score|of|is|in this))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:%|/\s*10{1,2}\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
+    );
+    static SURE: Pattern =
+        Pattern::new(r"(?i)(\d{1,3}\s*%)\s*(?:confident|sure|certain|sûr|seguro|sicher)\b");
+    let found = |pattern: &Pattern| {
         // The last is the model's own, of those before some are quoted.
-        let found = pattern.as_ref()?.captures_iter(text).last()?.get(1)?;
+        let found = pattern.captures_iter(text).last()?.get(1)?;
         confidence(&found.as_str().into())
     };
     found(&NAMED).or_else(|| found(&SURE))

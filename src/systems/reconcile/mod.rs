@@ -22,7 +22,7 @@ use crate::data::{Choice, Item};
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
+use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 
 #[cfg(test)]
 mod tests;
@@ -176,12 +176,10 @@ impl Reconcile {
         let step = Step::new(stage, round, purpose, shape);
         let agents = case.agents().enumerate();
         let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
-        let options = &case.item.options;
-        let opinions =
-            case.ask_all(calls, |text, finish_reason| match self.settings.mab_compat {
-                true => read_as_harness(text, options),
-                false => read(text, finish_reason, options),
-            })?;
+        let (options, mab_compat) = (&case.item.options, self.settings.mab_compat);
+        let opinions = case.ask_all(calls, |text, finish_reason| {
+            read(&Reply::of(mab_compat, text, finish_reason, "answer"), options, mab_compat)
+        })?;
         let opinions = opinions.into_iter();
         Ok(opinions.map(|opinion| opinion.value).collect())
     }
@@ -216,25 +214,21 @@ impl Reconcile {
     }
 }
 
-fn read(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Opinion, Parse) {
-    let reply = Reply::read(text, finish_reason, "answer");
-    let opinion = Opinion {
-        reasoning: reply.prose("reasoning"),
-        answer: reply.answer(options),
-        confidence: reply.confidence(),
-        written: None,
-    };
-    let parse = reply.parse.if_read(!opinion.answer.is_empty());
-    (opinion, parse)
-}
-
-fn read_as_harness(text: &str, options: &[Choice]) -> (Opinion, Parse) {
-    let reply = Reply::exact(text);
-    let opinion = Opinion {
-        reasoning: reply.prose("reasoning"),
-        answer: harness::exact_letter(reply.written().trim(), options),
-        confidence: harness::confidence(reply.get("confidence")),
-        written: Some(reply.written().to_owned()),
+fn read(reply: &Reply, options: &[Choice], mab_compat: bool) -> (Opinion, Parse) {
+    let reasoning = reply.prose("reasoning");
+    let opinion = match mab_compat {
+        true => Opinion {
+            reasoning,
+            answer: harness::exact_letter(reply.written().trim(), options),
+            confidence: harness::confidence(reply.get("confidence")),
+            written: Some(reply.written().to_owned()),
+        },
+        false => Opinion {
+            reasoning,
+            answer: reply.answer(options),
+            confidence: reply.confidence(),
+            written: None,
+        },
     };
     let parse = reply.parse.if_read(!opinion.answer.is_empty());
     (opinion, parse)
