@@ -65,7 +65,10 @@ fn look_into(directory: &Path, file: &FileEntry) -> Option<String> {
     let problem = match name.rsplit(['.', '/']).next() {
         // A header that is none, or tensors that do not fill the file.
         Some("safetensors") => told(Checkpoint::open(&[path])),
-        Some("json") if name.ends_with("/tokenizer.json") => told(Tokenizer::load(&path)),
+        // A decoder's has more to be: see `decoder_problem`.
+        Some("json") if name.ends_with("/tokenizer.json") => {
+            told(tokenizers::Tokenizer::from_file(&path))
+        }
         Some("json") => json(&path),
         _ => None,
     };
@@ -118,7 +121,8 @@ fn differences(component: &Component, card: &Card, manifest: &Manifest) -> Vec<S
 /// What keeps a folder from being a decoder that runs here.
 fn decoder_problem(folder: &Path) -> Option<String> {
     let config = told(Config::read(&folder.join("config.json")));
-    config.or_else(|| told(ChatTemplate::load(folder)))
+    let tokenizer = || told(Tokenizer::load(&folder.join("tokenizer.json")));
+    config.or_else(tokenizer).or_else(|| told(ChatTemplate::load(folder)))
 }
 
 /// Holds what each program says that it is made of against the SBOMs of the bundle.
