@@ -147,7 +147,7 @@ fn mathematics_comes_from_libm() {
 #[test]
 fn a_step_on_the_cpu_waits_for_no_job_of_the_pool() {
     let job = regex::Regex::new(
-        r"\bpar_|into_par_iter|rayon::(join|scope|spawn|yield)|pool\.(join|scope|spawn)",
+        r"\bpar_|into_par_iter|rayon::(broadcast|join|scope|spawn|yield)|pool\.(broadcast|join|scope|spawn)",
     )
     .unwrap();
     let in_steps =

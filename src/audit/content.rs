@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::event::Content;
 use crate::diagnosis::Failure;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 
 const FOLDER: &str = "content";
 const EXTENSION: &str = "json";
@@ -25,10 +25,10 @@ pub(super) fn keep(directory: &Path, content: &Content) -> io::Result<()> {
     let path = path(directory, &content.id);
     for folder in [path.parent().and_then(Path::parent), path.parent()].into_iter().flatten() {
         if !folder.is_dir() {
-            private_file::create_directory(folder)?;
+            whole_file::create_private_directory(folder)?;
         }
     }
-    private_file::write(&path, content.text.as_bytes())
+    whole_file::write_private(&path, content.text.as_bytes())
 }
 
 /// Whether a text is still there.

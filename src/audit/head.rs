@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use crate::diagnosis::Failure;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 
 /// The last head's file, beside the trail.
 pub const FILE: &str = "trail.head";
@@ -27,7 +27,7 @@ impl fmt::Display for Head {
 impl Head {
     /// Writes it beside the trail, durably.
     pub(super) fn write(&self, directory: &Path) -> std::io::Result<()> {
-        private_file::write(&directory.join(FILE), format!("{self}\n").as_bytes())
+        whole_file::write_private(&directory.join(FILE), format!("{self}\n").as_bytes())
     }
 
     /// The head of a line of text, such as one of the journal.

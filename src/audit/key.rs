@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 use crate::diagnosis::Failure;
 use crate::digest::hex;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 
 /// Its name in the directory of the trail.
 const FILE: &str = "key";
@@ -27,7 +27,7 @@ impl Key {
         if !fs_err::exists(&path)? {
             let mut key = [0; 32];
             fill(&mut key)?;
-            private_file::write(&path, &key)?;
+            whole_file::write_private(&path, &key)?;
         }
         let bytes = fs_err::read(&path)?;
         let key = <[u8; 32]>::try_from(bytes.as_slice());

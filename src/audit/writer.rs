@@ -19,7 +19,7 @@ use super::files::{self, End};
 use super::{AuditOptions, Event, Head, content};
 use crate::console;
 use crate::diagnosis::Failure;
-use crate::experiment::{clock, line, private_file};
+use crate::experiment::{clock, line, whole_file};
 
 const LOCK: &str = "lock";
 /// A file that has grown so long is closed, and another begun.
@@ -65,7 +65,7 @@ impl Writer {
     ) -> Result<Writer, Failure> {
         let directory = options.directory.clone();
         if !directory.is_dir() || !directory.join(LOCK).exists() {
-            private_file::create_directory(&directory)?;
+            whole_file::create_private_directory(&directory)?;
         }
         let lock = open(&directory.join(LOCK))?;
         lock.lock()?;
@@ -314,7 +314,7 @@ mod tests {
             Sealed { fields: Event::new("case").into_fields(), content: Some(content) }
         };
         // The second has nowhere to go.
-        private_file::create_directory(&folder.path().join("content")).unwrap();
+        whole_file::create_private_directory(&folder.path().join("content")).unwrap();
         fs_err::write(folder.path().join("content/bb"), "").unwrap();
         writer.append(&[sealed("aa1"), sealed("bb1")]).unwrap_err();
         assert!(!content::exists(folder.path(), "aa1"));

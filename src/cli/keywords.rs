@@ -10,7 +10,7 @@ use super::asking::{AskFlags, Asking};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::Format;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::prompts::fill;
 use crate::record::{Parse, Stage};
 use crate::systems::case::{Record, Step};
@@ -77,7 +77,7 @@ impl Keywords {
         })?;
         let empty = found.values().filter(|named| named.is_empty()).count();
         let out = &self.ask.out;
-        private_file::write(out, format!("{:#}\n", json!(found)).as_bytes())?;
+        whole_file::write_private(out, format!("{:#}\n", json!(found)).as_bytes())?;
         console::note(format!(
             "{} wrong notes; of {empty} no keyword stands in the gold correction",
             found.len()

@@ -22,7 +22,8 @@ pub fn of_item(run: &Run, models: &Models, first_prompt: usize) -> Result<Option
         return Ok(None);
     };
     let limits = device.measure_limits(BUFFER_BYTES.min(available_memory() / 4))?;
-    let prompt = run.longest_prompt()?.map_or(first_prompt, |(tokens, _)| tokens.max(first_prompt));
+    let prompt =
+        run.longest_prompt()?.map_or(first_prompt, |longest| longest.tokens.max(first_prompt));
     let calls = run.protocol.max_calls();
     let seconds = |description: &Description| {
         let costs = CostModel::new(&description.config, description.precision, device.machine());

@@ -14,7 +14,7 @@ use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::report::rating;
 
 #[derive(Debug, Subcommand)]
@@ -85,9 +85,9 @@ impl Export {
             directories => draw::draw(&runs::read(directories)?, &selection)?,
         };
         let page = rating::render(&sheet)?;
-        private_file::create_directory(&self.out)?;
+        whole_file::create_private_directory(&self.out)?;
         key.write(&self.out.join(key::FILE))?;
-        private_file::write(&self.out.join(rating::FILE), page.as_bytes())?;
+        whole_file::write_private(&self.out.join(rating::FILE), page.as_bytes())?;
         let n_items = key.entries.len() / key.runs.len();
         if n_items < selection.n_items {
             let (wanted, kind) = (selection.n_items, sheet.kind);

@@ -10,7 +10,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{Format, Note};
 use crate::experiment::exemplars::ReasonsFile;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::prompts::fill;
 use crate::record::{Parse, Stage};
 use crate::systems::case::Step;
@@ -94,7 +94,7 @@ impl Reasons {
         let without = total - reasons.len();
         let file = ReasonsFile { style, reasons };
         let text = serde_json::to_string_pretty(&file).map_err(std::io::Error::from)?;
-        private_file::write(&self.ask.out, format!("{text}\n").as_bytes())?;
+        whole_file::write_private(&self.ask.out, format!("{text}\n").as_bytes())?;
         console::note(format!(
             "{total} notes; of {without} there is no reason, or one that mentions what the model was told"
         ));

@@ -17,12 +17,12 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::evaluation::Evaluation;
-use crate::experiment::private_file;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::{Cell, cells};
 use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::variant::Form;
+use crate::experiment::whole_file;
 use crate::record::NoteLine;
 use crate::report::{Beside, Scoring};
 
@@ -104,7 +104,7 @@ impl Report {
         };
         let of_first = records.into_iter().filter(|record| record.run == first);
         let text = submission(of_first)?;
-        Ok(private_file::write(file, text.as_bytes())?)
+        Ok(whole_file::write_private(file, text.as_bytes())?)
     }
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
@@ -182,7 +182,7 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
     let beside = Beside { evaluation: evaluation(contents)?, ratings: ratings(contents)? };
     let page = crate::report::render(contents, scoring, &beside)?;
-    Ok(private_file::write(&directory.join(FILE), page.as_bytes())?)
+    Ok(whole_file::write_private(&directory.join(FILE), page.as_bytes())?)
 }
 
 /// The form of the run's evaluation, where there is one.
@@ -205,5 +205,5 @@ pub fn write_recipe(
     folder: &Path,
 ) -> Result<(), Failure> {
     let page = crate::report::recipe::render(recipe, results, cells)?;
-    Ok(private_file::write(&folder.join(FILE), page.as_bytes())?)
+    Ok(whole_file::write_private(&folder.join(FILE), page.as_bytes())?)
 }

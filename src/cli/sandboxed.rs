@@ -9,8 +9,8 @@ use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
 use crate::data::Format;
 use crate::experiment::error::RunError;
-use crate::experiment::private_file;
 use crate::experiment::spec::Spec;
+use crate::experiment::whole_file;
 use crate::hub::{self, HubError, HubOptions};
 use crate::panel::remote::Address;
 use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
@@ -87,7 +87,7 @@ impl Paths {
     /// A directory that cannot be made.
     pub fn write(mut self, directory: &Path) -> Result<Paths, Failure> {
         if !directory.exists() {
-            private_file::create_directory(directory).map_err(RunError::from)?;
+            whole_file::create_private_directory(directory).map_err(RunError::from)?;
             self.made.push(Made(directory.to_owned()));
         }
         self.policy.list.push(folder_of(directory));

@@ -9,7 +9,7 @@ use super::options::{DeviceFlags, HubFlags, QuietFlag};
 use super::sandboxed::{Made, Paths, SandboxFlag};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::private_file::write_for_everybody;
+use crate::experiment::whole_file::write_public;
 use crate::hub::{self, Card, HubError, HubOptions, Kind};
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::Quantisation;
@@ -225,6 +225,6 @@ fn cached(hub: &HubOptions) -> Result<Vec<String>, Failure> {
 fn write(report: &Report, out: &Path) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(report).map_err(std::io::Error::from)?;
     let page = report::selftest::render(report)?;
-    write_for_everybody(&out.join(JSON), format!("{json}\n").as_bytes())?;
-    Ok(write_for_everybody(&out.join(PAGE), page.as_bytes())?)
+    write_public(&out.join(JSON), format!("{json}\n").as_bytes())?;
+    Ok(write_public(&out.join(PAGE), page.as_bytes())?)
 }

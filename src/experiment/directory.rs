@@ -13,8 +13,8 @@ use super::contents::Contents;
 use super::error::RunError;
 use super::link::Link;
 use super::plan::{self, Plan};
-use super::private_file;
 use super::results::{self, Heads};
+use super::whole_file;
 use super::{texts, verify, versions};
 use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText, SearchKey, SearchLine};
 
@@ -47,14 +47,14 @@ impl Directory {
         if fs_err::exists(path)? && !is_vacant(path)? {
             return Err(RunError::NotEmpty { path: path.to_owned() });
         }
-        private_file::create_directory(path)?;
+        whole_file::create_private_directory(path)?;
 
         let open = |name: &str| log_options().create(true).mode(0o600).open(path.join(name));
         let calls = open(CallLine::FILE)?;
         let notice = lock(&calls, path)?;
         let items = open(ItemLine::FILE)?;
         let searches = plan.corpus.as_ref().map(|_| open(SearchLine::FILE)).transpose()?;
-        private_file::write(&path.join(texts::FILE), texts::to_lines(texts)?.as_bytes())?;
+        whole_file::write_private(&path.join(texts::FILE), texts::to_lines(texts)?.as_bytes())?;
         // The plan comes last: where it stands, all the others do.
         let plan_sha256 = plan.save(&path.join(plan::FILE))?;
         let searches = searches.map(|file| Appender::behind(file, &Chain::empty(&plan_sha256)));
@@ -169,7 +169,7 @@ fn lock(calls: &File, path: &Path) -> Result<Option<String>, RunError> {
 
 /// Whether a directory holds nothing but what a creation leaves that was cut off before the plan stood.
 fn is_vacant(path: &Path) -> Result<bool, RunError> {
-    let partial = |name: &str| private_file::partial_path(&path.join(name));
+    let partial = |name: &str| whole_file::partial_path(&path.join(name));
     let mut files = vec![partial(plan::FILE), partial(texts::FILE)];
     // A file of this name that stands alone is somebody's own.
     if fs_err::exists(path.join(CallLine::FILE))? {

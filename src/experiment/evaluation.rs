@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::private_file;
+use super::whole_file;
 use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::digest::sha256;
 use crate::record::Schema;
@@ -101,7 +101,7 @@ impl Evaluation {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), Failure> {
-        Ok(private_file::write(&directory.join(FILE), self.text.as_bytes())?)
+        Ok(whole_file::write_private(&directory.join(FILE), self.text.as_bytes())?)
     }
 
     pub fn sha256(&self) -> String {

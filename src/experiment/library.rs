@@ -239,26 +239,35 @@ impl Spec {
     }
 }
 
+/// The longest prompt that a run can come to.
+pub struct LongestPrompt<'a> {
+    /// Computed from its characters.
+    pub tokens: usize,
+    /// Whose it is.
+    pub item: &'a str,
+}
+
 impl Run {
-    /// Of a system that searches, what its longest prompt can come to in tokens, by its characters, and the item whose it is; `None` of
-    /// others.
+    /// Of a system that searches, its longest prompt; `None` of others.
     ///
     /// # Errors
     /// An overridden prompt that lost what is filled in.
-    pub fn longest_prompt(&self) -> Result<Option<(usize, &str)>, Failure> {
+    pub fn longest_prompt(&self) -> Result<Option<LongestPrompt<'_>>, Failure> {
         let Some(library) = &self.library else { return Ok(None) };
         let system = self.protocol.build(&self.prompts, &self.exemplars)?;
         let chars = library.searched.longest_chunk_chars + PASSAGE_FRAME;
         let prompts = self.items.iter();
         let prompts =
             prompts.filter_map(|item| Some((system.longest_prompt(item, chars)?, item.id())));
-        Ok(prompts.max().map(|(chars, item)| (chars.div_ceil(CHARS_PER_TOKEN), item)))
+        let longest = prompts.max();
+        Ok(longest
+            .map(|(chars, item)| LongestPrompt { tokens: chars.div_ceil(CHARS_PER_TOKEN), item }))
     }
 
     /// Refuses items whose longest prompt leaves a member no room, before anything is loaded.
     pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
         let Some(library) = &self.library else { return Ok(()) };
-        let Some((tokens, item)) = self.longest_prompt()? else { return Ok(()) };
+        let Some(LongestPrompt { tokens, item }) = self.longest_prompt()? else { return Ok(()) };
         let completion = self.protocol.decoding.max_tokens.min(COMPLETION_TOKENS);
         let needed = tokens + completion;
         let local = self.plan.panel.iter().filter(|member| !member.is_remote());

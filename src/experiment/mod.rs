@@ -29,7 +29,6 @@ pub mod log;
 pub mod merge;
 pub mod models;
 pub mod plan;
-pub mod private_file;
 pub mod recipe;
 mod recorder;
 pub mod replay;
@@ -41,6 +40,7 @@ pub mod spec;
 pub mod texts;
 pub mod verify;
 pub mod versions;
+pub mod whole_file;
 
 pub use self::room::beside_panel;
 

@@ -14,9 +14,9 @@ pub use self::host::{EnginePlan, HostPlan};
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::exemplars::ExemplarPlan;
-use super::private_file;
 use super::shard::{Shard, ShardPlan};
 use super::texts;
+use super::whole_file;
 use crate::data::SkippedRow;
 use crate::digest::sha256;
 use crate::engine::Sampling;
@@ -255,7 +255,7 @@ impl Plan {
     /// Writes the plan, readable by its owner alone, and gives the sha256 of its bytes, which anchors the logs.
     pub fn save(&self, path: &Path) -> Result<String, RunError> {
         let text = self.to_toml()?;
-        private_file::write(path, text.as_bytes())?;
+        whole_file::write_private(path, text.as_bytes())?;
         Ok(sha256(text.as_bytes()))
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::clock;
 use super::contents::Contents;
 use super::error::RunError;
-use super::{private_file, versions};
+use super::{versions, whole_file};
 use crate::digest::sha256;
 use crate::record::{CallLine, ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
 
@@ -126,7 +126,7 @@ impl Results {
         results.elapsed_ms = elapsed_ms;
         results.finished_at = clock::utc_now();
         results.head = results.computed_head()?;
-        private_file::write(&contents.path.join(FILE), results.text()?.as_bytes())?;
+        whole_file::write_private(&contents.path.join(FILE), results.text()?.as_bytes())?;
         Ok(results)
     }
 

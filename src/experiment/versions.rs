@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::error::RunError;
-use super::{line, private_file};
+use super::{line, whole_file};
 use crate::record::SCHEMA;
 
 /// The file's name in the run directory.
@@ -41,5 +41,5 @@ pub(super) fn write(directory: &Path, versions: &[String]) -> Result<(), RunErro
     }
     let versions = Versions { schema: SCHEMA, versions: versions.to_vec() };
     let text = serde_json::to_string(&versions).map_err(std::io::Error::from)? + "\n";
-    Ok(private_file::write(&directory.join(FILE), text.as_bytes())?)
+    Ok(whole_file::write_private(&directory.join(FILE), text.as_bytes())?)
 }

@@ -11,7 +11,7 @@ use super::trial::Answer;
 use super::{SCHEMA, calls};
 use crate::diagnosis::Failure;
 use crate::experiment::plan::MemberPlan;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::hub::if_there;
 use crate::ops::{Device, Precision};
 
@@ -186,7 +186,7 @@ impl Golden {
             text += &serde_json::to_string(answer).map_err(std::io::Error::from)?;
             text.push('\n');
         }
-        Ok(private_file::write_for_everybody(&self.path, text.as_bytes())?)
+        Ok(whole_file::write_public(&self.path, text.as_bytes())?)
     }
 }
 

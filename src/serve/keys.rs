@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::digest;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 
 /// What every key begins with.
 const PREFIX: &str = "wr_";
@@ -176,7 +176,7 @@ impl Keys {
         let text = fs_err::read_to_string(path)?;
         let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
         let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
-        Ok(private_file::write(path, kept.as_bytes())?)
+        Ok(whole_file::write_private(path, kept.as_bytes())?)
     }
 
     /// The key that `given` is. Every one is compared in constant time.

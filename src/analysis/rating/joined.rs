@@ -13,7 +13,7 @@ use super::scores::{CitationCounts, Mos, Rated, RaterPair};
 use super::tables;
 use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::record::Schema;
 
 /// The file's name in the run directory.
@@ -86,7 +86,7 @@ impl RunRatings {
     pub fn write(&self, contents: &Contents) -> Result<(), RatingError> {
         let path = contents.path.join(FILE);
         let text = serde_json::to_string_pretty(self).map_err(io::Error::from)?;
-        Ok(private_file::write(&path, (text + "\n").as_bytes())?)
+        Ok(whole_file::write_private(&path, (text + "\n").as_bytes())?)
     }
 
     /// `None` where the run was not rated.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RatingError;
 use super::rater::read_json;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::record::Schema;
 
 /// The key's name beside the page.
@@ -86,7 +86,7 @@ impl Key {
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), RatingError> {
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
-        Ok(private_file::write(path, (text + "\n").as_bytes())?)
+        Ok(whole_file::write_private(path, (text + "\n").as_bytes())?)
     }
 
     /// The place of each entry, by its code.

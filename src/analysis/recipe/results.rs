@@ -22,10 +22,10 @@ use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
-use crate::experiment::private_file;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::{Recipe, RecipeError};
 use crate::experiment::results::{self, Results};
+use crate::experiment::whole_file;
 use crate::record::Schema;
 
 /// The file's name in the recipe's folder.
@@ -226,7 +226,7 @@ impl RecipeResults {
     pub fn write(&self, out: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| RunError::unloggable(FILE, error))?;
-        Ok(private_file::write(&out.join(FILE), (text + "\n").as_bytes())?)
+        Ok(whole_file::write_private(&out.join(FILE), (text + "\n").as_bytes())?)
     }
 }
 

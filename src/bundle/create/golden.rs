@@ -11,7 +11,7 @@ use crate::bundle::BundleError;
 use crate::bundle::manifest::Role;
 use crate::console;
 use crate::diagnosis::Failure;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::hub::{FileDigest, weights_digest};
 use crate::selftest::golden::{self, Golden};
 
@@ -27,7 +27,7 @@ impl Drop for Stage {
 
 /// Writes golden files over the models of `contents`, and adds them.
 pub fn add(contents: &mut Contents) -> Result<(), Failure> {
-    let stage = Stage(private_file::create_temporary("golden")?);
+    let stage = Stage(whole_file::create_temporary("golden")?);
     for (path, item) in contents.items.iter().filter(|(_, item)| item.role == Role::Model) {
         let place = path.below(&stage.0);
         if let Some(folder) = place.parent() {

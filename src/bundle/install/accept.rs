@@ -8,7 +8,7 @@ use crate::bundle::verify::Opened;
 use crate::bundle::{BundleError, files};
 use crate::diagnosis::Failure;
 use crate::experiment::clock::utc_now;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::hub::if_there;
 use crate::hub::installed::{Acceptance, accepted, accepted_file};
 
@@ -101,6 +101,6 @@ pub fn record(root: &Root, acceptances: &[Acceptance]) -> Result<(), Failure> {
         text.push('\n');
     }
     // Whoever runs a model reads it.
-    private_file::write_for_everybody(&path, text.as_bytes())?;
+    whole_file::write_public(&path, text.as_bytes())?;
     Ok(files::sync(&root.path)?)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::bundle::BundleError;
 use crate::bundle::manifest::Manifest;
 use crate::bundle::root::Root;
-use crate::experiment::private_file::write_for_everybody;
+use crate::experiment::whole_file::write_public;
 
 /// Where units name the root, whatever it is.
 const USUAL_ROOT: &str = "/opt/wardround";
@@ -44,7 +44,7 @@ impl Unit<'_> {
         let own = root.path.to_string_lossy();
         let text = fs_err::read_to_string(source)?.replace(USUAL_ROOT, &own);
         let path = self.directory.join(self.name);
-        write_for_everybody(&path, text.as_bytes())?;
+        write_public(&path, text.as_bytes())?;
         Ok(path)
     }
 }

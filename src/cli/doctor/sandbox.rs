@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::private_file;
+use crate::experiment::whole_file;
 use crate::sandbox::{Network, Policy, SandboxMode, enter};
 
 /// Nobody listens there: who may connect is told that, not that it is forbidden.
@@ -118,7 +118,7 @@ fn look_up(_: &Before) -> io::Result<()> {
 /// # Errors
 /// A folder or a process that cannot be made; an act that should be refused and is not, or the other way round.
 pub fn try_acts() -> Result<(), Failure> {
-    let folder = private_file::create_temporary("doctor")?;
+    let folder = whole_file::create_temporary("doctor")?;
     let tried = in_child(&folder);
     fs_err::remove_dir_all(&folder)?;
     match tried? {

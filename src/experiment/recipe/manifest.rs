@@ -11,8 +11,8 @@ use crate::diagnosis::Failure;
 use crate::experiment::difference::{as_json, differences};
 use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::library::CorpusSpec;
-use crate::experiment::private_file;
 use crate::experiment::shard::Shard;
+use crate::experiment::whole_file;
 use crate::panel::SamplingChoice;
 use crate::record::Schema;
 
@@ -125,10 +125,10 @@ impl RecipeManifest {
                 RecipeError::NoFolder { path: out.to_owned(), name: self.name.clone() }.into()
             );
         }
-        private_file::create_directory(out)?;
+        whole_file::create_private_directory(out)?;
         let text = toml::to_string_pretty(self)
             .map_err(|error| RecipeError::malformed(&self.name, error))?;
-        Ok(private_file::write(&out.join(FILE), text.as_bytes())?)
+        Ok(whole_file::write_private(&out.join(FILE), text.as_bytes())?)
     }
 
     /// The first field in which another was begun otherwise, the other's value first.

@@ -89,10 +89,9 @@ pub trait Products<T: Kept>: Sums {
     fn take_keys(page: &PageHead<'_, T>, count: usize, columns: &mut [f32]);
     /// Turns the chunk's scores to weights, and begins its sums: each query's maximum and total so far.
     fn weigh(queries: &mut Queries, start: usize);
-    /// Whether [`Products::add_values`] reads `columns`, where so many read a page's values: else it reads the page.
-    fn reads_columns(readers: usize) -> bool;
-    /// The values of the page's keys `seen` to `columns`.
-    fn take_values(page: &PageHead<'_, T>, seen: Range<usize>, columns: &mut [f32]);
+    /// The values of the page's keys `seen` to `columns`, where [`Products::add_values`] will read them there. Their readers
+    /// are so many.
+    fn take_values(page: &PageHead<'_, T>, seen: Range<usize>, readers: usize, columns: &mut [f32]);
     /// `chunk_sums[query] += Σ weight · value` over `seen` of a page's keys, in order, of which `at` is the first one's place
     /// in the chunk.
     fn add_values(queries: &mut Queries, values: Values<'_, T>, seen: Range<usize>, at: usize);
@@ -100,10 +99,11 @@ pub trait Products<T: Kept>: Sums {
 
 /// A page's values, `[PAGE][stride]`.
 #[derive(Clone, Copy)]
-pub enum Values<'a, T> {
-    OfPage(&'a [T]),
+pub struct Values<'a, T> {
+    pub kept: &'a [T],
     /// As [`Products::take_values`] left them.
-    Columns(&'a [f32]),
+    pub columns: &'a [f32],
+    pub readers: usize,
 }
 
 #[inline(always)]
@@ -119,7 +119,7 @@ pub fn attend_kernel<T: Kept, P: Products<T>>(
         first = first.min(queries.all_seen.start);
         end = end.max(queries.all_seen.end);
     }
-    let reads_columns = P::reads_columns(all.len());
+    let readers = all.len();
     for start in (first / CHUNK * CHUNK..end).step_by(CHUNK) {
         let seen = first.max(start)..end.min(start + CHUNK);
         for page in seen.start / PAGE..seen.end.div_ceil(PAGE) {
@@ -140,12 +140,8 @@ pub fn attend_kernel<T: Kept, P: Products<T>>(
             let of_page = seen.start.max(page_start)..seen.end.min(page_start + PAGE);
             let page = keys.page(page);
             let of_page = of_page.start - page_start..of_page.end - page_start;
-            let values = if reads_columns {
-                P::take_values(&page, of_page, columns);
-                Values::Columns(columns)
-            } else {
-                Values::OfPage(page.values)
-            };
+            P::take_values(&page, of_page, readers, columns);
+            let values = Values { kept: page.values, columns, readers };
             for queries in all.iter_mut() {
                 let seen = queries.seen_of_page(page_start);
                 if !seen.is_empty() {

@@ -51,7 +51,7 @@ struct Spare {
 }
 
 thread_local! {
-    /// What a thread's last attention needed: to make it anew takes a tenth of a short prompt's.
+    /// What a thread's last attention needed: made anew, it would be cleared anew for every layer.
     static SPARE: Cell<Spare> = Cell::default();
 }
 

@@ -101,14 +101,14 @@ impl Products<u16> for Pairs {
         }
     }
 
-    #[inline(always)]
-    fn reads_columns(_readers: usize) -> bool {
-        true
-    }
-
     /// `[PAGE / 2][stride]`, a component of two keys a number; the last one stands beside zeros where it has no other.
     #[inline(always)]
-    fn take_values(page: &PageHead<'_, u16>, seen: Range<usize>, columns: &mut [f32]) {
+    fn take_values(
+        page: &PageHead<'_, u16>,
+        seen: Range<usize>,
+        _readers: usize,
+        columns: &mut [f32],
+    ) {
         let stride = page.values.len() / PAGE;
         for pair in seen.start / 2..seen.end.div_ceil(2) {
             for lane in (0..stride).step_by(LANES) {
@@ -129,11 +129,15 @@ impl Products<u16> for Pairs {
 
     #[inline(always)]
     fn add_values(queries: &mut Queries, values: Values<'_, u16>, seen: Range<usize>, at: usize) {
-        let Values::Columns(columns) = values else {
-            return;
-        };
         let Queries { count, pairs, chunk_sums, .. } = queries;
         let seen = seen.start / 2..seen.end.div_ceil(2);
-        add_values::<Pairs, f32, { CHUNK / 2 }>(*count, columns, seen, pairs, at / 2, chunk_sums);
+        add_values::<Pairs, f32, { CHUNK / 2 }>(
+            *count,
+            values.columns,
+            seen,
+            pairs,
+            at / 2,
+            chunk_sums,
+        );
     }
 }

@@ -47,14 +47,16 @@ impl<T: Kept, L: Lanes> Products<T> for Plain<L> {
         weigh_chunk::<L>(queries, start);
     }
 
-    /// Values that are kept narrower are widened once for all who read them.
     #[inline(always)]
-    fn reads_columns(readers: usize) -> bool {
-        size_of::<T>() < size_of::<f32>() && readers > 1
-    }
-
-    #[inline(always)]
-    fn take_values(page: &PageHead<'_, T>, seen: Range<usize>, columns: &mut [f32]) {
+    fn take_values(
+        page: &PageHead<'_, T>,
+        seen: Range<usize>,
+        readers: usize,
+        columns: &mut [f32],
+    ) {
+        if !widens::<T>(readers) {
+            return;
+        }
         let stride = page.values.len() / PAGE;
         let seen = seen.start * stride..seen.end * stride;
         let from = page.values[seen.clone()].as_chunks::<LANES>().0;
@@ -68,13 +70,17 @@ impl<T: Kept, L: Lanes> Products<T> for Plain<L> {
     #[inline(always)]
     fn add_values(queries: &mut Queries, values: Values<'_, T>, seen: Range<usize>, at: usize) {
         let Queries { count, scores, chunk_sums, .. } = queries;
-        match values {
-            Values::OfPage(values) => {
-                add_values::<Plain<L>, T, CHUNK>(*count, values, seen, scores, at, chunk_sums);
-            }
-            Values::Columns(values) => {
-                add_values::<Plain<L>, f32, CHUNK>(*count, values, seen, scores, at, chunk_sums);
-            }
+        let Values { kept, columns, readers } = values;
+        if widens::<T>(readers) {
+            add_values::<Plain<L>, f32, CHUNK>(*count, columns, seen, scores, at, chunk_sums);
+        } else {
+            add_values::<Plain<L>, T, CHUNK>(*count, kept, seen, scores, at, chunk_sums);
         }
     }
+}
+
+/// Whether values are widened once for all who read them, instead of by each.
+#[inline(always)]
+fn widens<T: Kept>(readers: usize) -> bool {
+    size_of::<T>() < size_of::<f32>() && readers > 1
 }

@@ -11,12 +11,12 @@ use fs_err::os::unix::fs::OpenOptionsExt;
 use fs_err::{File, OpenOptions};
 
 /// Writes `bytes` to a file beside `path`, makes them durable, and puts the file in the place of `path`.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_as(0o600, path, bytes)
 }
 
 /// The same, where everybody may read it, whatever the mask of the process says.
-pub fn write_for_everybody(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_as(0o644, path, bytes)
 }
 
@@ -33,7 +33,7 @@ fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Makes a directory that only its owner can enter (mode 0700), and its parents; one that is there is closed to others.
-pub fn create_directory(path: &Path) -> io::Result<()> {
+pub fn create_private_directory(path: &Path) -> io::Result<()> {
     fs_err::create_dir_all(path)?;
     fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
     sync_directory_of(path)
@@ -85,12 +85,12 @@ mod tests {
     fn a_file_is_replaced_whole_and_private() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("results.json");
-        write(&path, b"first").unwrap();
-        write(&path, b"second").unwrap();
+        write_private(&path, b"first").unwrap();
+        write_private(&path, b"second").unwrap();
         assert_eq!(fs_err::read(&path).unwrap(), b"second");
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        write_for_everybody(&path, b"third").unwrap();
+        write_public(&path, b"third").unwrap();
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!((fs_err::read(&path).unwrap(), mode & 0o777), (b"third".to_vec(), 0o644));
         assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
@@ -109,7 +109,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("taken");
         fs_err::create_dir_all(path.join("by a directory")).unwrap();
-        assert!(write(&path, b"text").is_err());
+        assert!(write_private(&path, b"text").is_err());
         assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
     }
 }
