@@ -81,6 +81,8 @@ pub enum BundleError {
     OtherSystem { what: &'static str, needed: String, found: String },
     #[error("the bundle has no unit `{name}`; it has {units}")]
     NoUnit { name: String, units: String },
+    #[error("a unit cannot name {}: it has characters that systemd reads as something else", root.display())]
+    UnitRoot { root: PathBuf },
     #[error("no version is there to go back to in {}", root.display())]
     NothingBefore { root: PathBuf },
     #[error("version {version} is not in {}", root.display())]
@@ -149,6 +151,7 @@ impl Diagnosis for BundleError {
             | BundleError::Downgrade { .. }
             | BundleError::OtherVersion { .. }
             | BundleError::NoUnit { .. }
+            | BundleError::UnitRoot { .. }
             | BundleError::NothingBefore { .. } => Blame::Usage,
             BundleError::NoSpace { .. } => Blame::Machine,
             BundleError::GoldenDiffers { .. } => Blame::Outcome,
@@ -193,6 +196,9 @@ impl Diagnosis for BundleError {
                 return Some(format!(
                     "let the recipient make it there, with `wardround data fetch` or `corpus build`; --allow {label} says that you were given leave"
                 ));
+            }
+            BundleError::UnitRoot { .. } => {
+                "install --to a path of letters, digits and / . _ + @ - alone, or write the unit by hand"
             }
             BundleError::NotAcceptedBy { .. } => "give --accepted-by NAME",
             BundleError::NoLicenceText { model, url, .. } => {

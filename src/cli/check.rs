@@ -151,23 +151,30 @@ impl Check {
     }
 }
 
+/// The longest note that is read, bytes: what is longer is something else.
+const MOST_BYTES: u64 = 4 << 20;
+
 /// The note of a file, or of stdin.
 fn read(path: Option<&Path>, is_kept: bool) -> Result<Dataset, Failure> {
     match path {
-        Some(path) => note(path, fs_err::read(path)?),
+        Some(path) => note(path, fs_err::File::open(path)?),
         None if is_kept => Err(Failure::usage(
             "a note from stdin cannot be kept with --out",
             "give a file: a run names the file that it read",
         )),
-        None => {
-            let mut text = Vec::new();
-            std::io::stdin().read_to_end(&mut text)?;
-            note(Path::new(STDIN), text)
-        }
+        None => note(Path::new(STDIN), std::io::stdin()),
     }
 }
 
-fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, Failure> {
+fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
+    let mut text = Vec::new();
+    source.take(MOST_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Failure::usage(
+            format!("{} has more than {} MiB: it is no note", path.display(), MOST_BYTES >> 20),
+            "give the text of one note; a file of many is for `run`, with --data and --format",
+        ));
+    }
     data::note(path, text).map_err(|error| error.of_needed_rows("give a note with some text"))
 }
 

@@ -38,6 +38,7 @@ mod score;
 mod selftest;
 #[cfg(feature = "serve")]
 mod serve;
+mod size;
 mod summary;
 mod synthetic;
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl Diagnosis for DataError {
                     .to_owned()
             }
             DataError::Field { .. } => {
-                "mend the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another --format may be right".to_owned()
+                "mend the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right".to_owned()
             }
             DataError::UnknownId { example, .. } => format!("an id of this dataset is `{example}`"),
             DataError::UnknownFormat(_) => {

@@ -27,6 +27,8 @@ pub struct CostModel {
     /// Numbers, and their bytes, in the layers and in the head.
     layers: (u64, u64),
     head: (u64, u64),
+    /// Of the layers' numbers, those that only rows with logits need: the last layer's, but for its keys and values.
+    last: u64,
     windows: Vec<Option<usize>>,
     /// Bytes of a position's keys and values in one layer.
     kv_bytes: u64,
@@ -40,6 +42,8 @@ impl CostModel {
         let weights = precision.size_bytes(all);
         let bytes = |numbers: usize| (weights as f64 * numbers as f64 / all as f64) as u64;
         let layers = all - tables * head;
+        let last = config.hidden_size
+            * (2 * config.heads * config.head_dim + 3 * config.intermediate_size);
         let window = |layer: &Layer| match layer {
             Layer::Full => None,
             Layer::Sliding(window) => Some(*window),
@@ -47,6 +51,7 @@ impl CostModel {
         CostModel {
             layers: (layers as u64, bytes(layers)),
             head: (head as u64, bytes(head)),
+            last: last as u64,
             windows: config.layers.iter().map(window).collect(),
             kv_bytes: (config.kv_bytes_per_token(machine, precision.kv)
                 / config.layer_count().max(1)) as u64,
@@ -57,12 +62,12 @@ impl CostModel {
     pub fn step(&self, spans: impl Iterator<Item = Range<usize>>, logit_rows: usize) -> Cost {
         let mut cost = Cost { bytes_read: self.layers.1, multiply_adds: 0 };
         for span in spans {
-            cost.multiply_adds += span.len() as u64 * self.layers.0;
+            cost.multiply_adds += span.len() as u64 * (self.layers.0 - self.last);
             cost.bytes_read += self.kv_bytes * self.positions_seen(&span);
         }
         if logit_rows > 0 {
             cost.bytes_read += self.head.1;
-            cost.multiply_adds += logit_rows as u64 * self.head.0;
+            cost.multiply_adds += logit_rows as u64 * (self.last + self.head.0);
         }
         cost
     }
@@ -101,6 +106,7 @@ mod tests {
     fn a_step_reads_weights_once_and_each_sequence_once() {
         // q, k, v: 4 outputs each; o: 8 from 4; gate, up, down.
         let layer = 3 * 4 * 8 + 8 * 4 + 3 * 8 * 16;
+        let last = layer - 2 * 4 * 8;
         let head = 10 * 8;
         for tied in [true, false] {
             let config = config(tied);
@@ -108,13 +114,13 @@ mod tests {
             let kv = config.kv_bytes_per_token(Machine::Cpu, StoredType::Bf16) as u64 / 2;
             // One row at position 9, three at 0..3: the window of four cuts the first alone.
             let cost = model.step([9..10, 0..3].into_iter(), 2);
-            assert_eq!(cost.multiply_adds, 4 * 2 * layer + 2 * head);
+            assert_eq!(cost.multiply_adds, 4 * (2 * layer - last) + 2 * (last + head));
             let seen = 10 + 4 + 3 + 3;
             assert_eq!(cost.bytes_read, 2 * (2 * layer + head) + kv * seen);
             // Rows 9, 10 and 11 see positions 6 to 11 of the sliding layer.
             let chunk = model.step(std::iter::once(9..12), 0);
             assert_eq!(chunk.bytes_read, 2 * 2 * layer + kv * (12 + 6));
-            assert_eq!(chunk.multiply_adds, 3 * 2 * layer);
+            assert_eq!(chunk.multiply_adds, 3 * (2 * layer - last));
         }
     }
 }

@@ -225,11 +225,16 @@ impl<B: Backend> Decoder<B> {
         let Scratch { stage, activations, logits } = scratch;
         ops.compute(rows, chosen, stage, |step| {
             let kept = Kept { pages: &mut *kept.pages, places: kept.places };
-            self.compute(ops, step, kept, activations);
+            let has_chosen = self.compute(ops, step, kept, activations);
             let Activations { residual, normed, branch, .. } = activations;
             // Of what no product reads nothing is rounded.
             let states = if wants_logits { normed } else { branch };
-            ops.gather_norm(residual, step, &self.final_norm, self.config.rms_norm_eps, states);
+            let epsilon = self.config.rms_norm_eps;
+            if has_chosen {
+                ops.rms_norm(residual, &self.final_norm, epsilon, states);
+            } else {
+                ops.gather_norm(residual, step, &self.final_norm, epsilon, states);
+            }
             if wants_logits {
                 let head = self.head.as_ref().unwrap_or(&self.embedding);
                 ops.matmul(states, head, logits);
@@ -237,14 +242,15 @@ impl<B: Backend> Decoder<B> {
         });
     }
 
-    /// Leaves the rows' hidden states, before the last norm, in the residual.
+    /// Leaves the rows' hidden states, before the last norm, in the residual. Gives whether only those of the chosen rows are
+    /// there.
     fn compute(
         &self,
         ops: &B,
         step: B::Step<'_>,
         kept: Kept<'_, B>,
         activations: &mut Activations<B::Buffer>,
-    ) {
+    ) -> bool {
         let Kept { pages, places } = kept;
         let epsilon = self.config.rms_norm_eps;
         let Activations { residual, normed, .. } = activations;
@@ -252,16 +258,23 @@ impl<B: Backend> Decoder<B> {
         if let Some(first) = self.layers.first() {
             ops.rms_norm(residual, &first.input_norm, epsilon, normed);
         }
+        let mut has_chosen = false;
         for (index, layer) in self.layers.iter().enumerate() {
             let pages = LayerPages { pages: &mut *pages, layer: places.of(index) };
             self.attend(ops, layer, step, pages, activations);
             let next = self.layers.get(index + 1);
+            if next.is_none() {
+                let Activations { residual, attended, .. } = activations;
+                has_chosen = ops.keep_logit_rows(step, [residual, attended]);
+            }
+            self.add_attended(ops, layer, activations);
             let next = next.map(|next| &next.input_norm);
             self.feed_forward(ops, layer, next, activations);
         }
+        has_chosen
     }
 
-    /// From `normed` to `normed`, for the feed-forward layer.
+    /// From `normed` to `attended`.
     fn attend(
         &self,
         ops: &B,
@@ -270,7 +283,7 @@ impl<B: Backend> Decoder<B> {
         LayerPages { pages, layer: index }: LayerPages<&mut B::Pages>,
         activations: &mut Activations<B::Buffer>,
     ) {
-        let Activations { residual, normed, branch, qkv, queries, attended, .. } = activations;
+        let Activations { normed, qkv, queries, attended, .. } = activations;
         let rope = match layer.window {
             Some(_) => &self.sliding_rope,
             None => &self.full_rope,
@@ -287,6 +300,16 @@ impl<B: Backend> Decoder<B> {
         ops.rotate_and_store(qkv, queries, norms, rope, step, written);
         let read = LayerPages { pages: &*pages, layer: index };
         ops.attention(queries, shape, step, read, attended);
+    }
+
+    /// From `attended` to `normed`, for the feed-forward layer.
+    fn add_attended(
+        &self,
+        ops: &B,
+        layer: &LayerWeights<B>,
+        activations: &mut Activations<B::Buffer>,
+    ) {
+        let Activations { residual, normed, branch, attended, .. } = activations;
         ops.matmul(attended, &layer.output, branch);
         let norms = BranchNorms {
             post: layer.attention_norm.as_ref(),

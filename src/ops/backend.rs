@@ -132,6 +132,11 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         norms: BranchNorms<'_, Self::Vector>,
         normed: &mut Self::Buffer,
     );
+    /// Of a step's last layer, whose keys and values are kept: leaves in each of `buffers` only the rows that give logits, one
+    /// after another, where that saves the machine work. Gives whether it did.
+    fn keep_logit_rows(&self, _step: Self::Step<'_>, _buffers: [&mut Self::Buffer; 2]) -> bool {
+        false
+    }
     /// The norm of the rows of `x` that give logits, one after another.
     fn gather_norm(
         &self,

@@ -236,19 +236,11 @@ fn the_service_is_written_where_it_is_asked_for_with_the_roots_own_place() {
     let signer = Signer::new();
     scratch.bundle("bundle", &signer, |_| {});
     let key = signer.key();
-    let install = |unit: &str| {
-        scratch.wardround(&[
-            "bundle",
-            "install",
-            "bundle",
-            "--to",
-            "srv/ward",
-            "--trust",
-            &key,
-            "--systemd",
-            unit,
-        ])
+    let install_to = |root: &str, unit: &str| {
+        let to = ["bundle", "install", "bundle", "--to", root, "--trust", &key, "--systemd", unit];
+        scratch.wardround(&to)
     };
+    let install = |unit: &str| install_to("srv/ward", unit);
     std::fs::create_dir(scratch.path("units")).unwrap();
     for (wrong, told) in [
         ("units/none.service", "wardround-cuda.service, wardround-unix.service, wardround.service"),
@@ -258,6 +250,13 @@ fn the_service_is_written_where_it_is_asked_for_with_the_roots_own_place() {
         let said = install(wrong);
         let text = String::from_utf8_lossy(&said.stderr);
         assert!(said.status.code() == Some(2) && text.contains(told), "{text}");
+        assert!(!scratch.path("srv").exists());
+    }
+    // systemd would read the rest as an argument, or put something in its place.
+    for root in ["srv/ward round", "srv/%i"] {
+        let said = install_to(root, "units/wardround.service");
+        let text = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.code() == Some(2) && text.contains("a unit cannot name"), "{text}");
         assert!(!scratch.path("srv").exists());
     }
     let said = install("units/wardround.service");

@@ -96,7 +96,7 @@ fn the_wrong_format_for_a_file() {
     refused("x.jsonl", two.as_bytes(), "pubmedqa", &["x.jsonl:2: trailing characters", formats]);
     let pretty = b"{\n  \"1\": {}\n}\n";
     refused("x.json", pretty, "medqa", &["x.json:1: EOF while parsing an object", formats]);
-    let another = "another --format may be right";
+    let another = "another format may be right";
     refused("x.jsonl", GOOD.as_bytes(), "medqa", &["x.jsonl:1: field `", another]);
     refused(
         "x.jsonl",

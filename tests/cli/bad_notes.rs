@@ -18,7 +18,7 @@ fn refused(name: &str, content: impl AsRef<[u8]>, format: &str, parts: &[&str]) 
 
 const HEADER: &str =
     "Text ID,Text,Sentences,Error Flag,Error Sentence ID,Error Sentence,Corrected Sentence";
-const MEND: &str = "hint: mend the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another --format may be right";
+const MEND: &str = "hint: mend the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right";
 
 #[test]
 fn a_system_that_answers_questions_refuses_notes_before_it_reads_them() {
@@ -90,7 +90,7 @@ fn a_broken_table() {
     refused("x.csv", short, "mederrbench", &[problem]);
     let other = "id,text\n1,A.\n";
     let problem = "x.csv:1: field `Text ID` is no column of the file";
-    refused("x.csv", other, "medec", &[problem, "another --format may be right"]);
+    refused("x.csv", other, "medec", &[problem, "another format may be right"]);
     let twice = format!("{HEADER},Text\n");
     refused("x.csv", twice, "medec", &["x.csv:1: field `Text` comes twice in the header"]);
     let latin = [HEADER.as_bytes(), b"\nms-test-0,\xe9"].concat();

@@ -80,10 +80,11 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
     let bundle = open(request.bundle, request.keys)?;
     BundleError::refuse_wrong(request.bundle, bundle.check(false)?.problems)?;
     machine::check(&bundle.manifest)?;
+    let root = std::path::absolute(request.root)?;
     if let Some(unit) = &request.unit {
-        unit.expect(&bundle.manifest)?;
+        unit.expect(&bundle.manifest, &root)?;
     }
-    let locked = Root::new(&std::path::absolute(request.root)?).lock()?;
+    let locked = Root::new(&root).lock()?;
     let root = &locked.root;
     let version = bundle.manifest.version.clone();
     let before = root.current()?.filter(|before| *before != version);

@@ -20,8 +20,12 @@ pub struct Unit<'a> {
 
 impl Unit<'_> {
     /// # Errors
-    /// A bundle without it.
-    pub fn expect(&self, manifest: &Manifest) -> Result<(), BundleError> {
+    /// A bundle without it; a root whose name would say something else in a unit.
+    pub fn expect(&self, manifest: &Manifest, root: &Path) -> Result<(), BundleError> {
+        let is_plain = |c: char| c.is_alphanumeric() || "/._+@-".contains(c);
+        if !root.to_str().is_some_and(|root| root.chars().all(is_plain)) {
+            return Err(BundleError::UnitRoot { root: root.to_owned() });
+        }
         match self.name.ends_with(".service") && manifest.file(&self.place()).is_some() {
             true => Ok(()),
             false => Err(BundleError::NoUnit {

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::audit::{AuditContent, AuditOptions, Event, Trail};
 use crate::cli::exit::Failure;
+use crate::cli::size::size;
 use crate::console;
 
 /// Months that deployers of such systems must keep logs for in the European Union, in days.
@@ -89,33 +90,4 @@ pub fn begin(options: &AuditOptions, verb: &str, sandbox: Option<&str>) -> Resul
 /// Who runs this program, as the system has it.
 pub fn user() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
-}
-
-/// Bytes, as in `1GiB`, `500MiB` or `1000`.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
-    let factor = match &text[digits.len()..].trim() {
-        &"" | &"B" => 1,
-        &"KiB" => 1 << 10,
-        &"MiB" => 1 << 20,
-        &"GiB" => 1_u64 << 30,
-        _ => return Err("expected bytes, KiB, MiB or GiB, as in 500MiB".to_owned()),
-    };
-    let number: u64 = digits.parse().map_err(|_| "expected a size, as in 1GiB".to_owned())?;
-    number.checked_mul(factor).ok_or_else(|| "the size is too large".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(size("1GiB"), Ok(1 << 30));
-        assert_eq!(size("500 MiB"), Ok(500 << 20));
-        assert_eq!((size("12"), size("0")), (Ok(12), Ok(0)));
-        for wrong in ["", "GiB", "1GB", "-1", "99999999999999GiB"] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -12,6 +12,7 @@ use crate::bundle::manifest::Role;
 use crate::bundle::version::Version;
 use crate::cli::exit::Failure;
 use crate::cli::options::HubFlags;
+use crate::cli::size::size_above_zero;
 use crate::cli::summary::count;
 use crate::console;
 
@@ -77,7 +78,7 @@ pub struct Create {
     #[arg(long, value_name = "VERSION", value_parser = number)]
     driver: Option<String>,
     /// Largest file that the media hold, as in 4000M; larger ones are split, and joined by `bundle install`
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size_above_zero)]
     split: Option<u64>,
     /// The bundle's name [default: that of the directory]
     #[arg(long, value_name = "NAME")]
@@ -224,37 +225,9 @@ fn named(text: &str) -> Result<(String, PathBuf), String> {
     Ok((name.to_owned(), path.into()))
 }
 
-/// Bytes, as sticks and `split` count them: K, M and G are powers of 1000; of 1024 with iB behind.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor: u64 = match &text[digits.len()..] {
-        "" | "B" => 1,
-        "K" => 1_000,
-        "M" => 1_000_000,
-        "G" => 1_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return Err("expected a size, as in 4000M or 2GiB".to_owned()),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    bytes
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| "expected a size, as in 4000M or 2GiB".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_read_as_they_are_printed_on_sticks() {
-        assert_eq!(size("4000M"), Ok(4_000_000_000));
-        assert_eq!((size("2GiB"), size("100")), (Ok(2 << 30), Ok(100)));
-        for wrong in ["", "M", "0", "1.5G", "4g", "-1", "99999999999G"] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn folders_that_something_else_fills_take_no_files() {

@@ -37,31 +37,26 @@ vectorised! {
     fn gate_row(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) = gate_row_kernel
 }
 
-/// `out = x · sigmoid(inner(x)) · up`.
 #[inline(always)]
 fn gate_row_kernel<L: Lanes>(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
     let (gates, gate_rest) = gate.as_chunks::<LANES>();
     let (ups, up_rest) = up.as_chunks::<LANES>();
     let (outs, out_rest) = out.as_chunks_mut::<LANES>();
     for ((gate, up), out) in gates.iter().zip(ups).zip(outs) {
-        *out = gate_lanes::<L>(activation, gate, up);
+        *out = gate_lanes(activation, L::from_array(gate), L::from_array(up)).to_array();
     }
     if !gate_rest.is_empty() {
         let (mut gate, mut up) = ([0.0; LANES], [0.0; LANES]);
         gate[..gate_rest.len()].copy_from_slice(gate_rest);
         up[..up_rest.len()].copy_from_slice(up_rest);
-        out_rest.copy_from_slice(&gate_lanes::<L>(activation, &gate, &up)[..gate_rest.len()]);
+        gate_lanes(activation, L::from_array(&gate), L::from_array(&up)).store_first(out_rest);
     }
 }
 
+/// `x · sigmoid(inner(x)) · up`.
 #[inline(always)]
-fn gate_lanes<L: Lanes>(
-    activation: Activation,
-    gate: &[f32; LANES],
-    up: &[f32; LANES],
-) -> [f32; LANES] {
+pub(super) fn gate_lanes<L: Lanes>(activation: Activation, x: L, up: L) -> L {
     const TWICE_ROOT: f32 = 2.0 * 0.797_884_6;
-    let x = L::from_array(gate);
     let inner = match activation {
         Activation::Silu => x,
         // ½·(1 + tanh(u)) = sigmoid(2u), with u = √(2/π)·(x + 0.044715·x³).
@@ -70,7 +65,7 @@ fn gate_lanes<L: Lanes>(
         }
     };
     let denominator = exp(L::splat(0.0).sub(inner)).add(L::splat(1.0));
-    x.div(denominator).mul(L::from_array(up)).to_array()
+    x.div(denominator).mul(up)
 }
 
 #[cfg(test)]

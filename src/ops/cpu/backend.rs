@@ -4,7 +4,7 @@ use super::matrix::Tiles;
 use super::norm::normalise;
 use super::pages::of_either;
 use super::sampler::draw_rows;
-use super::{Buffer, Cpu, KvPages, Matrix, Rope, Vector};
+use super::{Buffer, Cpu, Disjoint, KvPages, Matrix, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
@@ -82,11 +82,13 @@ impl Backend for Cpu {
 
     fn embed(&self, table: &Matrix, step: HostStep<'_>, scale: f32, out: &mut Buffer) {
         out.reshape(step.rows.len(), table.inputs);
-        for (row, &token) in step.rows.tokens.iter().enumerate() {
-            for (k, value) in out.row_mut(row).iter_mut().enumerate() {
-                *value = scale * table.weight(token as usize, k);
+        // Weights are taken out of their tiles one by one.
+        self.each_row(out, 16 * step.rows.len() * table.inputs, |row, out| {
+            let token = step.rows.tokens[row] as usize;
+            for (k, value) in out.iter_mut().enumerate() {
+                *value = scale * table.weight(token, k);
             }
-        }
+        });
     }
 
     fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
@@ -104,16 +106,38 @@ impl Backend for Cpu {
         normed: &mut Buffer,
     ) {
         let BranchNorms { post, next, epsilon } = norms;
-        match post {
-            Some(post) => {
-                self.rms_norm(branch, post, epsilon, normed);
-                self.add(residual, normed);
+        normed.reshape(residual.rows(), residual.width);
+        let work = 8 * residual.data.len();
+        let to = Disjoint::new(&mut normed.data);
+        self.each_row(residual, work, |row, residual| {
+            // SAFETY: each row is written by one thread alone.
+            let normed = unsafe { to.slice(row * residual.len(), residual.len()) };
+            match post {
+                Some(post) => {
+                    normalise(self.isa, branch.row(row), &post.0, epsilon, normed);
+                    add_row(residual, normed);
+                }
+                None => add_row(residual, branch.row(row)),
             }
-            None => self.add(residual, branch),
+            if let Some(next) = next {
+                normalise(self.isa, residual, &next.0, epsilon, normed);
+            }
+        });
+    }
+
+    fn keep_logit_rows(&self, step: HostStep<'_>, buffers: [&mut Buffer; 2]) -> bool {
+        let chosen = step.logit_rows;
+        if chosen.len() == step.rows.len() || !chosen.is_sorted_by(|a, b| a < b) {
+            return false;
         }
-        if let Some(next) = next {
-            self.rms_norm(residual, next, epsilon, normed);
+        for buffer in buffers {
+            let width = buffer.width;
+            for (to, &from) in chosen.iter().enumerate() {
+                buffer.data.copy_within(from * width..(from + 1) * width, to * width);
+            }
+            buffer.reshape(chosen.len(), width);
         }
+        true
     }
 
     fn gather_norm(
@@ -155,8 +179,17 @@ impl Backend for Cpu {
         products: &mut Buffer,
         out: &mut Buffer,
     ) {
-        self.matmul(x, weights, products);
-        self.gate(products, activation, out);
+        let width = weights.outputs / 2;
+        match &weights.tiles {
+            Tiles::Int8(tiles) if self.gates_panels(x.rows(), width) => {
+                out.reshape(x.rows(), width);
+                self.multiply_panels(x, tiles, Some(activation), out);
+            }
+            _ => {
+                self.matmul(x, weights, products);
+                self.gate(products, activation, out);
+            }
+        }
     }
 
     fn rotate_and_store(
@@ -198,4 +231,8 @@ impl Backend for Cpu {
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
         Ok(buffer.data[..rows * buffer.width].to_vec())
     }
+}
+
+fn add_row(sums: &mut [f32], addends: &[f32]) {
+    sums.iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
 }

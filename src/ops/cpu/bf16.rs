@@ -8,7 +8,7 @@ use std::mem::transmute;
 use std::ops::Range;
 
 use super::amx::{self, Bf16Product, Configuration, SIDE};
-use super::lanes::{Avx512, LANES, Lanes, by_count};
+use super::lanes::{Avx512, LANES, Lanes, by_count, far_bytes};
 use super::{Buffer, Cpu, Disjoint, Isa};
 
 /// Inputs of one step of a tile; weights and activations are padded to whole steps.
@@ -199,6 +199,7 @@ impl Product<'_> {
         let activations = &self.activations[place.first * width..][..place.rows * width];
         let (activations, _) = activations.as_chunks::<2>();
         let weights = &self.weights[place.tile * self.tile_size()..][..TILES * self.tile_size()];
+        let far = far_bytes(TILES, size_of::<u16>() * self.tile_size());
         // SAFETY: of the caller the instructions; the indices lie inside `rows` rows and TILES tiles of `steps` steps.
         unsafe {
             let mut sums = [[_mm512_setzero_ps(); TILES]; COUNT];
@@ -211,6 +212,7 @@ impl Product<'_> {
                         let from = from.add((step * PAIRS + pair) * 2 * LANES);
                         if place.first + place.lane == 0 {
                             _mm_prefetch::<_MM_HINT_T0>(from.wrapping_byte_add(AHEAD_BYTES).cast());
+                            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_byte_add(far).cast());
                         }
                         *pairs = _mm512_loadu_si512(from.cast());
                     }

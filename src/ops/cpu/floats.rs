@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::lanes::{LANES, Lanes, Stored, by_count, vectorised};
+use super::lanes::{LANES, Lanes, Stored, by_count, far_bytes, vectorised};
 use super::{Buffer, Cpu, Disjoint, blocks};
 
 /// Rows that share a pass over a tile, on the widest machine; more are taken in blocks.
@@ -128,6 +128,7 @@ impl<W: Stored> Product<'_, W> {
         let (inputs, group) = (self.inputs, self.rows);
         let stride = inputs.next_multiple_of(W::MULTIPLE) * LANES;
         let weights = &self.weights[tile * stride..(tile + TILES) * stride];
+        let far = far_bytes(TILES, stride * size_of::<W>());
         let mut sums = [[L::splat(0.0); TILES]; ROWS];
         let mut k = 0;
         while k + 1 < inputs {
@@ -137,9 +138,11 @@ impl<W: Stored> Product<'_, W> {
                 unsafe {
                     let from = weights.as_ptr().add(n * stride + k * LANES);
                     if row == 0 {
-                        L::prefetch(from.cast::<u8>().wrapping_add(AHEAD_BYTES));
-                        if size_of::<W>() == 4 {
-                            L::prefetch(from.cast::<u8>().wrapping_add(AHEAD_BYTES + 64));
+                        // Of f32 two inputs are two lines.
+                        for line in 0..size_of::<W>().div_ceil(2) {
+                            let from = from.cast::<u8>().wrapping_add(64 * line);
+                            L::prefetch(from.wrapping_add(AHEAD_BYTES));
+                            L::prefetch_far(from.wrapping_add(far));
                         }
                     }
                     *pair = W::load_pair(from);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::Cpu;
-use super::lanes::{LANES, Lanes, vectorised};
+use super::lanes::{FAR_BYTES, LANES, Lanes, vectorised};
 use crate::ops::{Precision, Quantisation, StoredType};
 
 /// Rates that no kernel can exceed. Each is the best of several goes, for a limit is what could be.
@@ -112,6 +112,7 @@ fn read_sum_kernel<L: Lanes>(values: &[f32], sums: &mut [f32; LANES]) {
     let mut running = [L::splat(0.0); 4];
     for block in values.as_chunks::<{ 4 * LANES }>().0 {
         for (sum, lanes) in running.iter_mut().zip(block.as_chunks::<LANES>().0) {
+            L::prefetch_far(lanes.as_ptr().cast::<u8>().wrapping_add(FAR_BYTES));
             *sum = sum.add(L::from_array(lanes));
         }
     }

@@ -177,13 +177,6 @@ impl Cpu {
             }
         });
     }
-
-    /// `x += y`.
-    pub fn add(&self, x: &mut Buffer, y: &Buffer) {
-        self.each_row(x, y.data.len(), |row, x| {
-            x.iter_mut().zip(y.row(row)).for_each(|(x, y)| *x += y);
-        });
-    }
 }
 
 /// `out = e^(values − subtract)`.

@@ -16,7 +16,7 @@ impl Dots for Avx512Dots {
     type Weights = __m512i;
     const ROWS: usize = 12;
     const ROWS_OF_TWO: usize = 6;
-    const ROWS_OF_PANEL: usize = 6;
+    const ROWS_OF_PANEL: usize = 8;
     const TILES_OF_PANEL: usize = 2;
 
     #[inline(always)]

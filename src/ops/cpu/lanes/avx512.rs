@@ -29,6 +29,10 @@ impl Lanes for Avx512 {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
     }
     #[inline(always)]
+    fn prefetch_far(from: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
+    }
+    #[inline(always)]
     fn splat(value: f32) -> Self {
         Avx512(unsafe { _mm512_set1_ps(value) })
     }

@@ -18,6 +18,16 @@ pub use portable::Portable;
 /// Lanes in a vector.
 pub const LANES: usize = 16;
 
+/// How far ahead of their use weights are asked for in the second-level cache: the processor itself looks less far ahead, and
+/// waits where a page of memory ends.
+pub const FAR_BYTES: usize = 1 << 15;
+
+/// The same where `streams` parts that lie one after another, of `bytes` each, are read side by side: the place in the next ones,
+/// where these end before.
+pub fn far_bytes(streams: usize, bytes: usize) -> usize {
+    if streams > 1 && bytes <= FAR_BYTES { streams * bytes } else { FAR_BYTES }
+}
+
 /// Sixteen f32 values. The pointers given to `load` and `store` must be valid for sixteen values (of any alignment).
 pub trait Lanes: Copy {
     /// Tiles and rows of a product that the registers hold together.
@@ -26,6 +36,8 @@ pub trait Lanes: Copy {
 
     /// Asks for the cache line at `from`, which need not exist.
     fn prefetch(from: *const u8);
+    /// Likewise, in the second-level cache.
+    fn prefetch_far(from: *const u8);
     fn splat(value: f32) -> Self;
     /// # Safety
     /// `from` must be readable for 16 values.

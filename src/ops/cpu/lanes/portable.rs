@@ -25,6 +25,8 @@ impl Lanes for Portable {
     #[inline(always)]
     fn prefetch(_: *const u8) {}
     #[inline(always)]
+    fn prefetch_far(_: *const u8) {}
+    #[inline(always)]
     fn splat(value: f32) -> Self {
         Portable([value; LANES])
     }

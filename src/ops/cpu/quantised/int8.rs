@@ -11,7 +11,6 @@ use super::super::slab::Slab;
 use super::BLOCK;
 use super::kernel::{BYTES, Format};
 use super::q8_0::place;
-use super::rounded::Block;
 
 #[derive(Debug)]
 pub struct Int8 {
@@ -75,8 +74,8 @@ impl Format for Int8 {
     unsafe fn scales<L: Lanes>(&self, _at: usize) {}
 
     #[inline(always)]
-    fn add<L: Lanes>((): (), dots: L, activations: &Block, sums: L) -> L {
-        dots.fma(L::splat(activations.scale), sums)
+    fn add<L: Lanes>((): (), dots: L, scale: f32, _total: f32, sums: L) -> L {
+        dots.fma(L::splat(scale), sums)
     }
 
     #[inline(always)]

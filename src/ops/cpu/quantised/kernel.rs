@@ -6,10 +6,10 @@
 use std::ops::Range;
 
 use super::super::dots::{Dots, STEP_BYTES};
-use super::super::lanes::{LANES, Lanes, by_count};
+use super::super::lanes::{FAR_BYTES, LANES, Lanes, by_count};
 use super::super::{Buffer, Disjoint};
 use super::BLOCK;
-use super::rounded::Block;
+use super::rounded::group_of;
 
 /// Bytes of a block whose weights have one each.
 pub const BYTES: usize = BLOCK * LANES;
@@ -37,23 +37,25 @@ pub trait Format: Sync {
             [D::load_bytes(from), D::load_bytes(from.add(4 * STEP_BYTES))]
         }
     }
-    /// The dots before the first step of the first block of a group.
+    /// The dots before the first step of the first block of a group, whose activations have this offset.
     #[inline(always)]
-    fn before<D: Dots>(activations: &Block) -> D {
-        D::before_bytes(activations.offset)
+    fn before<D: Dots>(offset: i32) -> D {
+        D::before_bytes(offset)
     }
-    /// Asks for what [`Format::pair`] will load of the block `at`, if there is one.
+    /// Asks for what will be loaded in a while, when [`Format::pair`] loads this.
     #[inline(always)]
     fn prefetch<D: Dots>(&self, at: usize, step: usize) {
-        let from = self.values().as_ptr().wrapping_add(at * BYTES + step * STEP_BYTES);
-        D::Floats::prefetch(from);
-        D::Floats::prefetch(from.wrapping_add(4 * STEP_BYTES));
+        for step in [step, step + 4] {
+            let from = self.values().as_ptr().wrapping_add(at * BYTES + step * STEP_BYTES);
+            D::Floats::prefetch(from.wrapping_add(AHEAD * BYTES));
+            D::Floats::prefetch_far(from.wrapping_add(FAR_BYTES));
+        }
     }
     /// # Safety
     /// There are more than `at` blocks over all tiles.
     unsafe fn scales<L: Lanes>(&self, at: usize) -> Self::Scales<L>;
-    /// `sums` plus a group's `dots`, scaled by the weights' and the activations' scales.
-    fn add<L: Lanes>(scales: Self::Scales<L>, dots: L, activations: &Block, sums: L) -> L;
+    /// `sums` plus a group's `dots`, scaled by the weights' and the activations' scales; `total` is theirs too.
+    fn add<L: Lanes>(scales: Self::Scales<L>, dots: L, scale: f32, total: f32, sums: L) -> L;
     /// The output from a tile's `sums`.
     #[inline(always)]
     fn finish<L: Lanes>(&self, _tile: usize, sums: L) -> L {
@@ -61,7 +63,7 @@ pub trait Format: Sync {
     }
 }
 
-/// One multiplication: activations, `[rows][blocks]` or as panels, times tiles of `blocks` blocks, to `[rows, outputs]`.
+/// One multiplication: activations, in groups or as panels, times tiles of `blocks` blocks, to `[rows, outputs]`.
 pub struct Product<'a, A, F> {
     pub activations: &'a [A],
     pub weights: &'a F,
@@ -90,17 +92,23 @@ impl<'a, A, F> Product<'a, A, F> {
 }
 
 /// Blocks between the one that is multiplied and the one that is asked for.
-const AHEAD: usize = 8;
+pub const AHEAD: usize = 8;
 
 /// Rows whose activations stay in the second-level cache while tiles pass by.
 const ROWS_AT_ONCE: usize = 240;
 
+/// Rows that share a pass over tiles, of so many in all.
+#[inline(always)]
+pub fn rows_together<D: Dots>(rows: usize) -> usize {
+    if rows <= D::ROWS || D::ROWS_OF_TWO == 1 { D::ROWS } else { D::ROWS_OF_TWO }
+}
+
 /// The columns of `tiles`, for all rows.
 #[inline(always)]
-pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, Block, F>, tiles: Range<usize>) {
-    if product.rows <= D::ROWS || D::ROWS_OF_TWO == 1 {
+pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, u32, F>, tiles: Range<usize>) {
+    if rows_together::<D>(product.rows) == D::ROWS {
         for tile in tiles {
-            product.multiply_tile::<D>(tile, 0..product.rows);
+            product.multiply_tile::<D>(tile);
         }
         return;
     }
@@ -109,21 +117,21 @@ pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, Block, F>, tile
         let mut tile = tiles.start;
         while tile < tiles.end {
             if tiles.end - tile >= 2 {
-                product.multiply_two::<D>(tile, rows.clone());
+                product.multiply_tiles::<D, 2>(tile, rows.clone());
             } else {
-                product.multiply_tile::<D>(tile, rows.clone());
+                product.multiply_tiles::<D, 1>(tile, rows.clone());
             }
             tile += 2;
         }
     }
 }
 
-impl<F: Format> Product<'_, Block, F> {
+impl<F: Format> Product<'_, u32, F> {
     #[inline(always)]
-    fn multiply_tile<D: Dots>(&self, tile: usize, rows: Range<usize>) {
-        let mut row = rows.start;
-        while row < rows.end {
-            let left = (rows.end - row).min(D::ROWS);
+    fn multiply_tile<D: Dots>(&self, tile: usize) {
+        let mut row = 0;
+        while row < self.rows {
+            let left = (self.rows - row).min(D::ROWS);
             row += if D::ROWS > 4 {
                 by_count!(left, 12, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
             } else {
@@ -133,11 +141,11 @@ impl<F: Format> Product<'_, Block, F> {
     }
 
     #[inline(always)]
-    fn multiply_two<D: Dots>(&self, tile: usize, rows: Range<usize>) {
+    fn multiply_tiles<D: Dots, const TILES: usize>(&self, tile: usize, rows: Range<usize>) {
         let mut row = rows.start;
         while row < rows.end {
             let left = (rows.end - row).min(D::ROWS_OF_TWO);
-            row += by_count!(left, 6, ROWS => self.multiply::<D, 2, ROWS>(tile, row));
+            row += by_count!(left, 6, ROWS => self.multiply::<D, TILES, ROWS>(tile, row));
         }
     }
 
@@ -150,22 +158,21 @@ impl<F: Format> Product<'_, Block, F> {
     ) -> usize {
         let blocks = self.blocks;
         let stride = blocks.next_multiple_of(F::TOGETHER);
-        let activations = &self.activations[row * blocks..(row + ROWS) * blocks];
+        // SAFETY: rows are rounded in groups of those that are multiplied together.
+        let group = unsafe { group_of::<ROWS>(self.activations, row, blocks) };
         let zero = <D::Floats as Lanes>::splat(0.0);
         let mut sums = [[zero; TILES]; ROWS];
         let mut dots = [[D::zero(); TILES]; ROWS];
-        for block in 0..blocks {
+        for (block, activations) in group.iter().enumerate() {
             let at = tile * stride + block;
             if block.is_multiple_of(F::GROUP) {
-                for (m, dots) in dots.iter_mut().enumerate() {
-                    // SAFETY: `activations` holds ROWS rows of `blocks`.
-                    let activations = unsafe { activations.get_unchecked(m * blocks + block) };
-                    *dots = [F::before(activations); TILES];
+                for (dots, &offset) in dots.iter_mut().zip(&activations.offsets) {
+                    *dots = [F::before(offset); TILES];
                 }
             }
             for step in 0..BLOCK / 8 {
                 if TILES == 1 {
-                    self.weights.prefetch::<D>(at + AHEAD, step);
+                    self.weights.prefetch::<D>(at, step);
                 }
                 // SAFETY: the tiles are there, each of `blocks` blocks of eight steps.
                 let first: [D::Weights; 2] = unsafe { self.weights.pair::<D>(at, step) };
@@ -175,11 +182,7 @@ impl<F: Format> Product<'_, Block, F> {
                     *pair = unsafe { self.weights.pair::<D>(at + n * stride, step) };
                 }
                 for half in 0..2 {
-                    for (m, dots) in dots.iter_mut().enumerate() {
-                        // SAFETY: as above.
-                        let word = unsafe {
-                            activations.get_unchecked(m * blocks + block).words[step + 4 * half]
-                        };
+                    for (dots, &word) in dots.iter_mut().zip(&activations.words[step + 4 * half]) {
                         for (dots, pair) in dots.iter_mut().zip(&pairs) {
                             *dots = dots.add(pair[half], word);
                         }
@@ -193,9 +196,8 @@ impl<F: Format> Product<'_, Block, F> {
                 // SAFETY: as above.
                 let scales = unsafe { self.weights.scales::<D::Floats>(at + n * stride) };
                 for (m, sums) in sums.iter_mut().enumerate() {
-                    // SAFETY: as above.
-                    let activations = unsafe { activations.get_unchecked(m * blocks + block) };
-                    sums[n] = F::add(scales, dots[m][n].to_floats(), activations, sums[n]);
+                    let (scale, total) = (activations.scales[m], activations.totals[m]);
+                    sums[n] = F::add(scales, dots[m][n].to_floats(), scale, total, sums[n]);
                 }
             }
         }
@@ -212,10 +214,16 @@ impl<A, F: Format> Product<'_, A, F> {
     /// A row's outputs of a tile, from their sums.
     #[inline(always)]
     pub fn store<L: Lanes>(&self, sums: L, row: usize, tile: usize) {
+        self.put(self.weights.finish(tile, sums), row, tile);
+    }
+
+    /// The row's outputs in a tile's place.
+    #[inline(always)]
+    pub fn put<L: Lanes>(&self, outputs: L, row: usize, tile: usize) {
         let column = tile * LANES;
         let columns = LANES.min(self.outputs - column);
         // SAFETY: inside the output's row `row`; each tile's columns are written by one thread alone.
         let to = unsafe { self.to.slice(row * self.outputs + column, columns) };
-        self.weights.finish(tile, sums).store_first(to);
+        outputs.store_first(to);
     }
 }

@@ -10,16 +10,16 @@ mod rounded;
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::dots::dotted;
+use super::dots::{Dots, dotted};
 use super::lanes::LANES;
-use super::{Buffer, Cpu};
+use super::{Buffer, Cpu, Isa};
+use crate::ops::Activation;
 pub use int8::Int8;
 pub use kernel::Format;
-use kernel::{Product, multiply_kernel};
+use kernel::{Product, multiply_kernel, rows_together};
 use panels::{Panel, PanelProduct, multiply_panels_kernel};
 pub use q4_k::Q4K;
 pub use q8_0::Q8_0;
-use rounded::Block;
 
 /// Weights, and activations, that share a scale.
 pub const BLOCK: usize = 32;
@@ -28,15 +28,36 @@ impl Cpu {
     /// Products with int8's tiles.
     pub(super) fn multiply_int8(&self, x: &Buffer, weights: &Int8, out: &mut Buffer) {
         if x.rows() <= FEW {
-            return self.multiply_blocks(x, weights, out);
+            self.multiply_blocks(x, weights, out);
+        } else {
+            self.multiply_panels(x, weights, None, out);
         }
+    }
+
+    /// Whether [`Cpu::multiply_panels`] can gate products before they are written, `width` of so many rows: by whole tiles, of
+    /// which the registers hold two.
+    pub(super) fn gates_panels(&self, rows: usize, width: usize) -> bool {
+        rows > FEW && width.is_multiple_of(LANES) && self.isa != Isa::AvxVnni
+    }
+
+    /// Products of many rows with int8's tiles. With a `gate` the first half of the weights' outputs are gates of the other
+    /// half, and `out` is half as wide.
+    pub(super) fn multiply_panels(
+        &self,
+        x: &Buffer,
+        weights: &Int8,
+        gate: Option<Activation>,
+        out: &mut Buffer,
+    ) {
         let (tiles, work) = (out.width.div_ceil(LANES), x.data.len() * out.width);
         let mut panels = SPARE.take();
-        self.round_to_panels(x, Int8::GROUP, &mut panels);
-        let product = Product::new(&panels, x, weights, out);
-        // Whole pairs of tiles.
-        self.split(tiles.div_ceil(2), work, |pairs| {
-            multiply_panels(self.isa, &product, 2 * pairs.start..tiles.min(2 * pairs.end));
+        self.round_to_panels(x, &mut panels);
+        let product = PanelProduct { product: Product::new(&panels, x, weights, out), gate };
+        // Whole pairs of tiles; a gate's has its other half with it.
+        let together = if gate.is_some() { 1 } else { 2 };
+        self.split(tiles.div_ceil(together), work, |range| {
+            let tiles = together * range.start..tiles.min(together * range.end);
+            multiply_panels(self.isa, &product, tiles);
         });
         SPARE.set(panels);
     }
@@ -44,9 +65,12 @@ impl Cpu {
     /// Products with tiles of blocks.
     pub(super) fn multiply_blocks<F: Format>(&self, x: &Buffer, weights: &F, out: &mut Buffer) {
         let (tiles, work) = (out.width.div_ceil(LANES), x.data.len() * out.width);
-        let activations = self.round(x, F::GROUP);
+        let (mut together, mut activations) = (1, SPARE_ROWS.take());
+        count_together(self.isa, x.rows(), &mut together);
+        self.round(x, F::GROUP, together, &mut activations);
         let product = Product::new(&activations, x, weights, out);
         self.split(tiles, work, |tiles| multiply_tiles(self.isa, &product, tiles));
+        SPARE_ROWS.set(activations);
     }
 }
 
@@ -56,10 +80,20 @@ const FEW: usize = 12;
 thread_local! {
     /// What the last product's panels were in: fresh memory would be cleared page by page each time.
     static SPARE: Cell<Vec<Panel>> = const { Cell::new(Vec::new()) };
+    /// Likewise its groups of rows.
+    static SPARE_ROWS: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
 }
 
 dotted! {
-    fn multiply_tiles<F: Format>(product: &Product<'_, Block, F>, tiles: Range<usize>) = multiply_kernel<F>
+    fn count_together(rows: usize, together: &mut usize) = count_together_kernel
+}
+
+fn count_together_kernel<D: Dots>(rows: usize, together: &mut usize) {
+    *together = rows_together::<D>(rows);
+}
+
+dotted! {
+    fn multiply_tiles<F: Format>(product: &Product<'_, u32, F>, tiles: Range<usize>) = multiply_kernel<F>
 }
 
 dotted! {
@@ -71,8 +105,9 @@ mod tests {
     use super::super::Isa;
     use super::super::matmul_tests::{buffer, check_rows, noise, pack};
     use super::super::matrix::{Matrix, Tiles};
+    use super::rounded::{Block, group_of};
     use super::*;
-    use crate::ops::{Precision, Quantisation, StoredType};
+    use crate::ops::{Backend, Precision, Quantisation, StoredType};
     use candle_core::quantized::{GgmlDType, QTensor};
     use candle_core::{Device, Tensor};
 
@@ -116,38 +151,38 @@ mod tests {
 
     /// One output by the definition: per block an exact dot of integers, its scale, one fused multiply-add; another
     /// one for the minimum where the format has it.
-    fn expected(tiles: &Tiles, first: usize, lane: usize, activations: &[Block]) -> f32 {
+    fn expected(tiles: &Tiles, first: usize, lane: usize, activations: &[Block<1>]) -> f32 {
         let mut sum = 0.0f32;
         for (block, activations) in activations.iter().enumerate() {
             let at = first + block;
             let (scale, minimum) = scales(tiles, at, lane);
             let dot: i32 = (0..BLOCK)
                 .map(|k| {
-                    let byte = activations.words[k / 4].to_le_bytes()[k % 4].cast_signed();
+                    let byte = activations.words[k / 4][0].to_le_bytes()[k % 4].cast_signed();
                     value(tiles, at, lane, k) * i32::from(byte)
                 })
                 .sum();
-            sum = (dot as f32).mul_add(scale * activations.scale, sum);
+            sum = (dot as f32).mul_add(scale * activations.scales[0], sum);
             if matches!(tiles, Tiles::Q4K(_)) {
-                sum = minimum.mul_add(-activations.total, sum);
+                sum = minimum.mul_add(-activations.totals[0], sum);
             }
         }
         sum
     }
 
     /// The same for int8: four blocks' dots are one integer, and the row's scale comes at the end.
-    fn expected_of_int8(tiles: &Int8, tile: usize, lane: usize, activations: &[Block]) -> f32 {
+    fn expected_of_int8(tiles: &Int8, tile: usize, lane: usize, activations: &[Block<1>]) -> f32 {
         let mut sum = 0.0f32;
         for (group, blocks) in activations.chunks(4).enumerate() {
             let dot: i32 = (0..blocks.len() * BLOCK)
                 .map(|k| {
-                    let byte = blocks[k / BLOCK].words[k % BLOCK / 4].to_le_bytes()[k % 4];
+                    let byte = blocks[k / BLOCK].words[k % BLOCK / 4][0].to_le_bytes()[k % 4];
                     let block = tile * activations.len() + group * 4 + k / BLOCK;
                     let place = block * 512 + k % BLOCK / 4 * 64 + lane * 4 + k % 4;
                     (i32::from(tiles.values[place]) - 128) * i32::from(byte.cast_signed())
                 })
                 .sum();
-            sum = (dot as f32).mul_add(blocks[0].scale, sum);
+            sum = (dot as f32).mul_add(blocks[0].scales[0], sum);
         }
         sum * tiles.scales[tile * LANES + lane]
     }
@@ -160,11 +195,13 @@ mod tests {
                 let x = buffer(27, inputs);
                 let blocks = inputs.div_ceil(BLOCK);
                 let group = if precision == INT8 { 4 } else { 1 };
-                let rounded = Cpu::new(1).unwrap().round(&x, group);
+                let mut rounded = Vec::new();
+                Cpu::new(1).unwrap().round(&x, group, 1, &mut rounded);
                 let expected: Vec<f32> = (0..x.rows() * outputs)
                     .map(|index| {
                         let (row, n) = (index / outputs, index % outputs);
-                        let row = &rounded[row * blocks..][..blocks];
+                        // SAFETY: each row is a group of its own.
+                        let row = unsafe { group_of::<1>(&rounded, row, blocks) };
                         if let Tiles::Int8(tiles) = &matrix.tiles {
                             return expected_of_int8(tiles, n / LANES, n % LANES, row);
                         }
@@ -174,6 +211,27 @@ mod tests {
                     .collect();
                 for isa in Isa::available() {
                     check_rows(isa, &x, &matrix, &expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gated_as_they_come_products_are_what_they_are_gated_after() {
+        for (inputs, width) in [(70, 16), (256, 48), (320, 5)] {
+            let matrix = pack(&noise(2 * width * inputs, 5), inputs, INT8);
+            let x = buffer(27, inputs);
+            for isa in Isa::available() {
+                let cpu = Cpu::with(2, isa).unwrap();
+                let (mut products, mut expected, mut gated) = Default::default();
+                for activation in [Activation::Silu, Activation::GeluTanh] {
+                    cpu.run(|| {
+                        cpu.matmul(&x, &matrix, &mut products);
+                        cpu.gate(&products, activation, &mut expected);
+                        cpu.matmul_gated(&x, &matrix, activation, &mut products, &mut gated);
+                    });
+                    assert_eq!(gated.width, width);
+                    assert!(gated.data == expected.data, "{isa:?}, {inputs} × {width}");
                 }
             }
         }

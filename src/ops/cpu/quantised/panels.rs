@@ -1,67 +1,75 @@
-//! Many rows times int8's tiles: panels of six rows by two tiles, in parts of the inputs that stay in the caches. Bit for bit
+//! Many rows times int8's tiles: panels of eight rows by two tiles, in parts of the inputs that stay in the caches. Bit for bit
 //! what [`super::kernel`] gives row by row.
 
 use std::ops::Range;
 
+use super::super::activation::gate_lanes;
 use super::super::dots::{Dots, STEP_BYTES};
 use super::super::lanes::{LANES, Lanes};
 use super::kernel::{BYTES, Format, Product};
 use super::rounded::Block;
 use super::{BLOCK, Int8};
+use crate::ops::Activation;
 
-/// Rows of a panel.
-pub const ROWS: usize = 6;
+/// Rows that a panel has room for; [`super::super::Isa::rows_of_panel`] has so many or fewer.
+pub const ROWS: usize = 8;
 
 /// Blocks of inputs that are multiplied at a time: two tiles' weights of these, 16 KiB, stay in the first-level cache while
 /// panels pass by.
 pub const PART: usize = 16;
 
 /// Panels whose activations stay in the second-level cache while tiles pass by.
-const PANELS_AT_ONCE: usize = 86;
+const PANELS_AT_ONCE: usize = 64;
 
-/// A [`Block`] of each row, side by side as the kernel reads them; rows that are missing are zeros.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub struct Panel {
-    words: [[i32; ROWS]; BLOCK / 4],
-    scales: [f32; ROWS],
-    offsets: [i32; ROWS],
+/// Blocks of each row; rows that are missing hold anything.
+pub type Panel = Block<ROWS>;
+
+/// Panels `[blocks / 16][panels][16]` times tiles.
+pub struct PanelProduct<'a> {
+    pub product: Product<'a, Panel, Int8>,
+    /// Whether the first half of the tiles are gates of the other half: outputs are `activation(gate) · up`.
+    pub gate: Option<Activation>,
 }
 
-impl Panel {
-    pub fn set(&mut self, row: usize, block: &Block) {
-        for (words, word) in self.words.iter_mut().zip(block.words) {
-            words[row] = word;
-        }
-        self.scales[row] = block.scale;
-        self.offsets[row] = block.offset;
-    }
+/// Tiles that panels pass over together: how far apart, and how far on the next ones are.
+#[derive(Clone, Copy)]
+struct Walk {
+    apart: usize,
+    next: usize,
 }
-
-/// Panels `[blocks / 16][rows / 6][16]` as the activations of a product.
-pub type PanelProduct<'a> = Product<'a, Panel, Int8>;
 
 /// The columns of `tiles`, for all rows.
 #[inline(always)]
 pub fn multiply_panels_kernel<D: Dots>(product: &PanelProduct<'_>, tiles: Range<usize>) {
-    let panels = product.rows.div_ceil(ROWS);
+    let panels = product.product.rows.div_ceil(rows_of_panel::<D>());
     // All passes have about as many: the last one would read all weights for a few rows else.
     let each = panels.div_ceil(panels.div_ceil(PANELS_AT_ONCE));
-    // Sums between two parts, `[panels][6][tiles][16]`.
+    // Sums between two parts, `[panels][8][tiles][16]`.
     let mut sums = vec![0.0; each * ROWS * 2 * LANES];
     for first in (0..panels).step_by(each) {
         let panels = first..panels.min(first + each);
         let mut tile = tiles.start;
         while tile < tiles.end {
-            if D::TILES_OF_PANEL == 2 && tiles.end - tile >= 2 {
-                product.multiply_tiles::<D, 2>(tile, panels.clone(), &mut sums);
-                tile += 2;
+            let walk = match product.gate {
+                Some(_) => Walk { apart: product.product.outputs / LANES, next: 1 },
+                None if D::TILES_OF_PANEL == 2 && tiles.end - tile >= 2 => {
+                    Walk { apart: 1, next: 2 }
+                }
+                None => Walk { apart: 0, next: 1 },
+            };
+            if walk.apart == 0 {
+                product.multiply_tiles::<D, 1>(tile, walk, panels.clone(), &mut sums);
             } else {
-                product.multiply_tiles::<D, 1>(tile, panels.clone(), &mut sums);
-                tile += 1;
+                product.multiply_tiles::<D, 2>(tile, walk, panels.clone(), &mut sums);
             }
+            tile += walk.next;
         }
     }
+}
+
+/// As [`super::super::Isa::rows_of_panel`].
+const fn rows_of_panel<D: Dots>() -> usize {
+    ROWS / D::ROWS_OF_PANEL * D::ROWS_OF_PANEL
 }
 
 impl PanelProduct<'_> {
@@ -69,54 +77,59 @@ impl PanelProduct<'_> {
     fn multiply_tiles<D: Dots, const TILES: usize>(
         &self,
         tile: usize,
+        walk: Walk,
         panels: Range<usize>,
         all_sums: &mut [f32],
     ) {
         /// Cache lines of a part of a tile.
         const LINES: usize = PART * BYTES / 64;
-        let (parts, all) = (self.blocks.div_ceil(PART), self.rows.div_ceil(ROWS));
+        let Product { activations, weights, rows: all_rows, blocks, .. } = self.product;
+        let (parts, all) = (blocks.div_ceil(PART), all_rows.div_ceil(rows_of_panel::<D>()));
+        let stride = walk.apart * blocks * BYTES;
         // What comes next is asked for while these panels pass by: so many lines each.
         let ahead = (TILES * LINES).div_ceil(panels.len());
         for part in 0..parts {
             let start = part * PART;
-            let count = PART.min(self.blocks - start);
-            let values = &self.weights.values[(tile * self.blocks + start) * BYTES..];
+            let count = PART.min(blocks - start);
+            let values = &weights.values[(tile * blocks + start) * BYTES..];
             let is_last = part + 1 == parts;
-            let next = if is_last {
-                (tile + TILES) * self.blocks
-            } else {
-                tile * self.blocks + start + PART
-            };
-            let next = self.weights.values.as_ptr().wrapping_add(next * BYTES);
+            let next =
+                if is_last { (tile + walk.next) * blocks } else { tile * blocks + start + PART };
+            let next = weights.values.as_ptr().wrapping_add(next * BYTES);
             for panel in panels.clone() {
                 let first = (panel - panels.start) * ahead;
                 for line in first..(first + ahead).min(TILES * LINES) {
-                    let tile = line / LINES * self.blocks * BYTES;
-                    D::Floats::prefetch(next.wrapping_add(tile + line % LINES * 64));
+                    let from = line / LINES * stride + line % LINES * 64;
+                    D::Floats::prefetch(next.wrapping_add(from));
                 }
-                let row = panel * ROWS;
-                let rows = ROWS.min(self.rows - row);
+                let row = panel * rows_of_panel::<D>();
+                let rows = row..all_rows.min(row + rows_of_panel::<D>());
                 if is_last {
-                    for m in 0..rows {
-                        for n in 0..TILES {
-                            let to = self.to.at((row + m) * self.outputs + (tile + n) * LANES);
-                            D::Floats::prefetch(to.cast());
-                        }
-                    }
+                    self.prefetch_outputs::<D::Floats, TILES>(rows.clone(), tile);
                 }
                 let sums = &mut all_sums[(panel - panels.start) * ROWS * TILES * LANES..];
                 let sums = &mut sums[..ROWS * TILES * LANES];
                 if part == 0 {
                     sums.fill(0.0);
                 }
-                let blocks = &self.activations[(part * all + panel) * PART..][..count];
-                // SAFETY: of each tile there are as many blocks, the tiles `self.blocks` apart.
-                unsafe {
-                    multiply::<D, TILES>(blocks, values.as_ptr(), self.blocks * BYTES, sums);
-                }
+                let panel = &activations[(part * all + panel) * PART..][..count];
+                // SAFETY: of each tile there are as many blocks, the tiles `stride` apart.
+                unsafe { multiply::<D, TILES>(panel, rows.len(), values.as_ptr(), stride, sums) };
                 if is_last {
-                    self.store_rows::<D::Floats, TILES>(sums, row..row + rows, tile);
+                    self.store_rows::<D::Floats, TILES>(sums, rows, tile);
                 }
+            }
+        }
+    }
+
+    /// Asks for the lines that [`PanelProduct::store_rows`] will write.
+    #[inline(always)]
+    fn prefetch_outputs<L: Lanes, const TILES: usize>(&self, rows: Range<usize>, tile: usize) {
+        let tiles = if self.gate.is_some() { 1 } else { TILES };
+        for row in rows {
+            for tile in tile..tile + tiles {
+                let to = self.product.to.at(row * self.product.outputs + tile * LANES);
+                L::prefetch(to.cast());
             }
         }
     }
@@ -129,30 +142,43 @@ impl PanelProduct<'_> {
         tile: usize,
     ) {
         for (row, sums) in rows.zip(sums.chunks_exact(TILES * LANES)) {
-            for (n, sums) in sums.as_chunks::<LANES>().0.iter().enumerate() {
-                self.store(L::from_array(sums), row, tile + n);
+            let sums = sums.as_chunks::<LANES>().0;
+            match self.gate {
+                Some(activation) => {
+                    let up = tile + self.product.outputs / LANES;
+                    let gate = self.product.weights.finish(tile, L::from_array(&sums[0]));
+                    let up = self.product.weights.finish(up, L::from_array(&sums[TILES - 1]));
+                    self.product.put(gate_lanes(activation, gate, up), row, tile);
+                }
+                None => {
+                    for (n, sums) in sums.iter().enumerate() {
+                        self.product.store(L::from_array(sums), row, tile + n);
+                    }
+                }
             }
         }
     }
 }
 
-/// Adds a panel's products with `TILES` tiles, whose values lie `stride` bytes apart, to `sums`, `[6][TILES][16]`: as many rows
-/// at a time as the registers hold.
+/// Adds a panel's products with `TILES` tiles, whose values lie `stride` bytes apart, to `sums`, `[8][TILES][16]`: `rows`
+/// of them and perhaps more, as many at a time as the registers hold.
 ///
 /// # Safety
 /// `values` holds `TILES` tiles of as many blocks as the panel.
 #[inline(always)]
 unsafe fn multiply<D: Dots, const TILES: usize>(
     panel: &[Panel],
+    rows: usize,
     values: *const u8,
     stride: usize,
     sums: &mut [f32],
 ) {
     let mut row = 0;
-    while row < ROWS {
+    while row < rows {
         // SAFETY: as the caller says.
         row += unsafe {
             match D::ROWS_OF_PANEL {
+                8 => multiply_rows::<D, TILES, 8>(panel, row, (values, stride), sums),
                 6 => multiply_rows::<D, TILES, 6>(panel, row, (values, stride), sums),
                 _ => multiply_rows::<D, TILES, 2>(panel, row, (values, stride), sums),
             }

@@ -9,11 +9,10 @@ use std::io;
 use half::f16;
 
 use super::super::dots::{Dots, STEP_BYTES};
-use super::super::lanes::{LANES, Lanes, vectorised};
+use super::super::lanes::{FAR_BYTES, LANES, Lanes, vectorised};
 use super::super::slab::Slab;
 use super::BLOCK;
-use super::kernel::Format;
-use super::rounded::Block;
+use super::kernel::{AHEAD, Format};
 
 /// Bytes of values in a block of sixteen columns.
 const VALUES: usize = BLOCK * LANES / 2;
@@ -224,12 +223,13 @@ impl Format for Q4K {
 
     #[inline(always)]
     fn prefetch<D: Dots>(&self, at: usize, step: usize) {
-        let values = self.values.as_ptr();
-        D::Floats::prefetch(values.wrapping_add(at * VALUES + step * STEP_BYTES));
+        let from = self.values.as_ptr().wrapping_add(at * VALUES + step * STEP_BYTES);
+        D::Floats::prefetch(from.wrapping_add(AHEAD * VALUES));
+        D::Floats::prefetch_far(from.wrapping_add(FAR_BYTES));
     }
 
     #[inline(always)]
-    fn before<D: Dots>(_: &Block) -> D {
+    fn before<D: Dots>(_: i32) -> D {
         D::zero()
     }
 
@@ -247,8 +247,8 @@ impl Format for Q4K {
     }
 
     #[inline(always)]
-    fn add<L: Lanes>((scale, minimum): (L, L), dots: L, activations: &Block, sums: L) -> L {
-        let sums = dots.fma(scale.mul(L::splat(activations.scale)), sums);
-        minimum.fma(L::splat(-activations.total), sums)
+    fn add<L: Lanes>((weights, minimum): (L, L), dots: L, scale: f32, total: f32, sums: L) -> L {
+        let sums = dots.fma(weights.mul(L::splat(scale)), sums);
+        minimum.fma(L::splat(-total), sums)
     }
 }

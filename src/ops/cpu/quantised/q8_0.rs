@@ -12,7 +12,6 @@ use super::super::lanes::{LANES, Lanes, vectorised};
 use super::super::slab::Slab;
 use super::BLOCK;
 use super::kernel::{BYTES, Format};
-use super::rounded::Block;
 
 #[derive(Debug)]
 pub struct Q8_0 {
@@ -90,7 +89,7 @@ impl Format for Q8_0 {
     }
 
     #[inline(always)]
-    fn add<L: Lanes>(scales: L, dots: L, activations: &Block, sums: L) -> L {
-        dots.fma(scales.mul(L::splat(activations.scale)), sums)
+    fn add<L: Lanes>(scales: L, dots: L, scale: f32, _total: f32, sums: L) -> L {
+        dots.fma(scales.mul(L::splat(scale)), sums)
     }
 }
