@@ -295,7 +295,7 @@ fn warpgroup_shared_bytes(rows: usize) -> usize {
 
 /// A chunk's keys and values, three teams' meetings and what they see; see kernels/attention_teams.cuh.
 pub fn teams_shared_bytes(dim: usize) -> usize {
-    2 * 512 * dim + 3 * (64 * dim + 17_664) + 32
+    2 * 512 * dim + 3 * (64 * dim + 17_680) + 32
 }
 
 /// See kernels/sampler.cu.
