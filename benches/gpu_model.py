@@ -8,9 +8,11 @@
 
 The emulated program is run at full size on checkpoints that are holes in a file, and lists its launches instead of running them
 (`WARDROUND_CUDA_LAUNCHES`). From a launch's grid and arguments follow its bytes and products; from kernels/machine_code.csv registers,
-the cycles a warp waits in one walk through the kernel, and what a thread has under way. A kernel's time is the longest of memory, second
-cache and tensor cores, each round of CTAs by itself, or of one walk a chunk of keys where a CTA takes many; plus one walk by a warp that
-finds nothing there yet, plus the boundary to the next kernel; what overlaps across boundaries is not modelled. Every constant has its source beside it; none was measured by this project."""
+the cycles a warp waits in one walk through the kernel, what a thread has under way, and what of the instructions is a loop. A kernel's
+time is the longest of memory, second cache and tensor cores, each round of CTAs by itself; plus one walk by a warp that finds nothing
+there yet, plus the boundary to the next kernel. Of warpgroups' products and of prompts' attention a CTA is followed: tile by tile and chunk
+by chunk, then what it does once. What overlaps across boundaries is not modelled. Every constant has its source beside it; none was
+measured by this project. Shares are of what the data sheet says; `bench` measures the rate that wgmma keeps, some three quarters of it."""
 
 import argparse
 import csv
@@ -46,12 +48,14 @@ class Device:
 
 
 # H200: copy of 4.3 TB/s is 0.9 of the data sheet's 4.8; 989 TFLOP/s by the data sheet; latencies and bytes a clock from published
-# micro-benchmarks of Hopper (L2 hit 260–300 clocks, memory 600–800, 5.5–5.7 TB/s of L2 to 132 SMs at 1.7 GHz less what two halves cost);
-# a programmatic-launch boundary of 0.8 µs is NVIDIA's figure for kernels whose preambles overlap.
+# micro-benchmarks of Hopper (L2 hit 260–300 clocks, memory 600–800). Of the second cache a PCIe H100 was measured to give 5.5–5.7 TB/s
+# to 114 SMs while its clock fell below 1.4 GHz (Chips and Cheese), 35 bytes or more; and kernel 6 of pranjalssh/fast.cu, 777 TFLOP/s by
+# tiles of 192 × 192 × 64 without multicast, reads 48 KB for each 4.7 MFLOP, 8.1 TB/s: 35 bytes of 1.755 GHz, too. Its multicast brings 3 %.
+# A programmatic-launch boundary of 0.8 µs is NVIDIA's figure for kernels whose preambles overlap.
 # A100, L4, 4090: data sheets, copy at 0.9; L2 5120 and 2048 bytes a clock by the whitepapers over all SMs; 1.3 µs between nodes of a
 # graph without programmatic launches (NVIDIA's blog on constant-time graph launches).
 DEVICES = {
-    "h200": Device("H200", "sm_90a", 132, 1.755, 4.3e6, 989e6, 30, 700, 300, 227 << 10, 0.8, True),
+    "h200": Device("H200", "sm_90a", 132, 1.755, 4.3e6, 989e6, 35, 700, 300, 227 << 10, 0.8, True),
     "a100": Device("A100 80 GB", "sm_80", 108, 1.41, 1.83e6, 312e6, 47, 600, 250, 163 << 10, 1.3, False),
     "l4": Device("L4", "sm_89", 58, 2.04, 0.27e6, 121e6, 35, 700, 300, 99 << 10, 1.3, False),
     "4090": Device("RTX 4090", "sm_89", 128, 2.52, 0.9e6, 165e6, 20, 700, 300, 99 << 10, 1.3, False),
@@ -60,6 +64,9 @@ DEVICES = {
 # wgmma itself keeps 0.75 at the clock that its power allows (published runs of 650–750 TFLOP/s).
 WGMMA_SHARE, MMA_SHARE, MMA_SHARE_BEFORE_HOPPER = 0.75, 0.5, 0.8
 REGISTERS, THREADS, CTAS = 65536, 2048, 32  # of a multiprocessor
+NEIGHBOUR_BYTES = 11                        # a clock, from the shared memory of a cluster's other CTAs, by four (arXiv 2402.13499)
+SHARED_BYTES = 128                          # a clock, of a multiprocessor's shared memory
+COMPARED = 384                              # instructions of a chunk in `mask` (attention_chunk.cuh) for keys that not all queries see
 L2_BYTES = 25 << 20                         # of the second cache that a pass over logits finds again: half of H200's 50 MiB
 WARP_ISSUE = 4                              # instructions of all warps that a multiprocessor issues in a clock
 
@@ -143,7 +150,7 @@ class Model:
             weights = math.ceil(n / 16) * (tiles * (values + scales) + math.ceil(tiles / 8) * units)
             inputs, out = m * tiles * 64, m * n * 4
             blocks = grid[0] if kernel.startswith("matmul_small") else grid[1]
-            readers = 1 if kernel.startswith(("matmul_small", "matmul_wave")) else grid[0]
+            readers = 1 if kernel.startswith(("matmul_small", "matmul_wave")) else grid[0] // launch.get("cluster", 1)
             split = 2 * 4 * m * n * 4 if grid[2] > 1 else 0
             return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and m * n * tiles * 32, ctas
         if kernel.startswith("attend"):
@@ -169,10 +176,50 @@ class Model:
         moved = grid[0] * width.get(kernel, sizes["hidden_size"]) * (12 if kernel == "add_norm" else 8)
         return (moved if rows > 1024 else 0), moved, 0, ctas
 
+    def follow(self, launch, first, rows):
+        """Rounds of CTAs, and the clocks of one, by what may bind them; `besides` is what comes to whichever does."""
+        device, kernel, words, threads = self.device, launch["kernel"], launch["arguments"], launch["threads"]
+        code, cluster = self.code[device.architecture, kernel], launch.get("cluster", 1)
+        ctas, warps = math.prod(launch["grid"]), threads / 32 / WARP_ISSUE
+        once = (code["instructions"] - code["loop"]) * warps
+        if kernel.startswith("matmul"):
+            block, tiles, chunk = int(kernel.split("_")[-1]), words[7], words[8]
+            values, scales, units = WEIGHT_BYTES["_".join(kernel.split("_")[2:-2])]
+            mine, sums = (chunk if cluster > 1 else tiles), 128 * block * 4
+            flops = device.flops_per_us * WGMMA_SHARE / device.multiprocessors / (device.ghz * 1e3)
+            # Sums of a chunk are put aside and added to; those of a cluster's chunks come from its other CTAs.
+            kept = sums / SHARED_BYTES + 0.75 * sums / NEIGHBOUR_BYTES if cluster > 1 else 2 * (math.ceil(tiles / chunk) - 1) * sums / SHARED_BYTES
+            at_once = device.multiprocessors // 16 * 16 if cluster > 1 else device.multiprocessors
+            return math.ceil(ctas / at_once), {
+                "tensor cores": mine * 2 * 128 * block * 32 / flops,
+                "second cache": mine * (8 * (values + scales + units / 8) + block * 64) / device.l2_bytes_per_clock,
+                "besides": kept + once + device.memory_clocks,
+            }
+        # Blocks of queries see half of what the last one does. Of the loops within a chunk's, each goes over the dims of a head or as
+        # many keys.
+        dim, window = self.sizes["head_dim"], words[10]
+        seen = min(first + rows / 2, window + 32) if window else first + rows / 2
+        chunks = max(1, seen / 256)
+        instructions = code["loop"] + code["inner_loops"] * (dim / 32 - 1) - COMPARED
+        shared = launch["shared_bytes"] + code["shared_bytes"] + 1024
+        resident = max(1, min(REGISTERS // (math.ceil(code["registers"] / 8) * 8 * threads), device.shared_bytes // shared))
+        each = min(resident, math.ceil(ctas / device.multiprocessors))
+        return math.ceil(ctas / (device.multiprocessors * resident)), {
+            "instructions": chunks * (instructions * warps * each + code["loop_waits"] / each),
+            "second cache": chunks * each * 256 * dim * 4 / device.l2_bytes_per_clock,
+            "besides": once * each + code["wait_cycles"] - code["loop_waits"],
+        }
+
     def time(self, launch, first, rows):
         """Microseconds, and what binds."""
         device, kernel = self.device, launch["kernel"]
         memory, l2, products, ctas = self.work(launch, first, rows)
+        if kernel.startswith(("matmul_warpgroup", "attend_rows", "attend_teams")):
+            rounds, parts = self.follow(launch, first, rows)
+            parts = {part: rounds * clocks / (device.ghz * 1e3) for part, clocks in parts.items()}
+            besides = parts.pop("besides")
+            parts["memory"] = memory / device.bytes_per_us - besides
+            return max(parts.values()) + besides + device.boundary_us, max(parts, key=parts.get)
         code = self.code.get((device.architecture, kernel)) or dict(registers=64, shared_bytes=0, wait_cycles=900, bytes_ahead=64, instructions=1000)
         shared = launch["shared_bytes"] + code["shared_bytes"] + 1024
         registers = math.ceil(code["registers"] / 8) * 8 * launch["threads"]
@@ -192,13 +239,11 @@ class Model:
             parts["memory"] += now * memory / ctas / min(device.bytes_per_us, now * max(ahead, 1) * device.ghz * 1e3 / device.memory_clocks)
             parts["second cache"] += fullest * l2 / ctas / (device.l2_bytes_per_clock * device.ghz * 1e3)
             parts["tensor cores"] += fullest * 2 * products / ctas / (device.flops_per_us * share / device.multiprocessors)
-        if kernel.startswith(("attend_rows", "attend_teams")):
-            # A CTA's chunks follow one another, each a walk; blocks of queries see half of what the last one does.
-            window = launch["arguments"][10]
-            seen = min(first + rows / 2, window + 32) if window else first + rows / 2
-            parts["chunk by chunk"] = rounds * max(1, seen / 256) * clocks / (device.ghz * 1e3)
+        walk = (clocks if not kernel.startswith("matmul") else device.memory_clocks) / (device.ghz * 1e3)
+        if not kernel.startswith("matmul"):
+            # One round's waits are filled by the next one's instructions.
+            parts["instructions"] = (rounds - 1) * (clocks - code["wait_cycles"]) / (device.ghz * 1e3)
         binds = max(parts, key=parts.get)
-        walk = clocks * rounds / (device.ghz * 1e3) if not kernel.startswith("matmul") else device.memory_clocks / (device.ghz * 1e3)
         # A walk has each loop once; three of four kinds of draws pass over the row again, and of a score's instructions half are its passes.
         loops = self.sizes["vocab_size"] / (8 * launch["threads"] * launch["cluster"]) * {"draw": 0.25, "score": 0.5}.get(kernel, 0)
         walk *= max(1, loops)

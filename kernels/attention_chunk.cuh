@@ -86,6 +86,7 @@ struct Meeting {
     uint4 queries[DIM / 32][TILES][2][32];     // a fragments of a block's halves, by lane
     uint4 weights[CHUNK_PAGES][TILES][2][32];  // a fragments of a page's halves, by `cell`
     Span seen[16 * TILES];                     // keys, by query
+    alignas(16) Span common;                   // keys that all queries see: those need no comparisons
     float maxima[WARPS][16 * TILES];
     float totals[WARPS][16 * TILES];
 
@@ -143,19 +144,31 @@ template <int DIM, int TILES, int TEAMS>
 __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
                                      Meeting<DIM, TILES, TEAMS> &meeting) {
     const int warp = thread_of_team<TEAMS>() / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
-    const unsigned lanes_first = chunk * CHUNK + warp * (CHUNK / WARPS) + 2 * q;
+    const unsigned warps_first = chunk * CHUNK + warp * (CHUNK / WARPS), lanes_first = warps_first + 2 * q;
+    // Of one tile memory binds, and there the test would cost registers.
+    const bool all_seen = TILES > 1 && meeting.common.first <= warps_first &&
+                          warps_first + CHUNK / WARPS <= meeting.common.end;
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {
-        // Counted from the lane's first key, so that its keys compare as constants.
-        const int first = static_cast<int>(meeting.seen[row * 8 + g].first - lanes_first);
-        const int end = static_cast<int>(meeting.seen[row * 8 + g].end - lanes_first);
         float maximum = -INFINITY;
+        if (all_seen) {
 #pragma unroll
-        for (int n = 0; n < 2 * KEY_TILES; ++n) {
-            float &score = scores[row / 2][n / 2][row % 2 * 2 + n % 2];
-            const int key = n / 2 * 8 + n % 2;
-            score = key >= first && key < end ? __fmul_rn(score, scale) : -INFINITY;
-            maximum = fmaxf(maximum, score);
+            for (int n = 0; n < 2 * KEY_TILES; ++n) {
+                float &score = scores[row / 2][n / 2][row % 2 * 2 + n % 2];
+                score = __fmul_rn(score, scale);
+                maximum = fmaxf(maximum, score);
+            }
+        } else {
+            // Counted from the lane's first key, so that its keys compare as constants.
+            const int first = static_cast<int>(meeting.seen[row * 8 + g].first - lanes_first);
+            const int end = static_cast<int>(meeting.seen[row * 8 + g].end - lanes_first);
+#pragma unroll
+            for (int n = 0; n < 2 * KEY_TILES; ++n) {
+                float &score = scores[row / 2][n / 2][row % 2 * 2 + n % 2];
+                const int key = n / 2 * 8 + n % 2;
+                score = key >= first && key < end ? __fmul_rn(score, scale) : -INFINITY;
+                maximum = fmaxf(maximum, score);
+            }
         }
         maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 1));
         maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 2));
@@ -182,8 +195,8 @@ __device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4]
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = 2 * tile + half;
-            const float first = exponential(__fsub_rn(scores[tile][key_tile][2 * half], maxima[row]));
-            const float second = exponential(__fsub_rn(scores[tile][key_tile][2 * half + 1], maxima[row]));
+            const float first = exponential_below_one(__fsub_rn(scores[tile][key_tile][2 * half], maxima[row]));
+            const float second = exponential_below_one(__fsub_rn(scores[tile][key_tile][2 * half + 1], maxima[row]));
             totals[row] = __fadd_rn(__fadd_rn(totals[row], first), second);
             pairs[half] = pack_bf16(first, second);
         }
@@ -271,8 +284,8 @@ struct Merged {
     __device__ void merge(Stats chunk) {
         const bool seen = chunk.total != 0;
         const float maximum = seen ? fmaxf(stats.maximum, chunk.maximum) : stats.maximum;
-        old_factor = seen ? exponential(__fsub_rn(stats.maximum, maximum)) : 1.0f;
-        new_factor = seen ? exponential(__fsub_rn(chunk.maximum, maximum)) : -0.0f;
+        old_factor = seen ? exponential_below_one(__fsub_rn(stats.maximum, maximum)) : 1.0f;
+        new_factor = seen ? exponential_below_one(__fsub_rn(chunk.maximum, maximum)) : -0.0f;
         stats = {maximum, add(stats.total, chunk.total)};
     }
 

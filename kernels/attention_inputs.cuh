@@ -59,6 +59,25 @@ struct Packing {
     __device__ unsigned head(unsigned index) const { return blockIdx.y * group + index % group; }
 };
 
+// What any of the rows, 32 at most, sees.
+template <class Rows>
+__device__ __forceinline__ Span seen_by_any(const Rows &inputs, const Packing &packing) {
+    const unsigned lane = threadIdx.x % 32;
+    const Span seen = inputs.seen(packing.first_row + lane, lane < packing.rows);
+    const unsigned first = __reduce_min_sync(0xFFFFFFFF, seen.is_empty() ? NOTHING : seen.first);
+    return {first, __reduce_max_sync(0xFFFFFFFF, seen.end)};
+}
+
+// What all of the rows see.
+template <class Rows>
+__device__ __forceinline__ Span seen_by_all(const Rows &inputs, const Packing &packing) {
+    const unsigned lane = threadIdx.x % 32;
+    const bool is_there = lane < packing.rows;
+    const Span seen = inputs.seen(packing.first_row + lane, is_there);
+    const unsigned first = __reduce_max_sync(0xFFFFFFFF, is_there ? seen.first : 0);
+    return {first, __reduce_min_sync(0xFFFFFFFF, is_there ? seen.end : NOTHING)};
+}
+
 // Brings the queries, and zeros for those that the tiles lack, to where all warps find them after a barrier.
 template <int DIM, int TILES, int TEAMS>
 __device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packing &packing,
@@ -87,6 +106,8 @@ __device__ __forceinline__ void gather(const Rows &inputs, const Packing &packin
     if (index < 16 * TILES) {
         meeting.seen[index] = inputs.seen(packing.row(index), packing.holds(index));
     }
+    const Span common = seen_by_all(inputs, packing);
+    if (index == 0) meeting.common = common;
     team_barrier<TEAMS>();
 }
 
@@ -94,15 +115,6 @@ __device__ __forceinline__ void gather(const Rows &inputs, const Packing &packin
 template <int DIM, int TEAMS = 1>
 __device__ __forceinline__ unsigned first_dim(int n) {
     return thread_of_team<TEAMS>() / 32 * (DIM / 4) + n * 8 + threadIdx.x % 4 * 2;
-}
-
-// What any of the rows, 32 at most, sees.
-template <class Rows>
-__device__ __forceinline__ Span seen_by_any(const Rows &inputs, const Packing &packing) {
-    const unsigned lane = threadIdx.x % 32;
-    const Span seen = inputs.seen(packing.first_row + lane, lane < packing.rows);
-    const unsigned first = __reduce_min_sync(0xFFFFFFFF, seen.is_empty() ? NOTHING : seen.first);
-    return {first, __reduce_max_sync(0xFFFFFFFF, seen.end)};
 }
 
 // The stats and sums of one more chunk come to those of the chunks before.

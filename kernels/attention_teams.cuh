@@ -27,17 +27,20 @@ struct Shared {
     __device__ const uint4 *values_of(unsigned page) const { return values[page % CHUNK_PAGES]; }
 };
 
-static_assert(sizeof(Shared<128>) == 2 * 512 * 128 + 3 * (64 * 128 + 17664) + 32);  // as src/ops/cuda/kernels.rs says
+static_assert(sizeof(Shared<128>) == 2 * 512 * 128 + 3 * (64 * 128 + 17680) + 32);  // as src/ops/cuda/kernels.rs says
 
-// All threads start copying the pages, of keys or values.
+// All threads start copying the pages, of keys or values: a team every third.
 template <int DIM>
 __device__ __forceinline__ void copy_pages(uint4 (&to)[CHUNK_PAGES][DIM * 4], const uint4 *from, const Cache<DIM> &cache,
                                            Span pages) {
-    constexpr unsigned PIECES = DIM * 4;
+    const unsigned number = thread_anew(), thread = number % THREADS;
 #pragma unroll 1
-    for (unsigned at = pages.first * PIECES + threadIdx.x; at < pages.end * PIECES; at += TEAMS * THREADS) {
-        const unsigned page = at / PIECES, piece = at % PIECES;
-        copy_async_16(&to[page % CHUNK_PAGES][piece], from + cache.offset(page) + piece);
+    for (unsigned page = pages.first + number / THREADS; page < pages.end; page += TEAMS) {
+        const uint4 *pieces = from + cache.offset(page) + thread;
+#pragma unroll
+        for (unsigned n = 0; n < DIM * 4 / THREADS; ++n) {
+            copy_async_16(&to[page % CHUNK_PAGES][thread + n * THREADS], pieces + n * THREADS);
+        }
     }
     commit_copies();
 }

@@ -17,25 +17,41 @@ constexpr float LARGEST_BF16 = 3.38953139e38f;
 __device__ __forceinline__ float low_bf16(unsigned pair) { return __uint_as_float(pair << 16); }
 __device__ __forceinline__ float high_bf16(unsigned pair) { return __uint_as_float(pair & 0xFFFF0000u); }
 
-// eˣ by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs; 0 below −87.3. Without a branch, and by
+// eˣ = series · power_of_two, by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs. Without a branch, and by
 // sums where a conversion between float and integer would take four times as long.
+struct Exponential {
+    float series, power_of_two;
+
+    // From −88.5 to 88.
+    __device__ __forceinline__ explicit Exponential(float x) {
+        constexpr float log2_e = 1.44269504f, ln2_high = 0.6933594f, ln2_low = -2.1219444e-4f;
+        constexpr float rounder = 12582912.0f;  // 1.5 · 2²³: a sum with it is rounded to a whole number, its low bits
+        const float rounded = __fadd_rn(__fmul_rn(x, log2_e), rounder);
+        const float whole = __fsub_rn(rounded, rounder);
+        const float rest = __fmaf_rn(whole, -ln2_low, __fmaf_rn(whole, -ln2_high, x));
+        series = 1.0f / 5040.0f;
+        series = __fmaf_rn(series, rest, 1.0f / 720.0f);
+        series = __fmaf_rn(series, rest, 1.0f / 120.0f);
+        series = __fmaf_rn(series, rest, 1.0f / 24.0f);
+        series = __fmaf_rn(series, rest, 1.0f / 6.0f);
+        series = __fmaf_rn(series, rest, 0.5f);
+        series = __fadd_rn(__fmaf_rn(series, __fmul_rn(rest, rest), rest), 1.0f);
+        power_of_two = __uint_as_float((__float_as_uint(rounded) << 23) + __float_as_uint(1.0f));
+    }
+};
+
+// eˣ; 0 below −87.3.
 __device__ __forceinline__ float exponential(float x) {
     constexpr float lowest = -87.33654f, highest = 88.0f;
-    constexpr float log2_e = 1.44269504f, ln2_high = 0.6933594f, ln2_low = -2.1219444e-4f;
-    constexpr float rounder = 12582912.0f;  // 1.5 · 2²³: a sum with it is rounded to a whole number, its low bits
-    const float bounded = fminf(fmaxf(x, lowest), highest);
-    const float rounded = __fadd_rn(__fmul_rn(bounded, log2_e), rounder);
-    const float whole = __fsub_rn(rounded, rounder);
-    const float rest = __fmaf_rn(whole, -ln2_low, __fmaf_rn(whole, -ln2_high, bounded));
-    float series = 1.0f / 5040.0f;
-    series = __fmaf_rn(series, rest, 1.0f / 720.0f);
-    series = __fmaf_rn(series, rest, 1.0f / 120.0f);
-    series = __fmaf_rn(series, rest, 1.0f / 24.0f);
-    series = __fmaf_rn(series, rest, 1.0f / 6.0f);
-    series = __fmaf_rn(series, rest, 0.5f);
-    series = __fadd_rn(__fmaf_rn(series, __fmul_rn(rest, rest), rest), 1.0f);
-    const float power_of_two = __uint_as_float((__float_as_uint(rounded) << 23) + __float_as_uint(1.0f));
-    return __fmul_rn(series, x < lowest ? 0.0f : power_of_two);
+    const Exponential bounded(fminf(fmaxf(x, lowest), highest));
+    return __fmul_rn(bounded.series, x < lowest ? 0.0f : bounded.power_of_two);
+}
+
+// eˣ of what is not above 0, with the same bits by fewer instructions: a weight of attention. Zero of what is no number.
+__device__ __forceinline__ float exponential_below_one(float x) {
+    // Below −87.7 the power of two is 0; the products between that and −87.3 are subnormal.
+    const Exponential bounded(fmaxf(x, -88.1f));
+    return multiply_flushed(bounded.series, bounded.power_of_two);
 }
 
 // x · sigmoid(inner) · up, in the order of src/ops/cpu/activation.rs.

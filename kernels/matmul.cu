@@ -6,11 +6,12 @@
 //   matmul_medium_<format>_<epilogue>    any    (ceil(rows/64), ceil(n/128), 1 or 4)     256      LARGE_SHARED_BYTES
 //   matmul_wave_<format>_<epilogue>_W    ≤ W    (1 or 4, ceil(n / (16 · groups)), 1)     32 · groups, ≤ wave_groups(W)
 //   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
-//   matmul_warpgroup_<…>_<…>_B           any    (ceil(rows/B), ceil(n/128), 1)           256      WarpgroupShared<B>::BYTES
+//   matmul_warpgroup_<…>_<…>_B           any    (1 or 4 · ceil(rows/B), ceil(n/128), 1)  256      WarpgroupShared<B>::BYTES
 //
 // R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 64 or 128; its four CTAs along x
-// are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; the warpgroups'
-// kernels and those of a wave are for compute capability 9.0, and do nothing elsewhere.
+// are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; of four times as
+// many CTAs along x four are a cluster. The warpgroups' kernels and those of a wave are for compute capability 9.0, and do nothing
+// elsewhere.
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
 #include "matmul_warpgroup.cuh"

@@ -77,4 +77,18 @@ __device__ __forceinline__ float4 add(float4 a, float4 b) {
     return {__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w)};
 }
 
+// The sum of `count` chunks in order, each from the CTA of the cluster whose rank it is: from where `own` lies in this one's.
+__device__ __forceinline__ float4 add_of_cluster(const float4 *own, int count) {
+    // All chunks are asked for at once, one that is not there in the first one's place.
+    float4 chunks[4];
+#pragma unroll
+    for (int chunk = 0; chunk < 4; ++chunk) chunks[chunk] = *of_cta(own, chunk < count ? chunk : 0);
+    float4 sum = chunks[0];
+#pragma unroll
+    for (int chunk = 1; chunk < 4; ++chunk) {
+        if (chunk < count) sum = add(sum, chunks[chunk]);
+    }
+    return sum;
+}
+
 }  // namespace matmul

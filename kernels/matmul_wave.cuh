@@ -110,18 +110,7 @@ __device__ __forceinline__ void join_cluster(const float4 *met, int count, const
 #pragma unroll
     for (int first = 0; first < FRAGMENTS; first += 4) {
         const int fragment = first + cluster_rank();
-        // All chunks are asked for at once, one that is not there in the first one's place.
-        float4 chunks[4];
-#pragma unroll
-        for (int chunk = 0; chunk < 4; ++chunk) {
-            chunks[chunk] = *of_cta(&met[fragment * blockDim.x], chunk < count ? chunk : 0);
-        }
-        float4 sum = chunks[0];
-#pragma unroll
-        for (int chunk = 1; chunk < 4; ++chunk) {
-            if (chunk < count) sum = add(sum, chunks[chunk]);
-        }
-        take(fragment, sum);
+        take(fragment, add_of_cluster(&met[fragment * blockDim.x], count));
     }
     cluster_barrier();  // whose memory is read must stay
 }

@@ -64,6 +64,17 @@ __device__ __forceinline__ void prefetch_to_l2([[maybe_unused]] const void *at) 
 #endif
 }
 
+// The thread's number, read anew: what is made of it takes no registers elsewhere.
+__device__ __forceinline__ unsigned thread_anew() {
+#ifdef WARDROUND_EMULATED
+    return threadIdx.x;
+#else
+    unsigned thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+#endif
+}
+
 // The barrier of that number, 1 … 15, for so many threads: whole warps, that meet no others there.
 __device__ __forceinline__ void named_barrier(unsigned number, unsigned threads) {
 #ifdef WARDROUND_EMULATED
@@ -224,6 +235,18 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
     unsigned packed;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
     return packed;
+#endif
+}
+
+// a · b, and zero where that would be a subnormal number.
+__device__ __forceinline__ float multiply_flushed(float a, float b) {
+#ifdef WARDROUND_EMULATED
+    const float product = a * b;
+    return __builtin_fabsf(product) < 0x1p-126f ? __builtin_copysignf(0.0f, product) : product;
+#else
+    float product;
+    asm("mul.rn.ftz.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
+    return product;
 #endif
 }
 

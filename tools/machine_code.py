@@ -9,7 +9,9 @@
 Per kernel and architecture: registers of a thread, bytes it spills, shared memory of fixed size, instructions; and, of
 a walk through the instructions from first to last, each loop once: the cycles a warp waits for loads from memory that
 come 300 cycles after they are issued, and the most bytes of such loads that a thread has under way. A wait is where an
-instruction names the scoreboard that a load was entered in, as its control bits say; nothing is guessed.
+instruction names the scoreboard that a load was entered in, as its control bits say; nothing is guessed. Then the
+instructions of the longest loop, and of those that lie in it, each once, and the cycles waited in it: how often loops are
+taken is for gpu_model.py.
 """
 
 import argparse
@@ -27,7 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WRITTEN = ROOT / "kernels" / "machine_code.csv"
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a"]
-FIELDS = ["registers", "spilled_bytes", "shared_bytes", "instructions", "wait_cycles", "bytes_ahead"]
+FIELDS = ["registers", "spilled_bytes", "shared_bytes", "instructions", "wait_cycles", "bytes_ahead", "loop", "inner_loops",
+          "loop_waits"]
 # Where more is worse, and how much more is no news: another order of instructions is not a step back.
 SLACK = {"registers": 0, "spilled_bytes": 0, "shared_bytes": 0, "instructions": 0.02, "wait_cycles": 0.02}
 
@@ -66,24 +69,48 @@ def resources(report):
 
 
 # One instruction: its operation, cycles until the next may follow, the scoreboard that its result is entered in (7:
-# none) and those it waits for, a bit each.
-Instruction = collections.namedtuple("Instruction", "operation stall entered waits")
+# none) and those it waits for, a bit each; the label it may go to, and those that stand before it.
+Instruction = collections.namedtuple("Instruction", "operation stall entered waits is_certain target labels")
 
 
 def instructions(listing):
     """By kernel, from `nvdisasm -hex`: a line with the low half of an instruction's bits, then one with the high half."""
-    kernels, name, operation = {}, None, None
+    kernels, name, operation, labels = {}, None, None, []
     for line in listing.splitlines():
         if section := re.match(r"\s*\.section\s+\.text\.(\w+)", line):
             name = section[1]
             kernels[name] = []
-        elif first := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", line):
-            operation = first[1]
+        elif label := re.match(r"\s*(\.L_x_\d+):", line):
+            labels.append(label[1])
+        elif first := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)", line):
+            operation, is_certain, target = first[2], first[1] is None, re.search(r"\.L_x_\d+", line)
         elif operation and (second := re.match(r"\s*/\* 0x([0-9a-f]{16}) \*/", line)):
             control = int(second[1], 16) >> 41
-            kernels[name].append(Instruction(operation, control & 15, control >> 5 & 7, control >> 11 & 63))
-            operation = None
+            bits = control & 15, control >> 5 & 7, control >> 11 & 63
+            kernels[name].append(Instruction(operation, *bits, is_certain, target and target[0], labels))
+            operation, labels = None, []
     return kernels
+
+
+def loops(steps):
+    """Instructions of the longest loop, and of the loops in it, and what a walk through it waits: from where a branch goes
+    back to, up to the branch, and no end of the thread between, behind which lie ways that are taken seldom."""
+    places = {label: place for place, step in enumerate(steps) for label in step.labels}
+    ends = [place for place, step in enumerate(steps) if step.operation == "EXIT" and step.is_certain]
+    found = []
+    for end, step in enumerate(steps):
+        start = places.get(step.target, end) if step.operation.startswith("BRA") else end
+        if start < end and not any(start <= place <= end for place in ends):
+            found.append((end - start + 1, start, end))
+    if not found:
+        return {"loop": 0, "inner_loops": 0, "loop_waits": 0}
+    longest, first, last = max(found)
+    inner = [(start, end) for _, start, end in found if first <= start and end <= last and (start, end) != (first, last)]
+    within = lambda a, b: b[0] <= a[0] and a[1] <= b[1] and a != b
+    outermost = [each for each in inner if not any(within(each, other) for other in inner)]
+    inner_loops = sum(end - start + 1 for start, end in outermost)
+    waits = walk(steps[first : last + 1])["wait_cycles"]
+    return {"loop": longest, "inner_loops": inner_loops, "loop_waits": waits}
 
 
 def walk(steps):
@@ -113,7 +140,7 @@ def measure(source, architecture, folder):
     kernels = resources(run([tool("nvcc"), *options, "-o", str(cubin), str(source)]).stderr)
     listing = run([tool("nvdisasm"), "-c", "-hex", str(cubin)]).stdout
     for name, steps in instructions(listing).items():
-        kernels[name].update(walk(steps))
+        kernels[name].update(walk(steps), **loops(steps))
     return {(architecture, name): figures for name, figures in kernels.items()}
 
 

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use super::arguments::Arguments;
 use super::attention::Seen;
 use super::driver::Function;
-use super::kernels::{Epilogue, Matmul, Product, for_dim};
+use super::kernels::{Epilogue, for_dim};
 use super::launch::Launch;
-use super::matrix::{Format, Matrix};
+use super::matrix::Matrix;
 use super::pack::OUTPUTS;
 use super::region::Region;
 use super::sampler::Drawer;
@@ -34,43 +34,6 @@ pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
 }
 
 impl Cuda {
-    fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
-        out.set_rows(x.rows);
-        if x.rows == 0 {
-            return;
-        }
-        let size = Product { rows: x.rows, outputs: weights.outputs };
-        if weights.format == Format::F32 {
-            return self.multiply_in_f32(x, weights, self.kernels.matmul_f32(epilogue, size), out);
-        }
-        let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room());
-        self.launch_matmul(matmul, x, weights, out);
-    }
-
-    /// `matmul` is one of those for the format of `weights`; whichever it is, the bits are the same unless `fast`.
-    pub(super) fn launch_matmul(&self, matmul: Matmul, x: &Buffer, weights: &Matrix, out: &Buffer) {
-        debug_assert_eq!(x.width, weights.inputs);
-        let arguments = weights
-            .arguments()
-            .region(&x.region)
-            .int(x.stride)
-            .int(x.rows)
-            .int(weights.outputs)
-            .int(weights.k_tiles())
-            .int(matmul.chunk_tiles(weights.k_tiles(), self.fast))
-            .region(&out.region)
-            .int(out.stride);
-        match matmul {
-            Matmul::Small(launch) | Matmul::Wave(launch) | Matmul::Large(launch) => {
-                self.stream.launch(launch, arguments);
-            }
-            Matmul::Medium(launch) => {
-                let meeting = arguments.region(&self.sums).region(&self.tickets);
-                self.stream.launch(launch, meeting);
-            }
-        }
-    }
-
     fn region_of(&self, numbers: &[f32], what: &'static str) -> Result<Region, OpsError> {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let region = self.stream.allocate(bytes.len(), what)?;

@@ -3,8 +3,10 @@
 //! The figures repeat what the heads of the `.cu` files say.
 
 use super::Buffer;
+use super::cut::{Cut, ROWS};
 use super::driver::{Function, Stream};
 use super::launch::Launch;
+use super::matmul::Matmul;
 use super::matrix::Format;
 use super::wave::{Room, WAVES};
 use crate::ops::{Activation, OpsError};
@@ -13,11 +15,8 @@ use crate::ops::{Activation, OpsError};
 const SMALL_ROWS: [usize; 3] = [8, 16, 32];
 /// Rows that one block of a medium matmul takes: up to here the weights are read once.
 const MEDIUM_ROWS: usize = 64;
-/// What a round of blocks of 128 rows takes, in hundredths of one of 256: more than half, for it asks the second cache
-/// for the same weights in half the time, 64 bytes a cycle where 30 to 40 come.
-const ROUND_OF_128_ROWS: usize = 68;
-/// Rows of a CTA of each of the warpgroups' matmuls.
-const WARPGROUP_ROWS: [usize; 2] = [128, 256];
+/// With more rows than these the warpgroups' clusters are faster than medium matmuls even where they leave the GPU half empty.
+const CLUSTER_ROWS: usize = 192;
 /// Padded head dimensions that attention is compiled for.
 const DIMS: [usize; 4] = [32, 64, 128, 256];
 
@@ -97,6 +96,7 @@ pub struct Kernels {
 pub struct Product {
     pub rows: usize,
     pub outputs: usize,
+    pub inputs: usize,
 }
 
 impl Product {
@@ -154,7 +154,7 @@ impl Kernels {
                 })
             })?,
             warpgroup: by_form(|form| {
-                try_map(WARPGROUP_ROWS, |rows| {
+                try_map(ROWS, |rows| {
                     let bytes = warpgroups_only(warpgroup_shared_bytes(rows));
                     stream.function(&format!("matmul_warpgroup_{form}_{rows}"), bytes)
                 })
@@ -176,7 +176,7 @@ impl Kernels {
 
     /// The matmul of `rows` rows with weights of `outputs` outputs that are not kept as f32, on such a GPU.
     pub fn matmul(&self, format: Format, epilogue: Epilogue, size: Product, room: Room) -> Matmul {
-        let Product { rows, outputs } = size;
+        let Product { rows, outputs, .. } = size;
         let multiprocessors = room.multiprocessors;
         let column = epilogue.column();
         let small = &self.small[format as usize][column];
@@ -197,13 +197,12 @@ impl Kernels {
             ..Launch::new(function, [x, y, z], 256)
         };
         let large = blocks(128);
-        if rows > MEDIUM_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors {
-            if !room.warpgroups {
-                return Matmul::Large(launch(self.large[format as usize][column], large, 1));
-            }
-            let rounds = |[x, y]: [usize; 2]| (x * y).div_ceil(multiprocessors);
-            let is_wide = 100 * rounds(blocks(256)) <= ROUND_OF_128_ROWS * rounds(large);
-            return self.by_warpgroups((format, epilogue), size, usize::from(is_wide));
+        let fill_it = rows > MEDIUM_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors;
+        if room.warpgroups && (fill_it || room.clusters && rows > CLUSTER_ROWS) {
+            return self.by_warpgroups((format, epilogue), size, Cut::of(size, room));
+        }
+        if fill_it {
+            return Matmul::Large(launch(self.large[format as usize][column], large, 1));
         }
         let medium = blocks(MEDIUM_ROWS);
         let is_split = medium[0] * medium[1] < split_blocks(multiprocessors);
@@ -229,50 +228,22 @@ impl Kernels {
         })
     }
 
-    /// The warpgroups' matmul, with CTAs of 128 (0) or 256 rows (1).
+    /// The warpgroups' matmul.
     pub fn by_warpgroups(
         &self,
         (format, epilogue): (Format, Epilogue),
         size: Product,
-        index: usize,
+        cut: Cut,
     ) -> Matmul {
-        let each = WARPGROUP_ROWS[index];
-        let [x, y] = size.blocks(each);
-        let function = self.warpgroup[format as usize][epilogue.column()][index];
-        Matmul::Large(Launch {
-            shared_bytes: warpgroup_shared_bytes(each),
-            ..Launch::new(function, [x, y, 1], 256)
-        })
-    }
-}
-
-/// A matmul's launch, and what else its arguments are.
-#[derive(Clone, Copy, Debug)]
-pub enum Matmul {
-    Small(Launch),
-    /// Where the grid's third dimension is above one, each chunk of inputs has a CTA of its own, and they meet in
-    /// memory: it takes sums and tickets.
-    Medium(Launch),
-    /// All CTAs at once; a cluster has a CTA for each chunk of inputs.
-    Wave(Launch),
-    /// By warpgroups, or by warps.
-    Large(Launch),
-}
-
-impl Matmul {
-    /// Tiles of inputs that are summed at once: a quarter of all, for the same bits in every kernel. Where bits may
-    /// differ, `fast`, all that a CTA is given.
-    pub fn chunk_tiles(&self, k_tiles: usize, fast: bool) -> usize {
-        match self {
-            Matmul::Medium(Launch { grid: [_, _, 1], .. })
-            | Matmul::Wave(Launch { cluster: 1, .. })
-            | Matmul::Large(_)
-                if fast =>
-            {
-                k_tiles
-            }
-            _ => k_tiles.div_ceil(4),
-        }
+        let [x, whole, split] = cut.blocks(size);
+        let functions = &self.warpgroup[format as usize][epilogue.column()];
+        let function = functions[usize::from(cut.rows == ROWS[1])];
+        let launch = |cluster: usize, y: usize| Launch {
+            cluster,
+            shared_bytes: warpgroup_shared_bytes(cut.rows),
+            ..Launch::new(function, [x * cluster, y, 1], 256)
+        };
+        Matmul::Warpgroups { whole: launch(1, whole), split: launch(4, split), blocks: whole }
     }
 }
 
@@ -295,7 +266,7 @@ fn warpgroup_shared_bytes(rows: usize) -> usize {
 
 /// A chunk's keys and values, three teams' meetings and what they see; see kernels/attention_teams.cuh.
 pub fn teams_shared_bytes(dim: usize) -> usize {
-    2 * 512 * dim + 3 * (64 * dim + 17_664) + 32
+    2 * 512 * dim + 3 * (64 * dim + 17_680) + 32
 }
 
 /// See kernels/sampler.cu.

@@ -7,6 +7,7 @@
 mod arguments;
 mod attention;
 mod backend;
+mod cut;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
 mod failures;
@@ -16,6 +17,7 @@ mod launch;
 #[cfg(not(feature = "cuda"))]
 mod ledger;
 mod limits;
+mod matmul;
 mod matrix;
 mod pack;
 mod region;

@@ -4,7 +4,9 @@
 
 use half::bf16;
 
-use super::kernels::{Epilogue, Matmul, Product};
+use super::cut::{Cut, ROWS as CTA_ROWS};
+use super::kernels::{Epilogue, Product};
+use super::matmul::Matmul;
 use super::wave::Room;
 use super::{Buffer, Cuda, Matrix};
 use crate::ops::checkpoint::RawTensor;
@@ -17,7 +19,7 @@ const OUTPUTS: usize = 128;
 const INPUTS: usize = 512;
 
 impl Cuda {
-    /// Multiplies the same matrices by warps and by warpgroups, in blocks of 128 and of 256 rows.
+    /// Multiplies the same matrices by warps and by warpgroups, these in every cut that the GPU has room for.
     ///
     /// # Errors
     /// When the GPU refuses.
@@ -34,12 +36,17 @@ impl Cuda {
             x.set_rows(rows);
             // On a GPU of one multiprocessor every size is a large one.
             let room = Room { multiprocessors: 1, warpgroups: false, clusters: false };
-            let size = Product { rows, outputs: OUTPUTS };
+            let size = Product { rows, outputs: OUTPUTS, inputs: INPUTS };
             let kernels = &self.kernels;
             let by_warps = kernels.matmul(weights.format, Epilogue::Plain, size, room);
             let by_warps = self.multiply_by(by_warps, &x, &weights)?;
-            for index in 0..2 {
-                let kernel = kernels.by_warpgroups((weights.format, Epilogue::Plain), size, index);
+            // A block of outputs, whole or split.
+            let wholes = if self.room().clusters { 0..2 } else { 1..2 };
+            let cuts = CTA_ROWS
+                .iter()
+                .flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));
+            for cut in cuts {
+                let kernel = kernels.by_warpgroups((weights.format, Epilogue::Plain), size, cut);
                 if by_warps != self.multiply_by(kernel, &x, &weights)? {
                     return Ok(false);
                 }

@@ -1,10 +1,10 @@
 //! What kernels ask of a GPU before they run, and which of them is taken.
 
 use super::super::driver::Stream;
-use super::super::kernels::{Epilogue, Kernels, Matmul, Product};
+use super::super::kernels::{Epilogue, Kernels, Product};
+use super::super::matmul::Matmul;
 use super::super::matrix::Format;
 use super::super::wave::Room;
-use crate::ops::Activation;
 
 #[test]
 fn kernels_load_where_shared_memory_is_scarce_and_warpgroups_are_none() {
@@ -14,21 +14,29 @@ fn kernels_load_where_shared_memory_is_scarce_and_warpgroups_are_none() {
     assert!(Stream::ada().function(name, 163_840).is_err());
 }
 
-/// Qwen3-4B's largest product is bound by the second cache in blocks of 128 rows; small ones fill the GPU with them.
+/// Qwen3-4B's largest product is bound by the second cache in blocks of 128 rows; small ones fill the GPU with them; and
+/// those of few outputs, which would leave it half empty, are split along their inputs.
 #[test]
 fn products_of_many_rows_take_the_faster_rounds() {
     let kernels = Kernels::load(&super::gpu().stream).unwrap();
     let room = Room { multiprocessors: 132, warpgroups: true, clusters: true };
-    let rows_of_a_block = |rows: usize, outputs: usize| {
-        let epilogue = Epilogue::Gated(Activation::Silu);
-        match kernels.matmul(Format::Bf16, epilogue, Product { rows, outputs }, room) {
-            Matmul::Large(launch) => rows.div_ceil(launch.grid[0]),
-            _ => 0,
+    // Rows of a CTA, and blocks of outputs that are whole and split.
+    let cut = |rows: usize, outputs: usize, inputs: usize| {
+        let size = Product { rows, outputs, inputs };
+        match kernels.matmul(Format::Bf16, Epilogue::Plain, size, room) {
+            Matmul::Warpgroups { whole, split, .. } => {
+                let [x, y, _] = split.grid;
+                Some((rows.div_ceil(x / split.cluster), whole.grid[1], y))
+            }
+            _ => None,
         }
     };
-    assert_eq!(rows_of_a_block(2048, 19_456), 256, "10 rounds, not 19 of 0.68");
-    assert_eq!(rows_of_a_block(512, 4096), 128, "a round either way");
-    assert_eq!(rows_of_a_block(64, 19_456), 0, "one wave");
+    assert_eq!(cut(2048, 19_456, 2560), Some((256, 148, 4)), "nine rounds, and a short one");
+    assert_eq!(cut(2048, 6144, 2560), Some((256, 48, 0)), "three rounds");
+    assert_eq!(cut(512, 4096, 2560), Some((128, 32, 0)), "a round either way");
+    assert_eq!(cut(2048, 2560, 9728), Some((256, 16, 4)), "a round, and a short one");
+    assert_eq!(cut(384, 2560, 9728), Some((128, 0, 20)), "60 blocks fill half of the GPU");
+    assert_eq!(cut(64, 19_456, 2560), None, "one wave");
 }
 
 /// The published sizes of Qwen3-4B and Llama-3.2-3B at batch 64: all CTAs are there at once, and few multiprocessors idle.
@@ -38,7 +46,7 @@ fn products_of_a_few_dozen_rows_are_one_wave() {
     let room = Room { multiprocessors: 132, warpgroups: true, clusters: true };
     for rows in [33, 64, 65, 128] {
         for outputs in [2560, 3072, 5120, 6144, 16_384, 19_456] {
-            let size = Product { rows, outputs };
+            let size = Product { rows, outputs, inputs: 2560 };
             let matmul = kernels.matmul(Format::Bf16, Epilogue::Plain, size, room);
             let Matmul::Wave(launch) = matmul else {
                 panic!("{size:?}: {matmul:?}");
@@ -48,7 +56,7 @@ fn products_of_a_few_dozen_rows_are_one_wave() {
             assert!(launch.shared_bytes <= 232_448, "{launch:?}");
         }
     }
-    let vocabulary = Product { rows: 64, outputs: 151_936 };
+    let vocabulary = Product { rows: 64, outputs: 151_936, inputs: 2560 };
     let matmul = kernels.matmul(Format::Bf16, Epilogue::Plain, vocabulary, room);
     assert!(matches!(matmul, Matmul::Medium(_)), "many rounds: {matmul:?}");
 }

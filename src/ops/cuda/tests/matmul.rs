@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::ops::Activation;
 use crate::ops::cuda::Matrix;
-use crate::ops::cuda::kernels::{Epilogue, Matmul, Product};
+use crate::ops::cuda::cut::{self, Cut};
+use crate::ops::cuda::kernels::{Epilogue, Product};
+use crate::ops::cuda::matmul::Matmul;
 use crate::ops::cuda::wave::Room;
 
 /// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
@@ -93,13 +95,28 @@ impl Layer {
         epilogue: Epilogue,
         (rows, room): (usize, Room),
     ) -> (Matmul, Vec<f32>) {
+        let format = self.matrix(epilogue).format;
+        let matmul = gpu.kernels.matmul(format, epilogue, self.size(epilogue, rows), room);
+        (matmul, self.multiply_by(gpu, epilogue, rows, matmul))
+    }
+
+    /// The last `rows` rows, by warpgroups' CTAs cut so.
+    pub fn multiply_cut(&self, gpu: &Cuda, epilogue: Epilogue, rows: usize, cut: Cut) -> Vec<f32> {
+        let form = (self.matrix(epilogue).format, epilogue);
+        let matmul = gpu.kernels.by_warpgroups(form, self.size(epilogue, rows), cut);
+        self.multiply_by(gpu, epilogue, rows, matmul)
+    }
+
+    fn size(&self, epilogue: Epilogue, rows: usize) -> Product {
         let matrix = self.matrix(epilogue);
-        let size = Product { rows, outputs: matrix.outputs };
-        let matmul = gpu.kernels.matmul(matrix.format, epilogue, size, room);
+        Product { rows, outputs: matrix.outputs, inputs: matrix.inputs }
+    }
+
+    fn multiply_by(&self, gpu: &Cuda, epilogue: Epilogue, rows: usize, matmul: Matmul) -> Vec<f32> {
         let (x, mut out, kind) = self.buffers(gpu, epilogue, rows);
         out.set_rows(x.rows);
-        gpu.launch_matmul(matmul, &x, matrix, &out);
-        (matmul, gpu.numbers(&out, rows, kind))
+        gpu.launch_matmul(matmul, &x, self.matrix(epilogue), &out);
+        gpu.numbers(&out, rows, kind)
     }
 
     /// `[rows][outputs]` products in f64, each with the most that a kernel's may differ by.
@@ -123,6 +140,17 @@ impl Layer {
         });
         products.collect()
     }
+}
+
+/// Those that the GPU has room for: no block is whole, one is, all are.
+pub fn cuts(gpu: &Cuda) -> Vec<Cut> {
+    let wholes = match (gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4) {
+        (false, _) => vec![],
+        (true, false) => vec![usize::MAX],
+        (true, true) => vec![0, 1, usize::MAX],
+    };
+    let each = |rows| wholes.iter().map(move |whole| Cut { rows, whole: *whole });
+    cut::ROWS.into_iter().flat_map(each).collect()
 }
 
 /// What an epilogue makes of a row's products, and the most that a kernel's may differ by.
@@ -189,15 +217,22 @@ fn check(kept: Quantisation) {
                         Matmul::Medium(_) => "medium",
                         Matmul::Wave(launch) if launch.cluster > 1 => "wave, clustered",
                         Matmul::Wave(_) => "wave",
-                        Matmul::Large(_) if !room.warpgroups => "large",
-                        Matmul::Large(launch) if launch.shared_bytes > 200_000 => {
+                        Matmul::Large(_) => "large",
+                        Matmul::Warpgroups { whole, .. } if whole.shared_bytes > 200_000 => {
                             "warpgroups of 256 rows"
                         }
-                        Matmul::Large(_) => "warpgroups of 128 rows",
+                        Matmul::Warpgroups { .. } => "warpgroups of 128 rows",
                     });
                     assert!(
                         bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
                         "{what}, {rows} rows on {room:?}"
+                    );
+                }
+                for cut in cuts(&gpu).into_iter().filter(|_| rows > 64) {
+                    let found = layer.multiply_cut(&gpu, epilogue, rows, cut);
+                    assert!(
+                        bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
+                        "{what}, {rows} rows, {cut:?}"
                     );
                 }
             }

@@ -31,6 +31,10 @@ fn products_do_not_depend_on_the_order_of_threads() {
                     let size = (rows, room);
                     assert_same(&gpu, &what, || layer.multiply_last(&gpu, epilogue, size).1);
                 }
+                for cut in matmul::cuts(&gpu).into_iter().filter(|_| rows > 64) {
+                    let what = format!("{kept} {epilogue:?}, {rows} rows, {cut:?}");
+                    assert_same(&gpu, &what, || layer.multiply_cut(&gpu, epilogue, rows, cut));
+                }
             }
         }
     }

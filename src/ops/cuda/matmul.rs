@@ -1,0 +1,109 @@
+//! A product of activations with weights: its launches, most often one.
+
+use std::ops::Range;
+
+use super::arguments::Arguments;
+use super::kernels::{Epilogue, Product};
+use super::launch::Launch;
+use super::matrix::{Format, Matrix};
+use super::pack::{GroupBytes, OUTPUTS};
+use super::region::Region;
+use super::{Buffer, Cuda};
+
+/// Outputs of a block of the warpgroups' CTAs.
+pub const BLOCK_OUTPUTS: usize = 128;
+
+#[derive(Clone, Copy, Debug)]
+pub enum Matmul {
+    Small(Launch),
+    /// Where the grid's third dimension is above one, each chunk of inputs has a CTA of its own, and they meet in
+    /// memory: it takes sums and tickets.
+    Medium(Launch),
+    /// All CTAs at once; a cluster has a CTA for each chunk of inputs.
+    Wave(Launch),
+    Large(Launch),
+    /// By warpgroups: of so many blocks of outputs a CTA takes all inputs, of the others a cluster's take a chunk each.
+    Warpgroups {
+        whole: Launch,
+        split: Launch,
+        blocks: usize,
+    },
+}
+
+/// A launch, the outputs that are its own, and whether its CTAs are given all inputs.
+type Part = (Launch, Range<usize>, bool);
+
+impl Matmul {
+    fn parts(self, outputs: usize) -> impl Iterator<Item = Part> {
+        let (first, second): (Part, Option<Part>) = match self {
+            Matmul::Small(launch) => ((launch, 0..outputs, false), None),
+            Matmul::Medium(launch) => ((launch, 0..outputs, launch.grid[2] == 1), None),
+            Matmul::Wave(launch) => ((launch, 0..outputs, launch.cluster == 1), None),
+            Matmul::Large(launch) => ((launch, 0..outputs, true), None),
+            Matmul::Warpgroups { whole, split, blocks } => {
+                let middle = outputs.min(blocks * BLOCK_OUTPUTS);
+                ((whole, 0..middle, true), Some((split, middle..outputs, false)))
+            }
+        };
+        [Some(first), second].into_iter().flatten().filter(|(_, outputs, _)| !outputs.is_empty())
+    }
+}
+
+impl Cuda {
+    pub(super) fn multiply(
+        &self,
+        x: &Buffer,
+        weights: &Matrix,
+        epilogue: Epilogue,
+        out: &mut Buffer,
+    ) {
+        out.set_rows(x.rows);
+        if x.rows == 0 {
+            return;
+        }
+        let size = Product { rows: x.rows, outputs: weights.outputs, inputs: weights.inputs };
+        if weights.format == Format::F32 {
+            return self.multiply_in_f32(x, weights, self.kernels.matmul_f32(epilogue, size), out);
+        }
+        let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room());
+        self.launch_matmul(matmul, x, weights, out);
+    }
+
+    /// `matmul` is one of those for the format of `weights`; whichever it is, the bits are the same unless `fast`.
+    pub(super) fn launch_matmul(&self, matmul: Matmul, x: &Buffer, weights: &Matrix, out: &Buffer) {
+        debug_assert_eq!(x.width, weights.inputs);
+        let k_tiles = weights.k_tiles();
+        for (launch, outputs, takes_all) in matmul.parts(weights.outputs) {
+            // A quarter of all tiles is summed at once, for the same bits in every kernel. Where bits may differ, all that
+            // a CTA is given.
+            let chunk_tiles = if takes_all && self.fast { k_tiles } else { k_tiles.div_ceil(4) };
+            let group = outputs.start / OUTPUTS;
+            // Of a group's sixteen outputs eight are gates, where there are any.
+            let out_bytes = group * if out.is_wide { 4 * OUTPUTS } else { OUTPUTS };
+            let arguments = weights_from(weights, group)
+                .region(&x.region)
+                .int(x.stride)
+                .int(x.rows)
+                .int(outputs.len())
+                .int(k_tiles)
+                .int(chunk_tiles)
+                .address(out.region.address() + out_bytes as u64)
+                .int(out.stride);
+            let arguments = match matmul {
+                Matmul::Medium(_) => arguments.region(&self.sums).region(&self.tickets),
+                _ => arguments,
+            };
+            self.stream.launch(launch, arguments);
+        }
+    }
+}
+
+/// Where the weights lie of that group of sixteen outputs and those that follow.
+fn weights_from(weights: &Matrix, group: usize) -> Arguments {
+    let each = GroupBytes::of(weights.format, weights.k_tiles());
+    let address = |region: &Region, bytes: usize| region.address() + (group * bytes) as u64;
+    Arguments::default()
+        .address(address(&weights.values, each.values))
+        .address(weights.scales.as_ref().map_or(0, |scales| address(scales, each.scales)))
+        .address(weights.units.as_ref().map_or(0, |units| address(units, each.units)))
+}
