@@ -1,23 +1,41 @@
-//! The letter of an answer: of a record's field by MED-MAD's rule (App. B.2), of a text by what it says, or by MedAgentBoard's own rules.
+//! The letter of an answer: of a record's field, of a text by what it says, or by MED-MAD's (App. B.2) or MedAgentBoard's own rules.
 
 use super::letter::{announced_letter, letter};
-use super::standing::plain;
+use super::standing::{is_list_of_letters, is_one_of_several, plain, stands_alone};
 use super::{record, said};
 use crate::data::Choice;
 
-/// The letter of a record's field, in the reply that the record stands in. A field that is an option's text is that option; any other
-/// is read by App. B.2. Empty where the reply then announces another letter.
+/// The letter of a record's field, in the reply that the record stands in. A field that is an option's text is that option, one that
+/// begins with a letter is that letter, and any other says what a text does: App. B.2 would make B of «B or D» and E of «None».
+/// Empty where the reply then announces another letter.
 pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
     let same: Vec<&Choice> =
         options.iter().filter(|option| plain(&option.text) == plain(field)).collect();
     let found = match same[..] {
         [one] if field.trim().chars().count() > 1 => one.letter.to_string(),
-        _ => normalise_answer(field),
+        _ => in_field(field, options).map_or(String::new(), String::from),
     };
     let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
     match announced_letter(after, options) {
         Some(other) if !found.starts_with(other) => String::new(),
         _ => found,
+    }
+}
+
+fn in_field(field: &str, options: &[Choice]) -> Option<char> {
+    let text = field.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let written = text.chars().next().filter(|c| c.is_ascii());
+    let after = written.map_or("", |_| &text[1..]);
+    // «a» begins many sentences, «A» few.
+    let is_closed = !after.starts_with([' ', '\'', '’']) || after.trim().is_empty();
+    match (leading_letter(text), written) {
+        (Some(_), _) if is_one_of_several(text) || is_list_of_letters(text) => None,
+        (Some(letter), Some(written))
+            if (written == letter || is_closed) && stands_alone(text, 0, options) =>
+        {
+            Some(letter)
+        }
+        _ => letter(field, options),
     }
 }
 
@@ -111,6 +129,7 @@ fn is_letter(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::scripted::question;
 
     #[test]
     fn answers_are_normalised_as_in_b2() {
@@ -136,6 +155,33 @@ mod tests {
         ];
         for (text, letter) in cases {
             assert_eq!(normalise_answer(text), letter, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_a_letter_or_says_what_a_text_does() {
+        let options = &question(4).options;
+        let cases = [
+            ("B", "B"),
+            (" (b) ", "B"),
+            ("B. option B, not C", "B"),
+            ("Option C", "C"),
+            ("the answer is D", "D"),
+            ("J", "J"),
+            ("option B (oral)", "B"),
+            ("B or D", ""),
+            ("B; D", ""),
+            ("A, B, or C", ""),
+            ("Both B and D", ""),
+            ("B/D", ""),
+            ("None of the above", ""),
+            ("Unknown", ""),
+            ("N/A", ""),
+            ("A patient like this needs rest", ""),
+            ("", ""),
+        ];
+        for (field, letter) in cases {
+            assert_eq!(of_field(field, "", options), letter, "{field:?}");
         }
     }
 
