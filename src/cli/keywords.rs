@@ -16,8 +16,8 @@ use crate::record::{Parse, Stage};
 use crate::systems::case::{Record, Step};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
+use crate::systems::mediqa_corr::words;
 use crate::systems::messages::messages;
-use crate::systems::reading::reply::Reply;
 
 /// Keywords of a note at most.
 const MOST: usize = 8;
@@ -65,14 +65,15 @@ impl Keywords {
             let step = Step::new(Stage::Aside, 0, "keywords", shape);
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
             let asked = case.ask(call, |text, finish_reason| {
-                let reply = Reply::read(text, finish_reason, "keywords");
-                let keywords = reply.get("keywords").clone();
-                let parse = reply.parse.if_read(keywords.is_array());
-                (Reading { keywords }, parse)
+                let (found, parse) = words(text, finish_reason, "keywords", MOST);
+                (Reading { keywords: found.words.into() }, parse)
             })?;
             Ok(match asked.call.parse {
-                Parse::Fallback | Parse::Refused | Parse::Unread => Vec::new(),
-                Parse::Ok | Parse::Repaired => named(&asked.value.keywords, &error.correction),
+                Parse::Refused | Parse::Unread => Vec::new(),
+                // What is no keyword does not stand in the gold correction.
+                Parse::Ok | Parse::Repaired | Parse::Fallback => {
+                    named(&asked.value.keywords, &error.correction)
+                }
             })
         })?;
         let empty = found.values().filter(|named| named.is_empty()).count();

@@ -1,24 +1,24 @@
 //! One model asked once for the error in a note: the rows beside MedGuards, with MEDEC's prompts.
 
+mod reply;
+
 use std::sync::Arc;
 
+pub use self::reply::{Reading, read, with_ascii_digits};
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, Record, Step};
+use super::case::{Case, Step};
 use super::config::{self, SOLO};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
 use super::messages::{messages, numbered};
-use super::reading::verdict::{Verdict, verdict};
-use super::reading::{self, json, without_thinking};
 use super::settings::{switch, whole};
 use super::{Opening, System, Task};
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::PromptSet;
-use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Parse, Source, Stage};
-use crate::text::Pattern;
+use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Source, Stage};
 
 /// How often a model is asked where its answer cannot be read.
 const TRIES: u32 = 2;
@@ -119,125 +119,11 @@ impl BaseLlm {
     }
 }
 
-/// What a base model says of a note: `CORRECT`, or the number of a sentence and the sentence as it should be.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Reading {
-    /// Whether the note has an error; `None` where the text says neither.
-    pub flag: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sentence_id: Option<usize>,
-    /// Empty where only the number was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub correction: Option<String>,
-}
-
-impl Record for Reading {}
-
-/// Reads a text on a note of so many sentences: a line that begins with a sentence's number, else whether it says that there is an error.
-/// One that calls the note right and corrects a sentence says neither.
-pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Parse) {
-    let text = without_thinking(text).trim();
-    if release_compat && text.to_uppercase().contains("CORRECT") {
-        return (Reading { flag: Some(false), ..Reading::default() }, Parse::Ok);
-    }
-    let text = &with_ascii_digits(text);
-    let numbered = leading(text, sentences)
-        .or_else(|| in_record(text, sentences))
-        .or_else(|| numbered_line(text, sentences));
-    let verdict =
-        verdict(&numbered.as_ref().map_or(text.to_owned(), |line| text.replace(line.whole, " ")));
-    let (flag, line) = match (numbered, verdict) {
-        (Some(_), Some(Verdict::Correct)) => (None, None),
-        (Some(line), _) => (Some(true), Some(line)),
-        (None, verdict) => (verdict.map(Verdict::has_error), None),
-    };
-    let parse = match (flag, &line) {
-        (None, _) => Parse::Unread,
-        (Some(true), Some(line)) if line.is_plain && line.whole == text => Parse::Ok,
-        (Some(false), _) if text == "CORRECT" => Parse::Ok,
-        _ => Parse::Repaired,
-    };
-    let reading = Reading {
-        flag,
-        sentence_id: line.as_ref().map(|line| line.sentence_id),
-        correction: line.map(|line| line.correction),
-    };
-    (reading, parse)
-}
-
-/// Digits of other scripts as ASCII has them.
-pub fn with_ascii_digits(text: &str) -> String {
-    let digit = |c: char| match c {
-        '٠'..='٩' => char::from_u32(c as u32 - '٠' as u32 + '0' as u32),
-        '０'..='９' => char::from_u32(c as u32 - '０' as u32 + '0' as u32),
-        _ => None,
-    };
-    text.chars().map(|c| digit(c).unwrap_or(c)).collect()
-}
-
-/// The sentence whose number the text begins with, as it was asked for.
-fn leading(text: &str, sentences: usize) -> Option<Numbered<'_>> {
-    let (number, rest) =
-        text.split_once(char::is_whitespace).unwrap_or((text, &text[text.len()..]));
-    let sentence_id = number.trim_end_matches(['.', ':', ')']).parse().ok();
-    let sentence_id = sentence_id.filter(|sentence_id| *sentence_id < sentences)?;
-    let paragraph = rest.trim().split("\n\n").next().unwrap_or(rest).trim();
-    let end = paragraph.as_ptr() as usize - text.as_ptr() as usize + paragraph.len();
-    let whole = &text[..end.min(text.len())];
-    Some(Numbered { whole, sentence_id, correction: paragraph.to_owned(), is_plain: true })
-}
-
-/// The sentence of a JSON object with a field for its number.
-fn in_record(text: &str, sentences: usize) -> Option<Numbered<'_>> {
-    let field = |found: &json::Found, word: &str, other: &str| {
-        let mut fields = found.object.iter();
-        let named = fields.find(|(key, _)| {
-            let key = key.to_lowercase();
-            key.contains(word) && !key.contains(other)
-        });
-        named.map(|(_, value)| reading::text(value))
-    };
-    json::objects(text).into_iter().find_map(|found| {
-        let number = field(&found, "id", "correct").or_else(|| field(&found, "number", "correct"));
-        let number = number.or_else(|| field(&found, "sentence", "correct"))?;
-        let sentence_id = number.trim().parse().ok().filter(|one| *one < sentences)?;
-        let correction = field(&found, "correct", "incorrect").unwrap_or_default();
-        Some(Numbered { whole: &text[found.place], sentence_id, correction, is_plain: false })
-    })
-}
-
-/// A sentence's number, and what follows it in its paragraph.
-struct Numbered<'a> {
-    whole: &'a str,
-    sentence_id: usize,
-    correction: String,
-    /// Whether nothing but a space stands between the number and the sentence.
-    is_plain: bool,
-}
-
-fn numbered_line(text: &str, sentences: usize) -> Option<Numbered<'_>> {
-    static LINE: Pattern = Pattern::new(concat!(
-        r"(?im)^[ \t>#*_`\x22“(\[]*(?:- )?(?:(?:erroneous |incorrect |wrong |error |corrected |the )*(?:sentence|satz|frase|phrase|oración|line|id)(?: id| number| no\.?)?[ \t]*[#:]?[ \t]*|第)?",
-        r"(\d{1,3})(?:[*_`\x22”)\]]*[.:)\]|,*_–—-]*[ \t*_`]+|[*_`)\].:]*[：:句]?[ \t]*|[*_]*$)((?:\S.*(?:\n[^\n]+)*)?)$",
-    ));
-    let mut found = LINE.captures_iter(text).filter_map(|line| {
-        let sentence_id = line[1].parse().ok().filter(|sentence_id| *sentence_id < sentences)?;
-        // 1.5 is no sentence's number.
-        let after = &text[line.get(1)?.end()..];
-        let is_decimal =
-            after.starts_with('.') && after[1..].starts_with(|c: char| c.is_ascii_digit());
-        let whole = line.get(0)?.as_str();
-        let correction = line[2].trim().to_owned();
-        let found = Numbered { whole, sentence_id, correction, is_plain: false };
-        (!is_decimal).then_some(found)
-    });
-    found.next()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::panel::scripted::Script;
+    use crate::record::Parse;
     use crate::systems::SystemConfig;
     use crate::systems::scripted::{check, note};
 

@@ -1,10 +1,12 @@
 //! An answer on a note by its fields: as exemplars show it, as a grammar dictates it, as models write it.
 
 mod ending;
+mod labels;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::labels::{labelled, other_names, plain};
 use super::Exemplar;
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
@@ -12,7 +14,8 @@ use crate::systems::base_llm;
 use crate::systems::case;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form::{either, string};
-use crate::systems::reading::{record, said, text};
+use crate::systems::reading::correction::{corrected, is_remark};
+use crate::systems::reading::{record, refuses, said, text};
 use crate::text::{Aligner, align};
 
 /// What a field says.
@@ -159,7 +162,12 @@ impl Form {
                 is_there.then_some((values, parse))
             }
         };
-        let Some((values, parse)) = found else { return in_prose(reply, note) };
+        let Some((values, parse)) = found else {
+            return match self.fields {
+                [(_, Field::Correction)] => alone(reply),
+                _ => in_prose(reply, note),
+            };
+        };
         let (judgement, is_plain) = self.judge(&values, note);
         let parse = match parse {
             _ if judgement.flag.is_none() => Parse::Unread,
@@ -196,7 +204,7 @@ impl Form {
         let number = value(|field| field == Field::Id).map(Number::read);
         let quoted = value(|field| field == Field::Sentence).and_then(sentence);
         let correction = value(|field| field == Field::Correction);
-        let is_answered = correction.is_some();
+        let is_answered = correction.is_some_and(|correction| !correction.trim().is_empty());
         let correction = correction.and_then(sentence);
         let implied = match number {
             _ if is_answered => Some(correction.is_some()),
@@ -205,7 +213,11 @@ impl Form {
             Some(Number::Unclear) | None => quoted.as_ref().map(|_| true),
         };
         let reason = value(|field| field == Field::Reason).unwrap_or_default().trim().to_owned();
-        let flag = said_flag.or(implied);
+        let is_unclear = words.is_some_and(|words| {
+            let said = value(|field| matches!(field, Field::Flag(_))).unwrap_or_default();
+            !said.trim().is_empty() && flag(said, words).is_none()
+        });
+        let flag = said_flag.or(implied.filter(|_| !is_unclear));
         let mut is_plain = words.is_none() || said_flag.is_some();
         if flag != Some(true) {
             return (Judgement { reason, flag, ..Judgement::default() }, is_plain);
@@ -247,6 +259,16 @@ fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
     (Judgement { flag, sentence_id, correction, ..Judgement::default() }, parse)
 }
 
+/// A reply that was to be a correction and nothing else.
+fn alone(reply: &str) -> (Judgement, Parse) {
+    let text = corrected(said(reply));
+    let is_sentence = !text.contains('\n') && !is_remark(text) && !refuses(text);
+    let correction = sentence(text).filter(|_| is_sentence);
+    let parse = Parse::Fallback.if_read(correction.is_some());
+    let flag = correction.as_ref().map(|_| true);
+    (Judgement { flag, correction, ..Judgement::default() }, parse)
+}
+
 /// A field's value as JSON: numbers, `true` and `false` without quotes.
 fn typed(field: Field, value: &str) -> Value {
     match (field, value) {
@@ -267,76 +289,19 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A label as names are compared: lower case, words joined by `_`.
-fn plain(label: &str) -> String {
-    let words = label.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("_").to_lowercase()
-}
-
-/// What models call a field beside what they were asked to call it.
-fn other_names(field: Field) -> &'static [&'static str] {
-    match field {
-        Field::Reason => {
-            &["reason", "reasoning", "rationale", "explanation", "analysis", "reasons"]
-        }
-        Field::Flag(["Yes" | "yes", _]) => &["is_correct", "correct"],
-        Field::Flag(_) => {
-            &["error_flag", "is_error", "has_error", "error", "flag", "error_detected"]
-        }
-        Field::Id => &[
-            "error_sentence_id",
-            "sentence_id",
-            "incorrect_sentence_id",
-            "sentence_number",
-            "error_sentence_number",
-            "error_id",
-            "id",
-        ],
-        Field::Sentence => &["error_sentence", "incorrect_sentence", "wrong_sentence", "sentence"],
-        Field::Correction => {
-            &["corrected_sentence", "correction", "corrected", "revised_sentence", "corrected_text"]
-        }
-    }
-}
-
-/// What follows each known label at a line's beginning, up to the next; the first of each counts, for models go on with notes of their own.
-fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
-    let mut found: Map<String, Value> = Map::new();
-    let mut open: Option<String> = None;
-    for line in reply.lines() {
-        let cut = line.split_once([':', '：']).map(|(label, value)| (plain(label), value));
-        let is_known = |label: &str| {
-            let mut fields = form.fields.iter();
-            fields.any(|(key, field)| plain(key) == label || other_names(*field).contains(&label))
-        };
-        match cut {
-            Some((label, _)) if is_known(&label) && found.contains_key(&label) => break,
-            Some((label, value)) if is_known(&label) => {
-                found.insert(label.clone(), value.trim().into());
-                open = Some(label);
-            }
-            // A blank line ends a field that has something.
-            _ if line.trim().is_empty() => {
-                open = open.filter(|label| found[label].as_str().is_some_and(str::is_empty));
-            }
-            _ => {
-                let value = open.as_ref().and_then(|label| found.get_mut(label));
-                if let Some(Value::String(value)) = value {
-                    *value = format!("{value} {}", line.trim()).trim().to_owned();
-                }
-            }
-        }
-    }
-    found
-}
-
 /// Whether there is an error, by a form's words or others; `None` for what says neither.
 fn flag(said: &str, [none, error]: [&str; 2]) -> Option<bool> {
     let said = said.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let is = |word: &str| first == word.to_lowercase();
     let means_error = matches!(error.to_lowercase().as_str(), "yes" | "true" | "1");
+    let mut words = said.split(|c: char| !c.is_alphanumeric());
+    let is_either = said.contains(" or ")
+        && words.clone().any(|word| word == none.to_lowercase())
+        && words.any(|word| word == error.to_lowercase());
     match first {
+        // The prompt's own words: «0 or 1».
+        _ if is_either => None,
         _ if is(none) => Some(false),
         _ if is(error) => Some(true),
         "yes" | "true" | "1" => Some(means_error),

@@ -9,7 +9,8 @@ use crate::systems::case::Record;
 use crate::systems::reading::answer::{of_field, of_text};
 use crate::systems::reading::reply::{Explained, Reply};
 use crate::systems::reading::words::list_items;
-use crate::systems::reading::{harness, record, said, text, without_thinking};
+use crate::systems::reading::{harness, json, record, said, text, without_thinking};
+use crate::text::Pattern;
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
@@ -41,16 +42,12 @@ impl Record for Critique {}
 pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> (Plan, Parse) {
     let text = said(completion);
     let upper = text.to_uppercase();
-    let first = |text: &str, words: [&str; 2]| match words.map(|word| text.find(word)) {
-        [Some(inquiry), Some(diagnose)] if diagnose < inquiry => Some(DIAGNOSE),
-        [Some(_), _] => Some(INQUIRY),
-        [None, Some(_)] => Some(DIAGNOSE),
-        [None, None] => None,
-    };
     let found = match mab_compat {
         true if upper.contains(INQUIRY) => Some(INQUIRY),
         true => upper.contains(DIAGNOSE).then_some(DIAGNOSE),
-        false => first(text, [INQUIRY, DIAGNOSE]).or_else(|| first(&upper, ["INQUIR", "DIAGNOS"])),
+        false => {
+            chosen(text, [INQUIRY, DIAGNOSE]).or_else(|| chosen(&upper, ["INQUIR", "DIAGNOS"]))
+        }
     };
     let action = found.unwrap_or(DIAGNOSE);
     let parse = match finish_reason {
@@ -62,6 +59,27 @@ pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> 
     (Plan { action }, parse)
 }
 
+/// The first of the two that is named and not denied; `None` where both are offered as they were asked: «INQUIRY or DIAGNOSE».
+fn chosen(text: &str, [inquiry, diagnose]: [&str; 2]) -> Option<&'static str> {
+    static DENIED: Pattern =
+        Pattern::new(r"(?i)\b(?:no|not|without|instead of|rather than|than)\b[^.,;:\n]{0,25}$");
+    static BOTH: Pattern =
+        Pattern::new(r"(?i)\A\W*(?:INQUIRY\W+or\W+DIAGNOSE|DIAGNOSE\W+or\W+INQUIRY)\W*\z");
+    if BOTH.is_match(text) {
+        return None;
+    }
+    let place = |word: &str| {
+        let mut places = text.match_indices(word).map(|(at, _)| at);
+        places.find(|at| !DENIED.is_match(&text[..*at]))
+    };
+    match [place(inquiry), place(diagnose)] {
+        [Some(inquiry), Some(diagnose)] if diagnose < inquiry => Some(DIAGNOSE),
+        [Some(_), _] => Some(INQUIRY),
+        [None, Some(_)] => Some(DIAGNOSE),
+        [None, None] => None,
+    }
+}
+
 /// A question, also one in an object of its own.
 fn question(value: &Value) -> String {
     value.get("question").map_or_else(|| text(value), text)
@@ -71,10 +89,18 @@ fn question(value: &Value) -> String {
 pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, Parse) {
     let list = |value: &Value| match value.get("questions")? {
         Value::Array(list) => Some(list.iter().map(question).collect::<Vec<_>>()),
-        Value::String(text) => Some(text.lines().map(str::to_owned).collect()),
+        Value::String(text) => {
+            let items = list_items(text);
+            let lines = if items.is_empty() { text.lines().collect() } else { items };
+            Some(lines.into_iter().map(str::to_owned).collect())
+        }
         _ => None,
     };
-    let found = record::read(completion, finish_reason, list);
+    let bare = || {
+        let list = json::list(said(completion))?;
+        Some((list.iter().map(question).collect(), Parse::Repaired))
+    };
+    let found = record::read(completion, finish_reason, list).or_else(bare);
     let (mut questions, parse) = found.unwrap_or_else(|| {
         let items =
             list_items(said(completion)).into_iter().filter(|item| item.contains(['?', '？']));

@@ -243,13 +243,15 @@ impl Record for Complexity {}
 /// What is no level is intermediate.
 pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
     let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
-    let exact = LEVELS.into_iter().find(|level| *level == given);
+    // The prompt's own line is no answer.
+    let is_shown = reply.text().contains("\"intermediate\" or \"advanced\"") && !mab_compat;
+    let exact = LEVELS.into_iter().find(|level| *level == given && !is_shown);
     let said = || match given.is_empty() {
         true => one_of(reply.text(), &LEVELS),
         // «intermediate - two specialties», not «basic or not».
         false => one_of(&given, &LEVELS).filter(|_| !given.contains(" or ")),
     };
-    let level = exact.or_else(|| said().filter(|_| !mab_compat));
+    let level = exact.or_else(|| said().filter(|_| !mab_compat && !is_shown));
     let parse = match (reply.parse, exact) {
         (Parse::Ok, None) => Parse::Repaired,
         (parse, _) => parse,

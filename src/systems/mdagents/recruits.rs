@@ -99,8 +99,10 @@ fn turn(goal: &str) -> u8 {
     }
 }
 
+/// Of a list, or of an object that numbers them.
 fn elements(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
+    let list = value.as_array().into_iter().flatten();
+    list.chain(value.as_object().into_iter().flat_map(|object| object.values()))
 }
 
 fn expert(value: &Value) -> Option<Expert> {

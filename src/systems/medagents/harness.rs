@@ -13,7 +13,7 @@ use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
 use crate::systems::messages::Templates;
 use crate::systems::reading::reply::{Explained, Reply};
-use crate::systems::reading::words::{consents, list_items};
+use crate::systems::reading::words::{consents, list_items, parts};
 use crate::systems::reading::{harness, record, said, text as text_of, without_thinking};
 use crate::systems::vote::{round_line, support};
 use crate::systems::{Opening, System, Task};
@@ -99,7 +99,7 @@ impl Harness {
         let messages = self.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
         let read = |text: &str, finish_reason| match self.mab_compat {
-            true => specialties(harness::object(text).map(|object| (object, Parse::Ok))),
+            true => specialties(harness::object(text).map(|object| (object, Parse::Ok)), true),
             false => read_specialties(text, finish_reason),
         };
         Ok(case.ask(call, read)?.value.fields)
@@ -318,20 +318,31 @@ impl Record for Specialties {}
 /// before as many as there are names left out, whether or not they are among the names.
 pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
     let object = |value: &Value| value.as_object().cloned();
-    specialties(record::read(text, finish_reason, object).or_else(|| {
+    let found = record::read(text, finish_reason, object).or_else(|| {
         let items: Vec<Value> = list_items(said(text)).into_iter().map(Value::from).collect();
         let is_list = !items.is_empty();
         is_list.then(|| (Map::from_iter([("fields".to_owned(), items.into())]), Parse::Fallback))
-    }))
+    });
+    specialties(found, false)
 }
 
-fn specialties(found: Option<(Map<String, Value>, Parse)>) -> (Specialties, Parse) {
+fn specialties(
+    found: Option<(Map<String, Value>, Parse)>,
+    mab_compat: bool,
+) -> (Specialties, Parse) {
     let Some((object, parse)) = found else {
         return (Specialties { fields: UNREAD.to_vec() }, Parse::Unread);
     };
-    let names = object.get("fields").and_then(Value::as_array);
-    let names = names.into_iter().flatten().filter_map(Value::as_str);
-    let mut specialties: Vec<&str> = names.filter_map(known).take(DOCTORS).collect();
+    // The one list of an object, whatever it is called.
+    let lists = || object.values().filter(|value| value.is_array());
+    let other = || lists().next().filter(|_| !mab_compat && lists().count() == 1);
+    let names: Vec<&str> = match object.get("fields").or_else(other) {
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+        // MedAgentBoard's defaults come for a text.
+        Some(Value::String(line)) if !mab_compat => parts(line),
+        _ => Vec::new(),
+    };
+    let mut specialties: Vec<&str> = names.into_iter().filter_map(known).take(DOCTORS).collect();
     let defaults = KNOWN.iter().take(DOCTORS).skip(specialties.len());
     specialties.extend(defaults.map(|(_, specialty)| *specialty));
     (Specialties { fields: specialties }, parse)

@@ -8,11 +8,12 @@ use crate::systems::case::Record;
 use crate::systems::reading::answer::of_text;
 use crate::systems::reading::reply::{Agreement, Explained, Passage};
 use crate::systems::reading::without_thinking;
-use crate::systems::reading::words::{consents, list_items};
+use crate::systems::reading::words::{consents, list_items, parts};
 
 /// The field of an expert for whom none was named.
 pub const GENERAL: &str = "General Medicine";
 const ANALYSIS_MARK: &str = "Total Analysis:";
+const FIELD_MARK: &str = "Medical Field:";
 const ADVICE_MARK: &str = "Revisions:";
 /// What a model says of itself before it comes to the point.
 const DISCLAIMER: &str = "as an ai language model";
@@ -39,15 +40,26 @@ impl Domains {
 pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse) {
     let text = without_thinking(text);
     let list = text.rsplit(':').next().unwrap_or("").trim();
+    // One a line, each behind the label.
+    let marked: Vec<&str> =
+        text.lines().filter_map(|line| line.trim().strip_prefix(FIELD_MARK)).collect();
     let items = list_items(text);
     let mut names: Vec<&str> = match items.is_empty() {
+        true if marked.len() > 1 => marked,
         true => list.lines().next().unwrap_or("").split(" | ").collect(),
         false => items,
     };
+    if let [line] = names[..] {
+        names = parts(line);
+    }
     for name in &mut names {
         *name = name.trim_matches(|c: char| c.is_whitespace() || c == '*');
     }
-    names.retain(|name| !name.is_empty());
+    // The prompt's own words for what should stand there.
+    let is_shown = |name: &str| {
+        name.strip_prefix("Field").is_some_and(|digit| digit.chars().all(|c| c.is_ascii_digit()))
+    };
+    names.retain(|name| !name.is_empty() && !is_shown(name));
     let domains: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let parse = parse(text.contains(':'), finish_reason).if_read(!domains.is_empty());
     (Domains { domains }, parse)

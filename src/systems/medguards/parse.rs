@@ -5,9 +5,12 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::tags::{is_nan, plain, section, tagged, without, without_thought};
+use crate::data::Note;
 use crate::record::Parse;
 use crate::systems::case::Record;
+use crate::systems::reading::correction::{corrected, is_remark};
 use crate::systems::reading::verdict::{Verdict, verdict};
+use crate::systems::reading::words::{number_in, said_confidence};
 use crate::systems::reading::{self, json, refuses};
 use crate::text::Pattern;
 
@@ -62,9 +65,15 @@ pub fn thought(text: &str) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The number in `<confidence>` tags, from 0 to 100, as a share.
+/// The number in `<confidence>` tags, from 0 to 100, as a share; where there are no such tags, what the text says outside its reasons.
 pub fn confidence(text: &str) -> Option<f64> {
-    let number = section(text, "confidence")?.trim().trim_end_matches('%');
+    let Some(inside) = section(text, "confidence") else {
+        return said_confidence(&without_thought(text));
+    };
+    let inside =
+        inside.trim().trim_start_matches(|c: char| !c.is_ascii_digit() && !"+-".contains(c));
+    let number = inside.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let number = number.strip_suffix("/100").unwrap_or(number);
     let is_short = (1..=3).contains(&number.len()) && !number.starts_with('+');
     let number = number.parse::<u32>().ok().filter(|number| is_short && *number <= 100)?;
     Some(f64::from(number) / 100.0)
@@ -105,6 +114,7 @@ pub fn located(text: &str, release_compat: bool) -> Located {
     match plain(&result) {
         "" => Located::Malformed,
         nothing if says_nothing(nothing) => Located::Nothing,
+        other if is_remark(other) || refuses(other) => Located::Malformed,
         sentence => Located::Said(sentence.to_owned()),
     }
 }
@@ -112,16 +122,40 @@ pub fn located(text: &str, release_compat: bool) -> Located {
 /// A place without tags: NAN, a field of JSON, a quoted sentence that is called the wrong one, or the words that there is none.
 fn bare_place(text: &str) -> Located {
     static QUOTED: Pattern = Pattern::new(
-        r#"(?is)\b(?:sentence|statement|error)\b[^"“\n]{0,60}["“](.{8,}?)["”](?:\s|[.,;]|$)"#,
+        r#"(?is)\b(?:sentence|statement|error)\b[^"“«\n]{0,60}["“«](.{8,}?)["”»](?:\s|[.,;]|$)"#,
     );
     let field = |found: &json::Found| found.object.get("result").map(reading::text);
-    let quoted = QUOTED.captures(text).map(|quoted| quoted[1].to_owned());
-    match json::objects(text).iter().find_map(field).or(quoted) {
+    static LABELLED: Pattern = Pattern::new(
+        r"(?im)^\W*(?:the )?(?:(?:error|erroneous|incorrect|wrong) sentence|result)(?: is)?[\s*_]*[:：][\s*_]*(\S.*)$",
+    );
+    static NUMBER: Pattern = Pattern::new(
+        r"(?i)\A\W*(\d{1,3})\W*\z|\b(?:error|mistake|incorrect|wrong|erroneous)\b[^.\n\d]{0,40}\bsentence(?: number| no\.?)?[ #:]*(\d{1,3})\b",
+    );
+    let number = || {
+        let found = NUMBER.captures(text)?;
+        Some(found.get(1).or_else(|| found.get(2))?.as_str().to_owned())
+    };
+    let of = |pattern: &Pattern| Some(plain(&pattern.captures(text)?[1]).to_owned());
+    let said = json::objects(text).iter().find_map(field);
+    match said.or_else(|| of(&QUOTED)).or_else(|| of(&LABELLED)).or_else(number) {
         Some(said) if says_nothing(&said) => Located::Nothing,
+        Some(said) if is_remark(&said) || refuses(&said) => Located::Malformed,
         Some(said) => Located::Said(said),
-        None if says_nothing(text) => Located::Nothing,
+        None if says_nothing(text) || text.lines().any(is_nan) => Located::Nothing,
+        None if verdict(text) == Some(Verdict::Correct) => Located::Nothing,
         None => Located::Malformed,
     }
+}
+
+/// The sentence of a note that is meant by its number, alone or before the sentence, or by the sentence itself.
+pub fn place(said: &str, note: &Note) -> Option<usize> {
+    let words = reading::standing::plain(said);
+    let is_sentence = |(id, sentence): &(usize, &String)| {
+        let sentence = reading::standing::plain(sentence);
+        words == sentence || words == format!(" {id}{sentence}")
+    };
+    let named = note.sentences.iter().enumerate().find(is_sentence).map(|(id, _)| id);
+    named.or_else(|| number_in(said)).filter(|id| *id < note.sentences.len())
 }
 
 /// Whether a text says that no sentence is wrong; a sentence of the note never does, whatever in it is called correct.
@@ -129,7 +163,10 @@ fn says_nothing(text: &str) -> bool {
     static NOTHING: Pattern = Pattern::new(
         r"(?i)\A\W*(?:correct\W*\z|(?:there (?:is|are|was|were) )?no (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)",
     );
-    is_nan(text) || NOTHING.is_match(text)
+    let is_nan_first = text.trim_start().strip_prefix("NAN").is_some_and(|rest| {
+        rest.trim_start().starts_with(['(', '.', ',', ';', ':', '-', '–', '—'])
+    });
+    is_nan(text) || is_nan_first || text.trim() == "-1" || NOTHING.is_match(text)
 }
 
 /// What stands in the tags; where there are none, all that is not reasons or confidence. `None` for nothing, and for NAN.
@@ -140,37 +177,18 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
     }
     let text = without_thought(text);
     let found = match (section(&text, tag), tagged(&text, tag)) {
-        (Some(found), _) => found.to_owned(),
+        (Some(_), Some(found)) => found,
         // One that was cut short holds no whole sentence.
         (None, Some(open)) if open.trim_end().ends_with(['.', '。', '!', '?']) => open,
         (None, Some(_)) => String::new(),
-        (None, None) => without(&text, "confidence"),
+        _ => without(&text, "confidence"),
     };
     let is_bare = tagged(&text, tag).is_none();
     let found = corrected(&found);
-    if is_bare && refuses(found) {
+    if is_bare && refuses(found) || is_remark(found) {
         return None;
     }
     (!found.is_empty() && !is_nan(found)).then(|| found.to_owned())
-}
-
-/// A correction without what announces it: «Corrected Sentence: …», the sentence's number, «old -> new».
-fn corrected(text: &str) -> &str {
-    static ANNOUNCED: Pattern = Pattern::new(
-        r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction|the\s+sentence|(?:修改|更正|纠正|修正)后?的?句子)(?:\s+(?:is|should be|should read|would be|reads))?[\s*_]*[:：][\s*_]*",
-    );
-    static NUMBERED: Pattern = Pattern::new(r"\A\s*\d{1,2}[.):]?\s+(\p{Lu})");
-    // What follows in another paragraph explains it.
-    let text = ANNOUNCED
-        .find(text)
-        .map_or(text, |announced| text[announced.end()..].split("\n\n").next().unwrap_or_default());
-    let sentence = NUMBERED.captures(text).and_then(|numbered| numbered.get(1));
-    let text = sentence.map_or(text, |sentence| &text[sentence.start()..]);
-    let text = ["->", "→", "=>"]
-        .iter()
-        .find_map(|arrow| text.split_once(arrow))
-        .map_or(text, |(_, new)| new);
-    plain(text)
 }
 
 /// Reads a text that was to give what is wanted.

@@ -1,6 +1,6 @@
 //! One note: detect, locate, correct (Algorithm 1), each by agents of its own or several in one call (Table 11).
 
-use super::parse::{Located, Said, Wanted, read};
+use super::parse::{Located, Said, Wanted, place, read};
 use super::settings::{Agent, Arbitration, Localisation, Settings, Structure};
 use super::tags::section;
 use super::texts::Texts;
@@ -140,15 +140,18 @@ impl MedGuards {
     fn opinion(&self, note: &Note, said: &Asked<Said>) -> Opinion {
         let mut located = said.value.located.clone();
         let sentence_id = match (&located, self.settings.localisation) {
+            // A number means no sentence of a note that has none.
+            (Located::Said(words), Localisation::Soft)
+                if !words.contains(char::is_alphabetic) && !self.settings.release_compat =>
+            {
+                None
+            }
             (Located::Said(words), Localisation::Soft) => {
                 let found = align(&note.sentences, words, note.language, self.settings.aligner);
                 let compat = self.settings.release_compat;
                 found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
             }
-            (Located::Said(number), Localisation::Hard) => {
-                let number = number.trim_end_matches('.').parse().ok();
-                number.filter(|id| *id < note.sentences.len())
-            }
+            (Located::Said(number), Localisation::Hard) => place(number, note),
             _ => None,
         };
         if sentence_id.is_none() && located != Located::Nothing {

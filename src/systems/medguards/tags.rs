@@ -1,21 +1,28 @@
 //! The tags in an agent's text, and what stands in them.
 
-/// What the first of these tags holds: up to its end, however that is spelt, or the end of the text.
+pub use crate::systems::reading::correction::without_marks as plain;
+
+/// What the last of these tags that holds something holds: up to its end, however that is spelt, or the end of the text. Of a tag that is
+/// only closed, the line before it.
 pub fn tagged(text: &str, tag: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
-    let start = lower.find(&format!("<{tag}>"))? + tag.len() + 2;
-    let end = lower[start..].find("</").or_else(|| lower[start..].find('<'));
-    Some(text[start..end.map_or(text.len(), |end| start + end)].to_owned())
-}
-
-/// A text without the marks or quotes around it.
-pub fn plain(text: &str) -> &str {
-    const PAIRS: [(&str, &str); 7] =
-        [("**", "**"), ("*", "*"), ("`", "`"), ("\"", "\""), ("“", "”"), ("'", "'"), ("«", "»")];
-    PAIRS.iter().fold(text.trim(), |text, (open, close)| {
-        let inner = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
-        inner.map_or(text, str::trim)
-    })
+    let open = format!("<{tag}>");
+    let inside = |at: usize| {
+        let start = at + open.len();
+        let end = lower[start..].find("</").or_else(|| lower[start..].find('<'));
+        &text[start..end.map_or(text.len(), |end| start + end)]
+    };
+    let mut places = lower.rmatch_indices(&open).map(|(at, _)| inside(at));
+    let first = places.next();
+    let held = match first.filter(|last| last.trim().is_empty()) {
+        Some(empty) => places.find(|held| !held.trim().is_empty()).or(Some(empty)),
+        None => first,
+    };
+    let closed = || {
+        let before = &text[..lower.find(&format!("</{tag}>"))?];
+        before.trim().lines().last()
+    };
+    held.or_else(closed).map(str::to_owned)
 }
 
 /// Whether a text is NAN, or another word for nothing.

@@ -18,7 +18,7 @@ use crate::systems::messages::{messages, numbered};
 use crate::systems::settings::{switch, whole};
 
 /// A correction of NA says that there is no error, whatever the number beside it.
-const ANSWER: Form = Form {
+pub(in crate::systems) const ANSWER: Form = Form {
     style: Style::Json,
     fields: &[("reason", Reason), ("incorrect_sentence_id", Id), ("correction", Correction)],
 };

@@ -21,7 +21,7 @@ use crate::systems::exemplars::{Opinion, Ranking};
 use crate::systems::messages::{messages, numbered};
 use crate::systems::settings::switch;
 
-const ANSWER: Form = Form {
+pub(in crate::systems) const ANSWER: Form = Form {
     style: Style::Lines,
     fields: &[
         ("Reasoning", Reason),

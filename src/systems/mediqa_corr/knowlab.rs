@@ -28,7 +28,7 @@ pub const OUTPUT: Form = Form {
     ],
 };
 
-const THOUGHT: Form = Form {
+pub(in crate::systems) const THOUGHT: Form = Form {
     style: Style::Lines,
     fields: &[
         ("Reasoning", Reason),

@@ -6,20 +6,20 @@ pub mod knowlab;
 pub mod prompted;
 pub mod searching;
 pub mod staged;
+mod words;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::case::{Case, Record, Step};
+pub use self::words::{Words, choice, words};
+use super::case::{Case, Step};
 use super::config::{self, SOLO, SearchSettings, Slot};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::reply::{Form, Judgement};
 use super::exemplars::vectors::no_encoder;
 use super::exemplars::{Choice, Exemplars, Kinds, Opinion, Ranking};
 pub use super::medreflex::settings::Temperatures;
-use super::reading::reply::Reply;
 use super::settings::whole;
 use super::{Opening, System, Task, form};
 use crate::data::{Item, Note};
@@ -27,8 +27,7 @@ use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{
-    DetectionLine, FinishReason, ItemLine, LocalisationLine, Message, NO_SENTENCE, Parse, Source,
-    Stage,
+    DetectionLine, ItemLine, LocalisationLine, Message, NO_SENTENCE, Source, Stage,
 };
 use crate::retrieval::Rerank;
 
@@ -131,14 +130,6 @@ impl Question {
     }
 }
 
-/// Words that a call asks for: a span, entities, alternatives.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Words {
-    pub words: Vec<String>,
-}
-
-impl Record for Words {}
-
 impl Kit {
     /// As many exemplars as are asked for, ranked as is asked for.
     pub fn choice(&self, kinds: Kinds) -> Choice {
@@ -208,38 +199,10 @@ impl Kit {
     ) -> Result<Option<String>, PanelError> {
         let shape = Shape::record(vec![(key, form::choice(choices))]);
         let call = self.call(case, question, shape);
-        let asked = case.ask(call, |text, finish_reason| {
-            let (mut said, parse) = words(text, finish_reason, key, 1);
-            let first = |word: &String| {
-                word.split(|c: char| !c.is_alphanumeric())
-                    .find(|one| !one.is_empty())
-                    .map(str::to_lowercase)
-            };
-            said.words = said.words.iter().filter_map(first).collect();
-            said.words.retain(|word| choices.iter().any(|choice| choice.to_lowercase() == *word));
-            let parse = parse.if_read(!said.words.is_empty());
-            (said, parse)
-        })?;
+        let asked =
+            case.ask(call, |text, finish_reason| choice(text, finish_reason, key, choices))?;
         Ok(asked.value.words.into_iter().next())
     }
-}
-
-/// Reads words under a key: of an object, of a line, or of a text that is nothing but them.
-pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
-    let reply = Reply::read(text, finish_reason, key);
-    let found: Vec<String> = match reply.get(key) {
-        Value::Array(list) => list.iter().map(super::reading::text).collect(),
-        Value::Null if reply.text().lines().count() == 1 => vec![reply.text().to_owned()],
-        Value::Null => Vec::new(),
-        other => vec![super::reading::text(other)],
-    };
-    let around = |c: char| c.is_whitespace() || "\"“”*`.".contains(c);
-    let none = ["", "na", "n/a", "none", "null"];
-    let words = found.iter().map(|word| word.trim_matches(around).to_owned());
-    let words = words.filter(|word| !none.contains(&word.to_lowercase().as_str()));
-    let words: Vec<String> = words.take(most).collect();
-    let parse = reply.parse.if_read(!words.is_empty());
-    (Words { words }, parse)
 }
 
 /// What a system came to.

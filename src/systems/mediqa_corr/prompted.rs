@@ -39,7 +39,7 @@ enum Count {
     Together,
 }
 
-const JUDGEMENT: Form = Form {
+pub(in crate::systems) const JUDGEMENT: Form = Form {
     style: Style::Json,
     fields: &[
         ("is_error", Flag(["false", "true"])),
@@ -61,6 +61,20 @@ pub const REASONED: Form = Form {
     ],
 };
 
+/// KU-DMIS'.
+pub(in crate::systems) const RATIONALE: Form = Form {
+    style: Style::Lines,
+    fields: &[
+        ("Rationale", Reason),
+        ("Error sentence", Sentence),
+        ("Corrected sentence", Correction),
+    ],
+};
+
+/// MediFact's.
+pub(in crate::systems) const PAIR: Form =
+    Form { style: Style::Json, fields: &[("sentence_id", Id), ("corrected_sentence", Correction)] };
+
 /// The few-shot baseline of the MedReAct'N'MedReFlex paper, after Medprompt.
 pub const MEDPROMPT: Method = Method {
     prompt: "medprompt",
@@ -75,14 +89,7 @@ pub const MEDPROMPT: Method = Method {
 /// KU-DMIS: the prompt by which its model's teacher was asked.
 pub const KU_DMIS: Method = Method {
     prompt: "ku-dmis",
-    form: &Form {
-        style: Style::Lines,
-        fields: &[
-            ("Rationale", Reason),
-            ("Error sentence", Sentence),
-            ("Corrected sentence", Correction),
-        ],
-    },
+    form: &RATIONALE,
     kinds: Kinds::Any,
     drawn_from: None,
     temperature: 1.0,
@@ -112,10 +119,7 @@ pub const KNOWLAB_REASON: Method = Method {
 /// MediFact as a prompt: the training set's wrong sentences that are most like the note's, with their corrections.
 pub const MEDIFACT: Method = Method {
     prompt: "medifact",
-    form: &Form {
-        style: Style::Json,
-        fields: &[("sentence_id", Id), ("corrected_sentence", Correction)],
-    },
+    form: &PAIR,
     kinds: Kinds::Wrong,
     drawn_from: None,
     temperature: 0.0,

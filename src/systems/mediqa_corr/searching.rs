@@ -17,7 +17,7 @@ use crate::systems::exemplars::reply::{Form, Style};
 use crate::systems::exemplars::{Choice, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 
-const ANSWER: Form = Form {
+pub(in crate::systems) const ANSWER: Form = Form {
     style: Style::Json,
     fields: &[
         ("Error", Flag(["no", "yes"])),
@@ -26,7 +26,7 @@ const ANSWER: Form = Form {
         ("Corrected Sentence", Correction),
     ],
 };
-const CHECK: Form = Form {
+pub(in crate::systems) const CHECK: Form = Form {
     style: Style::Json,
     fields: &[("Error Flag", Flag(["no", "yes"])), ("Revised Sentence", Correction)],
 };

@@ -17,11 +17,12 @@ use crate::systems::exemplars::reply::{Form, Style};
 use crate::systems::exemplars::{Choice, Expert, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 
-const DETECTION: Form =
+pub(in crate::systems) const DETECTION: Form =
     Form { style: Style::Json, fields: &[("reasoning", Reason), ("error", Flag(["no", "yes"]))] };
-const PLACE: Form =
+pub(in crate::systems) const PLACE: Form =
     Form { style: Style::Json, fields: &[("reasoning", Reason), ("sentence_id", Id)] };
-const SENTENCE: Form = Form { style: Style::Json, fields: &[("corrected_sentence", Correction)] };
+pub(in crate::systems) const SENTENCE: Form =
+    Form { style: Style::Json, fields: &[("corrected_sentence", Correction)] };
 /// Entities of a note at most.
 const ENTITIES: usize = 12;
 

@@ -7,6 +7,7 @@ use super::step::{Action, is_none};
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
+use crate::systems::reading::reply::lines;
 use crate::systems::reading::{self, record};
 use crate::text::{Aligner, align};
 
@@ -40,7 +41,9 @@ pub fn read(
     note: &Note,
     action: Option<&Action>,
 ) -> (Answer, Parse) {
+    let of_lines = || Some((of_object(&lines(reading::said(text)))?, Parse::Fallback));
     let said = record::read(text, finish_reason, |value| of_object(value.as_object()?));
+    let said = said.or_else(of_lines);
     match (said, action) {
         (Some((answer, parse)), _) => {
             let (answer, is_repaired) = placed(answer, note);

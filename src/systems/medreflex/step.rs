@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::{self, json, record, said};
+use crate::text::Pattern;
 
 /// What a step came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -79,6 +80,7 @@ pub fn is_none(text: &str) -> bool {
 
 /// Reads a step.
 pub fn read(text: &str, finish_reason: FinishReason) -> (StepRecord, Parse) {
+    let text = &text[..own(text)];
     let whole = record::read(text, finish_reason, |value| {
         let object = value.as_object()?;
         let has = |key: &str| object.contains_key(key);
@@ -96,6 +98,13 @@ pub fn read(text: &str, finish_reason: FinishReason) -> (StepRecord, Parse) {
             (step, Parse::Fallback.if_read(is_read))
         }
     }
+}
+
+/// Where a step ends after which the model made up its results, or the next step.
+fn own(text: &str) -> usize {
+    static MADE_UP: Pattern = Pattern::new(r"(?i)\n\W*(?:results of step|step) \d+\b");
+    let start = text.find("action").or_else(|| text.find("Action")).unwrap_or(text.len());
+    MADE_UP.find_iter(text).map(|end| end.start()).find(|end| *end > start).unwrap_or(text.len())
 }
 
 fn of_object(object: &Map<String, Value>) -> StepRecord {
@@ -202,18 +211,31 @@ fn of_call(text: &str) -> Option<Action> {
     let (name, rest) = text.split_once('(')?;
     let name = name.rsplit(|c: char| c.is_whitespace() || c == '`').next().unwrap_or(name);
     let kind = kind(name)?;
-    let inside = match rest.rfind(')') {
+    // What follows a first call is another step's.
+    static NEXT: Pattern = Pattern::new(
+        r"\)[\s,;.`*]*(?:and |then )*(?:search|final_mistake|flag_mistake|final_flagged_mistake)\(",
+    );
+    let inside = match NEXT.find(rest).map(|next| next.start()).or_else(|| rest.rfind(')')) {
         Some(end) => &rest[..end],
         None => rest,
     };
-    of_arguments(kind, arguments(inside))
+    let is_cut = inside.len() == rest.len();
+    // An answer that was cut in its sentence says nothing yet.
+    let arguments = arguments(inside);
+    if is_cut && kind == Kind::Final && arguments.len() < 2 {
+        return None;
+    }
+    of_arguments(kind, arguments)
 }
 
 fn of_arguments(kind: Kind, arguments: Vec<String>) -> Option<Action> {
     let mut arguments = arguments.into_iter();
     let first = arguments.next()?;
     match kind {
-        Kind::Search => Some(Action::Search { query: first }),
+        Kind::Search => {
+            let has_words = first.contains(char::is_alphanumeric);
+            has_words.then_some(Action::Search { query: first })
+        }
         Kind::Final => {
             let correction = arguments.next().unwrap_or_default();
             let evidence = arguments.next().map(|text| labels(&text)).unwrap_or_default();
@@ -233,7 +255,11 @@ fn labels(text: &str) -> Vec<String> {
 fn arguments(inside: &str) -> Vec<String> {
     let inside = inside.trim();
     let Some(quote) = inside.chars().find(|c| matches!(c, '"' | '\'' | '“')) else {
-        return vec![value_of(inside)];
+        let parts: Vec<&str> = inside.split(',').map(str::trim).collect();
+        return match parts.iter().all(|part| is_none(part)) {
+            true => parts.into_iter().map(str::to_owned).collect(),
+            false => vec![value_of(inside)],
+        };
     };
     let close = if quote == '“' { '”' } else { quote };
     let characters: Vec<char> = inside.chars().collect();

@@ -28,12 +28,31 @@ pub fn objects(text: &str) -> Vec<Found> {
     while let Some(open) = reader.rest.find('{') {
         let start = text.len() - reader.rest.len() + open;
         reader.skip(open + 1);
+        if is_latex(&text[..start]) {
+            continue;
+        }
         let object = reader.object();
         let place = start..text.len() - reader.rest.len();
         found.push(Found { object, place, is_cut: reader.is_cut });
         (reader.depth, reader.is_cut) = (0, false);
     }
     found
+}
+
+/// Whether what a brace follows is a command of LaTeX: `\boxed{`.
+fn is_latex(before: &str) -> bool {
+    let command = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    command.len() < before.len() && command.ends_with('\\')
+}
+
+/// The list that a text is, fenced or not.
+pub fn list(text: &str) -> Option<Vec<Value>> {
+    let text = text.trim().trim_start_matches('`');
+    let text = text.strip_prefix("json").unwrap_or(text).trim_start();
+    let rest = text.strip_prefix('[')?;
+    let mut reader = Reader { rest, depth: 1, is_cut: false };
+    let list = reader.array();
+    (!list.is_empty()).then_some(list)
 }
 
 struct Reader<'a> {

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::order::{self, Marked};
 use super::standing::{
     Place, clause_start, is_one_of_several, is_ruled_out, last_word, plain, stands_alone,
 };
@@ -11,7 +12,7 @@ use crate::data::Choice;
 use crate::text::Pattern;
 
 /// What stands between a word such as «answer» and its letter: marks, and words that say no more.
-const BETWEEN: &str = r#"(?:[\s*_"'“”‘’`\[$<>:=,#~-]|&nbsp;|\\?\(|\\?\{|\\boxed|\\text(?:bf|it)?|\\mathbf|\\mathrm|\boption\b|\bchoice\b|\bletter\b|\bclearly\b|\bdefinitely\b|\btherefore\b|\bthus\b|\bmost likely\b|\bprobably\b|\bindeed\b|\bopci[oó]n\b|\bOption\b|选项|选择|الخيار)*"#;
+const BETWEEN: &str = r#"(?:[\s*_"'“”‘’`\[$<>:=,#~-]|&nbsp;|\\?\(|\\?\{|\\boxed|\\text(?:bf|it)?|\\mathbf|\\mathrm|\boption\b|\bchoice\b|\bletter\b|\bclearly\b|\bdefinitely\b|\btherefore\b|\bthus\b|\bmost likely\b|\bprobably\b|\bindeed\b|\bla\b|\bopci[oó]n\b|\bOption\b|选项|选择|الخيار)*"#;
 
 /// A letter as an answer is announced.
 static ANNOUNCED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -22,23 +23,36 @@ static ANNOUNCED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         // Answer: E; the correct answer is (E); final answer - E
         format!(r"(?i:\b{subject}\b)[\s*_)'`\x22“”]*(?i:\(?(?:letter|choice|option)\)?)?[\s*_'`\x22“”]*(?i:{is}){BETWEEN}([A-Ja-j])"),
         format!(r"(?i:\b{weak_subject}\b)[\s*_]*(?i:(?:is|would be|should be|must be|remains)\b){BETWEEN}([A-J])"),
+        // Decision: E
+        format!(r"(?:^|[.\n!?])[\s*_#>-]*(?i:(?:my |final |the )?(?:choice|decision|vote|pick)s?)[\s*_]*[:：]{BETWEEN}([A-J])"),
         // **Answer** E
         format!(r"(?i:\*\*\s*(?:final |correct |best )?answer\s*:?\s*\*\*){BETWEEN}([A-J])"),
         r"\\boxed\s*\{[\s{(*]*(?:\\text(?:bf|it)?\s*\{)?[\s({*]*([A-Ja-j])".to_owned(),
         // I choose E; we would go with option E
-        format!(r"(?i:\b(?:choose|chose|choosing|pick|select|selected|selecting|go with|going with|went with|settle on|vote for|voting for|stick with|sticking with|stay with|opt for|leaning towards?|lean towards?|in favou?r of|favou?r|maintain|keep|change (?:my answer )?to|switch to|answer with|answer)\b){BETWEEN}([A-J])"),
+        format!(r"(?i:\b(?:choose|chose|choosing|pick|select|selected|selecting|go with|going with|went with|settle on|vote for|voting for|stick with|sticking with|stay with|opt for|leaning towards?|lean towards?|in favou?r of|favou?r|maintain|keep|change (?:my (?:answer|vote|choice) )?(?:from (?:option )?\W*[A-J]\W* )?to|switch(?: from (?:option )?\W*[A-J]\W*)? to|answer with|answer)\b){BETWEEN}([A-J])"),
         // so E is the answer; option E is correct
         r"(?:^|[\s(*_`\[])([A-J])[)\].*_`:]*\s+(?:(?:\([^)]*\)|[^.\n]{0,80}?)\s+)?(?i:(?:is|as|seems|appears|remains)\s+(?:clearly |definitely |therefore |thus |indeed |probably |most likely |by far )*(?:the\s+)?(?:single\s+)?(?:most\s+)?(?:correct|best|right|appropriate|likely|accurate|suitable|final)\b)".to_owned(),
-        format!(r"(?i:\b(?:die (?:richtige |korrekte |beste )?antwort|antwort|lösung|la (?:respuesta|opción)(?: correcta| más probable)?|respuesta(?: correcta| final)?|opción correcta|la (?:bonne )?réponse(?: correcte| finale)?|réponse(?: correcte| finale)?|a resposta(?: correta)?|la risposta(?: corretta)?|risposta)\b)[\s*_]*(?i:ist|lautet|wäre|es|sería|est|serait|è|é|:|=|：){BETWEEN}([A-J])"),
+        format!(r"(?i:\b(?:die (?:richtige |korrekte |beste )?antwort|antwort|lösung|la (?:respuesta|opción)(?: correcta| más probable)?|l[ao] más probable|respuesta(?: correcta| final)?|opción correcta|la (?:bonne )?réponse(?: correcte| finale)?|réponse(?: correcte| finale)?|a resposta(?: correta)?|la risposta(?: corretta)?|risposta)\b)[\s*_]*(?i:ist|lautet|wäre|es|sería|est|serait|è|é|:|=|：){BETWEEN}([A-J])"),
         format!(r"(?:正确答案|答案|最佳选项|选择|应选|故选|因此选|所以选|选){{1}}(?:应该|应)?(?:是|为|：|:)?{BETWEEN}([A-J])"),
         format!(r"(?:الإجابة|الجواب)(?: الصحيحة| الصحيح)?\s*(?:هي|هو|:)?{BETWEEN}([A-J])"),
     ];
     patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
 });
 
+/// «The answer would be B if …», «If it were …, the answer would be C»
+static IF: Pattern = Pattern::new(
+    r"(?i)\bwould (?:be|have been|choose|pick|go)\b.*\b(?:if|unless)\b|\b(?:if|unless)\b.*\bwould (?:be|have been|choose|pick|go|change)\b",
+);
+
+/// Who else chose an option, where the speaker is not named after them.
+static PEERS: Pattern = Pattern::new(
+    r"(?i)(?:\A|\W)(?:doctors?|agents?|colleagues?|experts?|others|some|many|most|two|three|four|students)\b(?:[^\n]{0,40})\b(?:favou?r(?:s|ed)?|chose|chooses?|picks?|picked|selects?|selected|votes? for|voted for|answers?|answered|go(?:es)? with|went with)\W*(?:option )?\W*\z",
+);
+
 /// A line that is a letter with marks around it, or a letter in bold or brackets before an option's text.
-static LINE: Pattern =
-    Pattern::new(r#"(?m)^[\s>#*_"'“`(\[{-]*([A-J])(?:[\s*_"'”`)\]}.!]*$|\s*[)\].:*_—–]+\s*\S.*$)"#);
+static LINE: Pattern = Pattern::new(
+    r#"(?m)^[\s>#*_"'“`(\[{-]*(?:Option\s+)?([A-J])(?:[\s*_"'”`)\]}.!]*$|\s*[)\].:*_—–]+\s*\S.*$)"#,
+);
 
 /// Where a model goes on with a question of its own.
 static NEXT_QUESTION: Pattern = Pattern::new(
@@ -49,17 +63,41 @@ static NEXT_QUESTION: Pattern = Pattern::new(
 /// last letter of the last sentence that has any, or the one option whose text is said. Articles, pronouns, vitamins and bacteria are no
 /// letters, nor is an option that is ruled out. `None` where none or more than one remains.
 pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
+    /// The whole of a text, but for what it is called.
+    static WHOLE: Pattern =
+        Pattern::new(r"(?i)\A\W*(?:(?:option|choice|answer|letter)\b)?[\W_]*([a-j])[\W_]*\z");
     let text = until_next_question(text);
     if let [alone] = text.trim().trim_matches(|c: char| !c.is_alphanumeric()).as_bytes() {
         return Some(char::from(*alone).to_ascii_uppercase()).filter(|c| ('A'..='J').contains(c));
     }
+    if let Some(letter) = WHOLE.captures(text).and_then(|whole| whole[1].chars().next()) {
+        let letter = letter.to_ascii_uppercase();
+        return options.iter().any(|option| option.letter == letter).then_some(letter);
+    }
     let announced = announced(text, options);
     if let Some(last) = announced.last() {
-        return (!is_one_of_several(&text[last.at..])).then_some(last.letter);
+        let taken_back = last_word_alone(&text[last.at..]).filter(|other| *other != last.letter);
+        let is_one = !is_one_of_several(&text[last.at..]);
+        return is_one.then_some(taken_back.unwrap_or(last.letter));
     }
+    if let Some(ranked) = order::by_order(text) {
+        return Some(ranked);
+    }
+    match order::by_marks(text, options) {
+        Marked::One(letter) => return Some(letter),
+        Marked::Unclear => return None,
+        Marked::Nothing => {}
+    }
+    let text = &order::without_options(text, options);
     by_line(text, options)
         .or_else(|| by_text(text, options))
         .or_else(|| by_last_letter(text, options))
+}
+
+/// The letter that is all of a text's last sentence: «…, just kidding. D.»
+fn last_word_alone(text: &str) -> Option<char> {
+    static LAST: Pattern = Pattern::new(r"[.!?\n]\s+[*(\x22]*([A-J])[*)\x22]*[.!]?\s*\z");
+    LAST.captures(text)?[1].chars().next()
 }
 
 /// The text before a question that the model made up, if anything was answered before.
@@ -87,6 +125,12 @@ fn announced(text: &str, options: &[Choice]) -> Vec<Place> {
             }
             let before = &text[..captures.get(0).map_or(0, |whole| whole.start())];
             let clause = &text[clause_start(text, group.start())..group.start()];
+            // «not persuaded and stay with B»
+            let joint = [" and ", " but "].iter().filter_map(|word| clause.rfind(word)).max();
+            let clause = &clause[joint.unwrap_or(0)..];
+            let sentence = &text[sentence_start(text, group.start())..];
+            let sentence = sentence.split(['.', '\n']).next().unwrap_or_default();
+            let is_hypothetical = IF.is_match(sentence);
             let denies = [
                 "not ",
                 "n't ",
@@ -102,14 +146,17 @@ fn announced(text: &str, options: &[Choice]) -> Vec<Place> {
                 "tempt",
                 "at first",
                 "initially",
+                "least ",
             ]
             .iter()
             .any(|no| clause.to_lowercase().contains(no));
-            let of_peer = before.ends_with(' ')
-                && ["agent", "doctor", "their", "previous", "other"]
-                    .iter()
-                    .any(|who| last_word(before) == *who);
-            if !denies && !of_peer {
+            let others = ["agent", "doctor", "their", "other"];
+            let earlier = ["previous", "original", "initial", "earlier", "first", "draft"];
+            let of_other = before.ends_with(' ')
+                && others.iter().chain(&earlier).any(|who| last_word(before) == *who);
+            let subject = text[..group.start()].rsplit(['.', '\n', ';', '!', '?']).next();
+            let of_peers = PEERS.is_match(subject.unwrap_or_default());
+            if !denies && !is_hypothetical && !of_other && !of_peers {
                 found.push(Place { letter: written.to_ascii_uppercase(), at: group.start() });
             }
         }
@@ -177,10 +224,17 @@ fn by_last_letter(text: &str, options: &[Choice]) -> Option<char> {
         "best",
         "it's",
         "it is",
+        "likely",
+        "probabl",
+        "favo",
+        "prefer",
     ];
     let clause = text[clause_start(text, last.at)..last.at].to_lowercase();
     let is_decided = decides.iter().any(|word| clause.contains(word));
-    (is_decided || others.all(|place| place.letter == last.letter)).then_some(last.letter)
+    let is_only =
+        alone.iter().all(|place| place.letter == last.letter || is_ruled_out(text, *place));
+    let is_of_sentence = others.all(|place| place.letter == last.letter);
+    (is_decided || is_only && is_of_sentence).then_some(last.letter)
 }
 
 fn sentence_start(text: &str, at: usize) -> usize {
@@ -192,6 +246,9 @@ fn sentence_start(text: &str, at: usize) -> usize {
 
 /// The one option whose text is the reply, or stands in what announces the answer, or in the last sentence.
 fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
+    static DECIDES: Pattern = Pattern::new(
+        r"(?i)\b(?:so|therefore|thus|hence|conclu\w+|most likely|likeliest|best|correct|right|answer|diagnosis|choos\w+|choice|select\w*|recommend\w*|should|must|would be|leaves|leaving|consistent|indicat\w+|suggest\w*|points?|fits?|explains?|caused|due to|need\w*|treat\w*|first|next step|it is|this is)\b|[^\x00-\x7F]",
+    );
     static ANNOUNCES: Pattern = Pattern::new(
         r"(?i:\b(?:answer|diagnosis|choice|option|response|recommendation|respuesta|réponse|antwort)\b[^.\n:]{0,60}?(?:\bis\b|\bwould be\b|\bes\b|\best\b|\bist\b|:)|答案(?:是|为|：|:)|الإجابة[^:.\n]{0,20}(?:هي|:))",
     );
@@ -209,11 +266,47 @@ fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
         .trim();
     let parts = [said, Some(last).filter(|last| last.len() < 400)];
     let whole = |part: &str| options.iter().find(|option| plain(&option.text) == plain(part));
-    let without_marks = |part: &'a str| part.split(['\n', '.', '(']).next().unwrap_or_default();
+    let without_brackets = text.split('(').next().unwrap_or_default();
+    if let Some(option) = whole(without_brackets).filter(|_| text.trim().ends_with(')')) {
+        return Some(option.letter);
+    }
+    // Up to a bracket that ends the line: «Escherichia coli (gram-negative)».
+    let without_marks = |part: &'a str| {
+        let line = part.split(['\n', '.']).next().unwrap_or_default();
+        match line.split_once('(') {
+            Some((before, inside)) if inside.trim_end().ends_with(')') => before,
+            _ => line,
+        }
+    };
     let alone = parts.into_iter().flatten().find_map(|part| whole(without_marks(part)));
-    alone
-        .map(|option| option.letter)
-        .or_else(|| parts.into_iter().flatten().find_map(|part| named(part, options)))
+    let in_parts = || {
+        let [said, last] = parts;
+        // Where others are named too, a last sentence counts that decides.
+        let last = last.filter(|last| {
+            let is_only = options.iter().filter(|one| mentions(text, one)).count() < 2;
+            is_only || said.is_some() || DECIDES.is_match(last)
+        });
+        [said, last].into_iter().flatten().find_map(|part| named(part, options))
+    };
+    alone.map(|option| option.letter).or_else(|| first_word(trimmed, options)).or_else(in_parts)
+}
+
+fn mentions(text: &str, option: &Choice) -> bool {
+    let option = plain(&option.text);
+    option.trim().len() > 2 && plain(text).contains(&option)
+}
+
+/// The option of one word that a text begins with: «No, the trial …».
+fn first_word(text: &str, options: &[Choice]) -> Option<char> {
+    let sentence = text.split(['.', '\n', ';', '!']).next().unwrap_or_default();
+    let (first, rest) = match sentence.split_once([',', ':', '–', '—']) {
+        Some((first, rest)) => (first, plain(rest)),
+        None => (sentence, String::new()),
+    };
+    let mut found = options.iter().filter(|option| plain(&option.text) == plain(first));
+    let option = found.next().filter(|option| option.text.split_whitespace().count() == 1)?;
+    let mut others = options.iter().filter(|other| other.letter != option.letter);
+    others.all(|other| !rest.contains(&plain(&other.text))).then_some(option.letter)
 }
 
 /// The last place before the last character.
@@ -228,7 +321,10 @@ fn named(part: &str, options: &[Choice]) -> Option<char> {
     let part = plain(&part[..end.unwrap_or(part.len())]);
     let has = |option: &&Choice| {
         let text = plain(&option.text);
-        text.trim().len() > 2 && part.match_indices(&text).any(|(at, _)| !denied(&part[..at]))
+        text.trim().len() > 2
+            && part
+                .match_indices(&text)
+                .any(|(at, found)| !denied(&part[..at]) && !dismissed(&part[at + found.len()..]))
     };
     let found: Vec<&Choice> = options.iter().filter(has).collect();
     let longest = found.iter().copied().filter(|option| {
@@ -249,7 +345,15 @@ fn named(part: &str, options: &[Choice]) -> Option<char> {
 fn denied(before: &str) -> bool {
     [" not ", " rule out ", " rules out ", " excludes ", " without ", " unlike ", " than "]
         .iter()
-        .any(|no| before.ends_with(&no[..no.len()]))
+        .any(|no| before.ends_with(no.trim_end()))
+}
+
+/// Whether what follows an option's text, in plain words, says that it is not the answer.
+fn dismissed(after: &str) -> bool {
+    static DISMISSED: Pattern = Pattern::new(
+        r"^(?:[a-j] )?(?:is|are|was|were|would be|can|could|should|may|does|do|will) (?:\w+ )?(?:not|n t|unlikely|unnecessary|wrong|incorrect|contraindicated|inappropriate|wait|be excluded|be avoided|be ruled out|excluded|ruled out)\b",
+    );
+    DISMISSED.is_match(after)
 }
 
 /// The last letter that a text announces as its answer.
@@ -264,7 +368,7 @@ mod tests {
     /// One that does not compile would find nothing, and nobody would know.
     #[test]
     fn every_pattern_compiles() {
-        assert_eq!(ANNOUNCED.len(), 9);
+        assert_eq!(ANNOUNCED.len(), 10);
         assert!(LINE.regex().is_some() && NEXT_QUESTION.regex().is_some());
     }
 }

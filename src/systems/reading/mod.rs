@@ -5,9 +5,13 @@ pub mod answer;
 mod corpus;
 #[cfg(test)]
 mod corpus_stages;
+#[cfg(test)]
+mod corpus_table;
+pub mod correction;
 pub mod harness;
 pub mod json;
 pub mod letter;
+pub mod order;
 pub mod record;
 pub mod reply;
 pub mod standing;
@@ -68,7 +72,7 @@ pub fn number(value: &Value) -> Option<f64> {
 /// How sure a model says it is, from 0 to 1.
 ///
 /// From 0 to 1 a number stands for itself; up to 2 it is 1, beyond that up to 100 a percentage, and what is more is 1. A text gives its
-/// first number, in percent where it says so, or parts of ten or of a hundred (`9/10`); without a number, its word: very high 0.95,
+/// first number, in percent where it says so, or parts of what it says (`9/10`, `4 out of 5`); without a number, its word: very high 0.95,
 /// high 0.85, moderate 0.6, low 0.3, very low 0.1. `None` for anything else.
 pub fn confidence(value: &Value) -> Option<f64> {
     let scaled = |number: f64| match number {
@@ -87,15 +91,25 @@ pub fn confidence(value: &Value) -> Option<f64> {
             let number = text[start..start + length].trim_end_matches(['.', '-']).parse::<f64>();
             let after = text[start + length..].trim_start();
             match number {
-                Ok(number) if after.starts_with('%') => Some((number / 100.0).clamp(0.0, 1.0)),
-                Ok(number) if after.starts_with("/100") => Some((number / 100.0).clamp(0.0, 1.0)),
-                Ok(number) if after.starts_with("/10") => Some((number / 10.0).clamp(0.0, 1.0)),
-                Ok(number) => Some(scaled(number)),
+                Ok(number) if after.starts_with(['%', '％']) || after.starts_with("percent") => {
+                    Some((number / 100.0).clamp(0.0, 1.0))
+                }
+                Ok(number) => Some(match whole(after) {
+                    Some(whole) => (number / whole).clamp(0.0, 1.0),
+                    None => scaled(number),
+                }),
                 Err(_) => in_words(&text.to_lowercase()),
             }
         }
         _ => None,
     }
+}
+
+/// What a number is a part of: `/10`, `out of 5`.
+fn whole(after: &str) -> Option<f64> {
+    let whole = after.strip_prefix('/').or_else(|| after.strip_prefix("out of"))?.trim_start();
+    let end = whole.find(|c: char| !c.is_ascii_digit()).unwrap_or(whole.len());
+    whole[..end].parse().ok().filter(|whole| *whole > 0.0)
 }
 
 fn in_words(text: &str) -> Option<f64> {

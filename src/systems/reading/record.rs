@@ -61,6 +61,7 @@ fn within<T>(
 fn lower(object: &Map<String, Value>) -> Value {
     let key = |key: &String| match key.trim().to_lowercase().replace([' ', '-'], "_").as_str() {
         "final_answer" | "correct_answer" | "answer_choice" | "best_answer" => "answer".to_owned(),
+        "confidence_level" | "confidence_score" => "confidence".to_owned(),
         key => key.to_owned(),
     };
     Value::Object(object.iter().map(|(name, value)| (key(name), value.clone())).collect())

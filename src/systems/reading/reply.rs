@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::answer::{of_field, of_text};
 use super::words::said_confidence;
-use super::{confidence, harness, record, said, without_thinking};
+use super::{confidence, harness, json, record, said, without_thinking};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
@@ -78,7 +78,13 @@ impl Reply {
         };
         let found = record::read(text, finish_reason, object);
         let text = said(text).to_owned();
-        let (fields, parse) = found.unwrap_or_else(|| (lines(&text), Parse::Fallback));
+        // The list alone, where an object with the list was asked for.
+        let list = || {
+            let list = json::list(&text).filter(|_| key != "answer")?;
+            Some((Map::from_iter([(key.to_owned(), list.into())]), Parse::Repaired))
+        };
+        let (fields, parse) =
+            found.or_else(list).unwrap_or_else(|| (lines(&text), Parse::Fallback));
         Reply { fields, parse, text }
     }
 
@@ -158,7 +164,7 @@ fn text_of(value: &Value) -> String {
 
 /// What stands before the first colon of each line, and what after; of equal keys the last counts. Quotes, bullets and asterisks around
 /// either are no part of it.
-fn lines(text: &str) -> Map<String, Value> {
+pub fn lines(text: &str) -> Map<String, Value> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     let value = |value: &str| {
         let around = |c: char| c.is_whitespace() || matches!(c, '"' | ',' | '*');

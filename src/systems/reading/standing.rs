@@ -77,17 +77,22 @@ pub fn stands_alone(text: &str, at: usize, options: &[Choice]) -> bool {
             return false;
         }
     }
-    // Elizabeth F. Loftus
+    // C.E.B.M.
+    if first == '.' && second.is_alphabetic() && !is_option {
+        return false;
+    }
+    // Elizabeth F. Loftus, Dr. B. Smith
     let before_word = before.trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
     let is_name = |word: &str| {
         word.starts_with(char::is_uppercase)
             && word.chars().skip(1).all(char::is_lowercase)
             && word.len() > 2
     };
+    let is_title = ["Dr.", "Prof.", "Mr.", "Mrs.", "Ms."].contains(&before_word);
     let is_heading = ["Option", "Answer", "Choice", "Letter"].contains(&before_word);
     if first == '.'
         && second == ' '
-        && is_name(before_word)
+        && (is_name(before_word) || is_title)
         && !is_heading
         && words.starts_with(char::is_uppercase)
     {
@@ -125,19 +130,22 @@ pub fn last_word(text: &str) -> String {
 /// Whether a letter is followed by another one that may be meant instead.
 pub fn is_one_of_several(text: &str) -> bool {
     static OTHERS: Pattern = Pattern::new(
-        r#"^[A-Ja-j][\s)\]}*_.'"”]*(?:/|\bor\b|\boder\b|\bou\b|\bo\b|或|أو)[\s(\[{*_'"“]*(?:(?:also|possibly|perhaps|maybe|option|choice)\s+)?[(*]*([A-J])(?:[\s)\]}*_.,;'"”?!]|$)"#,
+        r#"^[A-Ja-j][\s)\]}*_.'"”]*(?:/|\||\bor\b|\boder\b|\bou\b|\bo\b|或|أو)[\s(\[{*_'"“]*(?:(?:also|possibly|perhaps|maybe|option|choice)\s+)?[(*]*([A-J])(?:[\s)\]}*_.,;/'"”?!]|$)"#,
     );
-    let Some(captures) = OTHERS.captures(text) else {
-        return false;
-    };
-    let after = captures.get(1).map_or("", |letter| &text[letter.end()..]);
-    let of_other = after.trim_start_matches([')', '*', ' ']);
-    // «E, A patient with …», «B, and A is wrong»
-    !(after.starts_with(' ') && of_other.starts_with(|c: char| c.is_lowercase()))
+    let other = OTHERS.captures(text).and_then(|found| found.get(1));
+    // «B or C is right» says which.
+    other.is_some_and(|other| !text[other.end()..].trim_start().starts_with("is "))
 }
 
 pub fn is_ruled_out(text: &str, place: Place) -> bool {
+    /// «The incorrect answer is B», «the least likely option: E», «none of the options A to E».
+    static WORST: Pattern = Pattern::new(
+        r"\b(?:(?:incorrect|wrong|false|worst|unlikel(?:y|iest)|least \w+|poorest) (?:answer|option|choice|one|diagnosis)s?\b[^,]*|none of\b[^,]*)$",
+    );
     let clause = text[clause_start(text, place.at)..place.at].to_lowercase();
+    if WORST.is_match(&clause) {
+        return true;
+    }
     let after =
         text[place.at + 1..].trim_start_matches([')', ']', '*', '_', '.', ':', ' ', '"', '\'']);
     let sentence: String = after

@@ -22,7 +22,7 @@ static BOTH: Pattern = Pattern::new(
 
 /// The label in capitals; before a noun it is no verdict: «CORRECT SENTENCE: …».
 static CAPITALS: Pattern = Pattern::new(
-    r"\b(?:(NOT|NO|(?i:no|not|nothing|nothing is|isn't|never))\s+)?(IN-?CORRECT|CORRECT)\b(\s+(?:(?i:except|but|apart from|save for)\b|SENTENCE|VERSION|DIAGNOSIS|TREATMENT|ANSWER|ORGANISM|DOSE|TEXT IS|STATEMENT|TERM|DRUG|MEDICATION|CAUSE|FORM)\b)?",
+    r"\b(?:(NOT|NO|(?i:no|not|nothing|nothing is|isn't|never))\s+)?(IN-?CORRECT|CORRECT)\b(,?\s+(?:(?i:except|but|apart from|save for)\b|SENTENCE|VERSION|DIAGNOSIS|TREATMENT|ANSWER|ORGANISM|DOSE|TEXT IS|STATEMENT|TERM|DRUG|MEDICATION|CAUSE|FORM)\b)?",
 );
 
 /// A line that is a label.
@@ -32,7 +32,32 @@ static LINE: Pattern = Pattern::new(
 
 /// What says that a label is doubted, or that it is another's.
 static DOUBTS: Pattern = Pattern::new(
-    r"(?i)\b(?:cannot|can't|could not|unable to|hard to|not able to|not sure|unsure|whether|if|return (?:one|the|a)(?: single)? word)\b[^.\n]*?\b(?:in)?correct\b",
+    r"(?i)\b(?:cannot|can't|could not|unable to|hard to|not able to|not sure|unsure|whether|if|return (?:one|the|a)(?: single)? word)\b[^.\n]*?\b(?:in)?correct\b|\b(?:hard to|not sure|unsure|whether|if|(?:cannot|can't) (?:say|tell|determine|decide))\b[^.\n]*?\b(?:an?|any) (?:\w+ )?(?:errors?|mistakes?)\b",
+);
+
+/// A peer who is right or wrong.
+static OF_PEER: Pattern = Pattern::new(
+    r"\b(?i:doctor|agent|colleague|opinion)s?\b(?: [\w']+){0,3} (?:is|are|was|were) (?:in)?correct\b",
+);
+
+/// A label of one sentence, not of the note.
+static OF_SENTENCE: Pattern = Pattern::new(
+    r"(?im)^[\s>#*_|-]*(?:sentence|line)?\s*#?\d{1,2}\s*[*_]*\s*[:.)|–—-]+[\s*_]*(in)?correct\b[^\n]*$",
+);
+
+/// A label that is a sentence of its own.
+static ALONE: Pattern = Pattern::new(
+    r"(?:\A|[.!?:>\x22*\n])[\s*_\x22(]*\b(INCORRECT|CORRECT)\b[\s*_\x22)]*(?:[.!<\n]|\z|->|→|[–—-])",
+);
+
+/// Who takes back what was said.
+static TURN: Pattern = Pattern::new(
+    r"(?i)\b(?:wait|actually|however|on (?:second thought|reflection)|let me re\w+|correction|scratch that|no,)\b",
+);
+
+/// A label that is taken back in part.
+static EXCEPT: Pattern = Pattern::new(
+    r"(?i)\b(?:correct|accurate|fine|right)\b,?\s+(?:except|apart from|aside from|save for|other than|but for)\b",
 );
 
 /// A question about errors and its answer.
@@ -43,9 +68,10 @@ static ASKS: Pattern =
 static SAYS_ERROR: Pattern = Pattern::new(concat!(
     r"(?i)\b(?:is|are|was|be|as|therefore|thus|appears|seems|:)\s+(?:to be |clearly |medically |factually |likely |probably |therefore |thus )*",
     r"(?:\*\*|\x22)?(?:incorrect|inaccurate|erroneous|wrong|flawed)\b",
-    r"|\bnot\s+(?:entirely |completely |fully |quite |medically |factually )?(?:correct|accurate)\b",
+    r"|\b(?:not|\w+n['’]t)\s+(?:entirely |completely |fully |quite |medically |factually )?(?:correct|accurate)\b",
     r"|\b(?:contains?|has|have|includes?|there is|there's|there appears to be|there seems to be|found|identified|detected|spotted)\s+(?:exactly |at least |only )?",
     r"(?:an?|one|1|the following)\s+(?:\w+[\s-]+){0,3}(?:error|mistake|inaccuracy|inconsistency)\b",
+    r"|\b(?:incorrectly|wrongly|erroneously|inaccurately)\s+(?:stated|states|diagnosed|identified|identifies|attributed|attributes|described|describes|listed|named|names|treated|called)\b",
     r"|\b(?:error|mistake) (?:is|lies|was found|found|detected|present)\b|\berror\s*:\s*(?:yes|true|1)\b",
     r"|\berror(?:[ _]?flag| present| found)?\s*[:=]\s*(?:1|yes|true)\b|^\W*incorrect\b|\bis (?:\w+ )?in error\b",
     r"|存在[^。，\n]{0,8}错误",
@@ -61,6 +87,7 @@ static SAYS_NONE: Pattern = Pattern::new(concat!(
     r"|\b(?:do|does|did|could|can) ?(?:not|n't) (?:find|see|identify|detect|contain|have|spot) (?:an?y? )?(?:\w+[\s-]+){0,2}(?:errors?|mistakes?)\b",
     r"|\bnothing (?:is )?(?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b|\bno (?:incorrect|inaccurate|wrong|erroneous)\b|\berrors?(?:[ _]?flag| present| found)?\s*[:=]\s*(?:0|no|none|false)\b",
     r"|\bnot (?:incorrect|inaccurate|wrong|erroneous)\b",
+    r"|\bnothing\b[^.,\n]{0,40}\b(?:is|was|appears|seems) (?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b",
     r"|^\W*correct\b\W*$|^\W*correct[.\n]",
     r"|(?:^|[^不])正确(?:[^的]|$)|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",
     r"|\b(?:ist korrekt|keine fehler|keinen fehler|es correcto|es correcta|sin errores|no contiene errores|est correct|aucune erreur|pas d'erreur)\b",
@@ -80,8 +107,23 @@ pub fn verdict(text: &str) -> Option<Verdict> {
     }
     let of =
         |label: &str| if label.starts_with("IN") { Verdict::Incorrect } else { Verdict::Correct };
+    let text = OF_PEER.replace_all(&text, " ");
+    let mut of_sentences = OF_SENTENCE.captures_iter(&text);
+    let has_wrong_sentence = of_sentences.any(|one| one.get(1).is_some());
+    let text = OF_SENTENCE.replace_all(&text, " ");
+    let alone = ALONE.captures_iter(&text).filter_map(|label| label.get(1));
+    let alone: Vec<_> = alone.map(|label| (label.start(), of(label.as_str()))).collect();
+    if let [.., (before, one), (after, other)] = alone[..]
+        && one != other
+        && TURN.is_match(&text[before..after])
+    {
+        return Some(other);
+    }
     let lines: Vec<Verdict> = LINE.captures_iter(&text).map(|line| of(&line[1])).collect();
     if let Some(found) = agreed(&lines) {
+        return found;
+    }
+    if let Some(found) = agreed(&alone.iter().map(|(_, label)| *label).collect::<Vec<_>>()) {
         return found;
     }
     let labels = CAPITALS.captures_iter(&text).filter_map(|label| {
@@ -96,7 +138,8 @@ pub fn verdict(text: &str) -> Option<Verdict> {
         }
     });
     let labels: Vec<Verdict> = labels.collect();
-    agreed(&labels).unwrap_or_else(|| in_words(&text))
+    let said = agreed(&labels).unwrap_or_else(|| in_words(&text));
+    said.or_else(|| has_wrong_sentence.then_some(Verdict::Incorrect))
 }
 
 /// What all say; `None` inside where they contradict each other, outside where there are none.
@@ -106,6 +149,9 @@ fn agreed(labels: &[Verdict]) -> Option<Option<Verdict>> {
 }
 
 fn in_words(text: &str) -> Option<Verdict> {
+    if EXCEPT.is_match(text) {
+        return Some(Verdict::Incorrect);
+    }
     // What denies an error names one.
     let without = SAYS_NONE.replace_all(text, " ");
     match (SAYS_NONE.is_match(text), SAYS_ERROR.is_match(&without)) {
@@ -121,7 +167,20 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        let patterns = [&BOTH, &CAPITALS, &LINE, &DOUBTS, &ASKS, &SAYS_ERROR, &SAYS_NONE];
+        let patterns = [
+            &BOTH,
+            &CAPITALS,
+            &LINE,
+            &DOUBTS,
+            &ASKS,
+            &SAYS_ERROR,
+            &SAYS_NONE,
+            &OF_PEER,
+            &OF_SENTENCE,
+            &ALONE,
+            &TURN,
+            &EXCEPT,
+        ];
         assert!(patterns.iter().all(|pattern| pattern.regex().is_some()));
     }
 

@@ -3,10 +3,29 @@
 use super::confidence;
 use crate::text::Pattern;
 
+/// The words of an item or line: without marks, and without the reasons behind a dash or colon.
+pub fn named_item(item: &str) -> &str {
+    let ends = [" - ", " – ", " — ", ": ", ":**"].iter().filter_map(|end| item.find(end)).min();
+    item[..ends.unwrap_or(item.len())]
+        .trim_matches(|c: char| c.is_whitespace() || "*_`\"“”.,;".contains(c))
+}
+
+/// The parts of a list in one line: `Cardiology, Nephrology and Genetics`.
+pub fn parts(line: &str) -> Vec<&str> {
+    let parts = line.split([',', ';', '|', '、', '\n']).flat_map(|part| part.split(" and "));
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
 /// The items of a numbered or bulleted list, a line each, without their marks.
 pub fn list_items(text: &str) -> Vec<&str> {
-    static ITEM: Pattern = Pattern::new(r"(?m)^\s*(?:\d{1,2}[.):]|[-*•])\s+(\S.*?)\s*$");
-    ITEM.captures_iter(text).filter_map(|item| Some(item.get(1)?.as_str())).collect()
+    static ITEM: Pattern = Pattern::new(r"(?m)^\s*(?:(\*\*)?\d{1,2}[.):]|[-*•])\s+(\S.*?)\s*$");
+    let items = ITEM.captures_iter(text).filter_map(|item| {
+        let said = item.get(2)?.as_str();
+        // «**1. First**» is bold as a whole.
+        let is_bold = item.get(1).is_some() && said.matches("**").count() == 1;
+        Some(if is_bold { said.trim_end_matches('*') } else { said })
+    });
+    items.collect()
 }
 
 /// Whether a text consents: by its first word, where that is yes or no in any of a few languages; else by the first «yes», «no», «agree»,
@@ -18,6 +37,11 @@ pub fn consents(text: &str) -> Option<bool> {
     static INSIDE: Pattern = Pattern::new(
         r"(?i)\b(?:(yes|(?:I|we) (?:fully |mostly |largely )?(?:agree|concur))|no|disagree|(?:do|can) ?not (?:fully |entirely )?(?:agree|concur)|(?:don|can)['’]t agree)\b",
     );
+    static EITHER: Pattern =
+        Pattern::new(r"(?i)\A\W*(?:yes\W+or\W+no|no\W+or\W+yes|yes\s*/\s*no)\W*\z");
+    if EITHER.is_match(text) {
+        return None;
+    }
     let found = FIRST.captures(text).or_else(|| INSIDE.captures(text))?;
     Some(found.get(1).is_some())
 }
@@ -25,10 +49,11 @@ pub fn consents(text: &str) -> Option<bool> {
 /// How sure a text says it is, from 0 to 1: what stands behind the word confidence in any of a few languages, or before «sure».
 pub fn said_confidence(text: &str) -> Option<f64> {
     static NAMED: Pattern = Pattern::new(
-        r"(?i)(?:confidence|confianza|confiance|konfidenz|置信度|信心|الثقة)(?:\s+(?:level|score|of|is|in this))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:%|/\s*10{1,2}\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
+        r"(?i)(?:confidence|confianza|confiance|konfidenz|置信度|信心|الثقة)(?:\s+(?:level|score|of|is|in this|about|around|approximately|roughly))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:[%％]|percent\b|(?:/|out of)\s*\d+\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
     );
-    static SURE: Pattern =
-        Pattern::new(r"(?i)(\d{1,3}\s*%)\s*(?:confident|sure|certain|sûr|seguro|sicher)\b");
+    static SURE: Pattern = Pattern::new(
+        r"(?i)(\d{1,3}\s*(?:[%％]|percent))\s*(?:confident|sure|certain|sûr|seguro|sicher)\b",
+    );
     let found = |pattern: &Pattern| {
         // The last is the model's own, of those before some are quoted.
         let found = pattern.captures_iter(text).last()?.get(1)?;
@@ -37,16 +62,40 @@ pub fn said_confidence(text: &str) -> Option<f64> {
     found(&NAMED).or_else(|| found(&SURE))
 }
 
-/// The one of `words` that a text begins with, else the only one that stands in it as a word, negated or not; in any case of letters.
+/// The one number that a few words name, in digits or spelled: «5», «Sentence #5.», «number five».
+pub fn number_in(text: &str) -> Option<usize> {
+    const SPELLED: [&str; 11] =
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let number = |word: &str| {
+        let spelled = SPELLED.iter().position(|one| *one == word);
+        word.parse().ok().or(spelled)
+    };
+    let is_short = words.clone().count() <= 6;
+    let mut numbers = words.filter_map(number);
+    numbers.next().filter(|_| is_short && numbers.next().is_none())
+}
+
+/// The one of `words` that a text begins with, else the only one that stands in it as a word and is not denied; in any case of letters.
 pub fn one_of<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     let lower = text.to_lowercase();
-    let mut said = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let said = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let said: Vec<&str> = said.collect();
     let find = |word: &str| words.iter().copied().find(|one| one.eq_ignore_ascii_case(word));
-    let first = said.next()?;
-    if let Some(word) = find(first) {
+    if let Some(word) = find(said.first()?) {
         return Some(word);
     }
-    let mut others = said.filter_map(find);
+    // «not a basic question»
+    let is_denied = |at: usize| {
+        let before = &said[at.saturating_sub(2)..at];
+        before.iter().any(|word| matches!(*word, "not" | "no" | "neither" | "nor" | "isn"))
+    };
+    let mut others = said
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !is_denied(*at))
+        .filter_map(|(_, word)| find(word));
     let only = others.next()?;
     others.all(|other| other == only).then_some(only)
 }

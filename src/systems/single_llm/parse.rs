@@ -1,4 +1,4 @@
-//! From a completion's text to a letter: by the rules of MED-MAD B.2, or by MedAgentBoard's own.
+//! From a completion's text to a letter: as it is meant, or by MedAgentBoard's own.
 
 use serde::Serialize;
 use serde_json::Value;

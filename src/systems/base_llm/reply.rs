@@ -1,0 +1,195 @@
+//! What a base model's text says of a note: that it is right, or which sentence is wrong and how it should read.
+
+use serde::Serialize;
+
+use crate::record::Parse;
+use crate::systems::case::Record;
+use crate::systems::reading::correction::corrected;
+use crate::systems::reading::verdict::{Verdict, verdict};
+use crate::systems::reading::{self, json, without_thinking};
+use crate::text::Pattern;
+
+/// What a base model says of a note: `CORRECT`, or the number of a sentence and the sentence as it should be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reading {
+    /// Whether the note has an error; `None` where the text says neither.
+    pub flag: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sentence_id: Option<usize>,
+    /// Empty where only the number was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<String>,
+}
+
+impl Record for Reading {}
+
+/// Reads a text on a note of so many sentences: a line that begins with a sentence's number, else whether it says that there is an error.
+/// One that calls the note right and corrects a sentence says neither.
+pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Parse) {
+    let text = without_thinking(text).trim();
+    if release_compat && text.to_uppercase().contains("CORRECT") {
+        return (Reading { flag: Some(false), ..Reading::default() }, Parse::Ok);
+    }
+    let text = &with_ascii_digits(text);
+    let numbered = match last_of_walk(text, sentences) {
+        Walk::Ends(end) => leading(end, sentences),
+        Walk::Nowhere => None,
+        Walk::None => leading(text, sentences)
+            .or_else(|| in_record(text, sentences))
+            .or_else(|| numbered_line(text, sentences))
+            .or_else(|| named(text, sentences)),
+    };
+    let verdict =
+        verdict(&numbered.as_ref().map_or(text.to_owned(), |line| text.replace(line.whole, " ")));
+    let (flag, line) = match (numbered, verdict) {
+        (Some(_), Some(Verdict::Correct)) => (None, None),
+        (Some(line), _) => (Some(true), Some(line)),
+        (None, verdict) => (verdict.map(Verdict::has_error), None),
+    };
+    let parse = match (flag, &line) {
+        (None, _) => Parse::Unread,
+        (Some(true), Some(line)) if line.is_plain && line.whole == text => Parse::Ok,
+        (Some(false), _) if text == "CORRECT" => Parse::Ok,
+        _ => Parse::Repaired,
+    };
+    let reading = Reading {
+        flag,
+        sentence_id: line.as_ref().map(|line| line.sentence_id),
+        correction: line.map(|line| corrected(&line.correction).to_owned()),
+    };
+    (reading, parse)
+}
+
+/// What lines come to that go through the note sentence by sentence.
+enum Walk<'a> {
+    /// There are no such lines.
+    None,
+    /// The answer, a sentence of the walk said again after it.
+    Ends(&'a str),
+    /// They are all there is.
+    Nowhere,
+}
+
+/// Lines that go through three sentences or more, each under its number, are no answer; a paragraph behind them that begins with the
+/// number of one of them is.
+fn last_of_walk(text: &str, sentences: usize) -> Walk<'_> {
+    static LINE: Pattern =
+        Pattern::new(r"(?m)^[ \t>*_-]*(?:[Ss]entence )?(\d{1,3})(?:[.:)*_]*[ \t])");
+    let lines = LINE.captures_iter(text).filter_map(|line| {
+        let number = line.get(1)?;
+        Some((number.start(), number.as_str().parse().ok().filter(|id| *id < sentences)?))
+    });
+    let lines: Vec<(usize, usize)> = lines.collect();
+    let rises = lines.windows(2).filter(|pair| pair[0].1 + 1 == pair[1].1).count();
+    if rises < 2 {
+        return Walk::None;
+    }
+    let (at, id) = lines[lines.len() - 1];
+    let is_again = lines[..lines.len() - 1].iter().any(|(_, other)| *other == id);
+    match is_again && text[..at].trim_end_matches([' ', '*', '_']).ends_with("\n\n") {
+        true => Walk::Ends(&text[at..]),
+        false => Walk::Nowhere,
+    }
+}
+
+/// The sentence of which a text says that the error is in it, and how it should read.
+fn named(text: &str, sentences: usize) -> Option<Numbered<'_>> {
+    static NAMED: Pattern = Pattern::new(
+        r"(?i)\b(?:error|mistake|incorrect|wrong|erroneous)\b[^.\n\d]{0,40}\b(?:sentence|line|number|id)(?: (?:id|number|no\.?))?[ \t]*[#:]?[ \t]*(\d{1,3})\b",
+    );
+    let found = NAMED.captures(text)?;
+    let sentence_id = found[1].parse().ok().filter(|id| *id < sentences)?;
+    let said = corrected(&text[found.get(0)?.end()..]);
+    // All that follows is no sentence.
+    let rest = text[found.get(0)?.end()..].trim();
+    let correction = if said == rest { String::new() } else { said.to_owned() };
+    Some(Numbered { whole: found.get(0)?.as_str(), sentence_id, correction, is_plain: false })
+}
+
+/// Digits of other scripts as ASCII has them.
+pub fn with_ascii_digits(text: &str) -> String {
+    let digit = |c: char| match c {
+        '٠'..='٩' => char::from_u32(c as u32 - '٠' as u32 + '0' as u32),
+        '０'..='９' => char::from_u32(c as u32 - '０' as u32 + '0' as u32),
+        _ => None,
+    };
+    text.chars().map(|c| digit(c).unwrap_or(c)).collect()
+}
+
+/// The sentence whose number the text begins with, as it was asked for.
+fn leading(text: &str, sentences: usize) -> Option<Numbered<'_>> {
+    let (number, rest) =
+        text.split_once(char::is_whitespace).unwrap_or((text, &text[text.len()..]));
+    let sentence_id = number.trim_end_matches(['.', ':', ')']).parse().ok();
+    let sentence_id = sentence_id.filter(|sentence_id| *sentence_id < sentences)?;
+    // «3 weeks» is no sentence's number.
+    if number.ends_with(|c: char| c.is_ascii_digit())
+        && rest.trim_start().starts_with(char::is_lowercase)
+    {
+        return None;
+    }
+    let paragraph = rest.trim().split("\n\n").next().unwrap_or(rest).trim();
+    let end = paragraph.as_ptr() as usize - text.as_ptr() as usize + paragraph.len();
+    let whole = &text[..end.min(text.len())];
+    Some(Numbered { whole, sentence_id, correction: paragraph.to_owned(), is_plain: true })
+}
+
+/// The sentence of a JSON object with a field for its number.
+fn in_record(text: &str, sentences: usize) -> Option<Numbered<'_>> {
+    let field = |found: &json::Found, word: &str, other: &str| {
+        let mut fields = found.object.iter();
+        let named = fields.find(|(key, _)| {
+            let key = key.to_lowercase();
+            key.contains(word) && !key.contains(other)
+        });
+        named.map(|(_, value)| reading::text(value))
+    };
+    json::objects(text).into_iter().find_map(|found| {
+        let number = field(&found, "id", "correct").or_else(|| field(&found, "number", "correct"));
+        let number = number.or_else(|| field(&found, "sentence", "correct"))?;
+        let sentence_id = number.trim().parse().ok().filter(|one| *one < sentences)?;
+        let correction = field(&found, "correct", "incorrect").unwrap_or_default();
+        Some(Numbered { whole: &text[found.place], sentence_id, correction, is_plain: false })
+    })
+}
+
+/// A sentence's number, and what follows it in its paragraph.
+struct Numbered<'a> {
+    whole: &'a str,
+    sentence_id: usize,
+    correction: String,
+    /// Whether nothing but a space stands between the number and the sentence.
+    is_plain: bool,
+}
+
+fn numbered_line(text: &str, sentences: usize) -> Option<Numbered<'_>> {
+    static LINE: Pattern = Pattern::new(concat!(
+        r"(?im)^[ \t>#*_`\x22“(\[]*(?:- )?(?:(?:erroneous |incorrect |wrong |error |corrected |the )*(?:sentence|satz|frase|phrase|oración|line|id)(?: id| number| no\.?)?[ \t]*[#:]?[ \t]*|第)?",
+        r"(\d{1,3})(?:[*_`\x22”)\]]*[.:)\]|,*_–—-]*[ \t*_`]+|[*_`)\].:]*[：:句]?[ \t]*|[*_]*$)((?:\S.*(?:\n[^\n]+)*)?)$",
+    ));
+    let mut found = LINE.captures_iter(text).filter_map(|line| {
+        let sentence_id = line[1].parse().ok().filter(|sentence_id| *sentence_id < sentences)?;
+        // 1.5 is no sentence's number.
+        let after = &text[line.get(1)?.end()..];
+        let is_decimal =
+            after.starts_with('.') && after[1..].starts_with(|c: char| c.is_ascii_digit());
+        let whole = line.get(0)?.as_str();
+        let is_amount = whole.starts_with(&line[1])
+            && after.trim_start_matches(' ').starts_with(char::is_lowercase);
+        let correction = match line[2].trim() {
+            "" => labelled(text).unwrap_or_default().to_owned(),
+            said => said.to_owned(),
+        };
+        let found = Numbered { whole, sentence_id, correction, is_plain: false };
+        (!is_decimal && !is_amount).then_some(found)
+    });
+    found.next()
+}
+
+/// What stands behind a line's `Corrected sentence:`.
+fn labelled(text: &str) -> Option<&str> {
+    static CORRECTED: Pattern = Pattern::new(
+        r"(?im)^[\s>#*_-]*(?:corrected|correct|revised)(?: sentence| version)?[\s*_]*:[\s*_]*(\S.*)$",
+    );
+    Some(CORRECTED.captures(text)?.get(1)?.as_str())
+}

@@ -1,0 +1,98 @@
+//! The labels of an answer's fields as models write them: lines, `=` for a colon, one line for all, rows of a table.
+
+use serde_json::{Map, Value};
+
+use super::{Field, Form};
+
+/// A label as names are compared: lower case, words joined by `_`.
+pub fn plain(label: &str) -> String {
+    let words = label.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("_").to_lowercase()
+}
+
+/// What models call a field beside what they were asked to call it.
+pub fn other_names(field: Field) -> &'static [&'static str] {
+    match field {
+        Field::Reason => {
+            &["reason", "reasoning", "rationale", "explanation", "analysis", "reasons"]
+        }
+        Field::Flag(["Yes" | "yes", _]) => &["is_correct", "correct"],
+        Field::Flag(_) => {
+            &["error_flag", "is_error", "has_error", "error", "flag", "error_detected"]
+        }
+        Field::Id => &[
+            "error_sentence_id",
+            "sentence_id",
+            "incorrect_sentence_id",
+            "sentence_number",
+            "error_sentence_number",
+            "error_id",
+            "id",
+        ],
+        Field::Sentence => &["error_sentence", "incorrect_sentence", "wrong_sentence", "sentence"],
+        Field::Correction => {
+            &["corrected_sentence", "correction", "corrected", "revised_sentence", "corrected_text"]
+        }
+    }
+}
+
+/// Labels of remarks that nobody asked for.
+const EXPLAINS: [&str; 6] =
+    ["reason", "reasoning", "rationale", "explanation", "justification", "note"];
+
+/// What follows each known label at a line's beginning, up to the next; the first of each counts, for models go on with notes of their own.
+pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
+    let mut found: Map<String, Value> = Map::new();
+    let mut open: Option<String> = None;
+    let mut is_example = false;
+    for line in line_a_field(reply, form).lines() {
+        let cut = line.split_once([':', '：', '=']).map(|(label, value)| (plain(label), value));
+        is_example |= found.is_empty() && plain(line).starts_with("example_");
+        let is_known = |label: &str| {
+            let mut fields = form.fields.iter();
+            fields.any(|(key, field)| plain(key) == label || other_names(*field).contains(&label))
+        };
+        if is_example && cut.as_ref().is_some_and(|(label, _)| found.contains_key(label)) {
+            // The prompt's example was said again before the answer.
+            found.clear();
+            is_example = false;
+        }
+        match cut {
+            Some((label, _)) if is_known(&label) && found.contains_key(&label) => break,
+            Some((label, value)) if is_known(&label) => {
+                found.insert(label.clone(), value.trim().into());
+                open = Some(label);
+            }
+            // What explains the answer is no part of it.
+            Some((label, _)) if EXPLAINS.contains(&label.as_str()) && !found.is_empty() => {
+                open = None
+            }
+            // A blank line ends a field that has something.
+            _ if line.trim().is_empty() => {
+                open = open.filter(|label| found[label].as_str().is_some_and(str::is_empty));
+            }
+            _ => {
+                let value = open.as_ref().and_then(|label| found.get_mut(label));
+                if let Some(Value::String(value)) = value {
+                    *value = format!("{value} {}", line.trim()).trim().to_owned();
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A reply with its labels at lines' beginnings, also where all stand in one line or in the rows of a table.
+fn line_a_field(reply: &str, form: &Form) -> String {
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
+        match cells[..] {
+            [label, value] if line.trim().starts_with('|') => format!("{label}: {value}"),
+            _ => line.to_owned(),
+        }
+    };
+    let text = reply.lines().map(row).collect::<Vec<_>>().join("\n");
+    form.fields
+        .iter()
+        .fold(text, |text, (key, _)| text.replace(&format!(", {key}:"), &format!("\n{key}:")))
+}

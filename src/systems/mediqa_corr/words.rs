@@ -1,0 +1,80 @@
+//! The few words that a stage asks for, a span, entities, alternatives, or one of a few: under a key, in a list, or alone.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::record::{FinishReason, Parse};
+use crate::systems::case::Record;
+use crate::systems::reading::reply::Reply;
+use crate::systems::reading::words::{list_items, named_item, parts};
+use crate::systems::reading::{self};
+use crate::text::Pattern;
+
+/// Words that a call asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Words {
+    pub words: Vec<String>,
+}
+
+impl Record for Words {}
+
+/// Reads words under a key, `most` of them at most: of an object, of a line, of a list, or of a text that is nothing but them.
+pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
+    let reply = Reply::read(text, finish_reason, key);
+    let found: Vec<String> = match reply.get(key) {
+        Value::Array(list) => list.iter().map(reading::text).collect(),
+        Value::Null => unkeyed(reply.text(), most),
+        Value::String(line) if most > 1 && reply.parse == Parse::Fallback => {
+            parts(line).into_iter().map(str::to_owned).collect()
+        }
+        other => vec![reading::text(other)],
+    };
+    let around = |c: char| c.is_whitespace() || "\"“”*`.".contains(c);
+    let none = ["", "na", "n/a", "none", "null"];
+    let words = found.iter().map(|word| word.trim_matches(around).to_owned());
+    let words = words.filter(|word| !none.contains(&word.to_lowercase().as_str()));
+    let words: Vec<String> = words.take(most).collect();
+    let parse = reply.parse.if_read(!words.is_empty());
+    (Words { words }, parse)
+}
+
+/// The items of a list; of one line what it quotes, or what it says that they are.
+fn unkeyed(text: &str, most: usize) -> Vec<String> {
+    static QUOTED: Pattern = Pattern::new(r#"["“]([^"“”]+)["”]"#);
+    static SAID: Pattern = Pattern::new(r"(?i)\A(?:the|it|my)\b.*?\b(?:is|are)\b:?\s+(.+)\z");
+    let items: Vec<String> =
+        list_items(text).into_iter().map(|item| named_item(item).to_owned()).collect();
+    if most > 1 && !items.is_empty() {
+        return items;
+    }
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (Some(line), None) = (lines.next(), lines.next()) else { return Vec::new() };
+    let quoted = QUOTED.captures_iter(line).map(|quoted| quoted[1].to_owned());
+    let quoted: Vec<String> = quoted.collect();
+    match SAID.captures(line) {
+        _ if quoted.len() == 1 || !quoted.is_empty() && most > 1 => quoted,
+        Some(said) => vec![said[1].to_owned()],
+        None => vec![line.to_owned()],
+    }
+}
+
+/// Reads one of `choices` under a key, in lower case: the first word there, else the only one of them that is said.
+pub fn choice(
+    text: &str,
+    finish_reason: FinishReason,
+    key: &str,
+    choices: &[&str],
+) -> (Words, Parse) {
+    let (mut said, parse) = words(text, finish_reason, key, 1);
+    let line = said.words.pop().unwrap_or_default();
+    let mut pieces = line.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty());
+    let first = pieces
+        .clone()
+        .next()
+        .filter(|first| choices.iter().any(|choice| choice.eq_ignore_ascii_case(first)));
+    let mut others = pieces.by_ref().filter(|piece| choices.contains(piece));
+    let only = others.next().filter(|one| others.all(|other| other == *one));
+    said.words.extend(first.or(only).map(str::to_lowercase));
+    let parse = parse.if_read(!said.words.is_empty());
+    (said, parse)
+}

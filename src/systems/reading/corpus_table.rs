@@ -1,0 +1,299 @@
+//! `tests/replies/stages.jsonl`: replies at every stage of every system, written before anybody saw how they are read; each is read as its
+//! stage reads it.
+
+use serde_json::{Map, Value, json};
+
+use super::corpus::{finish_reason, replies};
+use super::reply::Reply;
+use super::standing::plain;
+use crate::data::{Choice, Note};
+use crate::record::{FinishReason, Language, Parse};
+use crate::systems::exemplars::reply::Form;
+use crate::systems::medguards::parse::{Located, Wanted, place, read as read_tags};
+use crate::systems::mediqa_corr::{choice, edinburgh, ikim, knowlab, prompted, searching, staged};
+use crate::systems::medreflex::{self, step::Action};
+use crate::systems::single_llm::{Method, Settings, parse::parse as parse_single};
+use crate::systems::{base_llm, healthcareagent, mdagents, medagents, mediqa_corr, medmad};
+use crate::text::{Aligner, align};
+
+/// A reply, and what it was asked about.
+struct Asked<'a> {
+    text: &'a str,
+    finish: FinishReason,
+    options: Vec<Choice>,
+    note: Note,
+}
+
+impl Asked<'_> {
+    fn of(reply: &Value) -> Asked<'_> {
+        let strings = |value: &Value| -> Vec<String> {
+            let list = value.as_array().into_iter().flatten();
+            list.map(|one| one.as_str().unwrap().to_owned()).collect()
+        };
+        let sentences = strings(&reply["sentences"]);
+        let options = reply["options"].as_object().cloned().unwrap_or_default();
+        let options = options.iter().map(|(letter, text)| Choice {
+            letter: letter.chars().next().unwrap(),
+            text: text.as_str().unwrap().to_owned(),
+        });
+        Asked {
+            text: reply["text"].as_str().unwrap(),
+            finish: finish_reason(reply),
+            options: options.collect(),
+            note: Note {
+                id: "n".to_owned(),
+                text: sentences.join(" "),
+                sentences,
+                language: Language::English,
+                gold: None,
+            },
+        }
+    }
+
+    fn reply(&self, key: &str) -> Reply {
+        Reply::read(self.text, self.finish, key)
+    }
+
+    fn letter(&self, letter: &str) -> Value {
+        let has = |one: &Choice| letter == one.letter.to_string();
+        if self.options.iter().any(has) { json!(letter) } else { Value::Null }
+    }
+
+    /// A fraction; 0 stands for none.
+    fn share(&self, share: f64) -> Value {
+        if share == 0.0 { Value::Null } else { json!((share * 100.0).round() / 100.0) }
+    }
+
+    fn single(&self, method: Method) -> Value {
+        let settings = Settings { method, ..Settings::default() };
+        let (reading, _) = parse_single(self.text, self.finish, &settings, &self.options);
+        json!({"answer": self.letter(&reading.answer)})
+    }
+
+    fn form(&self, form: &Form) -> Value {
+        let (read, _) = form.read(self.text, self.finish, &self.note);
+        judgement(read.flag, read.sentence_id, read.correction.as_deref())
+    }
+
+    fn tags(&self, wanted: Wanted, is_numbered: bool) -> Value {
+        let (said, parse) = read_tags(wanted, self.text, false);
+        let located = match (&said.located, is_numbered) {
+            (Located::Nothing, _) => json!(-1),
+            (Located::Said(words), true) => json!(place(words, &self.note)),
+            (Located::Said(words), false) => {
+                let sentences = &self.note.sentences;
+                let found = align(sentences, words, Language::English, Aligner::default());
+                json!(found.map(|found| found.index))
+            }
+            (Located::Malformed, _) => Value::Null,
+        };
+        let mut found = Map::new();
+        found.insert("confidence".to_owned(), json!(said.confidence));
+        match wanted {
+            Wanted::Label => drop(found.insert("flag".to_owned(), json!(said.flag))),
+            Wanted::Correction => {}
+            Wanted::Everything => {
+                found.insert("flag".to_owned(), json!(said.flag));
+                found.insert("sentence".to_owned(), located);
+            }
+            _ => drop(found.insert("sentence".to_owned(), located)),
+        }
+        if !matches!(wanted, Wanted::Label | Wanted::Place) && parse != Parse::Unread {
+            let correction = said.correction.filter(|_| !super::refuses(self.text));
+            found.insert("correction".to_owned(), json!(correction.map(|text| plain(&text))));
+        }
+        Value::Object(found)
+    }
+
+    fn words(&self, key: &str, most: usize) -> Value {
+        let (found, parse) = mediqa_corr::words(self.text, self.finish, key, most);
+        list(found.words, parse)
+    }
+
+    fn choice(&self, key: &str, choices: &[String]) -> Value {
+        let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
+        let (found, _) = choice(self.text, self.finish, key, &choices);
+        json!(found.words.first().map(|word| word.to_uppercase()))
+    }
+}
+
+fn judgement(flag: Option<bool>, sentence: Option<usize>, correction: Option<&str>) -> Value {
+    json!({"flag": flag, "sentence": sentence, "correction": correction.map(plain)})
+}
+
+/// A list's words alone, so that marks around them do not count.
+fn list(words: Vec<String>, parse: Parse) -> Value {
+    match parse {
+        Parse::Unread => json!({"list": null}),
+        _ => json!({"list": words.iter().map(|word| plain(word)).collect::<Vec<_>>()}),
+    }
+}
+
+fn one(word: Option<String>) -> Value {
+    json!({"word": word})
+}
+
+/// What a reply says to who asked for it at this stage.
+fn read(stage: &str, asked: &Asked<'_>) -> Value {
+    let Asked { text, finish, options, note } = asked;
+    let (text, finish) = (*text, *finish);
+    let answered = |letter: &str| json!({"answer": asked.letter(letter)});
+    let said = |passage: &super::reply::Passage, parse| match parse {
+        Parse::Unread => one(None),
+        _ => one(Some(plain(&passage.text))),
+    };
+    match stage {
+        "letter" => asked.single(Method::ZeroShot),
+        "thought" => asked.single(Method::Cot),
+        "debate" => {
+            let (record, _) = medmad::record::parse(text, finish, options);
+            json!({"answer": asked.letter(&record.answer), "confidence": asked.share(record.confidence)})
+        }
+        "round-table" => {
+            let reply = asked.reply("answer");
+            let answer = asked.letter(&reply.answer(options));
+            json!({"answer": answer, "confidence": asked.share(reply.confidence())})
+        }
+        "conclusion" => {
+            answered(&healthcareagent::parse::conclusion(text, finish, options).0.answer)
+        }
+        "opinion" => answered(&asked.reply("answer").answer(options)),
+        "option" => answered(&medagents::texts::read_answer(text, finish, options).0.answer),
+        "choice" => {
+            let letters: Vec<String> = options.iter().map(|one| one.letter.to_string()).collect();
+            json!({"answer": asked.choice("answer", &letters)})
+        }
+        "review" => {
+            let reply = asked.reply("agree");
+            let spoken = super::without_thinking(text);
+            let agree = medagents::harness::agrees(&reply, spoken, false);
+            json!({"agree": agree, "answer": asked.letter(&reply.answer(options))})
+        }
+        "vote" => {
+            let (vote, parse) = medagents::texts::read_vote(text, finish);
+            json!({"agree": (parse != Parse::Unread).then_some(vote.agree)})
+        }
+        "plan" => {
+            let (plan, parse) = healthcareagent::parse::plan(text, finish, false);
+            one((parse != Parse::Unread).then(|| plan.action.to_owned()))
+        }
+        "level" => {
+            let (level, parse) = mdagents::read_complexity(&asked.reply("complexity"), false);
+            one((parse != Parse::Unread).then(|| level.complexity.to_owned()))
+        }
+        "questions" => {
+            let (read, parse) = healthcareagent::parse::follow_ups(text, finish);
+            list(read.questions, parse)
+        }
+        "specialties" => {
+            let (read, parse) = medagents::harness::read_specialties(text, finish);
+            list(read.fields.iter().map(|field| (*field).to_owned()).collect(), parse)
+        }
+        "domains" => {
+            let (read, parse) = medagents::texts::read_domains(text, finish);
+            list(read.first(5), parse)
+        }
+        "experts" => {
+            let (read, parse) = mdagents::recruits::read_experts(&asked.reply("experts"), false);
+            list(read.experts.into_iter().map(|expert| expert.role).collect(), parse)
+        }
+        "teams" => {
+            let (read, parse) = mdagents::recruits::read_teams(&asked.reply("teams"));
+            list(read.teams.into_iter().map(|team| team.group_id).collect(), parse)
+        }
+        "report" => {
+            let (passage, parse) = medagents::texts::read_report(text, finish);
+            said(&passage, parse)
+        }
+        "advice" => {
+            let (passage, parse) = medagents::texts::read_advice(text, finish);
+            said(&passage, parse)
+        }
+        "detection" => asked.tags(Wanted::Label, false),
+        "localisation" => asked.tags(Wanted::Place, false),
+        "numbered" => asked.tags(Wanted::Place, true),
+        "correction" => asked.tags(Wanted::Correction, false),
+        "place-and-correction" => asked.tags(Wanted::PlaceAndCorrection, false),
+        "everything" => asked.tags(Wanted::Everything, false),
+        "base" => {
+            let (read, _) = base_llm::read(text, note.sentences.len(), false);
+            let correction = read.correction.filter(|text| !text.is_empty());
+            judgement(read.flag, read.sentence_id, correction.as_deref())
+        }
+        "knowlab" => asked.form(&knowlab::OUTPUT),
+        "knowlab-chain" => asked.form(&knowlab::THOUGHT),
+        "ku-dmis" => asked.form(&prompted::RATIONALE),
+        "ikim" => asked.form(&ikim::ANSWER),
+        "promptmind" => asked.form(&prompted::REASONED),
+        "medprompt" => asked.form(&prompted::JUDGEMENT),
+        "medifact" => asked.form(&prompted::PAIR),
+        "edinburgh" => asked.form(&edinburgh::ANSWER),
+        "em-mixers" => asked.form(&searching::ANSWER),
+        "em-mixers-check" => asked.form(&searching::CHECK),
+        "wanglab-detect" => asked.form(&staged::DETECTION),
+        "wanglab-locate" => asked.form(&staged::PLACE),
+        "wanglab-correct" => asked.form(&staged::SENTENCE),
+        "candidate" => {
+            let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
+            one(asked.choice("sentence_id", &ids).as_str().map(str::to_owned))
+        }
+        "span" => asked.words("span", 1),
+        "keyword" => asked.words("keyword", 1),
+        "entity" => asked.words("entity", 1),
+        "entities" => asked.words("entities", 12),
+        "alternatives" => asked.words("alternatives", 3),
+        "keywords" => asked.words("keywords", 8),
+        "step" => match medreflex::step::read(text, finish).0.action {
+            None => json!({"action": null}),
+            Some(Action::Search { query }) => json!({"action": ["search", query]}),
+            Some(Action::FinalMistake { sentence, correction, .. }) => {
+                json!({"action": ["final", sentence, correction]})
+            }
+        },
+        "score" => json!({"score": medreflex::review::read(text, finish).0.final_score()}),
+        "parse" => {
+            let (answer, parse) = medreflex::answer::read(text, finish, note, None);
+            let flag = answer.is_error.filter(|_| parse != Parse::Unread);
+            judgement(flag, answer.sentence_id, answer.correction.as_deref())
+        }
+        other => panic!("no stage {other}"),
+    }
+}
+
+/// How a reading went against what is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Right,
+    /// Something that can be read was not.
+    Unread,
+    Wrong,
+}
+
+fn outcome(found: &Value, meant: &Value) -> Outcome {
+    let fields = meant.as_object().unwrap().iter().map(|(key, meant)| match &found[key] {
+        found if found == meant => Outcome::Right,
+        Value::Null => Outcome::Unread,
+        _ => Outcome::Wrong,
+    });
+    fields.max().unwrap_or(Outcome::Right)
+}
+
+#[test]
+fn no_stage_is_misread() {
+    let mut outcomes = [const { Vec::new() }; 3];
+    for reply in replies("stages") {
+        let stage = reply["purpose"].as_str().unwrap();
+        let found = read(stage, &Asked::of(&reply));
+        // What a person could argue about has several meanings.
+        let others = reply["or"].as_array().into_iter().flatten();
+        let meanings = std::iter::once(&reply["means"]).chain(others);
+        let best = meanings.map(|meant| outcome(&found, meant)).min().unwrap();
+        let (id, means, text) = (reply["id"].as_str().unwrap(), &reply["means"], &reply["text"]);
+        outcomes[best as usize]
+            .push(format!("{id} {stage}: read {found}, means {means}\n  {text}"));
+    }
+    let [right, unread, wrong] = outcomes;
+    println!("{} right, {} unread, {} wrong", right.len(), unread.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(unread.len() * 100 <= right.len() * 3, "{}", unread.join("\n"));
+}

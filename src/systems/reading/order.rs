@@ -1,0 +1,101 @@
+//! What a text makes of all options one by one: lines that repeat them, lines that mark each right or wrong, and their order.
+
+use super::standing::plain;
+use crate::data::Choice;
+use crate::text::Pattern;
+
+/// What lines that judge options come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// One is called right.
+    One(char),
+    /// Several are.
+    Unclear,
+    /// No options are judged line by line.
+    Nothing,
+}
+
+/// A line, or a row of a table, about the option whose letter it begins with.
+static LINE: Pattern = Pattern::new(
+    r"(?m)^[\s>#*_|•✓✔✅✗✘❌-]*(?:\d{1,2}[.)]\s*)?[*_(\[]*(?i:option\s+)?([A-J])(?:[\s*_]*(?:[)\].:|*_–—(,-][^\n]*)?)$",
+);
+static RIGHT: Pattern = Pattern::new(r"[✓✔✅☑]|(?i)\b(?:correct|right|best|most likely)\b");
+static WRONG: Pattern = Pattern::new(
+    r"[✗✘❌✖]|(?i)\b(?:incorrect|wrong|false|unlikely|less likely|ruled out|excluded|(?:not|isn't|least|never) (?:the )?(?:correct|right|best|most likely|likely))\b",
+);
+
+/// The one option whose line marks it right, where options are judged line by line.
+pub fn by_marks(text: &str, options: &[Choice]) -> Marked {
+    let lines = LINE.captures_iter(text).filter_map(|line| {
+        let letter = line[1].chars().next()?;
+        let option = options.iter().find(|option| option.letter == letter)?;
+        // What the option itself says judges nothing.
+        let said = line[0].replace(&option.text, " ");
+        Some((letter, !WRONG.is_match(&said) && RIGHT.is_match(&said)))
+    });
+    let lines: Vec<(char, bool)> = lines.collect();
+    let right: Vec<char> = lines.iter().filter(|line| line.1).map(|line| line.0).collect();
+    match right[..] {
+        _ if lines.len() < 2 => Marked::Nothing,
+        [] => Marked::Nothing,
+        [one] => Marked::One(one),
+        _ => Marked::Unclear,
+    }
+}
+
+/// The first of an order such as «D > B > A».
+pub fn by_order(text: &str) -> Option<char> {
+    static ORDER: Pattern =
+        Pattern::new(r"(?:^|[\s:(*])([A-J])[)*]*(?:\s*>{1,2}\s*[(*]*[A-J][)*]*){2,}(?:[\s.,;)]|$)");
+    ORDER.captures(text)?[1].chars().next()
+}
+
+/// A text without lines that say again what the options are, where there are two of them or more.
+pub fn without_options(text: &str, options: &[Choice]) -> String {
+    let repeats = |line: &&str| {
+        let line = plain(line);
+        let mut same = options.iter().map(|one| plain(&format!("{} {}", one.letter, one.text)));
+        same.any(|option| option == line)
+    };
+    match text.lines().filter(repeats).count() {
+        0 | 1 => text.to_owned(),
+        _ => text.lines().filter(|line| !repeats(line)).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::scripted::question;
+
+    #[test]
+    fn one_line_that_is_marked_right_is_the_answer() {
+        let marked = |text: &str| by_marks(text, &question(4).options);
+        for text in [
+            "A. option A - Incorrect\nB. option B - Correct",
+            "| A | wrong |\n| B | correct |\n| C | not correct |",
+            "1. B (option B) – most likely\n2. A (option A)",
+            "✅ B\n❌ A, C",
+        ] {
+            assert_eq!(marked(text), Marked::One('B'), "{text}");
+        }
+        assert_eq!(marked("A: right\nB: right"), Marked::Unclear);
+        for text in ["A. option A\nB. option B", "B: correct", "", "The best is B."] {
+            assert_eq!(marked(text), Marked::Nothing, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_of_an_order_is_the_answer() {
+        assert_eq!(by_order("From likely to unlikely: D > B > A."), Some('D'));
+        assert_eq!(by_order("A > B"), None);
+        assert_eq!(by_order("glucose > 200, pH > 7"), None);
+    }
+
+    #[test]
+    fn options_that_are_said_again_say_nothing() {
+        let options = &question(3).options;
+        assert_eq!(without_options("A: option A\n(B) option B\nSo B.", options), "So B.");
+        assert_eq!(without_options("B: option B", options), "B: option B");
+    }
+}
