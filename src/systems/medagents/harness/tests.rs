@@ -201,7 +201,7 @@ fn unknown_names_are_dropped_and_the_defaults_after_as_many_as_remain_fill_up() 
     );
     let defaults = ["Pediatrics", "Cardiology", "Pulmonology"];
     assert_eq!(names(r#"{"fields": ["Neurology"]}"#), defaults);
-    assert_eq!(names(r#"{"fields": "Genetics"}"#), defaults);
+    assert_eq!(names(r#"{"fields": "Genetics"}"#), ["Genetics", "Cardiology", "Pulmonology"]);
     assert_eq!(names(r#"{"fields": [1, null]}"#), defaults);
     assert_eq!(names("{}"), defaults);
 }
