@@ -17,14 +17,6 @@ pub fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "expected a size, as in 4000M or 2GiB".to_owned())
 }
 
-/// A size of something that is not empty.
-pub fn size_above_zero(text: &str) -> Result<u64, String> {
-    match size(text)? {
-        0 => Err("expected a size above 0".to_owned()),
-        bytes => Ok(bytes),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +29,5 @@ mod tests {
         for wrong in ["", "M", "1.5G", "4g", "-1", "1GB", "99999999999G"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
-        assert!(size_above_zero("0").is_err());
     }
 }

@@ -12,7 +12,7 @@ use crate::bundle::manifest::Role;
 use crate::bundle::version::Version;
 use crate::cli::exit::Failure;
 use crate::cli::options::HubFlags;
-use crate::cli::size::size_above_zero;
+use crate::cli::size::size;
 use crate::cli::summary::count;
 use crate::console;
 
@@ -223,6 +223,13 @@ fn number(text: &str) -> Result<String, String> {
 fn named(text: &str) -> Result<(String, PathBuf), String> {
     let (name, path) = text.split_once('=').ok_or("expected CARD=FILE")?;
     Ok((name.to_owned(), path.into()))
+}
+
+fn size_above_zero(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0 => Err("expected a size above 0".to_owned()),
+        bytes => Ok(bytes),
+    }
 }
 
 #[cfg(test)]
