@@ -138,7 +138,11 @@ impl Model {
     ) -> ComputeResult<Self> {
         let body = weights.pp("bleurt");
         let (embeddings, encoder) = (body.pp("embeddings"), body.pp("encoder"));
-        let width = config.hidden_size;
+        let (width, heads) = (config.hidden_size, config.num_attention_heads);
+        // candle divides by it.
+        if heads == 0 || !width.is_multiple_of(heads) {
+            candle_core::bail!("{width} numbers do not divide into {heads} heads");
+        }
         let narrow = embedding_width.unwrap_or(width);
         let table = |rows, name| embedding(rows, narrow, embeddings.pp(name));
         let projection =
