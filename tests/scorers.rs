@@ -275,6 +275,7 @@ fn what_is_another_model_is_refused() {
         ("tiny-bleurt", "\"bleurt\"", "\"rembert\"", "`model_type` is `rembert`"),
         ("tiny-bleurt", "\"type_vocab_size\": 2", "\"type_vocab_size\": 1", "`type_vocab_size`"),
         ("tiny-bleurt", "\"embedding_size\": 8", "\"embedding_size\": 16", "pytorch_model.bin"),
+        ("tiny-bert", HEADS, "\"num_attention_heads\": 0", "do not divide into 0 heads"),
         ("tiny-bleurt", HEADS, "\"num_attention_heads\": 0", "do not divide into 0 heads"),
         ("tiny-bleurt", HEADS, "\"num_attention_heads\": 3", "do not divide into 3 heads"),
         ("tiny-deberta", "\"hidden_size\": 16", "\"hidden_size\": 32", "pytorch_model.bin"),

@@ -9,6 +9,7 @@ use candle_transformers::models::bert::{self, BertModel};
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::check_heads;
 use super::deberta::{self, Deberta};
 use super::tokens::Tokens;
 use crate::encoder::EncoderError;
@@ -137,7 +138,10 @@ impl BertScore {
             _ => {
                 let mut config: bert::Config = folder.json(CONFIG)?;
                 config.num_hidden_layers = model.layer;
-                let load = |weights| BertModel::load(weights, &config);
+                let load = |weights| {
+                    check_heads(config.hidden_size, config.num_attention_heads)?;
+                    BertModel::load(weights, &config)
+                };
                 let encoder = Encoder::Bert(Box::new(folder.weights("bert", load)?));
                 (encoder, config.max_position_embeddings)
             }

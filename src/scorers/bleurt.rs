@@ -10,6 +10,7 @@ use candle_transformers::models::bert::{self, BertEncoder};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::check_heads;
 use super::sentencepiece::Pieces;
 use super::tokens::{CLS, SEP, SPECIAL, check_room};
 use crate::encoder::EncoderError;
@@ -138,11 +139,8 @@ impl Model {
     ) -> ComputeResult<Self> {
         let body = weights.pp("bleurt");
         let (embeddings, encoder) = (body.pp("embeddings"), body.pp("encoder"));
-        let (width, heads) = (config.hidden_size, config.num_attention_heads);
-        // candle divides by it.
-        if heads == 0 || !width.is_multiple_of(heads) {
-            candle_core::bail!("{width} numbers do not divide into {heads} heads");
-        }
+        let width = config.hidden_size;
+        check_heads(width, config.num_attention_heads)?;
         let narrow = embedding_width.unwrap_or(width);
         let table = |rows, name| embedding(rows, narrow, embeddings.pp(name));
         let projection =

@@ -10,6 +10,7 @@ use candle_nn::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::check_heads;
 use crate::encoder::EncoderError;
 use crate::encoder::folder::{CONFIG, Folder};
 
@@ -180,9 +181,7 @@ struct Attention {
 impl Attention {
     fn load(weights: VarBuilder, config: &Config, relative: &Tensor) -> Result<Self> {
         let (width, heads) = (config.hidden_size, config.num_attention_heads);
-        if heads == 0 || !width.is_multiple_of(heads) {
-            candle_core::bail!("{width} numbers do not divide into {heads} heads");
-        }
+        check_heads(width, heads)?;
         let scale = (3.0 * (width / heads) as f64).sqrt();
         let bias = |name: &str| weights.get(width, name)?.reshape((heads, 1, width / heads));
         let keys = linear_no_bias(width, width, weights.pp("pos_proj"))?;

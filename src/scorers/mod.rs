@@ -12,3 +12,12 @@ mod tokens;
 pub use bertscore::{BertScore, BertScoreModel, PrecisionRecallF};
 pub use bleurt::Bleurt;
 pub use sentencepiece::Pieces;
+
+/// # Errors
+/// A layer's numbers that do not divide into its attention's heads.
+fn check_heads(width: usize, heads: usize) -> candle_core::Result<()> {
+    match heads > 0 && width.is_multiple_of(heads) {
+        true => Ok(()),
+        false => candle_core::bail!("{width} numbers do not divide into {heads} heads"),
+    }
+}
