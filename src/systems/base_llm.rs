@@ -146,11 +146,12 @@ mod tests {
         assert_eq!(says("2 Give B.", false), wrong(2, "Give B."));
         assert_eq!(says("2. Give\nB.", false), wrong(2, "Give\nB."));
         assert_eq!(says("<think>0 no</think>1 Yes", false), wrong(1, "Yes"));
+        assert_eq!(says("1 he takes B.", false), wrong(1, "he takes B."));
         assert_eq!(says("0", false), wrong(0, ""));
         assert_eq!(says("The text is correct", false), right);
         let somewhere = Reading { flag: Some(true), ..Reading::default() };
         assert_eq!(says("INCORRECT", false), somewhere);
-        for unreadable in ["3 Too far.", "-1", "", "CORRECT\n1 Give B.", "1.5 x"] {
+        for unreadable in ["3 Too far.", "-1", "", "CORRECT\n1 Give B.", "1.5 x", "2 weeks of B"] {
             assert_eq!(says(unreadable, false), Reading::default(), "{unreadable}");
         }
         // The published code takes INCORRECT for CORRECT.

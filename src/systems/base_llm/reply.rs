@@ -122,16 +122,21 @@ fn leading(text: &str, sentences: usize) -> Option<Numbered<'_>> {
         text.split_once(char::is_whitespace).unwrap_or((text, &text[text.len()..]));
     let sentence_id = number.trim_end_matches(['.', ':', ')']).parse().ok();
     let sentence_id = sentence_id.filter(|sentence_id| *sentence_id < sentences)?;
-    // «3 weeks» is no sentence's number.
-    if number.ends_with(|c: char| c.is_ascii_digit())
-        && rest.trim_start().starts_with(char::is_lowercase)
-    {
+    if number.ends_with(|c: char| c.is_ascii_digit()) && is_amount(rest) {
         return None;
     }
     let paragraph = rest.trim().split("\n\n").next().unwrap_or(rest).trim();
     let end = paragraph.as_ptr() as usize - text.as_ptr() as usize + paragraph.len();
     let whole = &text[..end.min(text.len())];
     Some(Numbered { whole, sentence_id, correction: paragraph.to_owned(), is_plain: true })
+}
+
+/// Whether what follows a number makes an amount of it, as in «3 weeks» or «2 of them», and not a sentence's number.
+fn is_amount(after: &str) -> bool {
+    static UNIT: Pattern = Pattern::new(
+        r"^\s*(?:(?:second|minute|min|hour|hr|day|week|month|year|time|dose|tablet|pill|capsule|drop|unit|beat|breath|patient|sentence|error|mistake|point|thing|word)s?|iu|[mkµ]?g|mcg|m?l|[mck]?m|mmhg|mmol|meq|percent|per|of|out|or|and|to)\b",
+    );
+    UNIT.is_match(after)
 }
 
 /// The sentence of a JSON object with a field for its number.
@@ -174,8 +179,7 @@ fn numbered_line(text: &str, sentences: usize) -> Option<Numbered<'_>> {
         let is_decimal =
             after.starts_with('.') && after[1..].starts_with(|c: char| c.is_ascii_digit());
         let whole = line.get(0)?.as_str();
-        let is_amount = whole.starts_with(&line[1])
-            && after.trim_start_matches(' ').starts_with(char::is_lowercase);
+        let is_amount = whole.starts_with(&line[1]) && is_amount(after);
         let correction = match line[2].trim() {
             "" => labelled(text).unwrap_or_default().to_owned(),
             said => said.to_owned(),
