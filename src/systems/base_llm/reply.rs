@@ -131,11 +131,9 @@ fn leading(text: &str, sentences: usize) -> Option<Numbered<'_>> {
     Some(Numbered { whole, sentence_id, correction: paragraph.to_owned(), is_plain: true })
 }
 
-/// Whether what follows a number makes an amount of it, as in «3 weeks» or «2 of them», and not a sentence's number.
+/// Whether what follows a number makes a time of it, as in «3 weeks», and not a sentence's number.
 fn is_amount(after: &str) -> bool {
-    static UNIT: Pattern = Pattern::new(
-        r"^\s*(?:(?:second|minute|min|hour|hr|day|week|month|year|time|dose|tablet|pill|capsule|drop|unit|beat|breath|patient|sentence|error|mistake|point|thing|word)s?|iu|[mkµ]?g|mcg|m?l|[mck]?m|mmhg|mmol|meq|percent|per|of|out|or|and|to)\b",
-    );
+    static UNIT: Pattern = Pattern::new(r"^\s*(?:second|minute|hour|day|week|month|year)s\b");
     UNIT.is_match(after)
 }
 
