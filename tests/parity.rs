@@ -24,6 +24,14 @@ fn logits_equal_transformers_and_do_not_depend_on_chunks() {
                 case.name
             );
         }
+        // A step's last layer goes on with the rows that are wanted alone, in some of these steps with none.
+        let every_tenth = whole.iter().step_by(10);
+        for step in [7, 33] {
+            let cpu = Cpu::exact(2).unwrap();
+            let wanted = |position: usize| position.is_multiple_of(10);
+            let chosen = common::logits_of(&cpu, &decoder, &tokens, step, wanted);
+            assert!(chosen.iter().eq(every_tenth.clone()), "{} in steps of {step}", case.name);
+        }
     }
 }
 

@@ -42,7 +42,9 @@ impl CostModel {
         let weights = precision.size_bytes(all);
         let bytes = |numbers: usize| (weights as f64 * numbers as f64 / all as f64) as u64;
         let layers = all - tables * head;
-        let last = config.hidden_size
+        // Queries, output, gate, up and down.
+        let last = config.layer_count().min(1)
+            * config.hidden_size
             * (2 * config.heads * config.head_dim + 3 * config.intermediate_size);
         let window = |layer: &Layer| match layer {
             Layer::Full => None,

@@ -194,6 +194,17 @@ pub fn logits_on<B: Backend>(
     tokens: &[u32],
     step: usize,
 ) -> Vec<Vec<f32>> {
+    logits_of(ops, decoder, tokens, step, |_| true)
+}
+
+/// Those of the positions that are `wanted`.
+pub fn logits_of<B: Backend>(
+    ops: &B,
+    decoder: &Decoder<B>,
+    tokens: &[u32],
+    step: usize,
+    wanted: impl Fn(usize) -> bool,
+) -> Vec<Vec<f32>> {
     let config = &decoder.config;
     let count = tokens.len().div_ceil(PAGE);
     // Not in order: a page's place is no part of the result.
@@ -214,9 +225,9 @@ pub fn logits_on<B: Backend>(
             segments: &[],
             tables: &[&table],
         };
-        let wanted: Vec<usize> = (0..chunk.len()).collect();
-        decoder.forward(ops, rows, &wanted, &mut pages, &mut scratch);
-        let logits = ops.read(scratch.logits().0, chunk.len()).unwrap();
+        let chosen: Vec<usize> = (0..chunk.len()).filter(|row| wanted(start + row)).collect();
+        decoder.forward(ops, rows, &chosen, &mut pages, &mut scratch);
+        let logits = ops.read(scratch.logits().0, chosen.len()).unwrap();
         all.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
     }
     all

@@ -74,11 +74,6 @@ impl Isa {
         self == Isa::Avx512Bf16
     }
 
-    /// Rows of a panel of int8's products: what the registers hold, with two tiles or with one.
-    pub fn rows_of_panel(self) -> usize {
-        if self == Isa::AvxVnni { 6 } else { 8 }
-    }
-
     /// Names what a result's bits may depend on, and what its speed does: dots of bytes are left out.
     pub fn name(self) -> &'static str {
         match self {

@@ -30,7 +30,7 @@ pub trait Dots: Copy {
     /// Rows that share a pass over one tile, and over two: what the registers hold.
     const ROWS: usize;
     const ROWS_OF_TWO: usize;
-    /// Rows of a panel that do so, a divisor of [`super::Isa::rows_of_panel`], and tiles at a time, one or two.
+    /// Rows of a panel that do so, at most eight, and tiles at a time, one or two.
     const ROWS_OF_PANEL: usize;
     const TILES_OF_PANEL: usize;
 

@@ -12,12 +12,12 @@ use std::ops::Range;
 
 use super::dots::{Dots, dotted};
 use super::lanes::LANES;
-use super::{Buffer, Cpu, Isa};
+use super::{Buffer, Cpu};
 use crate::ops::Activation;
 pub use int8::Int8;
 pub use kernel::Format;
 use kernel::{Product, multiply_kernel, rows_together};
-use panels::{Panel, PanelProduct, multiply_panels_kernel};
+use panels::{Panel, PanelProduct, multiply_panels_kernel, rows_of_panel};
 pub use q4_k::Q4K;
 pub use q8_0::Q8_0;
 
@@ -37,7 +37,7 @@ impl Cpu {
     /// Whether [`Cpu::multiply_panels`] can gate products before they are written, `width` of so many rows: by whole tiles, of
     /// which the registers hold two.
     pub(super) fn gates_panels(&self, rows: usize, width: usize) -> bool {
-        rows > FEW && width.is_multiple_of(LANES) && self.isa != Isa::AvxVnni
+        rows > FEW && width.is_multiple_of(LANES) && self.passes(rows).tiles_of_panel == 2
     }
 
     /// Products of many rows with int8's tiles. With a `gate` the first half of the weights' outputs are gates of the other
@@ -51,7 +51,7 @@ impl Cpu {
     ) {
         let (tiles, work) = (out.width.div_ceil(LANES), x.data.len() * out.width);
         let mut panels = SPARE.take();
-        self.round_to_panels(x, &mut panels);
+        self.round_to_panels(x, self.passes(x.rows()).rows_of_panel, &mut panels);
         let product = PanelProduct { product: Product::new(&panels, x, weights, out), gate };
         // Whole pairs of tiles; a gate's has its other half with it.
         let together = if gate.is_some() { 1 } else { 2 };
@@ -65,9 +65,8 @@ impl Cpu {
     /// Products with tiles of blocks.
     pub(super) fn multiply_blocks<F: Format>(&self, x: &Buffer, weights: &F, out: &mut Buffer) {
         let (tiles, work) = (out.width.div_ceil(LANES), x.data.len() * out.width);
-        let (mut together, mut activations) = (1, SPARE_ROWS.take());
-        count_together(self.isa, x.rows(), &mut together);
-        self.round(x, F::GROUP, together, &mut activations);
+        let mut activations = SPARE_ROWS.take();
+        self.round(x, F::GROUP, self.passes(x.rows()).rows, &mut activations);
         let product = Product::new(&activations, x, weights, out);
         self.split(tiles, work, |tiles| multiply_tiles(self.isa, &product, tiles));
         SPARE_ROWS.set(activations);
@@ -84,12 +83,34 @@ thread_local! {
     static SPARE_ROWS: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
 }
 
-dotted! {
-    fn count_together(rows: usize, together: &mut usize) = count_together_kernel
+/// What an instruction set's registers hold, so how activations are laid out for it.
+#[derive(Clone, Copy, Default)]
+struct Passes {
+    /// Rows that share a pass over tiles.
+    rows: usize,
+    rows_of_panel: usize,
+    tiles_of_panel: usize,
 }
 
-fn count_together_kernel<D: Dots>(rows: usize, together: &mut usize) {
-    *together = rows_together::<D>(rows);
+impl Cpu {
+    /// Of products of so many rows.
+    fn passes(&self, rows: usize) -> Passes {
+        let mut passes = Passes::default();
+        choose_passes(self.isa, rows, &mut passes);
+        passes
+    }
+}
+
+dotted! {
+    fn choose_passes(rows: usize, passes: &mut Passes) = choose_passes_kernel
+}
+
+fn choose_passes_kernel<D: Dots>(rows: usize, passes: &mut Passes) {
+    *passes = Passes {
+        rows: rows_together::<D>(rows),
+        rows_of_panel: rows_of_panel::<D>(),
+        tiles_of_panel: D::TILES_OF_PANEL,
+    };
 }
 
 dotted! {

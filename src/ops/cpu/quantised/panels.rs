@@ -11,7 +11,7 @@ use super::rounded::Block;
 use super::{BLOCK, Int8};
 use crate::ops::Activation;
 
-/// Rows that a panel has room for; [`super::super::Isa::rows_of_panel`] has so many or fewer.
+/// Rows that a panel has room for.
 pub const ROWS: usize = 8;
 
 /// Blocks of inputs that are multiplied at a time: two tiles' weights of these, 16 KiB, stay in the first-level cache while
@@ -67,8 +67,8 @@ pub fn multiply_panels_kernel<D: Dots>(product: &PanelProduct<'_>, tiles: Range<
     }
 }
 
-/// As [`super::super::Isa::rows_of_panel`].
-const fn rows_of_panel<D: Dots>() -> usize {
+/// Rows that a panel has: whole passes of those that the registers hold.
+pub const fn rows_of_panel<D: Dots>() -> usize {
     ROWS / D::ROWS_OF_PANEL * D::ROWS_OF_PANEL
 }
 

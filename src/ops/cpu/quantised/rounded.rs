@@ -102,8 +102,13 @@ impl Cpu {
 
     /// The same, four blocks under a scale, as panels `[width / 512][rows / rows of a panel][16]`. Rows that the last panel
     /// lacks keep what was there.
-    pub(super) fn round_to_panels(&self, x: &Buffer, rounded: &mut Vec<Panel>) {
-        let (blocks, rows_of_panel) = (x.width.div_ceil(BLOCK), self.isa.rows_of_panel());
+    pub(super) fn round_to_panels(
+        &self,
+        x: &Buffer,
+        rows_of_panel: usize,
+        rounded: &mut Vec<Panel>,
+    ) {
+        let blocks = x.width.div_ceil(BLOCK);
         let count = x.rows().div_ceil(rows_of_panel);
         rounded.resize(count * blocks.next_multiple_of(panels::PART), Panel::ZERO);
         let to = Disjoint::new(rounded);
