@@ -15,8 +15,8 @@ pub enum KvPages {
     Bf16(PagesOf<u16>),
 }
 
-/// Keys and values lie `[PAGE][head_dim]`, rows padded to whole lanes: a position's are written, and a short context's
-/// read, in a few cache lines.
+/// A page's values lie `[PAGE][stride]`, its keys by components, so that scores of sixteen keys grow side by side:
+/// `[stride / COMPONENTS][PAGE][COMPONENTS]` ([`Kept::COMPONENTS`]). `stride` is a head's length, padded to whole lanes.
 #[derive(Debug)]
 pub struct PagesOf<T: Kept> {
     keys: Slab<T>,
@@ -31,13 +31,17 @@ pub struct PagesOf<T: Kept> {
 /// A page of one layer and one head: its place in both vectors.
 #[derive(Clone, Copy)]
 pub struct PageHead<'a, T> {
-    /// `[PAGE][stride]`, like the values.
+    /// `[stride / COMPONENTS][PAGE][COMPONENTS]`.
     pub keys: &'a [T],
+    /// `[PAGE][stride]`.
     pub values: &'a [T],
 }
 
 /// A number as pages keep it.
 pub trait Kept: Plain {
+    /// Components of a key that lie beside each other, as many as fill 32 bits.
+    const COMPONENTS: usize = size_of::<f32>() / size_of::<Self>();
+
     /// To the nearest, ties to even.
     fn keep(number: f32) -> Self;
 
@@ -45,16 +49,11 @@ pub trait Kept: Plain {
     /// `from` must be readable for 16 numbers.
     unsafe fn load<L: Lanes>(from: *const Self) -> L;
 
-    /// Turns sixteen rows of sixteen numbers, `from_stride` apart, into columns of f32 rows `to_stride` apart.
+    /// The next two components of sixteen keys of a page, of which `from` is the first key's first.
     ///
     /// # Safety
-    /// Each row of `from` must be readable, and each of `to` writable, for 16 numbers.
-    unsafe fn transpose<L: Lanes>(
-        from: *const Self,
-        from_stride: usize,
-        to: *mut f32,
-        to_stride: usize,
-    );
+    /// `from` must be readable for two rows of a page's keys, from one of them on.
+    unsafe fn load_components<L: Lanes>(from: *const Self) -> [L; 2];
 }
 
 impl Kept for f32 {
@@ -70,14 +69,9 @@ impl Kept for f32 {
     }
 
     #[inline(always)]
-    unsafe fn transpose<L: Lanes>(
-        from: *const f32,
-        from_stride: usize,
-        to: *mut f32,
-        to_stride: usize,
-    ) {
-        // SAFETY: the caller vouches for it.
-        unsafe { L::transpose(from, from_stride, to, to_stride) };
+    unsafe fn load_components<L: Lanes>(from: *const f32) -> [L; 2] {
+        // SAFETY: the caller vouches for both rows.
+        unsafe { [L::load(from), L::load(from.add(PAGE))] }
     }
 }
 
@@ -94,19 +88,9 @@ impl Kept for u16 {
     }
 
     #[inline(always)]
-    unsafe fn transpose<L: Lanes>(
-        from: *const u16,
-        from_stride: usize,
-        to: *mut f32,
-        to_stride: usize,
-    ) {
-        let mut rows = [0.0; LANES * LANES];
-        for (index, row) in rows.chunks_exact_mut(LANES).enumerate() {
-            // SAFETY: the caller vouches for the row, and sixteen numbers are in the slice.
-            unsafe { L::load_bf16_row(from.add(index * from_stride)).store(row.as_mut_ptr()) };
-        }
-        // SAFETY: sixteen rows are in the array; the caller vouches for the others.
-        unsafe { L::transpose(rows.as_ptr(), LANES, to, to_stride) };
+    unsafe fn load_components<L: Lanes>(from: *const u16) -> [L; 2] {
+        // SAFETY: the caller vouches for sixteen pairs.
+        unsafe { L::load_bf16(from) }
     }
 }
 
@@ -199,13 +183,20 @@ impl<T: Kept> PageWriter<'_, T> {
     pub unsafe fn write(&self, page: u32, head: usize, slot: usize, key: &[f32], value: &[f32]) {
         let PagesOf { pages, kv_heads, head_dim, stride, .. } = *self.pages;
         debug_assert!((page as usize) < pages && head < kv_heads);
-        let place = (self.pages.index(self.layer, page, head) * PAGE + slot) * stride;
-        for (to, from) in [(self.keys, key), (self.values, value)] {
-            // SAFETY: inside the page, which is there.
-            let to = unsafe { to.slice(place, head_dim) };
-            for (to, from) in to.iter_mut().zip(from) {
-                *to = T::keep(*from);
-            }
+        let start = self.pages.index(self.layer, page, head) * PAGE * stride;
+        for (row, key) in key.chunks(T::COMPONENTS).enumerate() {
+            // SAFETY: inside the page, which is there; the slot's part of this row is this thread's.
+            keep(key, unsafe {
+                self.keys.slice(start + (row * PAGE + slot) * T::COMPONENTS, key.len())
+            });
         }
+        // SAFETY: as above.
+        keep(value, unsafe { self.values.slice(start + slot * stride, head_dim) });
+    }
+}
+
+fn keep<T: Kept>(from: &[f32], to: &mut [T]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = T::keep(*from);
     }
 }

@@ -15,6 +15,7 @@ use crate::systems::case;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form::{either, string};
 use crate::systems::reading::correction::{corrected, is_remark};
+use crate::systems::reading::standing::plain as words_of;
 use crate::systems::reading::{record, refuses, said, text};
 use crate::text::{Aligner, align};
 
@@ -206,7 +207,12 @@ impl Form {
         let correction = value(|field| field == Field::Correction);
         let is_answered = correction.is_some_and(|correction| !correction.trim().is_empty());
         let correction = correction.and_then(sentence);
+        let repeats = |correction: &String| {
+            note.sentences.iter().any(|sentence| words_of(sentence) == words_of(correction))
+        };
         let implied = match number {
+            // A sentence as it stands corrects nothing.
+            Some(Number::NoSentence) if correction.as_ref().is_some_and(repeats) => Some(false),
             _ if is_answered => Some(correction.is_some()),
             Some(Number::Some(_)) => Some(true),
             Some(Number::NoSentence) => Some(false),
@@ -347,7 +353,7 @@ fn sentence(said: &str) -> Option<String> {
 }
 
 /// A correction without the number that its sentence has in the prompt.
-fn without_number(text: &str, sentence_id: Option<usize>, note: &Note) -> String {
+pub fn without_number(text: &str, sentence_id: Option<usize>, note: &Note) -> String {
     let number = sentence_id.map(|id| id.to_string()).unwrap_or_default();
     let rest = text.strip_prefix(&number).filter(|_| !number.is_empty());
     let rest = rest.map(|rest| rest.trim_start_matches(['.', ':', ')']));

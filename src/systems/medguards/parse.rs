@@ -73,6 +73,13 @@ pub fn confidence(text: &str) -> Option<f64> {
     let inside =
         inside.trim().trim_start_matches(|c: char| !c.is_ascii_digit() && !"+-".contains(c));
     let number = inside.trim_end_matches(|c: char| !c.is_alphanumeric());
+    if let Some((part, "10")) = number.split_once('/') {
+        return part
+            .parse()
+            .ok()
+            .filter(|part| (0..=10).contains(part))
+            .map(|part| f64::from(part) / 10.0);
+    }
     let number = number.strip_suffix("/100").unwrap_or(number);
     let is_short = (1..=3).contains(&number.len()) && !number.starts_with('+');
     let number = number.parse::<u32>().ok().filter(|number| is_short && *number <= 100)?;
@@ -119,12 +126,16 @@ pub fn located(text: &str, release_compat: bool) -> Located {
     }
 }
 
+/// A field of a JSON object, which models write in place of tags.
+fn field_of(text: &str, tag: &str) -> Option<String> {
+    json::objects(text).iter().find_map(|found| found.object.get(tag).map(reading::text))
+}
+
 /// A place without tags: NAN, a field of JSON, a quoted sentence that is called the wrong one, or the words that there is none.
 fn bare_place(text: &str) -> Located {
     static QUOTED: Pattern = Pattern::new(
-        r#"(?is)\b(?:sentence|statement|error)\b[^"“«\n]{0,60}["“«](.{8,}?)["”»](?:\s|[.,;]|$)"#,
+        r#"(?is)\b(?:sentence|statement|error)\b[^"“«\n]{0,60}(?::\s*)?["“«](.{8,}?)["”»](?:\s|[.,;]|$)"#,
     );
-    let field = |found: &json::Found| found.object.get("result").map(reading::text);
     static LABELLED: Pattern = Pattern::new(
         r"(?im)^\W*(?:the )?(?:(?:error|erroneous|incorrect|wrong) sentence|result)(?: is)?[\s*_]*[:：][\s*_]*(\S.*)$",
     );
@@ -136,8 +147,8 @@ fn bare_place(text: &str) -> Located {
         Some(found.get(1).or_else(|| found.get(2))?.as_str().to_owned())
     };
     let of = |pattern: &Pattern| Some(plain(&pattern.captures(text)?[1]).to_owned());
-    let said = json::objects(text).iter().find_map(field);
-    match said.or_else(|| of(&QUOTED)).or_else(|| of(&LABELLED)).or_else(number) {
+    match field_of(text, "result").or_else(|| of(&QUOTED)).or_else(|| of(&LABELLED)).or_else(number)
+    {
         Some(said) if says_nothing(&said) => Located::Nothing,
         Some(said) if is_remark(&said) || refuses(&said) => Located::Malformed,
         Some(said) => Located::Said(said),
@@ -161,7 +172,7 @@ pub fn place(said: &str, note: &Note) -> Option<usize> {
 /// Whether a text says that no sentence is wrong; a sentence of the note never does, whatever in it is called correct.
 fn says_nothing(text: &str) -> bool {
     static NOTHING: Pattern = Pattern::new(
-        r"(?i)\A\W*(?:correct\W*\z|(?:there (?:is|are|was|were) )?no (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)",
+        r"(?i)\A\W*(?:(?:the )?(?:error|erroneous|incorrect|wrong) sentence(?: is)?\W*[:：]\W*)?(?:correct\W*\z|(?:there (?:is|are|was|were) )?no (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)",
     );
     let is_nan_first = text.trim_start().strip_prefix("NAN").is_some_and(|rest| {
         rest.trim_start().starts_with(['(', '.', ',', ';', ':', '-', '–', '—'])
@@ -175,13 +186,13 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
         let result = section(text, tag).filter(|result| !result.contains('\n'));
         return result.filter(|result| *result != "NAN").map(str::to_owned);
     }
-    let text = without_thought(text);
+    let text = without(&without_thought(text), "confidence");
     let found = match (section(&text, tag), tagged(&text, tag)) {
         (Some(_), Some(found)) => found,
         // One that was cut short holds no whole sentence.
         (None, Some(open)) if open.trim_end().ends_with(['.', '。', '!', '?']) => open,
         (None, Some(_)) => String::new(),
-        _ => without(&text, "confidence"),
+        _ => field_of(&text, tag).unwrap_or_else(|| text.clone()),
     };
     let is_bare = tagged(&text, tag).is_none();
     let found = corrected(&found);

@@ -7,6 +7,7 @@ use super::step::{Action, is_none};
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
+use crate::systems::exemplars::reply::without_number;
 use crate::systems::reading::reply::lines;
 use crate::systems::reading::{self, record};
 use crate::text::{Aligner, align};
@@ -140,7 +141,8 @@ fn placed(mut answer: Answer, note: &Note) -> (Answer, bool) {
         answer.mismatch = !is_same && by_text().is_some_and(|meant| meant != id);
     }
     let corrected = &answer.corrected_sentence;
-    answer.correction = (!corrected.is_empty() && !is_none(corrected)).then(|| corrected.clone());
+    let is_given = !corrected.is_empty() && !is_none(corrected);
+    answer.correction = is_given.then(|| without_number(corrected, answer.sentence_id, note));
     answer.unchanged = match (&answer.correction, answer.sentence_id) {
         (Some(correction), Some(id)) => same(correction, &note.sentences[id]),
         _ => false,

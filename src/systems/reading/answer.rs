@@ -1,24 +1,44 @@
 //! The letter of an answer: of a record's field by MED-MAD's rule (App. B.2), of a text by what it says, or by MedAgentBoard's own rules.
 
-use super::letter::{announced_letter, letter};
-use super::standing::plain;
+use super::letter::{announced_letter, letter, named};
+use super::standing::{plain, stands_alone};
 use super::{record, said};
 use crate::data::Choice;
 
-/// The letter of a record's field, in the reply that the record stands in. A field that is an option's text is that option; any other
-/// is read by App. B.2. Empty where the reply then announces another letter.
+/// The letter of a record's field, in the reply that the record stands in. A field that is an option's text is that option, and so is one
+/// that has no letter but names one option by its text; any other is read by App. B.2. Empty where the reply then announces another
+/// letter.
 pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
     let same: Vec<&Choice> =
         options.iter().filter(|option| plain(&option.text) == plain(field)).collect();
     let found = match same[..] {
         [one] if field.trim().chars().count() > 1 => one.letter.to_string(),
-        _ => normalise_answer(field),
+        _ => named_option(field, options).map_or_else(|| normalise_answer(field), String::from),
     };
     let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
     match announced_letter(after, options) {
         Some(other) if !found.starts_with(other) => String::new(),
         _ => found,
     }
+}
+
+/// The one option whose text stands in a field that has no letter of an option: «Order a CT scan of the head» is «Order CT scan».
+fn named_option(field: &str, options: &[Choice]) -> Option<char> {
+    let is_letter_alone = |(at, c): (usize, char)| is_letter(c) && stands_alone(field, at, options);
+    if field.char_indices().any(is_letter_alone) {
+        return None;
+    }
+    let without_articles: Vec<Choice> = options
+        .iter()
+        .map(|one| Choice { letter: one.letter, text: drop_articles(&one.text) })
+        .collect();
+    named(&drop_articles(field), &without_articles)
+}
+
+fn drop_articles(text: &str) -> String {
+    let is_article = |word: &str| ["a", "an", "the"].contains(&word);
+    let words = text.split_whitespace().filter(|word| !is_article(word));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The letter of a reply that has no record: of its field, where it is one that broke; else what its words say.

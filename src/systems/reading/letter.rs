@@ -18,7 +18,7 @@ const BETWEEN: &str = r#"(?:[\s*_"'“”‘’`\[$<>:=,#~-]|&nbsp;|\\?\(|\\?\{|
 static ANNOUNCED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let is = r"(?:is|are|was|would be|should be|must be|will be|has to be|remains|seems to be|appears to be|being|:|=|：|—|–|->|→|-)";
     let subject = r"(?:answer|answer choice|(?:correct|best|right|final|my|selected|chosen|preferred) (?:option|choice|letter|pick|decision|vote|response)|selection|conclusion|verdict|ans)";
-    let weak_subject = r"(?:option|choice|diagnosis|decision|vote|response|pick)";
+    let weak_subject = r"(?:option|choice|diagnosis|decision|vote|response|pick|step|management|treatment|therapy|drug|medication|test|study|intervention|cause|explanation|mechanism|finding|statement|location)";
     let patterns = [
         // Answer: E; the correct answer is (E); final answer - E
         format!(r"(?i:\b{subject}\b)[\s*_)'`\x22“”]*(?i:\(?(?:letter|choice|option)\)?)?[\s*_'`\x22“”]*(?i:{is}){BETWEEN}([A-Ja-j])"),
@@ -56,7 +56,7 @@ static LINE: Pattern = Pattern::new(
 
 /// Where a model goes on with a question of its own.
 static NEXT_QUESTION: Pattern = Pattern::new(
-    r"(?m)^[\s*#_]*(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:",
+    r"(?m)^[\s*#_]*(?:(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:|Example \d+\b)",
 );
 
 /// The letter that a text gives as its answer. Where an answer is announced, the last announcement counts; else a line of its own, the
@@ -83,6 +83,9 @@ pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
     if let Some(ranked) = order::by_order(text) {
         return Some(ranked);
     }
+    if let Some(first) = order::by_first_line(text, options) {
+        return Some(first);
+    }
     match order::by_marks(text, options) {
         Marked::One(letter) => return Some(letter),
         Marked::Unclear => return None,
@@ -102,7 +105,11 @@ fn last_word_alone(text: &str) -> Option<char> {
 
 /// The text before a question that the model made up, if anything was answered before.
 fn until_next_question(text: &str) -> &str {
-    let Some(first) = announced(text, &[]).first().map(|place| place.at) else {
+    /// A first line that is a letter alone.
+    static FIRST_LINE: Pattern = Pattern::new(r"\A\W*[A-J]\W*\n");
+    let announced = || announced(text, &[]).first().map(|place| place.at);
+    let answered = if FIRST_LINE.is_match(text) { Some(0) } else { announced() };
+    let Some(first) = answered else {
         return text;
     };
     let mut next = NEXT_QUESTION.find_iter(text);
@@ -239,8 +246,11 @@ fn by_last_letter(text: &str, options: &[Choice]) -> Option<char> {
 
 fn sentence_start(text: &str, at: usize) -> usize {
     let ends = text[..at].rmatch_indices(['.', '\n', '!', '?']);
-    let mut ends =
-        ends.filter(|(end, mark)| *mark == "\n" || text[end + 1..].starts_with([' ', '\n']));
+    let is_end = |end: usize| {
+        let after = text[end + 1..].trim_start_matches(['*', '_', ')', '"', '”']);
+        after.starts_with([' ', '\n'])
+    };
+    let mut ends = ends.filter(|(end, mark)| *mark == "\n" || is_end(*end));
     ends.next().map_or(0, |(end, _)| end + 1)
 }
 
@@ -315,7 +325,7 @@ fn floor(text: &str) -> usize {
 }
 
 /// The one option whose text is said in a part of a text; options that are part of another's text do not count beside it.
-fn named(part: &str, options: &[Choice]) -> Option<char> {
+pub fn named(part: &str, options: &[Choice]) -> Option<char> {
     let against = ["rather than", "instead of", ", not ", " but not ", " unlike "];
     let end = against.iter().filter_map(|word| part.find(word)).filter(|end| *end > 0).min();
     let part = plain(&part[..end.unwrap_or(part.len())]);

@@ -19,7 +19,9 @@ pub enum Marked {
 static LINE: Pattern = Pattern::new(
     r"(?m)^[\s>#*_|•✓✔✅✗✘❌-]*(?:\d{1,2}[.)]\s*)?[*_(\[]*(?i:option\s+)?([A-J])(?:[\s*_]*(?:[)\].:|*_–—(,-][^\n]*)?)$",
 );
-static RIGHT: Pattern = Pattern::new(r"[✓✔✅☑]|(?i)\b(?:correct|right|best|most likely)\b");
+static RIGHT: Pattern = Pattern::new(
+    r"[✓✔✅☑]|(?i)\b(?:correct|best|most likely)\b|[-–—:|(*]\s*(?i:right)\b|(?i)\bright (?:answer|option|choice|one)\b|\b(?:is|are|be) right\b",
+);
 static WRONG: Pattern = Pattern::new(
     r"[✗✘❌✖]|(?i)\b(?:incorrect|wrong|false|unlikely|less likely|ruled out|excluded|(?:not|isn't|least|never) (?:the )?(?:correct|right|best|most likely|likely))\b",
 );
@@ -41,6 +43,18 @@ pub fn by_marks(text: &str, options: &[Choice]) -> Marked {
         [one] => Marked::One(one),
         _ => Marked::Unclear,
     }
+}
+
+/// The option whose letter and text are a text's first line, where no other line says an option again.
+pub fn by_first_line(text: &str, options: &[Choice]) -> Option<char> {
+    let said = |line: &str| {
+        let line = plain(line);
+        let is_it = |one: &&Choice| plain(&format!("{} {}", one.letter, one.text)) == line;
+        options.iter().find(is_it)
+    };
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = said(lines.next()?)?;
+    lines.all(|line| said(line).is_none()).then_some(first.letter)
 }
 
 /// The first of an order such as «D > B > A».
@@ -97,5 +111,20 @@ mod tests {
         let options = &question(3).options;
         assert_eq!(without_options("A: option A\n(B) option B\nSo B.", options), "So B.");
         assert_eq!(without_options("B: option B", options), "B: option B");
+    }
+
+    #[test]
+    fn a_first_line_that_is_an_option_is_the_answer() {
+        let first = |text: &str| by_first_line(text, &question(3).options);
+        assert_eq!(first("**B: option B**\n\nA is milder.\nC: rarer"), Some('B'));
+        assert_eq!(first("A: option A\nB: option B\n\nSo B."), None);
+        assert_eq!(first("I think B: option B"), None);
+    }
+
+    #[test]
+    fn a_side_of_the_body_marks_nothing() {
+        let options = &question(4).options;
+        assert_eq!(by_marks("A: fits.\nB: in it the right", options), Marked::Nothing);
+        assert_eq!(by_marks("A: no.\nB: this is right", options), Marked::One('B'));
     }
 }

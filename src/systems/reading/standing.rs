@@ -6,7 +6,7 @@ use crate::text::Pattern;
 /// Words after which a letter names something else.
 const COMPOUND_BEFORE: &str = "vitamin vitamins hepatitis type types group influenza amphotericin factor stage class grade protein phase \
      coagulation immunoglobulin blood category child-pugh apolipoprotein hemoglobin haemophilia hemophilia \
-     cyclosporin streptococcus botulinum toxin lipid complex step trial patient doctor agent appendix";
+     cyclosporin streptococcus botulinum toxin lipid complex step trial patient doctor agent appendix figure fig image panel table";
 /// Words before which one does.
 const COMPOUND_AFTER: &str = "cell cells lymphocyte lymphocytes symptom symptoms wave waves fiber fibers fibre fibres line lines receptor \
      receptors virus coli streptococcus streptococci";

@@ -45,6 +45,11 @@ static OF_SENTENCE: Pattern = Pattern::new(
     r"(?im)^[\s>#*_|-]*(?:sentence|line)?\s*#?\d{1,2}\s*[*_]*\s*[:.)|–—-]+[\s*_]*(in)?correct\b[^\n]*$",
 );
 
+/// Likewise behind the sentence, in capitals.
+static BEHIND_SENTENCE: Pattern = Pattern::new(
+    r"(?m)^[\s>#*_|-]*(?:(?i:sentence|line))?\s*#?\d{1,2}\s*[*_]*\s*[:.)|–—-]+[^\n]*[.!?:)\x22”→–—-]\s*[*_(]*(IN)?CORRECT[\s*_.)]*$",
+);
+
 /// A label that is a sentence of its own.
 static ALONE: Pattern = Pattern::new(
     r"(?:\A|[.!?:>\x22*\n])[\s*_\x22(]*\b(INCORRECT|CORRECT)\b[\s*_\x22)]*(?:[.!<\n]|\z|->|→|[–—-])",
@@ -81,7 +86,7 @@ static SAYS_ERROR: Pattern = Pattern::new(concat!(
 
 /// Statements that it has none.
 static SAYS_NONE: Pattern = Pattern::new(concat!(
-    r"(?i)\b(?:text|note|report|narrative|document|passage|everything|it|this|all (?:the |of the )?(?:\d+ )?sentences|all statements|summary|case|vignette|label|verdict|result|answer|conclusion|judge?ment|assessment)\b",
+    r"(?i)\b(?:text|note|report|narrative|document|passage|everything|it|this|all of them|every sentence|each sentence|all (?:the |of the )?(?:\d+ )?sentences|all statements|summary|case|vignette|label|verdict|result|answer|conclusion|judge?ment|assessment)\b",
     r"(?:\s+\w+){0,3}?(?:\s+(?:is|are|as|appears?|seems?|looks?)|\s*:)\s+(?:to be |clearly |medically |factually |clinically |entirely |completely |therefore |thus |all |overall |largely )*(?:\*\*|\x22)?(?:correct|accurate|error-free)\b",
     r"|\b(?:no|without any|without|free of|free from|zero)\s+(?:\w+[\s-]+){0,3}(?:errors?|mistakes?|inaccurac(?:y|ies)|inconsistenc(?:y|ies))\b",
     r"|\b(?:do|does|did|could|can) ?(?:not|n't) (?:find|see|identify|detect|contain|have|spot) (?:an?y? )?(?:\w+[\s-]+){0,2}(?:errors?|mistakes?)\b",
@@ -89,7 +94,7 @@ static SAYS_NONE: Pattern = Pattern::new(concat!(
     r"|\bnot (?:incorrect|inaccurate|wrong|erroneous)\b",
     r"|\bnothing\b[^.,\n]{0,40}\b(?:is|was|appears|seems) (?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b",
     r"|^\W*correct\b\W*$|^\W*correct[.\n]",
-    r"|(?:^|[^不])正确(?:[^的]|$)|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",
+    r"|(?:^|[^不])正确(?:[^的]|$)|是正确的(?:[。，,.！!]|\s|$)|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",
     r"|\b(?:ist korrekt|keine fehler|keinen fehler|es correcto|es correcta|sin errores|no contiene errores|est correct|aucune erreur|pas d'erreur)\b",
 ));
 
@@ -111,6 +116,11 @@ pub fn verdict(text: &str) -> Option<Verdict> {
     let mut of_sentences = OF_SENTENCE.captures_iter(&text);
     let has_wrong_sentence = of_sentences.any(|one| one.get(1).is_some());
     let text = OF_SENTENCE.replace_all(&text, " ");
+    // One numbered line may be the last of the reasons.
+    let text = match BEHIND_SENTENCE.captures_iter(&text).count() {
+        0 | 1 => text,
+        _ => BEHIND_SENTENCE.replace_all(&text, " ").into_owned().into(),
+    };
     let alone = ALONE.captures_iter(&text).filter_map(|label| label.get(1));
     let alone: Vec<_> = alone.map(|label| (label.start(), of(label.as_str()))).collect();
     if let [.., (before, one), (after, other)] = alone[..]
@@ -177,6 +187,7 @@ mod tests {
             &SAYS_NONE,
             &OF_PEER,
             &OF_SENTENCE,
+            &BEHIND_SENTENCE,
             &ALONE,
             &TURN,
             &EXCEPT,
@@ -198,6 +209,7 @@ mod tests {
             "该文本不正确。",
             "النص غير صحيح",
             "There is one error: the antibiotic.",
+            "1. A man has a cough. CORRECT\n2. He is given insulin. CORRECT\nThe text is INCORRECT.",
         ];
         for text in error {
             assert_eq!(verdict(text), Some(Verdict::Incorrect), "{text}");

@@ -1,6 +1,7 @@
 //! The arithmetic of attention: scores, weights, and weighted sums, chunk by chunk.
 
 use std::ops::Range;
+use std::ptr::null;
 
 use super::super::Isa;
 use super::super::lanes::{LANES, Lanes, exp, vectorised};
@@ -8,7 +9,6 @@ use super::super::pages::{Kept, PageHead, PagesOf};
 use super::QUERIES;
 use super::plain::Plain;
 use super::queries::Queries;
-use super::sums::score;
 use crate::ops::{CHUNK, PAGE};
 
 /// The keys and values of one head of a sequence.
@@ -85,8 +85,10 @@ pub trait Sums {
 pub trait Products<T: Kept>: Sums {
     /// The queries, once all are there, as [`super::sums::score`] reads them.
     fn begin(queries: &mut Queries);
-    /// A page's first `count` keys, or more, to `columns`.
-    fn take_keys(page: &PageHead<'_, T>, count: usize, columns: &mut [f32]);
+    /// A page's first `count` keys, or more, to `columns`, where [`Products::score`] will read them there. Their readers are so many.
+    fn take_keys(page: &PageHead<'_, T>, count: usize, readers: usize, columns: &mut [f32]);
+    /// The queries' scores of a page's keys.
+    fn score(queries: &mut Queries, keys: PagePart<'_, T>, scored: Scored);
     /// Turns the chunk's scores to weights, and begins its sums: each query's maximum and total so far.
     fn weigh(queries: &mut Queries, start: usize);
     /// The values of the page's keys `seen` to `columns`, where [`Products::add_values`] will read them there. Their readers
@@ -94,16 +96,27 @@ pub trait Products<T: Kept>: Sums {
     fn take_values(page: &PageHead<'_, T>, seen: Range<usize>, readers: usize, columns: &mut [f32]);
     /// `chunk_sums[query] += Σ weight · value` over `seen` of a page's keys, in order, of which `at` is the first one's place
     /// in the chunk.
-    fn add_values(queries: &mut Queries, values: Values<'_, T>, seen: Range<usize>, at: usize);
+    fn add_values(queries: &mut Queries, values: PagePart<'_, T>, seen: Range<usize>, at: usize);
 }
 
-/// A page's values, `[PAGE][stride]`.
+/// A page's keys or values.
 #[derive(Clone, Copy)]
-pub struct Values<'a, T> {
+pub struct PagePart<'a, T> {
     pub kept: &'a [T],
-    /// As [`Products::take_values`] left them.
+    /// As [`Products::take_keys`] or [`Products::take_values`] left them.
     pub columns: &'a [f32],
     pub readers: usize,
+    /// What is read after it, as long as it is: prefetched meanwhile, since the processor does not look beyond a page. Null: nothing
+    /// is prefetched, as where many read a page.
+    pub next: *const u8,
+}
+
+/// The keys of a page before `end` are scored: times `scale`, the first one at `at` of the chunk's scores.
+#[derive(Clone, Copy)]
+pub struct Scored {
+    pub end: usize,
+    pub scale: f32,
+    pub at: usize,
 }
 
 #[inline(always)]
@@ -122,30 +135,48 @@ pub fn attend_kernel<T: Kept, P: Products<T>>(
     let readers = all.len();
     for start in (first / CHUNK * CHUNK..end).step_by(CHUNK) {
         let seen = first.max(start)..end.min(start + CHUNK);
-        for page in seen.start / PAGE..seen.end.div_ceil(PAGE) {
+        let pages = seen.start / PAGE..seen.end.div_ceil(PAGE);
+        for page in pages.clone() {
             let page_start = page * PAGE;
-            P::take_keys(&keys.page(page), seen.end - page_start, columns);
+            let kept = keys.page(page).keys;
+            let next = match page + 1 < pages.end {
+                _ if readers > 1 => null(),
+                true => keys.page(page + 1).keys.as_ptr(),
+                false => keys.page(pages.start).values.as_ptr(),
+            };
+            P::take_keys(&keys.page(page), seen.end - page_start, readers, columns);
+            let part = PagePart { kept, columns, readers, next: next.cast() };
             for queries in all.iter_mut() {
                 let seen = queries.seen_of_page(page_start);
                 if !seen.is_empty() {
-                    score::<P>(queries, columns, seen.end, scale, page_start - start);
+                    P::score(
+                        queries,
+                        part,
+                        Scored { end: seen.end, scale, at: page_start - start },
+                    );
                 }
             }
         }
         for queries in all.iter_mut() {
             P::weigh(queries, start);
         }
-        for page in seen.start / PAGE..seen.end.div_ceil(PAGE) {
+        for page in pages.clone() {
             let page_start = page * PAGE;
             let of_page = seen.start.max(page_start)..seen.end.min(page_start + PAGE);
-            let page = keys.page(page);
             let of_page = of_page.start - page_start..of_page.end - page_start;
+            let next = match page + 1 < pages.end {
+                _ if readers > 1 => null(),
+                true => keys.page(page + 1).values.as_ptr(),
+                false if pages.end * PAGE < end => keys.page(pages.end).keys.as_ptr(),
+                false => null(),
+            };
+            let page = keys.page(page);
             P::take_values(&page, of_page, readers, columns);
-            let values = Values { kept: page.values, columns, readers };
+            let part = PagePart { kept: page.values, columns, readers, next: next.cast() };
             for queries in all.iter_mut() {
                 let seen = queries.seen_of_page(page_start);
                 if !seen.is_empty() {
-                    P::add_values(queries, values, seen, page_start - start);
+                    P::add_values(queries, part, seen, page_start - start);
                 }
             }
         }

@@ -7,13 +7,14 @@
 use std::arch::x86_64::*;
 use std::mem::transmute;
 use std::ops::Range;
+use std::ptr::null;
 
 use super::super::lanes::{Avx512, LANES, Lanes};
 use super::super::pages::PageHead;
 use super::QUERIES;
-use super::kernel::{Keys, Products, Sums, Values, attend_kernel, weigh_chunk};
+use super::kernel::{Keys, PagePart, Products, Scored, Sums, attend_kernel, weigh_chunk};
 use super::queries::{Queries, transpose_rows};
-use super::sums::add_values;
+use super::sums::{ValueRows, add_values, score};
 use crate::ops::{CHUNK, PAGE};
 
 /// What a head's length must be a multiple of.
@@ -63,18 +64,17 @@ impl Products<u16> for Pairs {
         transpose_rows::<Avx512>(rounded, transposed);
     }
 
-    /// `[PAGE][stride]` to `[stride / 2][PAGE]`, two components a number.
     #[inline(always)]
-    fn take_keys(page: &PageHead<'_, u16>, count: usize, columns: &mut [f32]) {
-        let pairs = page.keys.len() / PAGE / 2;
-        for key in (0..PAGE.min(count)).step_by(LANES) {
-            for pair in (0..pairs).step_by(LANES) {
-                let from = page.keys[2 * (key * pairs + pair)..].as_ptr();
-                let to = columns[pair * PAGE + key..].as_mut_ptr();
-                // SAFETY: a page holds a multiple of sixteen keys, and each a multiple of sixteen pairs.
-                unsafe { Avx512::transpose(from.cast(), pairs, to, PAGE) };
-            }
-        }
+    fn take_keys(_page: &PageHead<'_, u16>, _count: usize, _readers: usize, _columns: &mut [f32]) {}
+
+    /// A page's keys are `[stride / 2][PAGE]`, two components a number: as f32 pages are of half as many.
+    #[inline(always)]
+    fn score(queries: &mut Queries, keys: PagePart<'_, u16>, scored: Scored) {
+        let PagePart { kept, next, .. } = keys;
+        // SAFETY: any bits are an f32.
+        let (before, pairs, after) = unsafe { kept.align_to::<f32>() };
+        debug_assert!(before.is_empty() && after.is_empty(), "pages begin at pages of memory");
+        score::<Pairs, f32>(queries, pairs, next, scored);
     }
 
     #[inline(always)]
@@ -128,16 +128,10 @@ impl Products<u16> for Pairs {
     }
 
     #[inline(always)]
-    fn add_values(queries: &mut Queries, values: Values<'_, u16>, seen: Range<usize>, at: usize) {
+    fn add_values(queries: &mut Queries, values: PagePart<'_, u16>, seen: Range<usize>, at: usize) {
         let Queries { count, pairs, chunk_sums, .. } = queries;
         let seen = seen.start / 2..seen.end.div_ceil(2);
-        add_values::<Pairs, f32, { CHUNK / 2 }>(
-            *count,
-            values.columns,
-            seen,
-            pairs,
-            at / 2,
-            chunk_sums,
-        );
+        let rows = ValueRows { values: values.columns, seen, next: null() };
+        add_values::<Pairs, f32, { CHUNK / 2 }>(*count, rows, pairs, at / 2, chunk_sums);
     }
 }

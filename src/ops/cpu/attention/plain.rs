@@ -2,12 +2,13 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::ptr::null;
 
 use super::super::lanes::{LANES, Lanes};
 use super::super::pages::{Kept, PageHead};
-use super::kernel::{Products, Sums, Values, weigh_chunk};
+use super::kernel::{PagePart, Products, Scored, Sums, weigh_chunk};
 use super::queries::Queries;
-use super::sums::add_values;
+use super::sums::{ValueRows, add_values, score};
 use crate::ops::{CHUNK, PAGE};
 
 /// Products of f32, whatever the pages hold.
@@ -28,17 +29,34 @@ impl<T: Kept, L: Lanes> Products<T> for Plain<L> {
         queries.transpose::<L>();
     }
 
-    /// `[PAGE][stride]` to `[stride][PAGE]`: sixteen scores grow side by side, a key a lane.
     #[inline(always)]
-    fn take_keys(page: &PageHead<'_, T>, count: usize, columns: &mut [f32]) {
-        let stride = page.keys.len() / PAGE;
-        for key in (0..PAGE.min(count)).step_by(LANES) {
-            for component in (0..stride).step_by(LANES) {
-                let from = page.keys[key * stride + component..].as_ptr();
-                let to = columns[component * PAGE + key..].as_mut_ptr();
-                // SAFETY: a page holds a multiple of sixteen keys, and each a multiple of sixteen components.
-                unsafe { T::transpose::<L>(from, stride, to, PAGE) };
+    fn take_keys(page: &PageHead<'_, T>, count: usize, readers: usize, columns: &mut [f32]) {
+        if !widens::<T>(readers) {
+            return;
+        }
+        let rows = page
+            .keys
+            .chunks_exact(2 * PAGE)
+            .zip(columns.as_chunks_mut::<PAGE>().0.as_chunks_mut::<2>().0);
+        for (from, [first, second]) in rows {
+            for key in (0..PAGE.min(count)).step_by(LANES) {
+                // SAFETY: a page holds a multiple of sixteen keys, and so do rows of columns.
+                unsafe {
+                    let [a, b] = T::load_components::<L>(from[T::COMPONENTS * key..].as_ptr());
+                    a.store(first[key..][..LANES].as_mut_ptr());
+                    b.store(second[key..][..LANES].as_mut_ptr());
+                }
             }
+        }
+    }
+
+    #[inline(always)]
+    fn score(queries: &mut Queries, keys: PagePart<'_, T>, scored: Scored) {
+        let PagePart { kept, columns, readers, next } = keys;
+        if widens::<T>(readers) {
+            score::<Plain<L>, f32>(queries, columns, null(), scored);
+        } else {
+            score::<Plain<L>, T>(queries, kept, next, scored);
         }
     }
 
@@ -68,18 +86,20 @@ impl<T: Kept, L: Lanes> Products<T> for Plain<L> {
     }
 
     #[inline(always)]
-    fn add_values(queries: &mut Queries, values: Values<'_, T>, seen: Range<usize>, at: usize) {
+    fn add_values(queries: &mut Queries, values: PagePart<'_, T>, seen: Range<usize>, at: usize) {
         let Queries { count, scores, chunk_sums, .. } = queries;
-        let Values { kept, columns, readers } = values;
+        let PagePart { kept, columns, readers, next } = values;
         if widens::<T>(readers) {
-            add_values::<Plain<L>, f32, CHUNK>(*count, columns, seen, scores, at, chunk_sums);
+            let rows = ValueRows { values: columns, seen, next: null() };
+            add_values::<Plain<L>, f32, CHUNK>(*count, rows, scores, at, chunk_sums);
         } else {
-            add_values::<Plain<L>, T, CHUNK>(*count, kept, seen, scores, at, chunk_sums);
+            let rows = ValueRows { values: kept, seen, next };
+            add_values::<Plain<L>, T, CHUNK>(*count, rows, scores, at, chunk_sums);
         }
     }
 }
 
-/// Whether values are widened once for all who read them, instead of by each.
+/// Whether keys and values are widened once for all who read them, instead of by each.
 #[inline(always)]
 fn widens<T: Kept>(readers: usize) -> bool {
     size_of::<T>() < size_of::<f32>() && readers > 1

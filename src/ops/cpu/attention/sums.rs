@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::lanes::{LANES, Lanes, by_count};
 use super::super::pages::Kept;
 use super::QUERIES;
-use super::kernel::Sums;
+use super::kernel::{Scored, Sums};
 use super::queries::Queries;
 use crate::ops::{CHUNK, PAGE};
 
@@ -27,39 +27,40 @@ macro_rules! by_queries {
 
 /// A page's keys beside queries.
 #[derive(Clone, Copy)]
-struct Page<'a> {
-    /// `[stride][PAGE]`.
-    keys: &'a [f32],
+struct Page<'a, T> {
+    /// As pages have them.
+    keys: &'a [T],
     /// `[stride][16]`.
     queries: &'a [f32],
-    scale: f32,
-    /// The place of the page's first key in the chunk.
-    at: usize,
+    /// See [`PagePart::next`].
+    next: *const u8,
+    scored: Scored,
 }
 
-/// `scores[query][at + key] = scale · query · key` for the keys of a page before `end`, and perhaps more.
+/// `scores[query][at + key] = scale · query · key` for the keys of a page before `end`, and perhaps more. `keys` lie as pages have
+/// them.
 #[inline(always)]
-pub fn score<S: Sums>(queries: &mut Queries, keys: &[f32], end: usize, scale: f32, at: usize) {
+pub fn score<S: Sums, T: Kept>(queries: &mut Queries, keys: &[T], next: *const u8, scored: Scored) {
     let Queries { count, transposed, scores, .. } = queries;
-    let page = Page { keys, queries: transposed, scale, at };
-    by_queries!(score_page::<S>(*count, page, end, &mut *scores));
+    let page = Page { keys, queries: transposed, next, scored };
+    by_queries!(score_page::<S, T>(*count, page, &mut *scores));
 }
 
 /// The scores of `H` queries from `first` on, `V` vectors of keys at a time. Gives `H`.
 #[inline(always)]
-fn score_page<S: Sums, const H: usize, const V: usize>(
+fn score_page<S: Sums, T: Kept, const H: usize, const V: usize>(
     first: usize,
-    page: Page<'_>,
-    end: usize,
+    page: Page<'_, T>,
     scores: &mut [[f32; CHUNK]; QUERIES],
 ) -> usize {
     let scores = &mut scores[first..][..H];
+    let end = page.scored.end;
     let mut key = 0;
     while key < end {
         key += if end - key > LANES {
-            score_vectors::<S, H, V>(first, page, key, scores)
+            score_vectors::<S, T, H, V>(first, page, key, scores)
         } else {
-            score_vectors::<S, H, 1>(first, page, key, scores)
+            score_vectors::<S, T, H, 1>(first, page, key, scores)
         };
     }
     H
@@ -67,92 +68,123 @@ fn score_page<S: Sums, const H: usize, const V: usize>(
 
 /// Those of `V` vectors of keys from `key` on. Gives the number of keys.
 #[inline(always)]
-fn score_vectors<S: Sums, const H: usize, const V: usize>(
+fn score_vectors<S: Sums, T: Kept, const H: usize, const V: usize>(
     first: usize,
-    page: Page<'_>,
+    page: Page<'_, T>,
     key: usize,
     scores: &mut [[f32; CHUNK]],
 ) -> usize {
     let mut sums = [[S::Lanes::splat(0.0); V]; H];
-    let components = page.keys.as_chunks::<PAGE>().0.iter();
-    for (keys, queries) in components.zip(page.queries.as_chunks::<LANES>().0) {
-        let keys = &keys[key..][..V * LANES];
-        let mut vectors = [S::Lanes::splat(0.0); V];
-        for (n, vector) in vectors.iter_mut().enumerate() {
-            // SAFETY: the slice holds V vectors.
-            *vector = unsafe { S::Lanes::load(keys.as_ptr().add(n * LANES)) };
+    let components = page.keys.chunks_exact(2 * PAGE);
+    let queries = page.queries.as_chunks::<LANES>().0.as_chunks::<2>().0;
+    for (row, (keys, queries)) in components.zip(queries).enumerate() {
+        if !page.next.is_null() {
+            ask_for::<S::Lanes>(
+                page.next,
+                row * 2 * PAGE * size_of::<T>(),
+                2 * PAGE * size_of::<T>(),
+            );
         }
-        for (n, sums) in sums.iter_mut().enumerate() {
-            // SAFETY: of QUERIES queries at the most, fewer than LANES, H begin at `first`.
-            let query = S::Lanes::splat(unsafe { *queries.get_unchecked(first + n) });
-            for (sum, vector) in sums.iter_mut().zip(vectors) {
-                *sum = S::add_products(*sum, query, vector);
+        // Two components of each vector's keys.
+        let mut vectors = [[S::Lanes::splat(0.0); 2]; V];
+        for (n, vector) in vectors.iter_mut().enumerate() {
+            let keys = &keys[T::COMPONENTS * (key + n * LANES)..];
+            // SAFETY: two rows of a page's keys are there, and V vectors of keys from `key` on.
+            *vector = unsafe { T::load_components(keys.as_ptr()) };
+        }
+        for (component, queries) in queries.iter().enumerate() {
+            for (n, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: of QUERIES queries at the most, fewer than LANES, H begin at `first`.
+                let query = S::Lanes::splat(unsafe { *queries.get_unchecked(first + n) });
+                for (sum, vector) in sums.iter_mut().zip(vectors) {
+                    *sum = S::add_products(*sum, query, vector[component]);
+                }
             }
         }
     }
+    let Scored { scale, at, .. } = page.scored;
     for (scores, sums) in scores.iter_mut().zip(sums) {
         for (n, sum) in sums.into_iter().enumerate() {
-            let scores = &mut scores[page.at + key + n * LANES..][..LANES];
+            let scores = &mut scores[at + key + n * LANES..][..LANES];
             // SAFETY: the slice holds LANES values.
-            unsafe { sum.mul(S::Lanes::splat(page.scale)).store(scores.as_mut_ptr()) };
+            unsafe { sum.mul(S::Lanes::splat(scale)).store(scores.as_mut_ptr()) };
         }
     }
     V * LANES
 }
 
-/// `sums[query] += Σ weight · value` over `seen` of the rows of `values`, in order, of which `at` is the first one's place among
-/// a query's weights.
+/// Asks for the cache lines of `bytes` bytes from `at` on, behind `from`.
+#[inline(always)]
+fn ask_for<L: Lanes>(from: *const u8, at: usize, bytes: usize) {
+    /// Of a cache line.
+    const LINE: usize = 64;
+    for line in (0..bytes).step_by(LINE) {
+        L::prefetch(from.wrapping_add(at + line));
+    }
+}
+
+/// Rows of a page's values.
+#[derive(Clone)]
+pub struct ValueRows<'a, T> {
+    /// `[rows][stride]`, all of the page.
+    pub values: &'a [T],
+    /// Those that count.
+    pub seen: Range<usize>,
+    /// See [`PagePart::next`].
+    pub next: *const u8,
+}
+
+/// `sums[query] += Σ weight · value` over the rows of values that are seen, in order, of which `at` is the page's place among a
+/// query's weights.
 #[inline(always)]
 pub fn add_values<S: Sums, T: Kept, const EACH: usize>(
     count: usize,
-    values: &[T],
-    seen: Range<usize>,
+    rows: ValueRows<'_, T>,
     weights: &[[f32; EACH]; QUERIES],
     at: usize,
     sums: &mut [f32],
 ) {
-    by_queries!(add_page::<S, T, EACH>(count, values, seen.clone(), weights, at, &mut *sums));
+    by_queries!(add_page::<S, T, EACH>(count, &rows, weights, at, &mut *sums));
 }
 
 /// The sums of `H` queries from `first` on, `V` vectors of values at a time. Gives `H`.
 #[inline(always)]
 fn add_page<S: Sums, T: Kept, const EACH: usize, const H: usize, const V: usize>(
     first: usize,
-    values: &[T],
-    seen: Range<usize>,
+    rows: &ValueRows<'_, T>,
     weights: &[[f32; EACH]; QUERIES],
     at: usize,
     sums: &mut [f32],
 ) -> usize {
     let stride = sums.len() / QUERIES;
-    let values = &values[seen.start * stride..seen.end * stride];
     let sums = &mut sums[first * stride..(first + H) * stride];
     let weights = weights[first..][..H].as_flattened();
-    let weights = &weights[at + seen.start..];
+    let weights = &weights[at + rows.seen.start..];
+    assert!(rows.values.len() >= rows.seen.end * stride, "fewer values than are seen");
     let whole = stride / (V * LANES) * (V * LANES);
     for lane in (0..whole).step_by(V * LANES) {
-        // SAFETY: `values` are `seen.len()` rows, of which each has at least `lane` and V vectors; so have the sums of
-        // each of H queries, and their weights are EACH apart, the last row's at their end or before.
-        unsafe { add_vectors::<S, T, EACH, H, V>(values, seen.len(), weights, &mut *sums, lane) };
+        // SAFETY: there are the values of all rows that are seen, of which each has at least `lane` and V vectors; so have the
+        // sums of each of H queries, and their weights are EACH apart, the last row's at their end or before.
+        unsafe { add_vectors::<S, T, EACH, H, V>(rows, weights, &mut *sums, lane) };
     }
     for lane in (whole..stride).step_by(LANES) {
         // SAFETY: as above.
-        unsafe { add_vectors::<S, T, EACH, H, 1>(values, seen.len(), weights, &mut *sums, lane) };
+        unsafe { add_vectors::<S, T, EACH, H, 1>(rows, weights, &mut *sums, lane) };
     }
     H
 }
 
 /// # Safety
-/// `count` rows of values, and H rows of sums, hold V vectors from `lane` on; weights of the rows are there for H queries.
+/// The rows of values that are seen, and H rows of sums, hold V vectors from `lane` on; weights of the rows are there for H queries.
 #[inline(always)]
 unsafe fn add_vectors<S: Sums, T: Kept, const EACH: usize, const H: usize, const V: usize>(
-    values: &[T],
-    count: usize,
+    rows: &ValueRows<'_, T>,
     weights: &[f32],
     sums: &mut [f32],
     lane: usize,
 ) {
     let stride = sums.len() / H;
+    let ValueRows { values, ref seen, next } = *rows;
     let mut totals = [[S::Lanes::splat(0.0); V]; H];
     // SAFETY: the caller vouches for all of it.
     unsafe {
@@ -161,13 +193,17 @@ unsafe fn add_vectors<S: Sums, T: Kept, const EACH: usize, const H: usize, const
                 *total = S::Lanes::load(sums.as_ptr().add(query * stride + lane + n * LANES));
             }
         }
-        for row in 0..count {
+        for (place, row) in seen.clone().enumerate() {
+            let at = row * stride + lane;
+            if !next.is_null() {
+                ask_for::<S::Lanes>(next, at * size_of::<T>(), V * LANES * size_of::<T>());
+            }
             let mut vectors = [S::Lanes::splat(0.0); V];
             for (n, vector) in vectors.iter_mut().enumerate() {
-                *vector = T::load(values.as_ptr().add(row * stride + lane + n * LANES));
+                *vector = T::load(values.as_ptr().add(at + n * LANES));
             }
             for (query, totals) in totals.iter_mut().enumerate() {
-                let weight = S::Lanes::splat(*weights.as_ptr().add(query * EACH + row));
+                let weight = S::Lanes::splat(*weights.as_ptr().add(query * EACH + place));
                 for (total, vector) in totals.iter_mut().zip(vectors) {
                     *total = S::add_products(*total, weight, vector);
                 }

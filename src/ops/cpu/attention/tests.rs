@@ -164,6 +164,6 @@ fn head_norms_come_before_the_turn() {
     let (sine, cosine) = 0.3f32.sin_cos();
     assert!(close(qkv.row(0)[5], 2.0 * cosine) && close(qkv.row(0)[7], 2.0 * sine));
     let page = pages.page(0, 0, 0);
-    assert!(close(page.keys[3 * pages.stride + 1], 2.0 * cosine));
+    assert!(close(page.keys[PAGE + 3], 2.0 * cosine));
     assert_eq!(&page.values[3 * pages.stride..][..4], &[1.0, 2.0, 3.0, 4.0]);
 }
