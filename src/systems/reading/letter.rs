@@ -56,7 +56,7 @@ static LINE: Pattern = Pattern::new(
 
 /// Where a model goes on with a question of its own.
 static NEXT_QUESTION: Pattern = Pattern::new(
-    r"(?m)^[\s*#_]*(?:(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:|Example \d+\b)",
+    r"(?m)^[\s*#_]*(?:(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:|Example \d+[ *_:]*$)",
 );
 
 /// The letter that a text gives as its answer. Where an answer is announced, the last announcement counts; else a line of its own, the
@@ -260,7 +260,7 @@ fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
         r"(?i)\b(?:so|therefore|thus|hence|conclu\w+|most likely|likeliest|best|correct|right|answer|diagnosis|choos\w+|choice|select\w*|recommend\w*|should|must|would be|leaves|leaving|consistent|indicat\w+|suggest\w*|points?|fits?|explains?|caused|due to|need\w*|treat\w*|first|next step|it is|this is)\b|[^\x00-\x7F]",
     );
     static ANNOUNCES: Pattern = Pattern::new(
-        r"(?i:\b(?:answer|diagnosis|choice|option|response|recommendation|respuesta|réponse|antwort)\b[^.\n:]{0,60}?(?:\bis\b|\bwould be\b|\bes\b|\best\b|\bist\b|:)|答案(?:是|为|：|:)|الإجابة[^:.\n]{0,20}(?:هي|:))",
+        r"(?i:(?:\b(?:answer|diagnosis|choice|response|recommendation|respuesta|réponse|antwort)|(?:\A|\n|\b(?:best|correct|right|chosen|final|likely|closest|nearest|matching|only|the|my))\W*\boption)\b[^.\n:]{0,60}?(?:\bis\b|\bwould be\b|\bes\b|\best\b|\bist\b|:)|答案(?:是|为|：|:)|الإجابة[^:.\n]{0,20}(?:هي|:))",
     );
     let said = ANNOUNCES.find_iter(text).last().map(|found| {
         let rest = &text[found.end()..];
