@@ -119,7 +119,7 @@ fn ask_for<L: Lanes>(from: *const u8, at: usize, bytes: usize) {
     /// Of a cache line.
     const LINE: usize = 64;
     for line in (0..bytes).step_by(LINE) {
-        L::prefetch(from.wrapping_add(at + line));
+        L::prefetch_far(from.wrapping_add(at + line));
     }
 }
 
@@ -161,17 +161,35 @@ fn add_page<S: Sums, T: Kept, const EACH: usize, const H: usize, const V: usize>
     let weights = weights[first..][..H].as_flattened();
     let weights = &weights[at + rows.seen.start..];
     assert!(rows.values.len() >= rows.seen.end * stride, "fewer values than are seen");
-    let whole = stride / (V * LANES) * (V * LANES);
-    for lane in (0..whole).step_by(V * LANES) {
+    let mut lane = 0;
+    // Few queries leave registers for more of a row: what lies together is read together.
+    if V > 1 && H <= 3 {
+        lane = add_columns::<S, T, EACH, H, 8>(rows, weights, &mut *sums, lane);
+    }
+    if V > 1 && H <= 6 {
+        lane = add_columns::<S, T, EACH, H, 4>(rows, weights, &mut *sums, lane);
+    }
+    lane = add_columns::<S, T, EACH, H, V>(rows, weights, &mut *sums, lane);
+    add_columns::<S, T, EACH, H, 1>(rows, weights, sums, lane);
+    H
+}
+
+/// The sums of as many whole `V` vectors as there are from `lane` on. Gives the lane behind them. `rows` has all rows that are seen.
+#[inline(always)]
+fn add_columns<S: Sums, T: Kept, const EACH: usize, const H: usize, const V: usize>(
+    rows: &ValueRows<'_, T>,
+    weights: &[f32],
+    sums: &mut [f32],
+    mut lane: usize,
+) -> usize {
+    let stride = sums.len() / H;
+    while lane + V * LANES <= stride {
         // SAFETY: there are the values of all rows that are seen, of which each has at least `lane` and V vectors; so have the
         // sums of each of H queries, and their weights are EACH apart, the last row's at their end or before.
         unsafe { add_vectors::<S, T, EACH, H, V>(rows, weights, &mut *sums, lane) };
+        lane += V * LANES;
     }
-    for lane in (whole..stride).step_by(LANES) {
-        // SAFETY: as above.
-        unsafe { add_vectors::<S, T, EACH, H, 1>(rows, weights, &mut *sums, lane) };
-    }
-    H
+    lane
 }
 
 /// # Safety
