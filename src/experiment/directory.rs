@@ -131,12 +131,12 @@ impl Directory {
         let searches = self.searches.as_ref();
         Heads {
             plan: self.plan_sha256.clone(),
-            calls: self.calls.head().to_owned(),
-            items: self.items.head().to_owned(),
-            call_lines: self.calls.lines(),
-            item_lines: self.items.lines(),
-            searches: searches.map(|log| log.head().to_owned()),
-            search_lines: searches.map(Appender::lines),
+            calls: self.calls.head.clone(),
+            items: self.items.head.clone(),
+            call_lines: self.calls.lines,
+            item_lines: self.items.lines,
+            searches: searches.map(|log| log.head.clone()),
+            search_lines: searches.map(|log| log.lines),
         }
     }
 }

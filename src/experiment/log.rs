@@ -73,7 +73,7 @@ impl Log {
 }
 
 fn write(mut directory: Directory, inbox: &Receiver<Message>) {
-    // The first failed write; from then on it is everyone's answer.
+    // The first failed write: nothing is written after it, and every caller gets its error.
     let mut standing: Result<(), RunError> = Ok(());
     while let Ok(first) = inbox.recv() {
         let (mut searches, mut calls, mut items) = (Vec::new(), Vec::new(), Vec::new());
@@ -81,17 +81,10 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
         for message in iter::once(first).chain(inbox.try_iter()) {
             let (pushed, reply, waiting) = match message {
                 Message::Search(record, reply) => {
-                    let pushed = standing.clone().and_then(|()| directory.push_search(*record));
-                    (pushed, reply, &mut searches)
+                    (directory.push_search(*record), reply, &mut searches)
                 }
-                Message::Call(record, reply) => {
-                    let pushed = standing.clone().and_then(|()| directory.calls.push(*record));
-                    (pushed, reply, &mut calls)
-                }
-                Message::Item(record, reply) => {
-                    let pushed = standing.clone().and_then(|()| directory.items.push(*record));
-                    (pushed, reply, &mut items)
-                }
+                Message::Call(record, reply) => (directory.calls.push(*record), reply, &mut calls),
+                Message::Item(record, reply) => (directory.items.push(*record), reply, &mut items),
                 Message::Finish(reply) => {
                     finish = Some(reply);
                     break;
@@ -103,22 +96,14 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
             }
         }
         // In the order in which lines refer to one another.
-        let searches_written = standing.clone().and_then(|()| match &mut directory.searches {
-            Some(searches) => searches.commit(),
-            None => Ok(()),
-        });
-        for reply in &searches {
-            answer(reply, searches_written.clone());
+        if let Some(log) = &mut directory.searches {
+            standing = standing.and_then(|()| log.commit());
         }
-        let calls_written = searches_written.and_then(|()| directory.calls.commit());
-        for reply in &calls {
-            answer(reply, calls_written.clone());
-        }
-        let items_written = calls_written.and_then(|()| directory.items.commit());
-        for reply in &items {
-            answer(reply, items_written.clone());
-        }
-        standing = items_written;
+        searches.iter().for_each(|reply| answer(reply, standing.clone()));
+        standing = standing.and_then(|()| directory.calls.commit());
+        calls.iter().for_each(|reply| answer(reply, standing.clone()));
+        standing = standing.and_then(|()| directory.items.commit());
+        items.iter().for_each(|reply| answer(reply, standing.clone()));
         if let Some(reply) = finish {
             let heads = standing.map(|()| directory.heads());
             // Closed before the answer: whoever has it may open the directory again.

@@ -164,14 +164,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The file of the recipe of this name in the binary.
 pub fn text(name: &str) -> Option<&'static str> {
-    let mut known = RECIPES.iter();
-    known.find(|(file, _)| file.strip_suffix(".toml") == Some(name)).map(|(_, text)| *text)
+    built_in(&RECIPES, &format!("{name}.toml"))
 }
 
 /// The list of ids of this name, a line each, comments too.
 pub fn ids(name: &str) -> Option<&'static str> {
-    let mut lists = IDS.iter();
-    lists.find(|(file, _)| file.strip_suffix(".txt") == Some(name)).map(|(_, text)| *text)
+    built_in(&IDS, &format!("{name}.txt"))
+}
+
+fn built_in(files: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    files.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
 }
 
 impl Recipe {
