@@ -42,9 +42,9 @@ impl Agreement {
 }
 
 /// Whether all of two or more trajectories chose one and the same option; an empty answer is no choice.
-pub fn agree(answers: &[&str]) -> bool {
+pub fn agree<S: AsRef<str> + PartialEq>(answers: &[S]) -> bool {
     match answers {
-        [first, others @ ..] if !others.is_empty() && !first.is_empty() => {
+        [first, others @ ..] if !others.is_empty() && !first.as_ref().is_empty() => {
             others.iter().all(|other| other == first)
         }
         _ => false,
@@ -52,8 +52,8 @@ pub fn agree(answers: &[&str]) -> bool {
 }
 
 /// Whether they agree, and not on the gold option.
-pub fn same_wrong(answers: &[&str], gold: &str) -> bool {
-    agree(answers) && answers[0] != gold
+pub fn same_wrong<S: AsRef<str> + PartialEq>(answers: &[S], gold: &str) -> bool {
+    agree(answers) && answers[0].as_ref() != gold
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
         assert!(!agree(&["", "", ""]));
         assert!(!agree(&["B", "B", ""]));
         assert!(!agree(&["B"]));
-        assert!(!agree(&[]));
+        assert!(!agree::<&str>(&[]));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::MetricsError;
 use super::error::equal;
+use super::over_runs::mean;
 use crate::systems::exemplars::cluster::cosine;
 
 /// What of a model's record is embedded (Appendix B.7): the steps of its reasoning, or else its support, by whatever name its
@@ -42,8 +43,7 @@ pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Result<Option<f64>, Metrics
             cosines.push(cosine(left, right));
         }
     }
-    let sum: f64 = cosines.iter().sum();
-    Ok((!cosines.is_empty()).then(|| sum / cosines.len() as f64))
+    Ok(mean(&cosines))
 }
 
 #[cfg(test)]
