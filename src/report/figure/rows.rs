@@ -2,6 +2,7 @@
 
 use super::scale::Scale;
 use super::{Drawing, Five, circle, diamond, line, rectangle, words};
+use crate::analysis::metrics::over_runs::OverRuns;
 use crate::text::ellipsis;
 
 const WIDTH: f64 = 340.0;
@@ -39,6 +40,11 @@ pub struct Lane {
 }
 
 impl Lane {
+    /// A bar to the mean over the runs, with its deviation.
+    pub fn over_runs(series: usize, figure: &OverRuns) -> Lane {
+        Lane::bar(series, figure.mean, figure.std)
+    }
+
     /// A bar to a mean, with its deviation over the runs.
     pub fn bar(series: usize, value: f64, std: Option<f64>) -> Lane {
         let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));

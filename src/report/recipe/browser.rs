@@ -14,7 +14,6 @@ use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::file::DatasetEntry;
 use crate::record::{AnswerLine, CallLine, ItemText, RoundLine, Stage};
-use crate::report::escape::script_json;
 use crate::report::item::flag::Flag;
 use crate::report::item::spell;
 use crate::report::item::step::{places, rounds};
@@ -206,14 +205,6 @@ impl Browser {
         Round(record.round, record.stage, agents, letters.collect(), texts)
     }
 
-    /// JSON that a script element may hold.
-    ///
-    /// # Errors
-    /// None that is known; a map's key would have to be no string.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        script_json(self)
-    }
-
     /// A question's text and options by the dataset's place and its id.
     pub fn question(&self, dataset: usize, id: &str) -> Option<(&str, &[(String, String)])> {
         let mut questions = self.datasets.get(dataset)?.questions.iter();
@@ -283,7 +274,7 @@ mod tests {
             texts: Vec::new(),
             cells: Vec::new(),
         };
-        let json = browser.json().unwrap();
+        let json = crate::report::escape::script_json(&browser).unwrap();
         assert!(!json.contains(['<', '>', '&', '\u{2028}']));
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["methods"][0], "</script><!-- \u{2028} & \"");

@@ -56,10 +56,6 @@ fn key(ours: &str, has_papers: bool) -> Vec<Key> {
     [Key::series(0, ours)].into_iter().chain(has_papers.then(papers)).collect()
 }
 
-fn lane(series: usize, said: String, marks: Vec<Mark>) -> Lane {
-    Lane { series, said, marks }
-}
-
 /// A row that is named after its method.
 fn of_method(recipe: &Recipe, method: &str, lanes: Vec<Lane>) -> Row {
     Row { label: tables::method(recipe, method).to_owned(), lanes }
@@ -187,7 +183,7 @@ fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane
     let paper = paper.map(|[mean, low, high]| Mark::Paper { mean, low, high });
     // The paper's first, so that ours is not hidden.
     let marks = paper.into_iter().chain([ours]).collect();
-    lane(series, estimate.to_string(), marks)
+    Lane { series, said: estimate.to_string(), marks }
 }
 
 /// NetGain with its interval.
@@ -233,7 +229,8 @@ fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Panel>
         let row = |row: &CollapseRow| {
             let five = Five::of(&row.similarity.as_ref()?.initial_by_question)?;
             let said = format!("median {:.4}, {} questions", five.median, five.n);
-            Some(of_method(recipe, &row.method, vec![lane(0, said, vec![Mark::Box(five)])]))
+            let lane = Lane { series: 0, said, marks: vec![Mark::Box(five)] };
+            Some(of_method(recipe, &row.method, vec![lane]))
         };
         of_dataset(results, dataset).filter_map(row).collect()
     };
@@ -301,9 +298,8 @@ fn of_dataset<'a>(
 }
 
 fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> Option<Row> {
-    let bar = |(series, over): &(usize, Option<&OverRuns>)| {
-        over.map(|over| Lane::bar(*series, over.mean, over.std))
-    };
+    let bar =
+        |(series, over): &(usize, Option<&OverRuns>)| Some(Lane::over_runs(*series, (*over)?));
     let lanes: Vec<Lane> = lanes.iter().filter_map(bar).collect();
     (!lanes.is_empty()).then(|| of_method(recipe, method, lanes))
 }
@@ -327,8 +323,8 @@ fn cost(recipe: &Recipe, results: &RecipeResults) -> Panel {
         let row = |cell: &CellResult| {
             let cost = cell.cost.as_ref()?;
             let bar = |series, value: f64| {
-                let mark = Mark::Bar { value, std: None };
-                lane(series, format!("{value:.0}"), vec![mark])
+                let marks = vec![Mark::Bar { value, std: None }];
+                Lane { series, said: format!("{value:.0}"), marks }
             };
             let right = cost.per_correct.map(|spent| bar(1, spent.completion_tokens));
             let item = bar(0, cost.per_item.completion_tokens);
