@@ -289,7 +289,7 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
         let of = |(cell, _): &&(Cell<'_>, Contents)| cell.dataset.name == dataset.name;
         if let Some((_, contents)) = cells.iter().find(of) {
             let (items, sha256) = (&contents.plan.dataset.items, &contents.plan.dataset.sha256);
-            let (count, sum) = (items.len(), &sha256[..sha256.len().min(12)]);
+            let (count, sum) = (items.len(), sha256.get(..12).unwrap_or(sha256));
             let shard = contents.plan.dataset.shard.as_ref();
             let part = shard.map_or(String::new(), |shard| format!(", shard {}", shard.part));
             lines.push(format!("{}: {count} items{part}, sha256 {sum}…", dataset.label));
