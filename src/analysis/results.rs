@@ -22,7 +22,7 @@ pub struct Figures {
     pub accuracy: Option<OverRuns>,
     /// How the replies of all calls were read; `null` without calls.
     pub parse_health: Option<ParseHealth>,
-    /// What must be said beside the figures.
+    /// Warnings to be shown with the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.

@@ -34,7 +34,7 @@ impl Display for Difference {
 
 /// The differences between two run directories, in the keys' order, searches and calls first; none when the runs are equal.
 ///
-/// Errors when one of them does not verify line by line. A run that has not finished lacks what it lacks.
+/// Errors when one of them does not verify line by line. What an unfinished run lacks is a difference.
 pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
     let (left, right) = (Contents::read(left)?, Contents::read(right)?);
     let mut found = compare_all(&left.searches.by_key(), &right.searches.by_key())?;

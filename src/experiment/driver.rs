@@ -1,4 +1,4 @@
-//! Executes runs: whatever of one is not finished, into its directory.
+//! Executes runs: works on every unfinished item of a run, and logs into its directory.
 
 use std::collections::HashMap;
 use std::path::Path;

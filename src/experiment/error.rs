@@ -173,7 +173,7 @@ impl From<io::Error> for RunError {
     }
 }
 
-/// A signal ended a run that can go on.
+/// A signal ended a run, which can be resumed.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted after {items} of {total} items")]
 pub struct Interrupted {
@@ -192,7 +192,7 @@ impl Diagnosis for Interrupted {
     }
 }
 
-/// The command line that takes up the run in `directory`.
+/// The command line that resumes the run in `directory`.
 pub fn resume(directory: &Path) -> String {
     format!("`wardround resume {}` goes on", directory.display())
 }

@@ -58,7 +58,7 @@ impl Hardware {
     }
 
     /// # Errors
-    /// A device that this machine or this build has not.
+    /// A device that this machine or this build does not have.
     pub fn devices(&self) -> Result<Vec<Device>, OpsError> {
         let mut devices = Device::open(&self.device, self.threads())?;
         if self.fast {

@@ -41,10 +41,10 @@ pub struct CorpusSpec {
     pub device: Option<String>,
     /// Whether the run keeps the sums of passages alone.
     pub no_passages: bool,
-    /// Whether words are searched for too, beside vectors.
+    /// Whether BM25 is searched too, besides vectors.
     #[serde(default)]
     pub hybrid: bool,
-    /// Whether of chunks of one document that overlap the better one alone is shown.
+    /// Whether overlapping chunks of a document are reduced to the best one.
     #[serde(default)]
     pub dedup: bool,
     /// The day before which documents are left out, as `2020-01-01`.
@@ -237,11 +237,11 @@ impl Spec {
     }
 }
 
-/// The longest prompt that a run can come to.
+/// The longest prompt that a run can have.
 pub struct LongestPrompt<'a> {
-    /// Computed from its characters.
+    /// Estimated from its characters.
     pub tokens: usize,
-    /// Whose it is.
+    /// The item whose prompt it is.
     pub item: &'a str,
 }
 

@@ -1,6 +1,6 @@
 //! The one writer of a run directory: a thread that owns the logs, and the handle that reaches it.
 //!
-//! A call returns when its line is durable. The thread takes whatever is queued, writes it all, syncs each file once,
+//! A call returns when its line is durable. The thread takes everything that is queued, writes it, syncs each file once,
 //! then answers every caller: under load, a sync serves many lines.
 
 use std::iter;
@@ -38,7 +38,7 @@ impl Log {
         Ok(Log { writer })
     }
 
-    /// Appends a call and waits until it is durable; whatever it says for `seq`, `prev` and `hash` is overwritten.
+    /// Appends a call and waits until it is durable; its `seq`, `prev` and `hash` are overwritten.
     ///
     /// A key that is logged already is refused. After a failed write every call errors, and the files end with the
     /// last durable line.
@@ -106,7 +106,7 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
         items.iter().for_each(|reply| answer(reply, standing.clone()));
         if let Some(reply) = finish {
             let heads = standing.map(|()| directory.heads());
-            // Closed before the answer: whoever has it may open the directory again.
+            // Closed before the answer: the caller may open the directory again.
             drop(directory);
             return answer(&reply, heads);
         }

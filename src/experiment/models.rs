@@ -126,7 +126,7 @@ impl Models {
         description.is_some_and(|description| description.is_synthetic)
     }
 
-    /// Loads the weights and starts the engines, one a description; looks the endpoints up.
+    /// Loads the weights and starts one engine per description; looks up the endpoints.
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
@@ -143,7 +143,7 @@ impl Models {
         Ok(local.chain(endpoints.into_iter().map(|endpoint| endpoint as Source)).collect())
     }
 
-    /// Loads the weights and starts the engines, one a description; endpoints are left out.
+    /// Loads the weights and starts one engine per description; endpoints are left out.
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start.

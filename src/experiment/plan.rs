@@ -195,7 +195,7 @@ impl MemberPlan {
         }
     }
 
-    /// What gives the member's sampling again, whatever its model's defaults have become.
+    /// The choice that repeats the member's sampling, even where its model's defaults have changed.
     pub fn sampling(&self) -> SamplingChoice {
         let set = SamplingChoice {
             temperature: self.temperature,

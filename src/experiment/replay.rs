@@ -38,7 +38,7 @@ pub struct Asked<'a> {
 /// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
 ///
 /// # Errors
-/// A run that cannot be generated again; an item that it has not; models or items that are not those of the plan.
+/// A run that cannot be generated again; an item that it does not have; models or items that are not those of the plan.
 pub fn replay(
     contents: &Contents,
     spec: Spec,
@@ -103,7 +103,7 @@ pub fn replay(
     Ok(Replayed { items: wanted.len(), calls: again.len(), searches: searched.len(), differences })
 }
 
-/// The outcomes to replay: those of the named items, or all, but for those that errored.
+/// The outcomes to replay: those of the named items, or of all; without those that errored.
 fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLine>, Failure> {
     let planned = &contents.plan.dataset.items;
     if let Some(item) = items.iter().find(|item| !planned.contains(item)) {

@@ -87,7 +87,7 @@ pub struct ParseCounts {
     pub refused: usize,
     /// Calls of which nothing could be read.
     pub unread: usize,
-    /// Of the unread, those that answered with a letter that the item has not.
+    /// Of the unread, those that answered with a letter that is not an option of the item.
     pub not_an_option: usize,
 }
 

@@ -173,7 +173,7 @@ impl Spec {
     }
 }
 
-/// What a spec names besides models, read.
+/// What was read of a spec: everything but its models.
 pub struct Inputs {
     prompts: PromptSet,
     /// The items are those that were chosen.
@@ -270,7 +270,7 @@ impl Run {
     }
 }
 
-/// An image that a file of questions names: beside the file, unless it is an address.
+/// The path of a question's image: relative to the file of questions, unless it is an address.
 fn beside(file: &Path, image: String) -> String {
     let is_address = ["http:", "https:", "data:"].iter().any(|scheme| image.starts_with(scheme));
     match file.parent() {

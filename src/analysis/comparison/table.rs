@@ -1,4 +1,4 @@
-//! A comparison as text: tables for people, a row a run for spreadsheets.
+//! A comparison as text: tables for people, CSV with one row per run for spreadsheets.
 
 use std::io;
 

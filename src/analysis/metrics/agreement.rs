@@ -1,4 +1,4 @@
-//! How often the trajectories of a question end alike, and wrong alike (MED-MAD, Figures 3 and 7, Appendix B.7).
+//! How often the trajectories of a question end in the same answer, and in the same wrong answer (MED-MAD, Figures 3 and 7, Appendix B.7).
 //!
 //! A trajectory is one agent's answer, or one sampled chain's. Agreement@0 and Same-wrong@0 look at the initial ones,
 //! Same-wrong@final at the last round's.

@@ -1,4 +1,4 @@
-//! What agents found in one note, for whoever reads it: is there an error, where, what would be right, how sure, and who disagreed.
+//! What agents found in one note, for a reader: is there an error, where, what would be right, how confident are they, who disagreed.
 
 mod turns;
 

@@ -1,4 +1,4 @@
-//! What runs on notes came to: what was detected, located and corrected, and how the agents got there (MedGuards, §4 and Appendix A).
+//! Figures of runs on notes: what was detected, located and corrected, and how the agents got there (MedGuards, §4 and Appendix A).
 
 mod columns;
 mod confidence;

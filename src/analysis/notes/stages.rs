@@ -48,7 +48,7 @@ impl StageCost {
     }
 }
 
-/// Detection, localisation, correction, whatever else there is; then their sum.
+/// Detection, localisation, correction and any other stages; then their sum.
 pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
     let contents = outcomes.contents;
     let plan = &contents.plan;

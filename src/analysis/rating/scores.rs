@@ -1,4 +1,4 @@
-//! What ratings come to: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6).
+//! The figures of ratings: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6).
 
 use serde::{Deserialize, Serialize};
 

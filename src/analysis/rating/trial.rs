@@ -93,7 +93,7 @@ impl Case {
     }
 }
 
-/// The case of a line and its texts; `None` where they are none of ours.
+/// The case of a line and its texts; `None` where they cannot be read as one.
 fn case(kept: Kept) -> Option<Case> {
     let Kept { line, mut texts } = kept;
     let mut outcome = texts["line"].take();

@@ -1,4 +1,4 @@
-//! What a recipe reads off its cells beside their accuracy.
+//! What a recipe computes from its cells besides their accuracy.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::record::ItemLine;
 use crate::systems::SYSTEMS;
 use crate::systems::table::Entry;
 
-/// As the table of systems names the one that the paper sets against all others.
+/// The name of the system that the paper compares with all others.
 const MEDMAD: &str = "medmad";
 /// The folder of the systems of one model, of which the paper chooses its baseline.
 const SINGLE_MODEL: &str = "single_llm";
@@ -32,7 +32,7 @@ pub struct NetGainRow {
     pub dataset: String,
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// Shares of all questions, one a run; their difference is the run's net gain.
+    /// Shares of all questions, one per run; their difference is the run's net gain.
     pub wrong_to_right: Vec<f64>,
     pub right_to_wrong: Vec<f64>,
     /// The paper's mean and interval.
@@ -77,7 +77,7 @@ pub struct Similarity {
     pub last: Option<OverRuns>,
 }
 
-/// A question that the other methods get wrong alike, and the last one right (Figure 4).
+/// A question to which the other methods give the same wrong answer, and the last one the right answer (Figure 4).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseRow {
     pub dataset: String,
@@ -323,7 +323,7 @@ pub fn cases(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<CaseRow> {
     rows
 }
 
-/// Whether the last method alone is right, and the others wrong alike.
+/// Whether the last method alone is right, and the others give the same wrong answer.
 fn is_case(methods: &[&ItemLine]) -> bool {
     let Some((last, others @ [first, ..])) = methods.split_last() else {
         return false;

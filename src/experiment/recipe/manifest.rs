@@ -1,4 +1,4 @@
-//! `recipe.toml` in a recipe's folder: everything that it was begun with, enough to go on.
+//! `recipe.toml` in a recipe's folder: everything that it was started with, enough to resume it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub struct RecipeManifest {
     /// Agents that have another model wherever a method has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slots: BTreeMap<String, String>,
-    /// How every agent samples, whatever the recipe says.
+    /// How every agent samples, over what the recipe says.
     #[serde(default)]
     pub sampling: SamplingChoice,
     /// Agents that sample in a way of their own wherever a method has them.

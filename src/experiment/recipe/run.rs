@@ -178,7 +178,7 @@ impl RecipeRun {
         Ok(finished)
     }
 
-    /// A cell that was interrupted goes on with the whole recipe.
+    /// An interrupted cell is resumed with the whole recipe: the error names its folder.
     fn in_this_folder(&self, error: Failure) -> Failure {
         match error.downcast_ref() {
             Some(&Interrupted { items, total, .. }) => {
