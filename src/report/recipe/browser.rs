@@ -1,6 +1,6 @@
-//! The page's data for looking at items: letters, rounds and answers of every cell, texts as long as the page stays small.
+//! The page's data for browsing items: letters, rounds and answers of every cell, texts cut so that the page stays small.
 //!
-//! Lists stand for objects where there are thousands of them; `browser.js` reads them by the same order.
+//! What there are thousands of is written as lists instead of objects; `browser.js` reads their fields in the same order.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::report::item::spell;
 use crate::report::item::step::{places, rounds};
 use crate::text::{ellipsis, spell_hidden};
 
-/// Characters that all texts of answers may have together.
+/// The most characters of all texts of answers together.
 const TEXTS: usize = 3_000_000;
 /// Characters of one, at least and at most.
 const CUT: [usize; 2] = [48, 400];
@@ -76,7 +76,7 @@ struct Item(u32, String, u32, String, Vec<Round>, Option<usize>);
 #[derive(Serialize)]
 struct Round(u32, Stage, usize, Vec<String>, Vec<Option<usize>>);
 
-/// Texts, each once.
+/// Texts without repeats, which items refer to by their places.
 struct Pool {
     cut: usize,
     places: HashMap<String, usize>,
@@ -98,7 +98,7 @@ impl Pool {
     }
 }
 
-/// Cut, with what hides spelled out.
+/// Truncated, with hidden characters spelled out.
 fn shorten(text: &str, cut: usize) -> String {
     ellipsis(&spell_hidden(text), cut)
 }

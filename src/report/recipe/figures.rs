@@ -1,4 +1,4 @@
-//! The figures of a recipe: small ones, one a dataset, that stand side by side where there is room.
+//! The figures of a recipe: small ones, one per dataset, side by side where there is room.
 
 use super::note_figures;
 use crate::analysis::metrics::bootstrap::Estimate;
@@ -43,7 +43,7 @@ fn panel(title: &str, drawings: Vec<Drawing>, key: Vec<Key>) -> Panel {
     Panel { title: title.to_owned(), drawings, key }
 }
 
-/// Of what the paper reports.
+/// The legend of the paper's figures.
 fn papers() -> Key {
     Key {
         swatch: "diamond".to_owned(),
@@ -51,7 +51,7 @@ fn papers() -> Key {
     }
 }
 
-/// What is ours, and where the paper reports some what is its own.
+/// The legend of our figures and, where there are some, of the paper's.
 fn key(ours: &str, has_papers: bool) -> Vec<Key> {
     [Key::series(0, ours)].into_iter().chain(has_papers.then(papers)).collect()
 }
@@ -109,7 +109,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
     panel("", drawings, key("ours: mean ± standard deviation over runs", has_papers))
 }
 
-/// Accuracy over the methods in their order, a line a dataset; `None` where the recipe sweeps nothing.
+/// Accuracy over the methods in their order, one line per dataset; `None` for a recipe that is no sweep.
 fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
     if !recipe.analyses.contains(&Analysis::Sweep) {
         return None;
@@ -169,12 +169,12 @@ pub fn over_methods(recipe: &Recipe, lines: Vec<Line>) -> Plane {
     }
 }
 
-/// Where one of several lines has its point: beside the others', where they would stand on each other.
+/// The x value of a point of one of several lines, shifted a little so that they do not cover one another.
 pub fn beside(place: usize, line: usize, of: usize) -> f64 {
     place as f64 + 0.06 * (line as f64 - (of - 1) as f64 / 2.0)
 }
 
-/// Colours that the page has.
+/// The number of the page's colours.
 const SERIES: usize = 6;
 
 fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane {

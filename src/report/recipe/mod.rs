@@ -31,7 +31,7 @@ const PAGE: kit::Page = kit::Page {
 /// The page of a recipe from its results and the runs of its cells, in the order of the results.
 ///
 /// # Errors
-/// A template that does not hold.
+/// A template that cannot be filled in.
 pub fn render(
     recipe: &Recipe,
     results: &RecipeResults,

@@ -47,8 +47,8 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
     }
 }
 
-/// Corrections over the methods in their order, a line a metric; beside them turns and time of systems that search (MedReAct'N'MedReFlex,
-/// Figures 2 to 6). None where the recipe sweeps nothing.
+/// Corrections over the methods in their order, one line per metric; then turns and time of systems that search (MedReAct'N'MedReFlex,
+/// Figures 2 to 6). None for a recipe that is no sweep.
 pub fn sweeps(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
     if !recipe.analyses.contains(&Analysis::Sweep) {
         return Vec::new();
@@ -100,7 +100,7 @@ struct Curve<'a> {
     value: Box<Value<'a>>,
 }
 
-/// A drawing a dataset, with a line a curve; `None` where no cell has a value.
+/// One drawing per dataset, one line per curve; `None` where no cell has a value.
 fn curves(
     recipe: &Recipe,
     results: &RecipeResults,
