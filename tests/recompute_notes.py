@@ -321,7 +321,8 @@ def stages(run):
             row[name] = total(call["usage"][name] / notes for call in calls)
         longest = {}
         for call in calls:
-            key = call["item"], call["run"], call["stage"] == "initial"
+            step = call["sample"] if purpose == "step" else 0
+            key = call["item"], call["run"], call["round"], call["stage"] == "initial", step
             longest[key] = max(longest.get(key, 0), call["elapsed_ms"])
         rows.append(row | {"latency_seconds": sum(longest.values()) / 1000.0 / notes})
     if rows:

@@ -16,8 +16,7 @@ impl Conditions {
     pub fn of(plan: &Plan) -> Conditions {
         let entry = Entry::named(&plan.system).ok();
         let setting = |name: &str| match plan.settings.get(name) {
-            Some(toml::Value::String(text)) => format!("{name} = {text}"),
-            Some(value) => format!("{name} = {value}"),
+            Some(value) => format!("{name} = {}", in_words(value)),
             None => format!("{name} not set"),
         };
         let prompts = match (&plan.prompts, entry) {
@@ -43,6 +42,11 @@ impl Conditions {
             ],
         }
     }
+}
+
+/// A setting's value without the quotes of TOML.
+pub fn in_words(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Whether members think before they answer, in words.
@@ -88,27 +92,20 @@ pub fn decoding(mode: DecodingMode) -> &'static str {
 
 /// Sentences to stand under a table: one for what all rows have in common, one for each fact in which they differ. Rows that are equal
 /// in all come once.
-pub fn say(rows: &[(String, Conditions)]) -> Vec<String> {
+pub fn say<'a>(rows: &'a [(String, Conditions)]) -> Vec<String> {
     let Some((_, first)) = rows.first() else {
         return Vec::new();
     };
     let (mut common, mut differing) = (Vec::new(), Vec::new());
     for (place, (name, value)) in first.facts.iter().enumerate() {
-        let of = |row: &(String, Conditions)| match &*row.1.facts[place].1 {
-            "" => "none".to_owned(),
-            value => value.to_owned(),
-        };
-        let is_everywhere_none = rows.iter().all(|row| row.1.facts[place].1.is_empty());
-        if is_everywhere_none {
+        let of = |row: &'a (String, Conditions)| row.1.facts[place].1.as_str();
+        if rows.iter().all(|row| of(row) == value) {
+            common.extend((!value.is_empty()).then(|| format!("{name}: {value}")));
             continue;
         }
-        if rows.iter().all(|row| of(row) == *value) {
-            common.push(format!("{name}: {value}"));
-            continue;
-        }
-        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
         for row in rows {
-            let value = of(row);
+            let value = if of(row).is_empty() { "none" } else { of(row) };
             match groups.iter_mut().find(|(known, _)| *known == value) {
                 Some((_, labels)) if labels.contains(&row.0.as_str()) => {}
                 Some((_, labels)) => labels.push(&row.0),

@@ -1,4 +1,4 @@
-//! What a run comes to, whatever its items are: accuracy and its interval, errors, calibration, cost.
+//! The figures of a run on questions or on notes: accuracy and its interval, errors, calibration, cost.
 
 use serde::Serialize;
 

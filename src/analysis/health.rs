@@ -1,4 +1,4 @@
-//! How many of a system's replies were read, and how: what stands beside every accuracy.
+//! How many of a system's replies could be parsed, and how: shown with every accuracy.
 
 use std::fmt;
 
@@ -43,13 +43,13 @@ impl ParseHealth {
         })
     }
 
-    /// What must be said beside figures of `whom`, where more than [`UNREAD_LIMIT`] could not be read.
+    /// The warning for figures of `whom`, where more than [`UNREAD_LIMIT`] of the replies could not be read.
     pub fn warning(&self, whom: &str) -> Option<String> {
         warning([(whom.to_owned(), *self)])
     }
 }
 
-/// What must be said beside figures of several, of all at once, where more than [`UNREAD_LIMIT`] could not be read of one.
+/// One warning for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read.
 pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<String> {
     let of = of.into_iter().filter(|(_, health)| health.unread > UNREAD_LIMIT);
     let of: Vec<String> =

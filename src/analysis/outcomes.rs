@@ -20,7 +20,7 @@ pub struct Outcomes<'a> {
     pub contents: &'a Contents,
     /// Places of the graded items among the plan's.
     graded: Vec<usize>,
-    /// `[runs][items of the plan]`, with gold and without; `None` where a run has not come to an item.
+    /// `[runs][items of the plan]`, with gold and without; `None` where a run has not reached an item.
     pub lines: Vec<Vec<Option<&'a ItemLine>>>,
 }
 

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::health::ParseHealth;
-use super::metrics::over_runs::OverRuns;
+use super::metrics::over_runs::{OverRuns, mean};
 use super::notes::{CorrectionScorer, NoteFigures};
 use super::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::{Defect, RunError};
 use crate::experiment::results::{self, Results};
 use crate::experiment::verify::{self, Verified, first_difference};
+use crate::experiment::versions;
 
 /// What follows from the plan and the logs by the rules of this version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub struct Figures {
     pub accuracy: Option<OverRuns>,
     /// How the replies of all calls were read; `null` without calls.
     pub parse_health: Option<ParseHealth>,
-    /// What must be said beside the figures.
+    /// Warnings to be shown with the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.
@@ -41,11 +42,7 @@ impl Figures {
         let outcomes = Outcomes::of(contents);
         let answers = contents.answers();
         let answered = answers.values().filter(|record| record.error.is_none());
-        let rounds: Vec<u32> = answered.map(|record| record.rounds_run).collect();
-        let mean_rounds_run = (!rounds.is_empty()).then(|| {
-            let sum: u64 = rounds.iter().copied().map(u64::from).sum();
-            sum as f64 / rounds.len() as f64
-        });
+        let rounds: Vec<f64> = answered.map(|record| f64::from(record.rounds_run)).collect();
         let mut records = contents.items.records.iter();
         let has_notes = records.any(|record| record.note().is_some());
         let parse_health = ParseHealth::of(&contents.calls.records);
@@ -56,7 +53,7 @@ impl Figures {
             warnings: warning.into_iter().collect(),
             accuracy: OverRuns::of_shares(&outcomes.verdicts()),
             ties: answers.values().filter(|record| record.tie).count(),
-            mean_rounds_run,
+            mean_rounds_run: mean(&rounds),
             notes: has_notes.then(|| NoteFigures::of(&outcomes, &CorrectionScorer::default())),
         }
     }
@@ -87,7 +84,7 @@ pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, Ru
         return Ok(None);
     };
     let path = contents.path.join(results::FILE);
-    let this = env!("CARGO_PKG_VERSION");
+    let this = versions::THIS;
     match &defect {
         Defect::Figure { found, expected } if stored.version != this => Ok(Some(format!(
             "{}, line {line}: version {} wrote `{found}`, version {this} computes `{expected}`",

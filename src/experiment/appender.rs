@@ -12,8 +12,8 @@ use super::link::Link;
 /// A log that is open for appending.
 pub(super) struct Appender<R: Link> {
     file: File,
-    head: String,
-    lines: u64,
+    pub(super) head: String,
+    pub(super) lines: u64,
     /// Bytes of the file that are durable whole lines.
     bytes: u64,
     settled: HashSet<R::Key>,
@@ -21,7 +21,7 @@ pub(super) struct Appender<R: Link> {
 }
 
 impl<R: Link> Appender<R> {
-    /// Goes on behind the lines of `chain`, which was read from `file`; a torn tail is cut off.
+    /// Appends behind the lines of `chain`, which was read from `file`; a torn last line is cut off.
     pub(super) fn behind(file: File, chain: &Chain<R>) -> Result<Self, RunError> {
         if chain.torn_bytes > 0 {
             file.set_len(chain.bytes)?;
@@ -74,13 +74,5 @@ impl<R: Link> Appender<R> {
     fn write_pending(&mut self) -> io::Result<()> {
         self.file.write_all(&self.pending)?;
         self.file.sync_data()
-    }
-
-    pub(super) fn head(&self) -> &str {
-        &self.head
-    }
-
-    pub(super) fn lines(&self) -> u64 {
-        self.lines
     }
 }

@@ -90,7 +90,7 @@ pub struct CaseOptions {
     pub seed: u64,
     /// Counted from 1: other runs of an item have other seeds.
     pub run: u32,
-    /// Whose computed prompts the case may share; `None`: those of all that have none.
+    /// Cases share the KV cache of common prompt prefixes only with cases of the same salt.
     pub salt: Option<[u8; 16]>,
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,

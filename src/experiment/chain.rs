@@ -125,7 +125,7 @@ fn parse<R: Link>(opened: &Opened<'_>) -> Result<R, Defect> {
         .map_err(|error| Defect::NotARecord(error.to_string()))
 }
 
-/// Whether the bytes are the beginning of a JSON object that goes on. (Read as a `Value`: `IgnoredAny` takes a number
+/// Whether the bytes are an incomplete JSON object. (Read as a `Value`: `IgnoredAny` takes a number
 /// cut behind its `e` for a wrong one.)
 fn is_beginning(bytes: &[u8]) -> bool {
     bytes.starts_with(b"{")

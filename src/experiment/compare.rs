@@ -1,7 +1,7 @@
 //! Whether two runs are equal: the same calls, each once by its key, and the same items.
 //!
-//! A search is equal in every field but `seq took cached prev hash`, a call in every field but `seq elapsed_ms prev hash` and `usage.cached_tokens`, an item in every field but
-//! `prev hash`. Of an item that was tried again only the last line counts.
+//! Not compared are, of every line, `seq`, `prev` and `hash`, of a call `elapsed_ms` and `usage.cached_tokens`, of a search `took` and
+//! `cached`. Of an item that was tried again only the last line counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
@@ -34,7 +34,7 @@ impl Display for Difference {
 
 /// The differences between two run directories, in the keys' order, searches and calls first; none when the runs are equal.
 ///
-/// Errors when one of them does not verify line by line. A run that has not finished lacks what it lacks.
+/// Errors when one of them does not verify line by line. What an unfinished run lacks is a difference.
 pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
     let (left, right) = (Contents::read(left)?, Contents::read(right)?);
     let mut found = compare_all(&left.searches.by_key(), &right.searches.by_key())?;
@@ -44,7 +44,10 @@ pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
 }
 
 /// The fields in which two calls, or two items, are not equal, the left value first.
-pub fn compare_records<R: Link>(left: &R, right: &R) -> Result<Vec<FieldDifference>, RunError> {
+pub(super) fn compare_records<R: Link>(
+    left: &R,
+    right: &R,
+) -> Result<Vec<FieldDifference>, RunError> {
     let comparable = |record: &R| {
         let mut fields = difference::as_json(record)
             .map_err(|error| RunError::unloggable(record.key(), error))?;
@@ -61,7 +64,8 @@ pub fn compare_records<R: Link>(left: &R, right: &R) -> Result<Vec<FieldDifferen
     Ok(difference::differences(&comparable(left)?, &comparable(right)?))
 }
 
-fn compare_all<R: Link>(
+/// The differences between the lines of two logs, by their keys.
+pub(super) fn compare_all<R: Link>(
     left: &BTreeMap<R::Key, &R>,
     right: &BTreeMap<R::Key, &R>,
 ) -> Result<Vec<Difference>, RunError> {

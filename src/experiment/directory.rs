@@ -1,4 +1,4 @@
-//! A run directory that is open for writing: made new, or taken up where it stopped. One process at a time has it.
+//! A run directory that is open for writing: a new one, or one that is resumed. One process at a time has it.
 
 use std::collections::HashMap;
 use std::fs::TryLockError;
@@ -55,7 +55,7 @@ impl Directory {
         let items = open(ItemLine::FILE)?;
         let searches = plan.corpus.as_ref().map(|_| open(SearchLine::FILE)).transpose()?;
         whole_file::write_private(&path.join(texts::FILE), texts::to_lines(texts)?.as_bytes())?;
-        // The plan comes last: where it stands, all the others do.
+        // The plan is written last: where it exists, all other files do.
         let plan_sha256 = plan.save(&path.join(plan::FILE))?;
         let searches = searches.map(|file| Appender::behind(file, &Chain::empty(&plan_sha256)));
         Ok(Directory {
@@ -68,11 +68,11 @@ impl Directory {
         })
     }
 
-    /// Takes up the run in `path`, which must hold an equal plan (`Plan::differences`).
+    /// Resumes the run in `path`, which must hold an equal plan (`Plan::differences`).
     ///
     /// The whole directory is verified first. Only a torn last line, which a kill leaves, is repaired, by cutting it
     /// off. A results.json is removed, for it would not cover the lines to come. Where another version wrote the run and
-    /// `allow_version` lets this one go on with it, versions.json names both.
+    /// `allow_version` accepts that, versions.json names both.
     pub fn resume(
         path: &Path,
         plan: &Plan,
@@ -131,12 +131,12 @@ impl Directory {
         let searches = self.searches.as_ref();
         Heads {
             plan: self.plan_sha256.clone(),
-            calls: self.calls.head().to_owned(),
-            items: self.items.head().to_owned(),
-            call_lines: self.calls.lines(),
-            item_lines: self.items.lines(),
-            searches: searches.map(|log| log.head().to_owned()),
-            search_lines: searches.map(Appender::lines),
+            calls: self.calls.head.clone(),
+            items: self.items.head.clone(),
+            call_lines: self.calls.lines,
+            item_lines: self.items.lines,
+            searches: searches.map(|log| log.head.clone()),
+            search_lines: searches.map(|log| log.lines),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Executes runs: whatever of one is not finished, into its directory.
+//! Executes runs: works on every unfinished item of a run, and logs into its directory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::record::{CallLine, ItemKey};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
-/// Told how far a run is; every method may be called from many threads.
+/// Told of a run's progress; every method may be called from many threads.
 pub trait Observer: Send + Sync {
     /// A run begins: its items over all repetitions, and those of them that an earlier session finished.
     fn begin(&self, _total: u64, _done: u64) {}
@@ -38,13 +38,13 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// What runs need beside themselves; several take turns in one.
+/// What runs share, one after another: loaded models, reusable calls, the stop flag and the observer.
 pub struct Driver {
     /// The loaded models.
     pub models: Vec<Source>,
     /// Set from outside to stop.
     pub stop: Arc<AtomicBool>,
-    /// Calls of other runs, by their requests.
+    /// Calls of other runs that are reused, by the hash of their requests.
     pub shared: Arc<HashMap<String, CallLine>>,
     pub observer: Arc<dyn Observer>,
 }
@@ -159,7 +159,7 @@ impl Driver {
     }
 }
 
-/// A run with items that errored did not end well, complete as it is.
+/// Refuses a complete run with items that errored.
 ///
 /// # Errors
 /// How many errored, and the first of them.

@@ -113,23 +113,12 @@ impl Diagnosis for RunError {
             | RunError::OtherVersion { .. }
             | RunError::EmptyShard { .. }
             | RunError::UnwritablePlan { .. } => Blame::Usage,
-            RunError::NoPlan { .. }
-            | RunError::Missing { .. }
-            | RunError::UnreadablePlan { .. }
-            | RunError::Unreadable { .. }
-            | RunError::PlanDiffers { .. }
-            | RunError::PlanChanged { .. }
-            | RunError::TextsChanged { .. }
-            | RunError::Schema { .. }
-            | RunError::BadLine { .. }
-            | RunError::HeadDiffers { .. }
-            | RunError::NoResults { .. }
-            | RunError::Unfinished { .. } => Blame::Artefact,
             RunError::AlreadyLogged { .. }
             | RunError::NoSearches { .. }
             | RunError::Unloggable { .. }
             | RunError::LogClosed => Blame::Machine,
             RunError::Io(error) => error.blame(),
+            _ => Blame::Artefact,
         }
     }
 
@@ -172,12 +161,7 @@ impl Diagnosis for RunError {
                 | io::ErrorKind::NotADirectory => "choose an `--out` that you may write to",
                 _ => return None,
             },
-            RunError::UnreadablePlan { .. }
-            | RunError::UnwritablePlan { .. }
-            | RunError::AlreadyLogged { .. }
-            | RunError::NoSearches { .. }
-            | RunError::Unloggable { .. }
-            | RunError::LogClosed => return None,
+            _ => return None,
         };
         Some(hint.to_owned())
     }
@@ -189,7 +173,7 @@ impl From<io::Error> for RunError {
     }
 }
 
-/// A signal ended a run that can go on.
+/// A signal ended a run, which can be resumed.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted after {items} of {total} items")]
 pub struct Interrupted {
@@ -208,7 +192,7 @@ impl Diagnosis for Interrupted {
     }
 }
 
-/// The command line that takes up the run in `directory`.
+/// The command line that resumes the run in `directory`.
 pub fn resume(directory: &Path) -> String {
     format!("`wardround resume {}` goes on", directory.display())
 }

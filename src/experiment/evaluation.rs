@@ -1,4 +1,4 @@
-//! `evaluation.toml`: a form that people fill in beside a run, before it or later: what is evaluated, on whom, and by whose judgement.
+//! `evaluation.toml`: a form that people fill in for a run, before or after it: what is evaluated, on whom, and by whose judgement.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,8 @@ impl Evaluation {
     pub fn read(path: &Path) -> Result<Evaluation, Failure> {
         let text = fs_err::read_to_string(path)?;
         let stated = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.map(|before| 1 + before.matches('\n').count());
             EvaluationError { path: path.to_owned(), line, reason: error.message().to_owned() }
         })?;
         Ok(Evaluation { text, stated })

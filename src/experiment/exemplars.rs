@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::contents::Contents;
+use super::run::absolute;
 use super::spec::Spec;
 use crate::corpus::folder_sum;
 use crate::data::{self, DataError, Dataset, Format, Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::encoder::Encoder;
-use crate::record::{ItemLine, NoteLine};
 use crate::scorers::{BertScore, BertScoreModel};
 use crate::systems::exemplars::leak::Leak;
 use crate::systems::exemplars::terms::Lemmas;
@@ -84,7 +84,7 @@ pub struct FilePlan {
     pub trust: Option<String>,
 }
 
-/// Why exemplars were made, and by note what was said of it: the file of `wardround reasons`.
+/// The file that `wardround reasons` writes: the style that was asked for, and the reasons for each note's gold.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReasonsFile {
@@ -282,8 +282,10 @@ impl ExemplarSpec {
         let mut experts = Vec::new();
         for given in &self.experts {
             let (folder, trust) = match given.rsplit_once('=') {
-                Some((folder, trust)) => (folder, Some(trust.to_owned())),
-                None => (given.as_str(), None),
+                Some((folder, trust)) if !Path::new(given).is_dir() => {
+                    (folder, Some(trust.to_owned()))
+                }
+                _ => (given.as_str(), None),
             };
             let is_share =
                 |text: &String| text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share));
@@ -295,16 +297,14 @@ impl ExemplarSpec {
             }
             let folder = Path::new(folder);
             let contents = Contents::read(folder)?;
-            let notes = contents.items.records.iter().filter_map(ItemLine::note);
-            let opinion = |note: &NoteLine| Opinion {
-                flag: note.flag,
-                sentence_id: note.sentence_id,
-                correction: note.correction.clone(),
-            };
             // Of several runs over the notes, the first is the expert.
             let mut opinions = BTreeMap::new();
-            for note in notes {
-                opinions.entry(note.item.clone()).or_insert_with(|| opinion(note));
+            for note in contents.notes().into_values() {
+                opinions.entry(note.item.clone()).or_insert_with(|| Opinion {
+                    flag: note.flag,
+                    sentence_id: note.sentence_id,
+                    correction: note.correction.clone(),
+                });
             }
             let entry = file("expert", folder, contents.items.head.clone())?;
             files.push(FilePlan { trust: trust.clone(), ..entry });
@@ -356,25 +356,5 @@ fn file(what: &str, path: &Path, sha256: String) -> Result<FilePlan, Failure> {
     Ok(FilePlan { what: what.to_owned(), path: absolute(path)?, sha256, trust: None })
 }
 
-pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
-    Ok(std::path::absolute(path)?.display().to_string())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plan_of_an_unknown_format_is_no_spec() {
-        let plan = |format: &str| ExemplarPlan {
-            path: "notes".to_owned(),
-            format: format.to_owned(),
-            sha256: String::new(),
-            notes: 1,
-            files: Vec::new(),
-        };
-        assert_eq!(ExemplarSpec::try_from(&plan("notes")).unwrap().format, Format::Notes);
-        let error = ExemplarSpec::try_from(&plan("hl7")).unwrap_err();
-        assert!(error.to_string().contains("hl7"), "{error}");
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ pub const DEFAULT_CONTEXT: usize = 16_384;
 pub struct Hardware {
     /// `cpu`, `cuda`, several GPUs as `cuda:0,cuda:1`, or `metal`.
     pub device: String,
-    /// `None`: one a core.
+    /// `None`: one per core.
     pub threads: Option<usize>,
     /// How weights are kept.
     pub dtype: WantedType,
@@ -58,14 +58,19 @@ impl Hardware {
     }
 
     /// # Errors
-    /// A device that this machine or this build has not.
+    /// A device that this machine or this build does not have.
     pub fn devices(&self) -> Result<Vec<Device>, OpsError> {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let mut devices = Device::open(&self.device, self.threads.unwrap_or_else(cores))?;
+        let mut devices = Device::open(&self.device, self.threads())?;
         if self.fast {
             devices.iter_mut().try_for_each(Device::set_fast_math)?;
         }
         Ok(devices)
+    }
+
+    /// CPU threads.
+    pub fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or_else(cores)
     }
 
     pub fn draft(&self) -> usize {

@@ -5,18 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use super::exemplars::absolute;
 use super::models::Models;
 use super::plan::CorpusPlan;
-use super::run::Run;
+use super::run::{Run, absolute};
 use super::spec::Spec;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::ops::{Device, Quantisation};
 use crate::retrieval::{self, Refinement, RerankerForm, Retrieve, RetrieverOptions, Searched};
 
-/// Characters that one token stands for in English prose, and what a prompt needs beside them; a longer prompt than computed by it
-/// ends its item with an error, cut is nothing.
+/// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
+/// fails its item with an error; no prompt is truncated.
 const CHARS_PER_TOKEN: usize = 4;
 /// Characters of a quoted passage beside its chunk.
 const PASSAGE_FRAME: usize = 100;
@@ -42,10 +41,10 @@ pub struct CorpusSpec {
     pub device: Option<String>,
     /// Whether the run keeps the sums of passages alone.
     pub no_passages: bool,
-    /// Whether words are searched for too, beside vectors.
+    /// Whether BM25 is searched too, besides vectors.
     #[serde(default)]
     pub hybrid: bool,
-    /// Whether of chunks of one document that overlap the better one alone is shown.
+    /// Whether overlapping chunks of a document are reduced to the best one.
     #[serde(default)]
     pub dedup: bool,
     /// The day before which documents are left out, as `2020-01-01`.
@@ -118,7 +117,7 @@ impl From<&CorpusPlan> for CorpusSpec {
     }
 }
 
-/// Whether two runs search the same by the same; they share a device.
+/// Whether two runs can share a retriever; the device, which is one for all runs, is not compared.
 pub(super) fn is_equal(one: &RetrieverOptions, other: &RetrieverOptions) -> bool {
     let RetrieverOptions {
         corpora,
@@ -148,7 +147,7 @@ impl Libraries {
 }
 
 impl Library {
-    /// What answers searches; opened by the first who asks.
+    /// The retriever, which is opened on first use.
     ///
     /// # Errors
     /// A corpus or a model that cannot be opened.
@@ -172,16 +171,16 @@ impl Spec {
         libraries: &mut Libraries,
     ) -> Result<Option<Arc<Library>>, Failure> {
         let Some(options) = self.retriever_options(&models.devices)? else { return Ok(None) };
-        let (is_elsewhere, known) = (self.searches_beside(&models.devices), libraries.0.len());
+        let (is_on_cpu, known) = (self.encodes_on_cpu(&models.devices), libraries.0.len());
         let library = libraries.find(options)?;
-        if is_elsewhere && libraries.0.len() > known {
+        if is_on_cpu && libraries.0.len() > known {
             console::note("note: encoders and rerankers do not run on Metal: they run on the CPU");
         }
         Ok(Some(library))
     }
 
-    /// Whether queries and passages are read on the CPU because the panel's devices run no encoders.
-    fn searches_beside(&self, devices: &[Device]) -> bool {
+    /// Whether encoder and reranker run on the CPU because the panel's devices cannot run them.
+    fn encodes_on_cpu(&self, devices: &[Device]) -> bool {
         let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
         named.is_none() && matches!(devices.first(), Some(Device::Metal(_)))
     }
@@ -214,13 +213,12 @@ impl Spec {
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));
         }
         let open = |name: &str| {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let threads = self.hardware.threads.unwrap_or(cores);
-            Ok::<_, Failure>(Device::open(name, threads)?.into_iter().next())
+            let devices = Device::open(name, self.hardware.threads())?;
+            Ok::<_, Failure>(devices.into_iter().next())
         };
         let device = match &spec.device {
             Some(name) => open(name)?,
-            None if self.searches_beside(devices) => open("cpu")?,
+            None if self.encodes_on_cpu(devices) => open("cpu")?,
             None => devices.first().cloned(),
         };
         let none = || Failure::usage("no device was given".to_owned(), "give --device cpu");
@@ -239,11 +237,11 @@ impl Spec {
     }
 }
 
-/// The longest prompt that a run can come to.
+/// The longest prompt that a run can have.
 pub struct LongestPrompt<'a> {
-    /// Computed from its characters.
+    /// Estimated from its characters.
     pub tokens: usize,
-    /// Whose it is.
+    /// The item whose prompt it is.
     pub item: &'a str,
 }
 

@@ -1,6 +1,6 @@
 //! The one writer of a run directory: a thread that owns the logs, and the handle that reaches it.
 //!
-//! A call returns when its line is durable. The thread takes whatever is queued, writes it all, syncs each file once,
+//! A call returns when its line is durable. The thread takes everything that is queued, writes it, syncs each file once,
 //! then answers every caller: under load, a sync serves many lines.
 
 use std::iter;
@@ -38,7 +38,7 @@ impl Log {
         Ok(Log { writer })
     }
 
-    /// Appends a call and waits until it is durable; whatever it says for `seq`, `prev` and `hash` is overwritten.
+    /// Appends a call and waits until it is durable; its `seq`, `prev` and `hash` are overwritten.
     ///
     /// A key that is logged already is refused. After a failed write every call errors, and the files end with the
     /// last durable line.
@@ -73,7 +73,7 @@ impl Log {
 }
 
 fn write(mut directory: Directory, inbox: &Receiver<Message>) {
-    // The first failed write; from then on it is everyone's answer.
+    // The first failed write: nothing is written after it, and every caller gets its error.
     let mut standing: Result<(), RunError> = Ok(());
     while let Ok(first) = inbox.recv() {
         let (mut searches, mut calls, mut items) = (Vec::new(), Vec::new(), Vec::new());
@@ -81,17 +81,10 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
         for message in iter::once(first).chain(inbox.try_iter()) {
             let (pushed, reply, waiting) = match message {
                 Message::Search(record, reply) => {
-                    let pushed = standing.clone().and_then(|()| directory.push_search(*record));
-                    (pushed, reply, &mut searches)
+                    (directory.push_search(*record), reply, &mut searches)
                 }
-                Message::Call(record, reply) => {
-                    let pushed = standing.clone().and_then(|()| directory.calls.push(*record));
-                    (pushed, reply, &mut calls)
-                }
-                Message::Item(record, reply) => {
-                    let pushed = standing.clone().and_then(|()| directory.items.push(*record));
-                    (pushed, reply, &mut items)
-                }
+                Message::Call(record, reply) => (directory.calls.push(*record), reply, &mut calls),
+                Message::Item(record, reply) => (directory.items.push(*record), reply, &mut items),
                 Message::Finish(reply) => {
                     finish = Some(reply);
                     break;
@@ -103,25 +96,17 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
             }
         }
         // In the order in which lines refer to one another.
-        let searches_written = standing.clone().and_then(|()| match &mut directory.searches {
-            Some(searches) => searches.commit(),
-            None => Ok(()),
-        });
-        for reply in &searches {
-            answer(reply, searches_written.clone());
+        if let Some(log) = &mut directory.searches {
+            standing = standing.and_then(|()| log.commit());
         }
-        let calls_written = searches_written.and_then(|()| directory.calls.commit());
-        for reply in &calls {
-            answer(reply, calls_written.clone());
-        }
-        let items_written = calls_written.and_then(|()| directory.items.commit());
-        for reply in &items {
-            answer(reply, items_written.clone());
-        }
-        standing = items_written;
+        searches.iter().for_each(|reply| answer(reply, standing.clone()));
+        standing = standing.and_then(|()| directory.calls.commit());
+        calls.iter().for_each(|reply| answer(reply, standing.clone()));
+        standing = standing.and_then(|()| directory.items.commit());
+        items.iter().for_each(|reply| answer(reply, standing.clone()));
         if let Some(reply) = finish {
             let heads = standing.map(|()| directory.heads());
-            // Closed before the answer: whoever has it may open the directory again.
+            // Closed before the answer: the caller may open the directory again.
             drop(directory);
             return answer(&reply, heads);
         }

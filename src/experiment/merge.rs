@@ -9,6 +9,7 @@ use super::contents::Contents;
 use super::directory::Directory;
 use super::driver::Executed;
 use super::error::RunError;
+use super::evaluation::Evaluation;
 use super::plan::Plan;
 use super::shard::{Shard, ShardPlan};
 use super::verify::read_finished;
@@ -25,8 +26,12 @@ pub enum MergeError {
     Differs { first: PathBuf, other: PathBuf, difference: String },
     #[error("{} and {} are both shard {part}", first.display(), other.display())]
     Twice { part: Shard, first: PathBuf, other: PathBuf },
-    #[error("{}", missing(parts))]
-    Missing { parts: Vec<Shard> },
+    #[error("{}", missing(parts, *count))]
+    Missing {
+        /// The first of them.
+        parts: Vec<Shard>,
+        count: usize,
+    },
     #[error("the items of the shards are not those that the run was cut into")]
     Items,
     #[error("{} exists and is not empty", path.display())]
@@ -58,18 +63,23 @@ impl Diagnosis for MergeError {
     }
 }
 
-fn missing(parts: &[Shard]) -> String {
-    let names: Vec<String> = parts.iter().map(Shard::to_string).collect();
-    match names.as_slice() {
-        [one] => format!("shard {one} is missing"),
-        names => format!("shards {} are missing", names.join(", ")),
+/// A shard's plan may say that a run was cut into any number of shards.
+const NAMED_MISSING: usize = 10;
+
+fn missing(parts: &[Shard], count: usize) -> String {
+    let names = parts.iter().map(Shard::to_string).collect::<Vec<_>>().join(", ");
+    match count.saturating_sub(parts.len()) {
+        0 if count == 1 => format!("shard {names} is missing"),
+        0 => format!("shards {names} are missing"),
+        more => format!("shards {names} and {more} more are missing"),
     }
 }
 
 /// Writes the run whose shards lie in `directories`, in any order, into the new directory `out`.
 ///
 /// The lines stand item by item in the order of the plan. What no answer depends on is told of the first shard, but the
-/// time when the run was made, the earliest, and the time that it took, the sum.
+/// time when the run was made, the earliest, and the time that it took, the sum. An evaluation.toml that is the same in all shards
+/// is copied.
 ///
 /// # Errors
 /// Directories that are not all the shards of one plan, each once and finished; a shard that does not verify; an `out`
@@ -107,6 +117,9 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
     calls.sort_by_key(|call| place(&call.item));
     items.sort_by_key(|item| place(item.item()));
 
+    let forms = directories.iter().map(|path| Evaluation::of_run(path));
+    let mut forms = forms.collect::<Result<Vec<_>, _>>()?;
+    forms.dedup();
     let mut directory = Directory::create(out, &whole, &texts).map_err(|error| match error {
         RunError::NotEmpty { path } => Failure::from(MergeError::NotEmpty { path }),
         other => other.into(),
@@ -127,6 +140,9 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
     directory.items.commit()?;
     drop(directory);
     versions::write(out, &versions)?;
+    if let [Some(evaluation)] = &forms[..] {
+        evaluation.write(out)?;
+    }
     Ok(Executed { contents: Contents::read(out)?, elapsed_ms })
 }
 
@@ -155,7 +171,7 @@ fn read_shard(path: &Path) -> Result<(Plan, ShardPlan), Failure> {
     }
 }
 
-/// Errors unless all plan the same but for their parts, and the parts make a whole.
+/// Errors unless all plans are equal but for their items, and together they make the whole run.
 fn check_plans(shards: &[Planned<'_>]) -> Result<(), Failure> {
     let Some(((first, (plan, shard)), others)) = shards.split_first() else {
         return Ok(());
@@ -189,7 +205,7 @@ fn check_plans(shards: &[Planned<'_>]) -> Result<(), Failure> {
     check_parts(&parts.collect::<Vec<_>>())
 }
 
-/// Errors unless every part of as many is there, each once.
+/// Errors unless every shard is there exactly once.
 pub fn check_parts(parts: &[(&PathBuf, Shard)]) -> Result<(), Failure> {
     let mut found: HashMap<Shard, &PathBuf> = HashMap::new();
     for &(path, part) in parts {
@@ -199,10 +215,13 @@ pub fn check_parts(parts: &[(&PathBuf, Shard)]) -> Result<(), Failure> {
         }
     }
     let of = parts.first().map_or(0, |(_, part)| part.of());
-    let missing = Shard::all(of).filter(|part| !found.contains_key(part));
-    match missing.collect::<Vec<_>>() {
-        parts if parts.is_empty() => Ok(()),
-        parts => Err(MergeError::Missing { parts }.into()),
+    match of.saturating_sub(found.len()) {
+        0 => Ok(()),
+        count => {
+            let missing = Shard::all(of).filter(|part| !found.contains_key(part));
+            let parts = missing.take(NAMED_MISSING).collect();
+            Err(MergeError::Missing { parts, count }.into())
+        }
     }
 }
 

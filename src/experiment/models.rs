@@ -15,16 +15,16 @@ use crate::panel::memory::{BatchLimits, BesidePanel, DEFAULT_BATCH, MemoryPlan, 
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
 use crate::panel::{PanelError, Source};
 
-/// Models that were read but for their weights, and what each will take; endpoints that were not asked yet.
+/// Models whose weights are not loaded yet, with the memory that each will take, and endpoints that were not contacted yet.
 pub struct Models {
     pub descriptions: Vec<Description>,
-    /// One a description.
+    /// One per description.
     pub memory: Vec<MemoryPlan>,
     /// What stays loaded beside them.
     pub beside: BesidePanel,
     /// The models take turns on them.
     pub devices: Vec<Device>,
-    /// They count on behind the descriptions.
+    /// Their indices follow those of the descriptions.
     endpoints: Vec<Arc<RemoteModel>>,
     /// Which model a name means.
     indices: HashMap<String, Index>,
@@ -38,8 +38,8 @@ enum Index {
 }
 
 impl Models {
-    /// Reads everything small of the models that `names` name, and sets their memory, with what is to stay `beside` them on their
-    /// devices, against what is free.
+    /// Reads the configurations of the models in `names`, and checks that their memory, with that of what stays loaded `beside` them, is
+    /// free on their devices.
     ///
     /// # Errors
     /// Whatever is missing, malformed, or does not fit in memory.
@@ -126,7 +126,7 @@ impl Models {
         description.is_some_and(|description| description.is_synthetic)
     }
 
-    /// Loads the weights and starts the engines, one a description; looks the endpoints up.
+    /// Loads the weights and starts one engine per description; looks up the endpoints.
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
@@ -143,7 +143,7 @@ impl Models {
         Ok(local.chain(endpoints.into_iter().map(|endpoint| endpoint as Source)).collect())
     }
 
-    /// Loads the weights and starts the engines, one a description; endpoints are left out.
+    /// Loads the weights and starts one engine per description; endpoints are left out.
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start.

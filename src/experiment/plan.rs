@@ -90,7 +90,7 @@ pub struct DatasetPlan {
 }
 
 /// One member of the panel: a role on a backbone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberPlan {
     /// The role's short name: `sym`, `ddx`, `guide`.
@@ -127,7 +127,7 @@ pub struct MemberPlan {
     pub context: usize,
 }
 
-/// How a member is to be asked.
+/// How a member is asked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
     pub thinking: bool,
@@ -177,8 +177,6 @@ impl MemberPlan {
             agent: agent.to_owned(),
             backbone: address.to_owned(),
             path: address.to_owned(),
-            repository: None,
-            revision: None,
             weights_sha256: unknown(),
             config_sha256: unknown(),
             tokenizer_sha256: unknown(),
@@ -192,14 +190,12 @@ impl MemberPlan {
             top_k: sampling.top_k,
             top_p: sampling.top_p,
             min_p: sampling.min_p,
-            repetition_penalty: None,
             seed: sampling.seed,
-            eos_ids: Vec::new(),
-            context: 0,
+            ..MemberPlan::default()
         }
     }
 
-    /// What gives the member's sampling again, whatever its model's defaults have become.
+    /// The choice that repeats the member's sampling, even where its model's defaults have changed.
     pub fn sampling(&self) -> SamplingChoice {
         let set = SamplingChoice {
             temperature: self.temperature,
@@ -291,8 +287,8 @@ impl Plan {
         Ok(difference::differences(&self.comparable()?, &other.comparable()?))
     }
 
-    /// Refuses to do `planned`, which the file `path` holds, by this plan, where they differ; in their versions alone they may where
-    /// `allow_version` says so.
+    /// Errors where this plan would run differently from `planned`, which was read from `path`. A difference in version alone is accepted
+    /// with `allow_version`.
     ///
     /// # Errors
     /// The differences.
@@ -372,7 +368,7 @@ impl DatasetPlan {
     }
 }
 
-/// A plan of another schema is told so, whatever else of it does not read.
+/// A plan of another schema is reported as such, even where the rest of it cannot be parsed.
 fn refuse_other_schema(text: &str, path: &Path) -> Result<(), RunError> {
     #[derive(Deserialize)]
     struct Numbered {

@@ -1,11 +1,11 @@
 //! Generates a run's calls again, and says where they differ.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
-use super::compare::compare_records;
+use super::compare::{Difference, compare_all, compare_records};
 use super::contents::Contents;
 use super::error::resume;
 use super::link::Link;
@@ -38,7 +38,7 @@ pub struct Asked<'a> {
 /// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
 ///
 /// # Errors
-/// A run that cannot be generated again; an item that it has not; models or items that are not those of the plan.
+/// A run that cannot be generated again; an item that it does not have; models or items that are not those of the plan.
 pub fn replay(
     contents: &Contents,
     spec: Spec,
@@ -62,12 +62,9 @@ pub fn replay(
     let recorder = Box::new((sender, searcher));
     let started = run.start(&models.start()?, recorder, stop.clone(), |_| {})?;
     let dataset = &contents.plan.dataset.name;
-    let item = |record: &ItemLine| {
-        let mut items = started.items.iter();
-        items.find(|item| item.id() == record.item())
-    };
-    let jobs: Vec<(&ItemLine, &Item)> =
-        wanted.iter().filter_map(|record| Some((*record, item(record)?))).collect();
+    let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
+    let jobs = wanted.iter().filter_map(|record| Some((*record, *items.get(record.item())?)));
+    let jobs: Vec<(&ItemLine, &Item)> = jobs.collect();
     let (differences, found) = channel();
     let threads = contents.plan.engine.max_in_flight;
     run_all(jobs, threads, &stop, |(record, item)| {
@@ -99,14 +96,14 @@ pub fn replay(
     let asked: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
     let mut differences: Vec<String> = found.into_iter().collect();
     let is_asked = |key: &CallKey| asked.contains(&(key.run, key.item.as_str()));
-    differences.extend(line_differences(&contents.calls.by_key(), &again, is_asked)?);
+    differences.extend(line_differences(contents.calls.by_key(), &again, is_asked)?);
     let is_asked = |key: &SearchKey| asked.contains(&(key.run, key.item.as_str()));
-    differences.extend(line_differences(&contents.searches.by_key(), &searched, is_asked)?);
+    differences.extend(line_differences(contents.searches.by_key(), &searched, is_asked)?);
     differences.sort();
     Ok(Replayed { items: wanted.len(), calls: again.len(), searches: searched.len(), differences })
 }
 
-/// The outcomes to replay: those of the named items, or all, but for those that errored.
+/// The outcomes to replay: those of the named items, or of all; without those that errored.
 fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLine>, Failure> {
     let planned = &contents.plan.dataset.items;
     if let Some(item) = items.iter().find(|item| !planned.contains(item)) {
@@ -132,21 +129,18 @@ fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLi
 }
 
 fn line_differences<R: Link>(
-    logged: &BTreeMap<R::Key, &R>,
+    mut logged: BTreeMap<R::Key, &R>,
     again: &BTreeMap<R::Key, R>,
     is_asked: impl Fn(&R::Key) -> bool,
 ) -> Result<Vec<String>, Failure> {
-    let mut lines = Vec::new();
-    for (key, line) in again {
-        match logged.get(key) {
-            Some(logged) => {
-                let fields = compare_records(*logged, line)?;
-                lines.extend(fields.into_iter().map(|field| format!("{key}: {field}")));
-            }
-            None => lines.push(format!("{key}: not in the log")),
+    logged.retain(|key, _| is_asked(key));
+    let again = again.iter().map(|(key, line)| (key.clone(), line)).collect();
+    let told = |difference: Difference| match difference {
+        Difference::OnlyLeft { what } => {
+            format!("{what}: in the log, but the replay did not make it")
         }
-    }
-    let missing = logged.keys().filter(|key| is_asked(key) && !again.contains_key(key));
-    lines.extend(missing.map(|key| format!("{key}: in the log, but the replay did not make it")));
-    Ok(lines)
+        Difference::OnlyRight { what } => format!("{what}: not in the log"),
+        Difference::Field { .. } => difference.to_string(),
+    };
+    Ok(compare_all(&logged, &again)?.into_iter().map(told).collect())
 }

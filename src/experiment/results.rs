@@ -63,6 +63,19 @@ pub struct Tokens {
     pub forced: usize,
 }
 
+impl Tokens {
+    pub fn of<'a>(calls: impl IntoIterator<Item = &'a CallLine>) -> Tokens {
+        let mut tokens = Tokens::default();
+        for call in calls {
+            tokens.prompt += call.usage.prompt_tokens;
+            tokens.cached += call.usage.cached_tokens;
+            tokens.completion += call.usage.completion_tokens;
+            tokens.forced += call.usage.forced_tokens;
+        }
+        tokens
+    }
+}
+
 /// How the records were read, over all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,7 +87,7 @@ pub struct ParseCounts {
     pub refused: usize,
     /// Calls of which nothing could be read.
     pub unread: usize,
-    /// Of the unread, those that answered with a letter that the item has not.
+    /// Of the unread, those that answered with a letter that is not an option of the item.
     pub not_an_option: usize,
 }
 
@@ -140,13 +153,6 @@ impl Results {
             None => Some(ItemKey::clone(key).item),
         };
         let without_gold: HashSet<String> = outcomes.iter().filter_map(graded).collect();
-        let mut tokens = Tokens::default();
-        for call in &contents.calls.records {
-            tokens.prompt += call.usage.prompt_tokens;
-            tokens.cached += call.usage.cached_tokens;
-            tokens.completion += call.usage.completion_tokens;
-            tokens.forced += call.usage.forced_tokens;
-        }
         Ok(Results {
             schema: SCHEMA,
             version: versions::THIS.to_owned(),
@@ -158,7 +164,7 @@ impl Results {
             n_runs: plan.runs,
             n_errors: outcomes.values().filter(|r| r.error().is_some()).count(),
             calls: contents.calls.records.len(),
-            tokens,
+            tokens: Tokens::of(&contents.calls.records),
             parse: ParseCounts::of(&contents.calls.records),
             figures: Map::new(),
             elapsed_ms: 0,

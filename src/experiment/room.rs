@@ -8,7 +8,7 @@ use crate::ops::Device;
 use crate::panel::memory::{Beside, BesidePanel};
 use crate::retrieval::{self, RetrieverOptions};
 
-/// What the retrievers of these runs take at most at a time, each from the first run that searches by it to the last.
+/// The most memory that the retrievers of these runs take at any time; each is held from the first run that uses it to the last.
 ///
 /// # Errors
 /// A corpus where none is searched, none where one is; a corpus or a model that cannot be read.
@@ -61,7 +61,7 @@ impl Spec {
             None => Some(0),
             Some(name) => names.position(|own| own == whole(name)),
         };
-        // Whatever has no memory of its own takes this machine's.
+        // Devices without memory of their own use the host's.
         let on_host = |device: &Device| device.own_memory().is_none();
         let shared = || devices.iter().position(on_host).filter(|_| on_host(&options.device));
         let place = place.or_else(shared);

@@ -158,14 +158,14 @@ impl Spec {
         }
     }
 
-    /// Items at work at once where nobody says: two for each place of a batch, so that there is always one to take. A searching system's
-    /// prompts grow over an item, each the beginning of the next: more items than the KV cache holds would push each other's out of it.
+    /// The default number of items in flight: twice the batch, so that a batch is always full. A searching system's prompts grow step by
+    /// step, each a prefix of the next: more items than the KV cache holds would evict one another's prefixes.
     fn items_in_flight(searches: bool, max_batch: usize, models: &Models) -> usize {
         let most = 2 * max_batch;
         if !searches {
             return most;
         }
-        // A whole item comes to half of the context or so.
+        // An item takes about half of the context.
         let held = models.memory.iter().zip(&models.descriptions).map(|(memory, description)| {
             memory.options.pages * PAGE / (description.context / 2).max(1)
         });
@@ -173,7 +173,7 @@ impl Spec {
     }
 }
 
-/// What a spec names besides models, read.
+/// What was read of a spec: everything but its models.
 pub struct Inputs {
     prompts: PromptSet,
     /// The items are those that were chosen.
@@ -270,7 +270,7 @@ impl Run {
     }
 }
 
-/// An image that a file of questions names: beside the file, unless it is an address.
+/// The path of a question's image: relative to the file of questions, unless it is an address.
 fn beside(file: &Path, image: String) -> String {
     let is_address = ["http:", "https:", "data:"].iter().any(|scheme| image.starts_with(scheme));
     match file.parent() {
@@ -279,10 +279,9 @@ fn beside(file: &Path, image: String) -> String {
     }
 }
 
-/// A path as a plan keeps it: it holds from whatever directory the run is taken up.
-fn absolute(path: &Path) -> std::io::Result<String> {
-    let is_built_in = path == Path::new(DEMO_PATH);
-    let path = match is_built_in {
+/// A path as a plan keeps it: absolute, so that the run can be resumed from any directory, unless it names a built-in file.
+pub(super) fn absolute(path: &Path) -> std::io::Result<String> {
+    let path = match path == Path::new(DEMO_PATH) {
         true => path.to_owned(),
         false => std::path::absolute(path)?,
     };

@@ -36,12 +36,12 @@ impl Shard {
         self.of
     }
 
-    /// Every shard of as many, in order.
+    /// All shards of a run that is cut into `of`, in order.
     pub fn all(of: usize) -> impl Iterator<Item = Shard> {
         (1..=of).map(move |number| Shard { number, of })
     }
 
-    /// The shard's own of all items: those whose place, counted from 1, leaves the shard's number modulo their count.
+    /// The items of this shard: every `of`-th, beginning with the shard's number.
     pub fn take<T>(self, all: Vec<T>) -> Vec<T> {
         let own = all.into_iter().skip(self.index());
         own.step_by(self.of).collect()
@@ -82,7 +82,7 @@ impl From<Shard> for String {
 }
 
 impl ShardPlan {
-    /// All of the whole run, from what each of its shards has of it, in order; `None` where their numbers do not fit.
+    /// The whole run's values in order, from those of its shards; `None` where their numbers do not fit.
     pub fn join<T: Clone>(&self, shards: &[&[T]]) -> Option<Vec<T>> {
         let one = |place: usize| shards[place % shards.len()].get(place / shards.len());
         let whole = (0..self.whole_items).map(|place| one(place).cloned());

@@ -26,7 +26,7 @@ pub struct Verified {
 /// Verifies a run directory; an error names the file and the first bad line, of a changed plan.toml the file alone.
 ///
 /// `expected_head` is any head that was noted when the run ended: results.json's own, which covers everything, or
-/// that of calls, of items or of searches. Without one, whoever rewrites all the files consistently goes unnoticed.
+/// that of calls, of items or of searches. Without one, a consistent rewrite of all files goes unnoticed.
 pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunError> {
     let contents = Contents::read(path)?;
     let results = check_results(&contents)?;

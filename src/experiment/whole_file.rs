@@ -15,7 +15,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_as(0o600, path, bytes)
 }
 
-/// The same, where everybody may read it, whatever the mask of the process says.
+/// The same, readable by everybody (mode 0644) regardless of the umask.
 pub fn write_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_as(0o644, path, bytes)
 }
@@ -32,15 +32,15 @@ fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory_of(path)
 }
 
-/// Makes a directory that only its owner can enter (mode 0700), and its parents; one that is there is closed to others.
+/// Makes a directory that only its owner can enter (mode 0700), and its parents; an existing one is closed to others.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
     fs_err::create_dir_all(path)?;
     fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
     sync_directory_of(path)
 }
 
-/// Makes a directory of this process alone among the system's temporary ones (mode 0700). Whoever guessed its name and was there first
-/// is not given anything.
+/// Makes a directory of this process alone among the system's temporary ones (mode 0700). A directory
+/// that exists already is an error, so that nobody can prepare one under a guessed name.
 pub fn create_temporary(name: &str) -> io::Result<PathBuf> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let name = format!("wardround-{name}-{}-{:08x}", std::process::id(), now.subsec_nanos());

@@ -3,7 +3,7 @@
 use minijinja::{Error, Output, State, Value};
 use serde::Serialize;
 
-use crate::text::is_hidden;
+use crate::text::spell_hidden;
 
 /// Writes a template's value: what the template itself calls safe as it is, everything else escaped.
 pub fn write_value(out: &mut Output, _: &mut State, value: &Value) -> Result<(), Error> {
@@ -20,16 +20,13 @@ pub fn write_value(out: &mut Output, _: &mut State, value: &Value) -> Result<(),
 /// The text for an element's content or a quoted attribute.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
-    for character in text.chars() {
+    for character in spell_hidden(text).chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&#34;"),
             '\'' => escaped.push_str("&#39;"),
-            hidden if is_hidden(hidden) => {
-                escaped.push_str(&format!("⟨U+{:04X}⟩", u32::from(hidden)));
-            }
             plain => escaped.push(plain),
         }
     }

@@ -26,7 +26,7 @@ const TEMPLATES: [(&str, &str); 10] = [
 /// A kind of page.
 pub struct Page {
     pub template: &'static str,
-    /// Rules beside those that all pages share.
+    /// CSS rules besides those that all pages share.
     pub style: &'static str,
     pub script: &'static str,
 }
@@ -58,7 +58,7 @@ pub fn content_policy(script: &str) -> String {
 /// Templates of pages, where what is undefined is an error and every value is escaped.
 ///
 /// # Errors
-/// A template that is none.
+/// A template that cannot be parsed.
 pub fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
@@ -75,14 +75,8 @@ pub fn environment() -> Result<Environment<'static>, minijinja::Error> {
 /// A count with a comma after every three digits.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

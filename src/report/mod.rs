@@ -1,4 +1,4 @@
-//! Pages that open from disk and ask for nothing: `report.html` of a run and of a recipe, the sheet on which clinicians rate,
+//! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, the sheet on which clinicians rate,
 //! and `selftest.html`.
 //!
 //! What models wrote is hostile input here: it reaches a page only through `escape`, and the page's own content policy forbids every

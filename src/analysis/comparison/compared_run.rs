@@ -1,4 +1,4 @@
-//! What one of the compared runs came to, and how it was made.
+//! The figures of one of the compared runs, and how it was made.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct ComparedRun {
     pub system: String,
     #[serde(flatten)]
     pub figures: RunFigures,
-    /// A line a fact.
+    /// One line per fact.
     pub making: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl ComparedRun {
     }
 }
 
-/// System, text, seed, machine; then a line a member.
+/// System, decoding, seed, machine; then one line per member.
 fn making(plan: &Plan) -> Vec<String> {
     let settings = plan.settings.iter();
     let settings: Vec<String> = settings.map(|(key, value)| format!("{key}={value}")).collect();

@@ -24,7 +24,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::difference::FieldDifference;
 use crate::experiment::verify::read_finished;
 
-/// What some runs came to on the same questions.
+/// The figures of several runs on the same questions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     pub dataset: String,
@@ -42,7 +42,7 @@ pub struct Comparison {
     pub pairs: Vec<RunPair>,
 }
 
-/// The first run and another. Runs of either are paired in their order, as far as both have them.
+/// The first run and another; their repetitions are paired in order, as many as both have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunPair {
     pub first: String,

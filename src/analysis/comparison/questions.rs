@@ -49,7 +49,7 @@ fn ids(contents: &Contents) -> HashSet<&str> {
     items.map(String::as_str).collect()
 }
 
-/// The file's bytes and how it is read make the questions, whatever it is called and wherever it lies.
+/// The file's bytes and format decide which questions there are; its name and path do not matter.
 fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), ComparisonError> {
     let (left, right) = (&first.plan.dataset, &other.plan.dataset);
     let facts = [

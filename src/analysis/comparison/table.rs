@@ -1,4 +1,4 @@
-//! A comparison as text: tables for people, a row a run for spreadsheets.
+//! A comparison as text: tables for people, CSV with one row per run for spreadsheets.
 
 use std::io;
 
@@ -46,13 +46,13 @@ impl Comparison {
     }
 
     /// A line a run; what stands against the first is empty in its own.
-    pub fn csv(&self) -> io::Result<String> {
+    pub fn csv<'a>(&'a self) -> io::Result<String> {
         let list = |values: &[f64]| {
             let values: Vec<String> = values.iter().map(f64::to_string).collect();
             values.join(" ")
         };
-        let accuracy = |row: Line<'_>| row.run.figures.accuracy.clone();
-        let calibration = |row: Line<'_>| row.run.figures.calibration.clone();
+        let accuracy = |row: Line<'a>| row.run.figures.accuracy.as_ref();
+        let calibration = |row: Line<'a>| row.run.figures.calibration.as_ref();
         let interval = |row: Line<'_>| row.run.figures.interval;
         let health = |row: Line<'_>| row.run.figures.parse_health;
         let total = |row: Line<'_>| Some(row.run.figures.cost?.total);
@@ -109,8 +109,8 @@ impl Comparison {
             .csv()
     }
 
-    fn accuracy(&self) -> Table {
-        let calibration = |row: &ComparedRun| row.figures.calibration.clone();
+    fn accuracy<'a>(&'a self) -> Table {
+        let calibration = |row: &'a ComparedRun| row.figures.calibration.as_ref();
         Table::of("accuracy", "Accuracy", &self.runs)
             .text("run", |row| &row.run)
             .text("system", |row| &row.system)

@@ -4,6 +4,7 @@ use super::SubmissionError;
 use super::figures::{Counts, MEASURES, SubmissionFigures, SubsetAndComposite};
 use super::submission::{NOTHING, Submission};
 use crate::analysis::metrics::MetricsError;
+use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::metrics::rouge_set::rouge_set;
 use crate::analysis::notes::{Measure, Quality, ScoresByPair};
 use crate::data::Note;
@@ -127,7 +128,7 @@ impl Matches<'_> {
     fn family(&self, scores: &[f64]) -> SubsetAndComposite {
         let sum: f64 = scores.iter().sum();
         SubsetAndComposite {
-            subset: (!scores.is_empty()).then(|| sum / scores.len() as f64),
+            subset: mean(scores),
             composite: (sum + self.counts.n_correct_na as f64) / self.counts.n_references as f64,
         }
     }

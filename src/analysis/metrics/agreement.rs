@@ -1,4 +1,4 @@
-//! How often the trajectories of a question end alike, and wrong alike (MED-MAD, Figures 3 and 7, Appendix B.7).
+//! How often the trajectories of a question end in the same answer, and in the same wrong answer (MED-MAD, Figures 3 and 7, Appendix B.7).
 //!
 //! A trajectory is one agent's answer, or one sampled chain's. Agreement@0 and Same-wrong@0 look at the initial ones,
 //! Same-wrong@final at the last round's.
@@ -42,9 +42,9 @@ impl Agreement {
 }
 
 /// Whether all of two or more trajectories chose one and the same option; an empty answer is no choice.
-pub fn agree(answers: &[&str]) -> bool {
+pub fn agree<S: AsRef<str> + PartialEq>(answers: &[S]) -> bool {
     match answers {
-        [first, others @ ..] if !others.is_empty() && !first.is_empty() => {
+        [first, others @ ..] if !others.is_empty() && !first.as_ref().is_empty() => {
             others.iter().all(|other| other == first)
         }
         _ => false,
@@ -52,8 +52,8 @@ pub fn agree(answers: &[&str]) -> bool {
 }
 
 /// Whether they agree, and not on the gold option.
-pub fn same_wrong(answers: &[&str], gold: &str) -> bool {
-    agree(answers) && answers[0] != gold
+pub fn same_wrong<S: AsRef<str> + PartialEq>(answers: &[S], gold: &str) -> bool {
+    agree(answers) && answers[0].as_ref() != gold
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
         assert!(!agree(&["", "", ""]));
         assert!(!agree(&["B", "B", ""]));
         assert!(!agree(&["B"]));
-        assert!(!agree(&[]));
+        assert!(!agree::<&str>(&[]));
     }
 
     #[test]

@@ -168,8 +168,8 @@ fn resample(units: &[Unit]) -> Vec<f64> {
     (0..RESAMPLES).map(&mut draw).collect()
 }
 
-/// The quantile of sorted values by linear interpolation, with numpy's own order of operations.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+/// The quantile of sorted values, of which there must be one, by linear interpolation with numpy's own order of operations.
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = (sorted.len() - 1) as f64 * share;
     let below = place.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);

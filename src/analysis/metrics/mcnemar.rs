@@ -1,4 +1,4 @@
-//! McNemar's exact test: whether two systems err alike on the same questions.
+//! McNemar's exact test: whether two systems err equally often on the same questions.
 
 use serde::{Deserialize, Serialize};
 

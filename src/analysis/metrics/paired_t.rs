@@ -20,8 +20,8 @@ pub struct PairedT {
     pub one_sided: f64,
 }
 
-/// `None` for fewer than two differences, and where all are equal: then nothing varies that could be tested. Those that rounding alone
-/// parts count as equal.
+/// `None` for fewer than two differences, and where all are equal: then nothing varies that could be tested. Values that differ by
+/// rounding alone count as equal.
 pub fn paired_t(differences: &[f64]) -> Option<PairedT> {
     let (mean, std) = mean_and_std(differences)?;
     let std = std.filter(|std| *std > mean.abs() * ROUNDING)?;

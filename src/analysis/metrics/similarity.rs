@@ -1,13 +1,14 @@
-//! How alike the trajectories of one question are: the mean cosine of their pairs (MED-MAD, Figures 3 and 6).
+//! How similar the trajectories of one question are: the mean cosine of their pairs (MED-MAD, Figures 3 and 6).
 
 use serde_json::Value;
 
 use super::MetricsError;
 use super::error::equal;
+use super::over_runs::mean;
 use crate::systems::exemplars::cluster::cosine;
 
-/// What of a model's record is embedded (Appendix B.7): the steps of its reasoning, or else its support, by whatever name its
-/// system has for them, every run of whitespace made one space. `None` where both are blank: such a trajectory is left out.
+/// What of a model's record is embedded (Appendix B.7): the steps of its reasoning, or else its support, under the names that
+/// systems have for them, every run of whitespace made one space. `None` where both are blank: such a trajectory is left out.
 pub fn trajectory_text(record: &Value) -> Option<String> {
     let steps = match &record["cot"] {
         Value::Array(steps) => {
@@ -42,8 +43,7 @@ pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Result<Option<f64>, Metrics
             cosines.push(cosine(left, right));
         }
     }
-    let sum: f64 = cosines.iter().sum();
-    Ok((!cosines.is_empty()).then(|| sum / cosines.len() as f64))
+    Ok(mean(&cosines))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::correction::Corrections;
 use super::quality::{CorrectionScorer, Measure};
 use super::verdict::{Verdict, verdict};
 use crate::analysis::metrics::kpcs::ALPHA;
+use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::recipe::NoteColumn;
 
@@ -21,17 +22,13 @@ impl ColumnValues {
     /// Each note's mean over the runs.
     pub fn by_note(&self) -> Vec<f64> {
         let notes = self.values.first().map_or(0, Vec::len);
-        let mean = |note: usize| {
-            let sum: f64 = self.values.iter().map(|run| run[note]).sum();
-            sum / self.values.len() as f64
-        };
-        (0..notes).map(mean).collect()
+        let of_note = |note: usize| self.values.iter().map(|run| run[note]).collect::<Vec<_>>();
+        (0..notes).filter_map(|note| mean(&of_note(note))).collect()
     }
 
     /// The mean of `values`: of a correction, the composite.
     pub fn composite(&self) -> f64 {
-        let values = self.by_note();
-        values.iter().sum::<f64>() / values.len() as f64
+        mean(&self.by_note()).unwrap_or_default()
     }
 }
 
@@ -41,17 +38,11 @@ pub fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<Column
         return Vec::new();
     }
     let corrections = Corrections::of(outcomes, scorer);
-    let share = |is_right: fn(&Verdict) -> bool| -> Vec<Vec<f64>> {
-        let notes = outcomes.notes().into_iter();
-        let runs = notes.map(|run| {
-            let notes = run.into_iter().map(verdict);
-            let notes = notes.map(|one| f64::from(u8::from(is_right(&one))));
-            notes.collect()
-        });
-        runs.collect::<Vec<Vec<f64>>>()
-    };
     let of_notes = |name, is_right: fn(&Verdict) -> bool| {
-        let column = ColumnValues { name, values: share(is_right), over_pairs: None };
+        let value = |note| f64::from(u8::from(is_right(&verdict(note))));
+        let runs = outcomes.notes().into_iter();
+        let values = runs.map(|run| run.into_iter().map(value).collect()).collect();
+        let column = ColumnValues { name, values, over_pairs: None };
         Some(ColumnValues { over_pairs: Some(column.composite()), ..column })
     };
     let of_corrections = |name, measure| {

@@ -1,4 +1,4 @@
-//! How sure the two detectors are, and whether that tells anything (MedGuards, Appendix A.13, Table 16).
+//! How confident the two detectors are, and whether confidence predicts being right (MedGuards, Appendix A.13, Table 16).
 
 use serde::{Deserialize, Serialize};
 

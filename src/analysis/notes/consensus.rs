@@ -1,4 +1,4 @@
-//! How often two agents agreed, and how often whoever settled it was right (MedGuards, Table 13, Figures 2 and 4 to 6).
+//! How often two agents agreed, and how often the outcome was right, by how it was settled (MedGuards, Table 13, Figures 2 and 4 to 6).
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct Consensus {
     pub settled: Vec<Settled>,
 }
 
-/// What one way of settling came to.
+/// The outcomes of one way of settling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
     pub source: Source,

@@ -10,7 +10,7 @@ use crate::analysis::outcomes::Outcomes;
 use crate::record::NoteLine;
 use crate::text::diff_keywords;
 
-/// Corrections beside the gold ones.
+/// Corrections compared with the gold ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Correction {
     /// Notes that both sides correct, by run.
@@ -46,7 +46,7 @@ pub struct Kpcs {
     pub gated: Measured,
 }
 
-/// What a note's correction comes to.
+/// How a note's correction compares with the gold one.
 pub enum Pairing<'a> {
     /// Both sides correct.
     Pair { reference: &'a str, candidate: &'a str },

@@ -7,7 +7,7 @@ use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::outcomes::Outcomes;
 use crate::record::NoteLine;
 
-/// Flags beside the gold ones. Counts are sums over the runs.
+/// Flags compared with the gold ones. Counts are sums over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Detection {
     /// What could not be read counts as wrong.
@@ -48,7 +48,7 @@ pub struct ByType {
     pub located: OverRuns,
 }
 
-/// Sentences beside the gold ones. A note without an error is right where no sentence was named.
+/// Sentences compared with the gold ones. A note without an error is right where no sentence was named.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Localisation {
     /// Sentences by likeness.

@@ -11,7 +11,7 @@ use super::search::SearchFigures;
 use super::stages::{StageCost, stage_costs};
 use crate::analysis::outcomes::Outcomes;
 
-/// What a run on notes came to. Sections that the gold decides are `null` where no note has gold.
+/// The figures of a run on notes. Sections that need gold are `null` where no note has gold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoteFigures {
     /// Notes with gold.
@@ -28,7 +28,7 @@ pub struct NoteFigures {
 }
 
 impl NoteFigures {
-    /// BERTScore, BLEURT and what is made of them are there where the scorer has their scores.
+    /// BERTScore, BLEURT and the measures derived from them are there where the scorer has their scores.
     pub fn of(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> NoteFigures {
         NoteFigures {
             n_graded: outcomes.items().len(),

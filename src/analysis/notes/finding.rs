@@ -1,4 +1,4 @@
-//! What agents found in one note, for whoever reads it: is there an error, where, what would be right, how sure, and who disagreed.
+//! What agents found in one note, for a reader: is there an error, where, what would be right, how confident are they, who disagreed.
 
 mod turns;
 
@@ -31,7 +31,7 @@ pub struct Finding {
     /// From 0 to 1: the mean of what the agents state whose word on `has_error` is the outcome; `null` where they state nothing.
     pub confidence: Option<f64>,
     /// In the order in which they were asked.
-    pub agents: Vec<Word>,
+    pub agents: Vec<Statement>,
     /// The passages behind the correction; of a system that searches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,
@@ -55,8 +55,8 @@ pub struct Sources {
 }
 
 /// What one agent said.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Word {
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Statement {
     pub agent: String,
     /// The purpose of its calls.
     pub stage: String,
@@ -84,8 +84,8 @@ impl Finding {
             correction: record.correction.clone(),
             confidence: mean(&stated.collect::<Vec<_>>()),
             agents: match &record.search {
-                Some(trajectory) => turns::words(record, trajectory, calls),
-                None => words(record, calls),
+                Some(trajectory) => turns::statements(record, trajectory, calls),
+                None => statements(record, calls),
             },
             sources: record.search.as_ref().map(|trajectory| {
                 let searches: Vec<&SearchLine> = searches.iter().collect();
@@ -117,7 +117,7 @@ impl Finding {
             (None, _) => "No answer: what the agents said could not be read".to_owned(),
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}: {headline}", self.note);
+        let _ = writeln!(text, "{}: {headline}", plain(&self.note));
         if let Some(sentence) = &self.sentence {
             let _ = writeln!(text, "\n    as written   {}", plain(sentence));
             let correction = self.correction.as_deref().unwrap_or("none was given");
@@ -127,19 +127,19 @@ impl Finding {
             sources.write(&mut text);
         }
         let _ = writeln!(text, "\nWhat the agents said");
-        for word in &self.agents {
+        for said in &self.agents {
             let sure =
-                word.confidence.map_or(String::new(), |share| format!(" ({:.0} %)", share * 100.0));
-            let mark = if word.agrees { "" } else { ", and was overruled" };
+                said.confidence.map_or(String::new(), |share| format!(" ({:.0} %)", share * 100.0));
+            let mark = if said.agrees { "" } else { ", and was overruled" };
             let _ = writeln!(
                 text,
                 "    {:12} {}: {}{sure}{mark}",
-                word.stage,
-                word.agent,
-                plain(&word.says)
+                said.stage,
+                said.agent,
+                plain(&said.says)
             );
-            if !word.agrees && !word.reasons.is_empty() {
-                let _ = writeln!(text, "                 because: {}", shown(&word.reasons));
+            if !said.agrees && !said.reasons.is_empty() {
+                let _ = writeln!(text, "                 because: {}", shown(&said.reasons));
             }
         }
         let _ = writeln!(text, "\n{}", self.notice);
@@ -183,58 +183,73 @@ impl Sources {
     }
 }
 
-/// What an agent said, and whether that is the outcome.
-struct Said {
-    says: String,
-    agrees: bool,
-    confidence: Option<f64>,
-}
-
-impl Word {
-    fn new(stage: NoteStage, agent: &str, said: Said, calls: &[CallLine]) -> Word {
-        let call = calls.iter().find(|call| call.agent == agent);
-        Word {
-            agent: agent.to_owned(),
-            stage: stage.name().to_owned(),
-            backbone: call.map_or(String::new(), |call| call.backbone.clone()),
-            says: said.says,
-            agrees: said.agrees,
-            confidence: said.confidence,
-            reasons: call
-                .and_then(|call| call.record["thought"].as_str())
-                .unwrap_or_default()
-                .to_owned(),
+impl Statement {
+    /// What the agent of a call said in it.
+    fn of_call(call: &CallLine) -> Statement {
+        Statement {
+            agent: call.agent.clone(),
+            stage: call.purpose.clone(),
+            backbone: call.backbone.clone(),
+            reasons: call.record["thought"].as_str().unwrap_or_default().to_owned(),
+            ..Statement::default()
         }
+    }
+
+    /// What an agent said in a stage; its call may be missing.
+    fn of_stage(stage: NoteStage, agent: &str, call: Option<&CallLine>) -> Statement {
+        let said = call.map(Statement::of_call).unwrap_or_default();
+        Statement { agent: agent.to_owned(), stage: stage.name().to_owned(), ..said }
     }
 }
 
-fn words(note: &NoteLine, calls: &[CallLine]) -> Vec<Word> {
+/// The call behind each opinion of a stage: an agent that was sampled several times gave one opinion a sample.
+fn calls_behind<'a>(agents: &[String], calls: &'a [CallLine]) -> Vec<Option<&'a CallLine>> {
+    let call = |place: usize| {
+        let agent = &agents[place];
+        let mut own: Vec<&CallLine> = calls.iter().filter(|call| call.agent == *agent).collect();
+        own.sort_by_key(|call| (call.round, call.sample));
+        let earlier = agents[..place].iter().filter(|other| *other == agent).count();
+        own.get(earlier).or(own.first()).copied()
+    };
+    (0..agents.len()).map(call).collect()
+}
+
+fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
     const UNREAD: &str = "nothing that could be read";
-    let mut words = Vec::new();
+    let mut statements = Vec::new();
     if let Some(detection) = &note.detection {
         let said = detection.flags.iter().zip(&detection.confidences);
-        for (agent, (flag, confidence)) in detection.agents.iter().zip(said) {
+        let agents = detection.agents.iter().zip(calls_behind(&detection.agents, calls));
+        for ((agent, call), (flag, confidence)) in agents.zip(said) {
             let says = match flag {
                 Some(true) => "there is an error",
                 Some(false) => "there is no error",
                 None => UNREAD,
             };
-            let said =
-                Said { says: says.to_owned(), agrees: *flag == note.flag, confidence: *confidence };
-            words.push(Word::new(NoteStage::Detection, agent, said, calls));
+            statements.push(Statement {
+                says: says.to_owned(),
+                agrees: *flag == note.flag,
+                confidence: *confidence,
+                ..Statement::of_stage(NoteStage::Detection, agent, call)
+            });
         }
     }
     if let Some(localisation) = &note.localisation {
         let said = localisation.opinions.iter().zip(&localisation.sentence_ids);
         let said = said.zip(&localisation.confidences);
-        for (agent, ((opinion, id), confidence)) in localisation.agents.iter().zip(said) {
+        let agents = localisation.agents.iter().zip(calls_behind(&localisation.agents, calls));
+        for ((agent, call), ((opinion, id), confidence)) in agents.zip(said) {
             let says = match (id, opinion.as_str()) {
                 (Some(id), _) => format!("sentence {}", id + 1),
                 (None, NO_SENTENCE) => "no sentence has one".to_owned(),
                 (None, _) => UNREAD.to_owned(),
             };
-            let said = Said { says, agrees: *id == note.sentence_id, confidence: *confidence };
-            words.push(Word::new(NoteStage::Localisation, agent, said, calls));
+            statements.push(Statement {
+                says,
+                agrees: *id == note.sentence_id,
+                confidence: *confidence,
+                ..Statement::of_stage(NoteStage::Localisation, agent, call)
+            });
         }
     }
     let is_correction = |call: &&CallLine| call.purpose == NoteStage::Correction.name();
@@ -242,14 +257,14 @@ fn words(note: &NoteLine, calls: &[CallLine]) -> Vec<Word> {
     correctors.sort_by_key(|call| (&call.agent, call.sample));
     for call in correctors {
         let correction = call.record["correction"].as_str();
-        let said = Said {
+        statements.push(Statement {
             says: correction.unwrap_or(UNREAD).to_owned(),
             agrees: correction == note.correction.as_deref(),
             confidence: call.record["confidence"].as_f64(),
-        };
-        words.push(Word::new(NoteStage::Correction, &call.agent, said, calls));
+            ..Statement::of_call(call)
+        });
     }
-    words
+    statements
 }
 
 /// On one line, and without what a terminal would take for a command.
@@ -264,115 +279,4 @@ fn shown(reasons: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::Language;
-    use crate::record::Trajectory;
-    use crate::record::{DetectionLine, LocalisationLine, Source};
-
-    fn record() -> NoteLine {
-        NoteLine {
-            dataset: "ward".into(),
-            run: 1,
-            item: "bed-7".into(),
-            language: Language::English,
-            gold: None,
-            flag: Some(true),
-            sentence_id: Some(1),
-            sentence: "Aspirin cures malaria.".into(),
-            exact_sentence_id: Some(1),
-            correction: Some("Artesunate cures malaria.".into()),
-            confidence: Some(0.9),
-            detection: Some(DetectionLine {
-                source: Source::Arbitration,
-                agents: vec!["det1".into(), "det2".into(), "det3".into()],
-                flags: vec![Some(false), Some(true), Some(true)],
-                confidences: vec![Some(0.5), Some(0.7), Some(0.8)],
-            }),
-            localisation: Some(LocalisationLine {
-                source: Source::Agreement,
-                agents: vec!["loc1".into(), "loc2".into()],
-                opinions: vec!["Aspirin cures malaria.".into(), "NAN".into()],
-                sentence_ids: vec![Some(1), None],
-                confidences: vec![None, None],
-            }),
-            search: None,
-            calls: 6,
-            error: None,
-            prev: String::new(),
-            hash: String::new(),
-        }
-    }
-
-    #[test]
-    fn it_says_what_where_how_sure_and_who_was_overruled() {
-        let finding = Finding::of(&record(), &[], &[]);
-        assert_eq!(finding.confidence, Some(0.75));
-        let text = finding.text();
-        assert!(text.starts_with("bed-7: An error, in sentence 2, 75 % sure\n"), "{text}");
-        assert!(text.contains("as written   Aspirin cures malaria.\n    should be    Artesunate"));
-        assert!(text.contains("det1: there is no error (50 %), and was overruled"));
-        assert!(text.contains("loc2: no sentence has one, and was overruled"));
-        assert!(text.contains("not a diagnosis"));
-    }
-
-    #[test]
-    fn what_could_not_be_read_is_no_clean_bill() {
-        let unread = NoteLine {
-            flag: None,
-            sentence_id: None,
-            correction: None,
-            detection: None,
-            localisation: None,
-            ..record()
-        };
-        let finding = Finding::of(&unread, &[], &[]);
-        assert!(finding.text().contains("could not be read"));
-        assert_eq!(serde_json::to_value(&finding).unwrap()["has_error"], serde_json::Value::Null);
-    }
-
-    #[test]
-    fn a_correction_comes_with_its_sources_or_the_words_that_none_has() {
-        let mut searched = record();
-        searched.search = Some(Trajectory {
-            ungrounded: vec!["malaria".into()],
-            grounded: Some(false),
-            ..Trajectory::default()
-        });
-        let passage = Passage {
-            chunk: "ward/fever#2".into(),
-            source: "ward".into(),
-            title: "Fever".into(),
-            paragraph: 2,
-            score: 0.9,
-            sha256: String::new(),
-            text: Some("Artesunate is given first.".into()),
-            url: None,
-            date: Some("2021".into()),
-            licence: Some("CC BY 4.0".into()),
-        };
-        let search = SearchLine { shown: vec![passage], ..SearchLine::default() };
-        let finding = Finding::of(&searched, &[], &[search]);
-        let text = finding.text();
-        assert!(text.contains("No source contains: malaria"), "{text}");
-        assert!(
-            text.contains(
-                "Fever (ward, paragraph 2, 2021, CC BY 4.0)\n        *Artesunate* is given"
-            ),
-            "{text}"
-        );
-        let json = serde_json::to_value(&finding).unwrap();
-        assert_eq!(json["sources"]["passages"][0]["chunk"], "ward/fever#2");
-        assert_eq!(json["sources"]["named"], false);
-        assert_eq!(
-            json["sources"]["shared"],
-            serde_json::json!(["artesunate", "cures", "malaria"])
-        );
-    }
-
-    #[test]
-    fn long_reasons_are_cut_between_characters() {
-        assert_eq!(shown(&"é".repeat(500)).chars().count(), SHOWN_CHARS + 1);
-        assert_eq!(shown("a\n  b \u{1b}[2Jc"), "a b [2Jc");
-    }
-}
+mod tests;

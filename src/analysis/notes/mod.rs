@@ -1,4 +1,4 @@
-//! What runs on notes came to: what was detected, located and corrected, and how the agents got there (MedGuards, §4 and Appendix A).
+//! Figures of runs on notes: what was detected, located and corrected, and how the agents got there (MedGuards, §4 and Appendix A).
 
 mod columns;
 mod confidence;
@@ -22,7 +22,7 @@ pub use correction::{Correction, Kpcs, Measured, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use evidence::{Evidence, Segment, evidence, facts, may_be_followed, segments};
 pub use figures::NoteFigures;
-pub use finding::{Finding, Word, calls_of, tenths};
+pub use finding::{Finding, calls_of, tenths};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};
 pub use quality::{CorrectionScorer, Measure, NeuralScores, Quality, ScoresByPair};
 pub use search::{SearchFigures, Spread};

@@ -1,4 +1,4 @@
-//! How like a correction is to the gold one, by every measure whose weights are there.
+//! How similar a correction is to the gold one, by every measure whose weights are there.
 
 use std::collections::BTreeMap;
 
@@ -159,7 +159,7 @@ pub struct CorrectionScorer {
     pub neural: ScoresByPair,
     /// The keywords' weights in KPCS.
     pub alphas: Vec<f64>,
-    /// Keywords of notes by their ids, where others than the file's, or the changed words, are to count.
+    /// Keywords by note id, which replace those of the file and the changed words.
     pub keywords: BTreeMap<String, Vec<String>>,
 }
 

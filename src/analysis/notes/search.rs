@@ -1,4 +1,4 @@
-//! What searching came to over a run: steps and turns, seconds and their parts, sources, and what went wrong on the way.
+//! What searching took and gave over a run: steps and turns, seconds and their parts, sources, and what went wrong on the way.
 
 use std::collections::BTreeMap;
 

@@ -48,14 +48,14 @@ impl StageCost {
     }
 }
 
-/// Detection, localisation, correction, whatever else there is; then their sum.
+/// Detection, localisation, correction and any other stages; then their sum.
 pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
     let contents = outcomes.contents;
     let plan = &contents.plan;
     let notes = (plan.dataset.items.len() * plan.runs as usize) as f64;
     let mut sums: BTreeMap<(usize, &str), StageCost> = BTreeMap::new();
-    // Of a stage's calls on a note, those of one stage and round run side by side.
-    let mut longest: BTreeMap<(&str, u32, &str, bool), u64> = BTreeMap::new();
+    // Of a note's calls in a round, the first ones run side by side, and so do the others; but each step waits for the one before it.
+    let mut longest: BTreeMap<(&str, &str, u32, u32, bool, u32), u64> = BTreeMap::new();
     for call in &contents.calls.records {
         let purpose = call.purpose.as_str();
         let mut stages = NoteStage::ALL.iter();
@@ -66,8 +66,10 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
         sum.prompt_tokens += call.usage.prompt_tokens as f64;
         sum.cached_tokens += call.usage.cached_tokens as f64;
         sum.completion_tokens += call.usage.completion_tokens as f64;
-        let is_first = call.stage == Stage::Initial;
-        let slowest = longest.entry((&call.item, call.run, purpose, is_first)).or_default();
+        let (is_first, step) =
+            (call.stage == Stage::Initial, if purpose == "step" { call.sample } else { 0 });
+        let key = (purpose, call.item.as_str(), call.run, call.round, is_first, step);
+        let slowest = longest.entry(key).or_default();
         *slowest = call.elapsed_ms.max(*slowest);
     }
     let mut stages: Vec<StageCost> = sums.into_values().collect();
@@ -76,7 +78,7 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
         stage.prompt_tokens /= notes;
         stage.cached_tokens /= notes;
         stage.completion_tokens /= notes;
-        let of_stage = longest.iter().filter(|(key, _)| key.2 == stage.stage);
+        let of_stage = longest.iter().filter(|(key, _)| key.0 == stage.stage);
         let elapsed_ms: u64 = of_stage.map(|(_, elapsed_ms)| elapsed_ms).sum();
         stage.latency_seconds = elapsed_ms as f64 / 1000.0 / notes;
     }
@@ -92,4 +94,33 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
         stages.push(StageCost { stage: "all".to_owned(), ..all });
     }
     stages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::contents::Contents;
+    use crate::experiment::fixtures;
+
+    #[test]
+    fn turns_and_steps_take_their_time_one_after_another_and_reviews_side_by_side() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("run");
+        let log = fixtures::start(&path, &fixtures::plan());
+        for (purpose, round, sample) in (0..2)
+            .flat_map(|round| (0..3).flat_map(move |n| [("step", round, n), ("review", round, n)]))
+        {
+            let mut call = fixtures::call("q1", 1, "sym");
+            (call.purpose, call.round, call.sample) = (purpose.to_owned(), round, sample);
+            (call.stage, call.elapsed_ms) = (Stage::Aside, 600);
+            log.call(call).unwrap();
+        }
+        log.finish().unwrap();
+        let contents = Contents::read(&path).unwrap();
+        let costs = stage_costs(&Outcomes::of(&contents));
+        // Three items in two runs.
+        let seconds =
+            |stage: &str| costs.iter().find(|one| one.stage == stage).unwrap().latency_seconds;
+        assert_eq!((seconds("step"), seconds("review")), (3.6 / 6.0, 1.2 / 6.0));
+    }
 }

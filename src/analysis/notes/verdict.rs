@@ -1,8 +1,8 @@
-//! What of a note is right.
+//! Which parts of a note's outcome are right.
 
 use crate::record::{LocalisationLine, NO_SENTENCE, NoteLine, Source};
 
-/// An item that errored has nothing right.
+/// Of an item that errored nothing is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether the flag is right; what could not be read is not.
@@ -19,7 +19,7 @@ pub fn verdict(note: &NoteLine) -> Verdict {
     let gold = note.gold.as_ref();
     let is_read = note.flag.is_some() && note.error.is_none();
     let wanted = gold.and_then(|gold| gold.sentence_id);
-    // One who could not be read has not said that there is no error.
+    // A reply that could not be read does not say that there is no error.
     let says_something = match &note.localisation {
         Some(localisation) => note.sentence_id.is_some() || says_none(localisation),
         None => true,

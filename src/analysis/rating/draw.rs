@@ -1,7 +1,7 @@
 //! Which items are rated, and in which order: the same items of every run, drawn and shuffled by a seed.
 //!
 //! The paper draws 20 notes and has every system's result for each rated (20 × 4 = 80). Its score is one of corrections, so
-//! notes with an error come first: by the gold, or where a note has none, by any run's flag. Others fill up what is missing.
+//! notes with an error come first: by the gold, or where a note has none, by any run's flag. Other notes fill the rest.
 
 use super::RatingError;
 use super::key::{KIND, Key, KeyEntry};
@@ -84,7 +84,7 @@ pub fn draw_from(source: Source<'_>, selection: &Selection) -> Result<(Sheet, Ke
     Ok((sheet, key))
 }
 
-/// A note with an error in it, as far as one can tell; any question.
+/// A note that has an error by its gold, or by any run's flag where it has none; any question.
 fn is_first_choice(item: &ItemText, runs: &[Rated<'_>]) -> bool {
     let ItemText::Note(note) = item else {
         return true;

@@ -13,6 +13,8 @@ use crate::record::Schema;
 /// The key's name beside the page.
 pub const FILE: &str = "rate-key.json";
 pub(super) const KIND: &str = "wardround-rating-key";
+/// A verdict of every rater is kept for each source of an entry: a damaged key must not ask for more than memory holds.
+const MOST_CITATIONS: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,13 +71,17 @@ impl Key {
     /// A file that is no key, or contradicts itself.
     pub fn read(path: &Path) -> Result<Key, RatingError> {
         let key: Key = read_json(path, KIND, "key of a rating sheet")?;
-        let lost = key.entries.iter().find(|entry| entry.run >= key.runs.len());
-        match lost {
+        let defect = |entry: &KeyEntry| match entry {
+            one if one.run >= key.runs.len() => Some("is of a run that it does not list"),
+            one if one.citations > MOST_CITATIONS => Some("names more sources than any answer"),
+            _ => None,
+        };
+        match key.entries.iter().find_map(|entry| Some((&entry.code, defect(entry)?))) {
             None => Ok(key),
-            Some(entry) => Err(RatingError::NotRead {
+            Some((code, defect)) => Err(RatingError::NotRead {
                 path: path.to_owned(),
                 what: "key of a rating sheet",
-                reason: format!("entry {} is of a run that it does not list", entry.code),
+                reason: format!("entry {code} {defect}"),
             }),
         }
     }
@@ -93,5 +99,40 @@ impl Key {
     pub fn places(&self) -> HashMap<&str, usize> {
         let entries = self.entries.iter().enumerate();
         entries.map(|(place, entry)| (entry.code.as_str(), place)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_count_of_sources_is_refused() {
+        let entry =
+            KeyEntry { code: "E1".into(), item: "q1".into(), run: 0, citations: usize::MAX };
+        let run = KeyRun {
+            path: "run".into(),
+            system: "medreflex".into(),
+            models: Vec::new(),
+            plan_sha256: String::new(),
+            run: 1,
+            synthetic: true,
+        };
+        let key = Key {
+            kind: KIND.into(),
+            schema: Schema,
+            sheet: String::new(),
+            seed: 42,
+            gold_shown: false,
+            dataset: "medec".into(),
+            dataset_sha256: String::new(),
+            runs: vec![run],
+            entries: vec![entry],
+        };
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join(FILE);
+        key.write(&path).unwrap();
+        let error = Key::read(&path).unwrap_err().to_string();
+        assert!(error.ends_with("entry E1 names more sources than any answer"), "{error}");
     }
 }

@@ -10,7 +10,7 @@ pub struct Marked {
     pub after: String,
 }
 
-/// Marks sentence `id` in `text`. Where the text spells it otherwise, the sentences stand for the text, one a line.
+/// Marks sentence `id` in `text`. Where the text does not contain it word for word, the sentences are shown instead of the text, one per line.
 pub fn mark(text: &str, sentences: &[String], id: Option<usize>) -> Marked {
     let Some((id, sentence)) = id.and_then(|id| Some((id, sentences.get(id)?))) else {
         return Marked { before: text.to_owned(), ..Marked::default() };
@@ -44,7 +44,7 @@ pub fn place(text: &str, earlier: &[String], sentence: &str) -> Option<Range<usi
     find(text, sentence, from).or_else(|| find(text, sentence, 0))
 }
 
-/// The first place from `from` on whose words are the sentence's, whatever white space is between them.
+/// The first occurrence of the sentence's words from `from` on, with any white space between them.
 fn find(text: &str, sentence: &str, from: usize) -> Option<Range<usize>> {
     let mut words = sentence.split_whitespace();
     let first = words.next()?;

@@ -133,7 +133,7 @@ impl Rater {
     }
 }
 
-/// A file of ours, told from others by its `kind`.
+/// Reads a file of ours, which is recognised by its `kind`.
 ///
 /// # Errors
 /// What is missing, no JSON, of another kind, or not shaped as its kind is.

@@ -1,4 +1,4 @@
-//! What ratings come to: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6).
+//! The figures of ratings: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6).
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +6,7 @@ use super::key::Key;
 use super::rater::{Rater, Verdict};
 use super::{BEST, RatingError};
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
+use crate::analysis::metrics::over_runs::mean;
 
 /// Scores this far apart are told one by one.
 pub const FAR: u8 = 2;
@@ -69,11 +70,11 @@ pub struct Mos {
 
 impl Mos {
     pub fn of(entries: &[&Rated], n_raters: usize) -> Mos {
-        let of_rater = |rater: usize| -> Vec<u8> {
+        let of_rater = |rater: usize| -> Vec<f64> {
             let scores = entries.iter().filter_map(|entry| entry.scores[rater]);
-            scores.collect()
+            scores.map(f64::from).collect()
         };
-        let by_rater: Vec<Vec<u8>> = (0..n_raters).map(of_rater).collect();
+        let by_rater: Vec<Vec<f64>> = (0..n_raters).map(of_rater).collect();
         let all = by_rater.concat();
         Mos {
             n_entries: entries.len(),
@@ -87,11 +88,6 @@ impl Mos {
     pub fn normalised(&self) -> Option<f64> {
         self.mean.map(|mean| mean / f64::from(BEST))
     }
-}
-
-fn mean(scores: &[u8]) -> Option<f64> {
-    let sum: u32 = scores.iter().copied().map(u32::from).sum();
-    (!scores.is_empty()).then(|| f64::from(sum) / scores.len() as f64)
 }
 
 /// What raters said of the sources that some entries name.

@@ -93,7 +93,7 @@ impl Case {
     }
 }
 
-/// The case of a line and its texts; `None` where they are none of ours.
+/// The case of a line and its texts; `None` where they cannot be read as one.
 fn case(kept: Kept) -> Option<Case> {
     let Kept { line, mut texts } = kept;
     let mut outcome = texts["line"].take();
@@ -101,9 +101,12 @@ fn case(kept: Kept) -> Option<Case> {
         outcome.as_object_mut()?.insert(name.to_owned(), Value::from(""));
     }
     let seats = texts["seats"].as_array().into_iter().flatten();
-    let mut models: Vec<String> =
-        seats.filter_map(|seat| Some(seat["model"].as_str()?.to_owned())).collect();
-    models.dedup();
+    let mut models: Vec<String> = Vec::new();
+    for model in seats.filter_map(|seat| seat["model"].as_str()) {
+        if !models.iter().any(|known| known == model) {
+            models.push(model.to_owned());
+        }
+    }
     Some(Case {
         system: line.text("system").to_owned(),
         models,
@@ -113,4 +116,25 @@ fn case(kept: Kept) -> Option<Case> {
         line: from_value(outcome).ok()?,
         searches: from_value(texts["searches"].take()).unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::audit::files::Line;
+    use crate::experiment::fixtures::{item, texts};
+
+    #[test]
+    fn a_key_names_every_model_once_whatever_the_order_of_the_seats() {
+        let seats = ["a", "b", "a"].map(|model| json!({"agent": "x", "model": model}));
+        let kept = Kept {
+            line: Line { fields: json!({}), hash: String::new(), text: String::new() },
+            texts: json!({
+                "line": ItemLine::from(item("q1", 1)), "seats": seats, "input": texts(&["q1"])[0], "searches": [],
+            }),
+        };
+        assert_eq!(case(kept).unwrap().models, ["a", "b"]);
+    }
 }

@@ -1,4 +1,4 @@
-//! What a recipe reads off its cells beside their accuracy.
+//! What a recipe computes from its cells besides their accuracy.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::record::ItemLine;
 use crate::systems::SYSTEMS;
 use crate::systems::table::Entry;
 
-/// As the table of systems names the one that the paper sets against all others.
+/// The name of the system that the paper compares with all others.
 const MEDMAD: &str = "medmad";
 /// The folder of the systems of one model, of which the paper chooses its baseline.
 const SINGLE_MODEL: &str = "single_llm";
@@ -32,7 +32,7 @@ pub struct NetGainRow {
     pub dataset: String,
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// Shares of all questions, one a run; their difference is the run's net gain.
+    /// Shares of all questions, one per run; their difference is the run's net gain.
     pub wrong_to_right: Vec<f64>,
     pub right_to_wrong: Vec<f64>,
     /// The paper's mean and interval.
@@ -77,7 +77,7 @@ pub struct Similarity {
     pub last: Option<OverRuns>,
 }
 
-/// A question that the other methods get wrong alike, and the last one right (Figure 4).
+/// A question to which the other methods give the same wrong answer, and the last one the right answer (Figure 4).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseRow {
     pub dataset: String,
@@ -109,6 +109,11 @@ impl CellOutcomes<'_> {
         entries.any(|entry| entry.plan_name == self.result.system && is(entry))
     }
 
+    /// Whether there are graded questions, whose rounds can be compared.
+    fn has_questions(&self) -> bool {
+        self.outcomes.answers().iter().any(|run| !run.is_empty())
+    }
+
     /// Whether the run put several agents to work.
     fn is_multi_agent(&self) -> bool {
         self.outcomes.contents.plan.panel.len() > 1
@@ -121,7 +126,7 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<NetG
     if !recipe.analyses.contains(&Analysis::Netgain) {
         return Ok(Vec::new());
     }
-    let debating = cells.iter().filter(|cell| cell.is_multi_agent());
+    let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
     let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
         let gain = net_gain(&outcomes.round0(), &outcomes.verdicts(), outcomes.units().as_deref())?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
@@ -149,14 +154,12 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
     let mut rows = Vec::new();
     let unified = unified(cells)?;
     for dataset in &recipe.dataset {
-        let here = on_dataset(cells, &dataset.name);
-        let Some(medmad) = here.iter().rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD))
-        else {
-            continue;
-        };
+        let mut here = on_dataset(cells, &dataset.name);
+        here.retain(|cell| !cell.outcomes.items().is_empty());
+        let medmad = here.iter().rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD));
         for analysis in &recipe.analyses {
-            match analysis {
-                Analysis::PairedBest => {
+            match (analysis, medmad) {
+                (Analysis::PairedBest, Some(medmad)) => {
                     let others = here.iter().filter(|cell| {
                         cell.is_multi_agent() && cell.result.method != medmad.result.method
                     });
@@ -170,15 +173,15 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
                         rows.push(pair("best", recipe, medmad, best)?);
                     }
                 }
-                Analysis::PairedUnified => {
+                (Analysis::PairedUnified, Some(medmad)) => {
                     let mut here = here.iter();
                     let baseline = here.find(|cell| Some(&cell.result.method) == unified.as_ref());
                     if let Some(baseline) = baseline {
                         rows.push(pair("unified", recipe, medmad, baseline)?);
                     }
                 }
-                Analysis::PairedFirst => {
-                    for other in &here[1..] {
+                (Analysis::PairedFirst, _) => {
+                    for other in here.iter().skip(1) {
                         rows.push(pair("first", recipe, here[0], other)?);
                     }
                 }
@@ -320,7 +323,7 @@ pub fn cases(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<CaseRow> {
     rows
 }
 
-/// Whether the last method alone is right, and the others wrong alike.
+/// Whether the last method alone is right, and the others give the same wrong answer.
 fn is_case(methods: &[&ItemLine]) -> bool {
     let Some((last, others @ [first, ..])) = methods.split_last() else {
         return false;
@@ -349,3 +352,6 @@ fn case(cells: &[&CellOutcomes<'_>], lines: &[&ItemLine]) -> CaseRow {
         methods: methods.collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

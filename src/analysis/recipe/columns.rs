@@ -37,7 +37,7 @@ fn kpcs<'a>(entry: &Entry<'a>) -> Option<&'a Kpcs> {
     entry.notes.correction.as_ref()?.kpcs.iter().find(|one| one.alpha == ALPHA)
 }
 
-/// What stands beside a column, read in another way; its label and figure.
+/// A variant of a column's measure that is shown next to it: its label and figure.
 type Beside = (&'static str, for<'a> fn(&Recipe, &Entry<'a>) -> Option<&'a Measured>);
 
 fn beside(column: NoteColumn) -> &'static [Beside] {

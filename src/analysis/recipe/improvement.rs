@@ -11,7 +11,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::{NoteColumn, Recipe, RecipeError};
 
-/// A method beside the one that it is set against, over the columns that both have.
+/// A method compared with its baseline, over the columns that both have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ImprovementRow {
     pub dataset: String,

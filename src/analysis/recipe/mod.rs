@@ -1,4 +1,4 @@
-//! What the cells of a recipe come to: figures, improvements, what its analyses compare; and all that as tables.
+//! The results of a recipe's cells: figures, improvements, what its analyses compare; and all that as tables.
 
 pub mod analysis;
 mod columns;

@@ -38,13 +38,13 @@ pub struct RecipeResults {
     pub title: String,
     /// Whether every answer is noise of synthetic weights.
     pub synthetic: bool,
-    /// What must be said beside every table: runs, whose prompts and examples, decoding, bounds, thinking, seats.
+    /// Sentences for every table: runs, whose prompts and examples, decoding, bounds, thinking, seats.
     #[serde(default)]
     pub conditions: Vec<String>,
     /// Cells of which too many replies could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How the figures were made, a line a fact.
+    /// How the figures were made, one line per fact.
     pub making: Vec<String>,
     /// By dataset, notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -70,7 +70,7 @@ pub struct RecipeResults {
 pub struct VariantResult {
     pub variant: String,
     pub title: String,
-    /// What must be said beside every table: thinking, text, runs.
+    /// Sentences for every table: thinking, text, runs.
     pub conditions: Vec<String>,
     pub cells: Vec<CellResult>,
 }
@@ -267,7 +267,7 @@ fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     [format!("n = {runs} runs over the same items.")].into_iter().chain(said).collect()
 }
 
-/// Weights, numbers, thinking, text, items, runs: what stands beside every table.
+/// Weights, number formats, thinking, decoding, items, runs: shown with every table.
 fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     let mut lines = Vec::new();
     for (_, contents) in cells {
@@ -289,7 +289,7 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
         let of = |(cell, _): &&(Cell<'_>, Contents)| cell.dataset.name == dataset.name;
         if let Some((_, contents)) = cells.iter().find(of) {
             let (items, sha256) = (&contents.plan.dataset.items, &contents.plan.dataset.sha256);
-            let (count, sum) = (items.len(), &sha256[..sha256.len().min(12)]);
+            let (count, sum) = (items.len(), sha256.get(..12).unwrap_or(sha256));
             let shard = contents.plan.dataset.shard.as_ref();
             let part = shard.map_or(String::new(), |shard| format!(", shard {}", shard.part));
             lines.push(format!("{}: {count} items{part}, sha256 {sum}…", dataset.label));

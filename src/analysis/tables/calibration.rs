@@ -18,9 +18,9 @@ pub fn table(rows: &[Labelled<'_, Calibration>]) -> Table {
     for (place, bin) in rows.first().into_iter().flat_map(|row| row.of.bins.iter().enumerate()) {
         table = table
             .under(format!("{:.1}–{:.1}", bin.low, bin.high))
-            .number("n", |row| row.of.bins[place].n)
-            .number("confidence", |row| short(row.of.bins[place].confidence))
-            .number("right", |row| short(row.of.bins[place].accuracy));
+            .number("n", |row| Some(row.of.bins.get(place)?.n))
+            .number("confidence", |row| short(row.of.bins.get(place)?.confidence))
+            .number("right", |row| short(row.of.bins.get(place)?.accuracy));
     }
     table
         .note("Answers by the confidence that the team states: how many, their mean confidence, and the share that is right. Items that errored state none. A bin holds confidences above its low end, up to and with its high end.")
@@ -42,5 +42,13 @@ mod tests {
         let nines = table.columns.iter().position(|column| column.over == "0.8–0.9");
         let cells = &table.rows[0].cells[nines.unwrap()..];
         assert_eq!(cells[..3], [Cell::Count(2), Cell::Number(0.9, 2), Cell::Number(0.5, 2)]);
+    }
+
+    #[test]
+    fn a_row_with_fewer_bins_than_the_first_has_empty_cells() {
+        let [ten, five] = [10, 5].map(|bins| calibration(&[(0.9, true)], bins).unwrap());
+        let row = |of| Labelled { group: "", label: "", of, health: None };
+        let table = table(&[row(&ten), row(&five)]);
+        assert_eq!(table.rows[1].cells.last(), Some(&Cell::Nothing));
     }
 }

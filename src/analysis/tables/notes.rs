@@ -23,7 +23,7 @@ pub(super) struct Of<'a, T> {
     pub of: T,
 }
 
-/// Those that there are figures for.
+/// The tables for which there are figures.
 pub fn all(entries: &[Entry<'_>], prices: &Prices) -> Vec<Table> {
     let tables = [
         detection(entries),

@@ -40,10 +40,10 @@ pub struct CorpusPlan {
     /// Whether the run keeps the sums of passages alone, not their texts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_passages: bool,
-    /// Whether words are searched for too, beside vectors.
+    /// Whether BM25 is searched too, besides vectors.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hybrid: bool,
-    /// Whether of chunks of one document that overlap the better one alone is shown.
+    /// Whether overlapping chunks of a document are reduced to the best one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dedup: bool,
     /// The day before which documents are left out.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct EnginePlan {
     pub device: String,
-    /// The compute capability, resp. the CPU's instruction set: equal kinds give equal bytes.
+    /// The GPU's compute capability or the CPU's instruction set: equal kinds give equal bytes.
     pub device_kind: String,
     pub threads: usize,
     pub max_batch: usize,

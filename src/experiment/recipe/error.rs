@@ -1,4 +1,4 @@
-//! Why a recipe could not be read, or its results not be computed.
+//! Why a recipe cannot be read, run or merged.
 
 use std::path::PathBuf;
 

@@ -27,7 +27,7 @@ pub struct Recipe {
     /// The models that methods take theirs from, in the order of the systems' roles.
     pub panel: Vec<String>,
     pub analyses: Vec<Analysis>,
-    /// What the paper leaves open or says in two ways, and what is done here; sentences for the page.
+    /// What the paper leaves open or contradicts, and what is done here; sentences for the page.
     #[serde(default)]
     pub readings: Vec<String>,
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct Recipe {
     pub exemplars: Option<ExemplarEntry>,
     pub dataset: Vec<DatasetEntry>,
     pub method: Vec<MethodEntry>,
-    /// Systems of others, whose published figures stand beside: rows without runs.
+    /// Published figures of other systems, shown for comparison: rows without runs.
     #[serde(default)]
     pub published: Vec<PublishedEntry>,
     /// The same under other conditions, run where they are named.
@@ -48,7 +48,7 @@ pub struct Recipe {
     pub variants: Vec<Variant>,
 }
 
-/// What is read off the cells beside their accuracy.
+/// What is computed from the cells besides their accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Analysis {
@@ -60,13 +60,13 @@ pub enum Analysis {
     PairedUnified,
     /// The first method against every other.
     PairedFirst,
-    /// How alike first answers are (Figure 3, left).
+    /// How similar the first answers are (Figure 3, left).
     SimilarityInitial,
-    /// How alike texts are in the first round of interaction and in the last (Figure 6).
+    /// How similar texts are in the first round of interaction and in the last (Figure 6).
     SimilarityRounds,
     /// Agreement@0, Same-wrong@0, Same-wrong@final (Figures 3 and 7).
     CorrelatedErrors,
-    /// Questions that every other method gets wrong alike and the last one right (Figure 4).
+    /// Questions to which every other method gives the same wrong answer, and the last method the right one (Figure 4).
     Cases,
     /// Accuracy over the methods in their order (Figure 5).
     Sweep,
@@ -164,14 +164,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The file of the recipe of this name in the binary.
 pub fn text(name: &str) -> Option<&'static str> {
-    let mut known = RECIPES.iter();
-    known.find(|(file, _)| file.strip_suffix(".toml") == Some(name)).map(|(_, text)| *text)
+    built_in(&RECIPES, &format!("{name}.toml"))
 }
 
 /// The list of ids of this name, a line each, comments too.
 pub fn ids(name: &str) -> Option<&'static str> {
-    let mut lists = IDS.iter();
-    lists.find(|(file, _)| file.strip_suffix(".txt") == Some(name)).map(|(_, text)| *text)
+    built_in(&IDS, &format!("{name}.txt"))
+}
+
+fn built_in(files: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    files.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
 }
 
 impl Recipe {

@@ -1,4 +1,4 @@
-//! `recipe.toml` in a recipe's folder: everything that it was begun with, enough to go on.
+//! `recipe.toml` in a recipe's folder: everything that it was started with, enough to resume it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub struct RecipeManifest {
     /// Agents that have another model wherever a method has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slots: BTreeMap<String, String>,
-    /// How every agent samples, whatever the recipe says.
+    /// How every agent samples, over what the recipe says.
     #[serde(default)]
     pub sampling: SamplingChoice,
     /// Agents that sample in a way of their own wherever a method has them.
@@ -96,7 +96,7 @@ impl RecipeManifest {
     /// A file that cannot be read as one.
     pub fn read(out: &Path) -> Result<Option<RecipeManifest>, Failure> {
         let path = out.join(FILE);
-        // What is no folder at all is for whoever opens a run there to say.
+        // A path that is not a folder is reported by whoever opens a run there.
         if !path.is_file() {
             return Ok(None);
         }
@@ -106,7 +106,7 @@ impl RecipeManifest {
         Ok(Some(begun))
     }
 
-    /// Begins `out`, or takes it up where it was begun with the same.
+    /// Writes the manifest into the new folder `out`; one that holds an equal manifest is taken as it is.
     ///
     /// # Errors
     /// A folder that holds anything else.
@@ -131,7 +131,7 @@ impl RecipeManifest {
         Ok(whole_file::write_private(&out.join(FILE), text.as_bytes())?)
     }
 
-    /// The first field in which another was begun otherwise, the other's value first.
+    /// The first field that differs from another manifest's, the other's value first.
     pub(super) fn difference(&self, found: &RecipeManifest) -> String {
         let value = |manifest| as_json(manifest).unwrap_or_default();
         let found = differences(&value(found), &value(self));

@@ -21,11 +21,12 @@ use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
-use crate::experiment::plan;
+use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
 use crate::experiment::room::beside_panel;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
+use crate::experiment::verify::read_finished;
 use crate::hub::HubOptions;
 use crate::record::CallLine;
 
@@ -153,7 +154,7 @@ impl RecipeRun {
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
             let directory = cell.directory(&self.out);
             calls.enter(&cell.dataset.name);
-            let contents = match finished_run(&directory, &run, self.allow_version)? {
+            let contents = match finished_run(&directory, &run.plan, self.allow_version)? {
                 Some(contents) => contents,
                 None => {
                     let (method, dataset) = (&cell.method.label, &cell.dataset.label);
@@ -164,7 +165,7 @@ impl RecipeRun {
                     }
                     driver.shared = calls.calls.clone();
                     let ended = driver.execute(run, begun, &directory);
-                    // Whoever adds calls has them to himself, and copies none.
+                    // The only other reference to the map is dropped, so that adding calls copies none.
                     driver.shared = Arc::default();
                     let executed = ended.map_err(|error| self.in_this_folder(error))?;
                     on_cell(&executed)?;
@@ -177,7 +178,7 @@ impl RecipeRun {
         Ok(finished)
     }
 
-    /// A cell that was interrupted goes on with the whole recipe.
+    /// An interrupted cell is resumed with the whole recipe: the error names its folder.
     fn in_this_folder(&self, error: Failure) -> Failure {
         match error.downcast_ref() {
             Some(&Interrupted { items, total, .. }) => {
@@ -217,18 +218,15 @@ impl Shared {
 /// The run in `directory`, where it is finished without errors and by this plan.
 fn finished_run(
     directory: &Path,
-    run: &Run,
+    plan: &Plan,
     allow_version: bool,
 ) -> Result<Option<Contents>, Failure> {
     if !fs_err::exists(directory.join(results::FILE))? {
         return Ok(None);
     }
-    let contents = Contents::read(directory)?;
-    run.plan.keep_to(&contents.plan, &directory.join(plan::FILE), allow_version)?;
-    let outcomes = contents.outcomes();
-    let has_errors = outcomes.values().any(|item| item.error().is_some());
-    drop(outcomes);
-    Ok((!has_errors).then_some(contents))
+    let (contents, results) = read_finished(directory)?;
+    plan.keep_to(&contents.plan, &directory.join(plan::FILE), allow_version)?;
+    Ok((results.n_errors == 0).then_some(contents))
 }
 
 /// Takes up a cell where it stopped; one that was never begun begins.
@@ -236,5 +234,26 @@ fn begin(directory: &Path, run: &Run, allow_version: bool) -> Result<Directory, 
     match Directory::resume(directory, &run.plan, &run.texts, allow_version) {
         Err(RunError::NoPlan { .. }) => Directory::create(directory, &run.plan, &run.texts),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::fixtures::{plan, write_finished};
+
+    #[test]
+    fn a_finished_cell_whose_results_were_changed_is_no_result() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("cell");
+        let is_finished = || finished_run(&path, &plan(), false).map(|found| found.is_some());
+        assert!(!is_finished().unwrap());
+        write_finished(&path);
+        assert!(is_finished().unwrap());
+        let file = path.join(results::FILE);
+        let text = fs_err::read_to_string(&file).unwrap();
+        fs_err::write(&file, text.replace("\"calls\": 12", "\"calls\": 13")).unwrap();
+        let error = is_finished().unwrap_err().to_string();
+        assert!(error.contains("results.json, line "), "{error}");
     }
 }

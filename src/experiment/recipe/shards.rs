@@ -29,8 +29,10 @@ pub fn whole(folders: &[PathBuf]) -> Result<RecipeManifest, Failure> {
         };
         if let (Some(first), Some((path, of))) = (&whole, parts.first()) {
             // Where files lie may depend on the machine; every cell's plan has their sums.
-            begun.data_dir = first.data_dir.clone();
-            begun.prompts = first.prompts.clone();
+            begun.data_dir.clone_from(&first.data_dir);
+            begun.prompts.clone_from(&first.prompts);
+            begun.corpus = begun.corpus.and(first.corpus.clone());
+            begun.exemplars = begun.exemplars.and(first.exemplars.clone());
             if part.of() == of.of() {
                 begun.shard = first.shard;
             }
@@ -48,7 +50,7 @@ pub fn whole(folders: &[PathBuf]) -> Result<RecipeManifest, Failure> {
         parts.push((folder, part));
     }
     check_parts(&parts)?;
-    let mut whole = whole.ok_or(MergeError::Missing { parts: Vec::new() })?;
+    let mut whole = whole.ok_or(MergeError::Missing { parts: Vec::new(), count: 0 })?;
     whole.shard = None;
     Ok(whole)
 }
@@ -88,4 +90,48 @@ pub fn merge_cells<'a>(
 fn directories(cell: &Cell<'_>, folders: &[PathBuf]) -> Vec<PathBuf> {
     let directories = folders.iter().map(|folder| cell.directory(folder));
     directories.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::experiment::library::CorpusSpec;
+    use crate::experiment::recipe::Recipe;
+    use crate::panel::SamplingChoice;
+    use crate::record::Schema;
+
+    fn begin(folder: &Path, part: &str, corpus: &str) {
+        let manifest = RecipeManifest {
+            schema: Schema,
+            name: "table1".to_owned(),
+            seed: 42,
+            limit: None,
+            shard: Some(part.parse().unwrap()),
+            data_dir: format!("{corpus}/data"),
+            skip_bad_rows: false,
+            prompts: None,
+            settings: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            sampling: SamplingChoice::default(),
+            slot_sampling: BTreeMap::new(),
+            variants: Vec::new(),
+            corpus: Some(CorpusSpec { directories: vec![corpus.into()], ..CorpusSpec::default() }),
+            exemplars: None,
+            recipe: Recipe::find("table1").unwrap(),
+        };
+        manifest.begin(folder).unwrap();
+    }
+
+    #[test]
+    fn shards_of_machines_that_keep_their_corpora_elsewhere_are_merged() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folders = ["one", "two"].map(|name| scratch.path().join(name));
+        begin(&folders[0], "1/2", "/srv/corpora");
+        begin(&folders[1], "2/2", "/mnt/corpora");
+        let merged = whole(&folders).unwrap();
+        assert_eq!(merged.corpus.unwrap().directories, [PathBuf::from("/srv/corpora")]);
+        assert_eq!(merged.shard, None);
+    }
 }

@@ -1,5 +1,7 @@
 //! The five numbers of a box plot, as Tukey draws it.
 
+use crate::analysis::metrics::bootstrap::quantile;
+
 /// Quartiles by linear interpolation, whiskers to the last value within 1.5 interquartile ranges, and what lies beyond.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Five {
@@ -17,8 +19,10 @@ impl Five {
     pub fn of(values: &[f64]) -> Option<Five> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
+        if sorted.is_empty() {
+            return None;
+        }
         let [first, median, third] = [0.25, 0.5, 0.75].map(|share| quantile(&sorted, share));
-        let (first, median, third) = (first?, median?, third?);
         let reach = 1.5 * (third - first);
         let is_within = |value: &f64| (first - reach..=third + reach).contains(value);
         let (within, outliers): (Vec<f64>, Vec<f64>) = sorted.iter().partition(|v| is_within(v));
@@ -32,12 +36,6 @@ impl Five {
             n: sorted.len(),
         })
     }
-}
-
-fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let place = sorted.len().checked_sub(1)? as f64 * share;
-    let (below, above) = (place.floor() as usize, place.ceil() as usize);
-    Some(sorted[below] + (sorted[above] - sorted[below]) * place.fract())
 }
 
 #[cfg(test)]

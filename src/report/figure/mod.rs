@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 
 use super::escape::escape;
 
-/// A drawing with what a reader who does not see it is told.
+/// A drawing with its title and description for screen readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drawing {
     pub width: u32,
@@ -37,7 +37,7 @@ impl Drawing {
     }
 }
 
-/// The page's templates take a drawing as its title and its SVG.
+/// Templates get a drawing's title and its SVG.
 impl Serialize for Drawing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut drawing = serializer.serialize_struct("Drawing", 2)?;
@@ -47,7 +47,7 @@ impl Serialize for Drawing {
     }
 }
 
-/// Drawings under one title, with one key.
+/// Drawings under one title, with one legend.
 #[derive(Serialize)]
 pub struct Panel {
     pub title: String,
@@ -62,7 +62,7 @@ impl Panel {
     }
 }
 
-/// What stands in a figure for what.
+/// An entry of a legend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Key {
     /// A class of the page's style; empty for a remark.
@@ -80,7 +80,7 @@ impl Key {
     }
 }
 
-/// A place with one digit: finer than a screen, and short.
+/// A coordinate with one decimal.
 fn px(place: f64) -> String {
     let text = format!("{place:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()

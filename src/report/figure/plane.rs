@@ -1,4 +1,4 @@
-//! A figure of points in a plane: lines over a common axis, or confidence against accuracy.
+//! A plot with two axes: lines over a common axis, or confidence against accuracy.
 
 use super::scale::Scale;
 use super::{Drawing, circle, line, px, words};
@@ -9,7 +9,7 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 40.0;
 const TICKS: usize = 5;
-/// Of a word at a tick, about.
+/// The approximate width of a tick label's character.
 const CHARACTER: f64 = 6.5;
 
 pub struct Plane {
@@ -19,11 +19,11 @@ pub struct Plane {
     pub height: u32,
     pub across: String,
     pub up: String,
-    /// Words for the axis' values, from 0 on, instead of numbers.
+    /// Labels of the axis' values 0, 1, …, instead of numbers.
     pub names: Vec<String>,
     /// Values that the axes must reach.
     pub reach: [Vec<f64>; 2],
-    /// Whether to draw where both axes are equal.
+    /// Whether to draw the line on which both axes are equal.
     pub diagonal: bool,
     pub lines: Vec<Line>,
 }

@@ -2,20 +2,21 @@
 
 use super::scale::Scale;
 use super::{Drawing, Five, circle, diamond, line, rectangle, words};
+use crate::analysis::metrics::over_runs::OverRuns;
 use crate::text::ellipsis;
 
 const WIDTH: f64 = 340.0;
 const MARGIN: f64 = 6.0;
-/// Of a row's line of words.
+/// The height of a row's line of text.
 const WORDS: f64 = 18.0;
-/// Of a character of a label, and of a value, about.
+/// The approximate widths of a label's character and of a value's.
 const CHARACTERS: [f64; 2] = [6.5, 6.1];
-/// Of one lane of marks.
+/// The height of one lane of marks.
 const LANE: f64 = 15.0;
 const GAP: f64 = 8.0;
 const AXIS: f64 = 22.0;
 const TICKS: usize = 4;
-/// What the words beside a lane take where a row has several.
+/// The width of the text beside a lane where a row has several.
 const BESIDE: f64 = 104.0;
 
 pub struct Rows {
@@ -32,13 +33,18 @@ pub struct Row {
 }
 
 pub struct Lane {
-    /// Which of the page's colours.
+    /// The number of its colour.
     pub series: usize,
     pub said: String,
     pub marks: Vec<Mark>,
 }
 
 impl Lane {
+    /// A bar to the mean over the runs, with its deviation.
+    pub fn over_runs(series: usize, figure: &OverRuns) -> Lane {
+        Lane::bar(series, figure.mean, figure.std)
+    }
+
     /// A bar to a mean, with its deviation over the runs.
     pub fn bar(series: usize, value: f64, std: Option<f64>) -> Lane {
         let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
@@ -106,7 +112,7 @@ impl Mark {
                     let (left, right) = (at(from), at(from + value));
                     from += value;
                     let class = format!("fill s{series}");
-                    // A hair's breadth tells neighbours apart where colours do not.
+                    // A gap of a pixel separates neighbours whose colours cannot be told apart.
                     rectangle(&class, [left, middle - 5.0], [right - left - 1.0, 10.0])
                 });
                 parts.collect()
@@ -144,7 +150,7 @@ impl Mark {
 }
 
 impl Row {
-    /// What the words over the lanes take: a line, or two where label and value do not stand beside each other.
+    /// The height of the text over the lanes: two lines where label and value do not fit on one.
     fn words(&self, beside: f64) -> f64 {
         let said = match (self.lanes.as_slice(), beside > 0.0) {
             ([lane], false) => lane.said.chars().count() as f64,
@@ -171,7 +177,7 @@ impl Rows {
         let bottom: f64 = self.rows.iter().map(|row| row.height(beside)).sum();
         let marks = self.rows.iter().flat_map(|row| &row.lanes).flat_map(|lane| &lane.marks);
         let values = marks.flat_map(Mark::values).chain(self.reach.iter().copied());
-        // The words of the first tick and of the last reach beyond the axis.
+        // The labels of the first and the last tick reach beyond the axis.
         let scale = Scale::over(values, TICKS, [MARGIN + 8.0, WIDTH - MARGIN - 14.0 - beside]);
         let mut body = axis(&scale, bottom);
         let mut top = 0.0;

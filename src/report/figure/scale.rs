@@ -1,6 +1,6 @@
-//! From values to places on a figure, and the values that an axis names.
+//! Maps values to pixels of a figure, and gives the ticks of an axis.
 
-/// A span of values on a span of a figure, in its own units.
+/// A range of values on a range of pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     low: f64,
@@ -11,8 +11,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Values between `from` and `to`, widened to whole steps of at most `ticks` on the axis. Values that are not finite are passed
-    /// over; without any, the scale is that of fractions.
+    /// A scale over the values, widened to whole steps, of which there are about `ticks` between `from` and `to`. Values that are not finite
+    /// are skipped; without any, the scale runs from 0 to 1.
     pub fn over(
         values: impl IntoIterator<Item = f64>,
         ticks: usize,
@@ -28,19 +28,19 @@ impl Scale {
             (low, high) = (low - 0.05, high + 0.05);
         }
         let step = round_step((high - low) / ticks.max(1) as f64);
-        // What lies on a step, but for its last bit, is not widened by another.
+        // A value that lies on a step up to rounding does not widen the axis by another step.
         let low = (low / step + 1e-6).floor() * step;
         let high = (high / step - 1e-6).ceil() * step;
         Scale { low, high, from, to, step }
     }
 
-    /// Where a value stands; one beyond the scale at its end.
+    /// The pixel of a value; one beyond the scale is drawn at its end.
     pub fn at(&self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// The axis' values with their places, low to high.
+    /// The ticks' values and pixels, low to high.
     pub fn ticks(&self) -> impl Iterator<Item = (f64, f64)> {
         let count = ((self.high - self.low) / self.step).round() as usize;
         let scale = *self;
@@ -50,10 +50,10 @@ impl Scale {
         })
     }
 
-    /// A value as the axis says it.
+    /// A tick's label.
     pub fn say(&self, value: f64) -> String {
         let digits = (-libm::log10(self.step).floor()).clamp(0.0, 6.0) as usize;
-        // A step of 2.5 has a digit more than its size.
+        // A step of 2.5 needs one more digit than its power of ten.
         let odd = (self.step * libm::exp10(digits as f64)).fract() > 1e-6;
         let digits = digits + usize::from(odd);
         let text = format!("{value:.digits$}");
@@ -64,7 +64,7 @@ impl Scale {
     }
 }
 
-/// The step of 1, 2, 2.5 or 5 times a power of ten that is not below.
+/// The least step of 1, 2, 2.5 or 5 times a power of ten that is not below `least`.
 fn round_step(least: f64) -> f64 {
     let power = libm::exp10(libm::log10(least).floor());
     let steps = [1.0, 2.0, 2.5, 5.0].map(|step| step * power);

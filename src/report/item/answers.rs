@@ -8,14 +8,14 @@ use super::step::{Group, Step, before, places};
 use super::{Verdict, read};
 use crate::record::{CallLine, ItemText, RoundLine, Stage};
 
-/// Who stood behind a label of the brief.
+/// The agent behind a label of the brief.
 #[derive(Serialize)]
 pub struct Doctor<'a> {
     letter: char,
     agent: &'a str,
 }
 
-/// An agent that answered otherwise than before.
+/// An agent that changed its answer.
 #[derive(Serialize)]
 pub struct Change<'a> {
     agent: &'a str,
@@ -37,7 +37,7 @@ pub struct Vote<'a> {
     gold: bool,
 }
 
-/// What a round's answers are read against.
+/// What a round's answers are compared with.
 pub struct Answers<'a> {
     /// Letters and texts.
     pub options: Vec<(String, &'a str)>,
@@ -152,7 +152,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Letters and texts; none where the text is not at hand.
+/// Letters and texts; none where the item's text is missing.
 pub fn options(text: Option<&ItemText>) -> Vec<(String, &str)> {
     match text {
         Some(ItemText::Question(text)) => {

@@ -13,7 +13,7 @@ use crate::record::{CallLine, FinishReason, Parse, Usage};
 /// The highest fit score (MED-MAD, C.2).
 const BEST_FIT: f64 = 5.0;
 
-/// Where a record has something to say, what that is called, and how it is set. Other fields follow by their own names.
+/// The known fields of a record with their titles and looks. Other fields follow under their own names.
 const SECTIONS: [(&str, &str, Look); 15] = [
     ("/cot", "Reasoning", Look::Numbered),
     ("/thought", "Reasoning", Look::Text),
@@ -32,7 +32,7 @@ const SECTIONS: [(&str, &str, Look); 15] = [
     ("/correction", "Correction", Look::Text),
 ];
 
-/// Fields that the head of a card says.
+/// Fields that are shown in the head of a card.
 const IN_HEAD: [&str; 4] = ["answer", "confidence", "flag", "sentence_id"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ pub struct Card<'a> {
     backbone: &'a str,
     said: Said<'a>,
     sections: Vec<Section<'a>>,
-    /// What it was asked, of an agent who had read others.
+    /// The user message of an arbiter, who had read the others' answers.
     shown: Option<&'a str>,
     purpose: &'a str,
     sample: u32,
@@ -67,7 +67,7 @@ pub struct Card<'a> {
     prompt: usize,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Default, Serialize)]
 pub struct Said<'a> {
     /// Whether the call was to give an answer.

@@ -1,4 +1,4 @@
-//! The correction that was proposed beside the gold one, word by word.
+//! The proposed correction compared with the gold one, word by word.
 
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::metrics::agreement::same_wrong;
+use crate::analysis::metrics::agreement::{agree, same_wrong};
 use crate::analysis::notes::verdict;
 use crate::data::ItemKind;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, Parse, Source, Stage};
@@ -134,7 +134,7 @@ impl Flag {
             Flag::RightToWrong => changed && right_at_first && wrong,
             Flag::WrongToRight => changed && !right_at_first && right,
             Flag::SameWrong => same_wrong_at_first(item),
-            Flag::Disagreement => last.is_some_and(|round| !unanimous(&round.answers)),
+            Flag::Disagreement => last.is_some_and(|round| !agree(&round.answers)),
             Flag::Fallback => parsed(Parse::Fallback),
             Flag::Unreadable => parsed(Parse::Unread),
             Flag::Repaired => parsed(Parse::Repaired),
@@ -182,16 +182,7 @@ fn choose(kind: ItemKind, is: impl Fn(&Flag) -> bool) -> Vec<Flag> {
 fn same_wrong_at_first(item: &AnswerLine) -> bool {
     let mut rounds = item.rounds.iter();
     let initial = rounds.find(|round| round.stage == Stage::Initial);
-    let answers = initial.map(|round| round.answers.iter().map(String::as_str).collect::<Vec<_>>());
-    let gold = item.gold.as_deref();
-    answers.is_some_and(|answers| gold.is_some_and(|gold| same_wrong(&answers, gold)))
-}
-
-fn unanimous(answers: &[String]) -> bool {
-    match answers.split_first() {
-        Some((first, others)) => !first.is_empty() && others.iter().all(|other| other == first),
-        None => true,
-    }
+    initial.zip(item.gold.as_ref()).is_some_and(|(round, gold)| same_wrong(&round.answers, gold))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a call about a note came to, against gold, and who settled its stage.
+//! The outcome of a call about a note compared with gold, and who settled its stage.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The prompts of a run: one of every kind, which is what an agent was asked for a purpose.
+//! The prompts of a run: one example for each agent and purpose.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub struct Prompt<'a> {
     backbone: &'a str,
     /// Calls of this agent for this purpose.
     calls: usize,
-    /// How many system messages they had among them; roles that are made up for a question are as many.
+    /// How many different system messages these calls had; there is one for each role that a recruiter makes up.
     variants: usize,
     /// The item of the call whose messages are shown.
     item: &'a str,
@@ -31,7 +31,7 @@ pub struct Prompts<'a> {
 }
 
 impl<'a> Prompts<'a> {
-    /// Counts a call in and returns the number of its prompt.
+    /// Counts a call and gives the number of its prompt.
     pub fn number(&mut self, call: &'a CallLine) -> usize {
         let same = |prompt: &&mut Prompt| {
             (prompt.agent, prompt.purpose, prompt.backbone)
@@ -70,7 +70,7 @@ fn system(messages: &[Message]) -> String {
     contents.join("\n\n")
 }
 
-/// What the user was given in a call: the last message that is not the system's.
+/// The last user message of a call.
 pub fn user_message(call: &CallLine) -> Option<&str> {
     let user = call.messages.iter().rfind(|message| message.role == "user");
     user.map(|message| message.content.as_str())

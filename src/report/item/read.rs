@@ -27,7 +27,7 @@ pub fn plain(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Any value as lines that a person reads: a line an entry, an object's fields one after another.
+/// Any value as text for a reader: one line per entry of a list, an object's fields one after another.
 pub fn told(value: &Value) -> Cow<'_, str> {
     let told_entries = |entries: &[Value], between: &str| {
         let entries: Vec<_> = entries.iter().map(told).collect();

@@ -10,7 +10,7 @@ use crate::record::{NoteLine, NoteText, QuestionText};
 
 #[derive(Serialize)]
 pub struct Text<'a> {
-    /// Joined, they are the text.
+    /// Their concatenation is the text.
     pub segments: Vec<Segment>,
     /// Of a question: letter to text.
     options: Option<&'a BTreeMap<char, String>>,
@@ -18,7 +18,7 @@ pub struct Text<'a> {
     image: Option<&'a str>,
 }
 
-/// Part of a text that one mark, both or none is on.
+/// A part of a text, with the marks on it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Segment {
     pub text: String,
@@ -46,8 +46,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The text cut at both ends of the located and the gold sentence. Where it spells one of them otherwise, the sentences stand for it, one
-/// a line.
+/// The text cut at both ends of the located and the gold sentence. Where it does not contain one of them word for word, the sentences are
+/// shown instead, one per line.
 fn segments(note: &NoteText, ids: [Option<usize>; 2]) -> Vec<Segment> {
     let ids = ids.map(|id| id.filter(|id| *id < note.sentences.len()));
     let find = |text: &str| {

@@ -1,4 +1,4 @@
-//! The way to a note's answer as its case shows it: thoughts, queries, passages, verdicts, reflexions, and the sources of the correction.
+//! How a searching system got to a note's answer, as its case shows it: thoughts, queries, passages, verdicts, reflexions, and the sources of the correction.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

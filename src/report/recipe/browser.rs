@@ -1,6 +1,6 @@
-//! The page's data for looking at items: letters, rounds and answers of every cell, texts as long as the page stays small.
+//! The page's data for browsing items: letters, rounds and answers of every cell, texts cut so that the page stays small.
 //!
-//! Lists stand for objects where there are thousands of them; `browser.js` reads them by the same order.
+//! What there are thousands of is written as lists instead of objects; `browser.js` reads their fields in the same order.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,12 @@ use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::file::DatasetEntry;
 use crate::record::{AnswerLine, CallLine, ItemText, RoundLine, Stage};
-use crate::report::escape::script_json;
 use crate::report::item::flag::Flag;
 use crate::report::item::spell;
 use crate::report::item::step::{places, rounds};
 use crate::text::{ellipsis, spell_hidden};
 
-/// Characters that all texts of answers may have together.
+/// The most characters of all texts of answers together.
 const TEXTS: usize = 3_000_000;
 /// Characters of one, at least and at most.
 const CUT: [usize; 2] = [48, 400];
@@ -77,7 +76,7 @@ struct Item(u32, String, u32, String, Vec<Round>, Option<usize>);
 #[derive(Serialize)]
 struct Round(u32, Stage, usize, Vec<String>, Vec<Option<usize>>);
 
-/// Texts, each once.
+/// Texts without repeats, which items refer to by their places.
 struct Pool {
     cut: usize,
     places: HashMap<String, usize>,
@@ -99,7 +98,7 @@ impl Pool {
     }
 }
 
-/// Cut, with what hides spelled out.
+/// Truncated, with hidden characters spelled out.
 fn shorten(text: &str, cut: usize) -> String {
     ellipsis(&spell_hidden(text), cut)
 }
@@ -206,14 +205,6 @@ impl Browser {
         Round(record.round, record.stage, agents, letters.collect(), texts)
     }
 
-    /// JSON that a script element may hold.
-    ///
-    /// # Errors
-    /// None that is known; a map's key would have to be no string.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        script_json(self)
-    }
-
     /// A question's text and options by the dataset's place and its id.
     pub fn question(&self, dataset: usize, id: &str) -> Option<(&str, &[(String, String)])> {
         let mut questions = self.datasets.get(dataset)?.questions.iter();
@@ -283,7 +274,7 @@ mod tests {
             texts: Vec::new(),
             cells: Vec::new(),
         };
-        let json = browser.json().unwrap();
+        let json = crate::report::escape::script_json(&browser).unwrap();
         assert!(!json.contains(['<', '>', '&', '\u{2028}']));
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["methods"][0], "</script><!-- \u{2028} & \"");

@@ -1,4 +1,4 @@
-//! The figures of a recipe: small ones, one a dataset, that stand side by side where there is room.
+//! The figures of a recipe: small ones, one per dataset, side by side where there is room.
 
 use super::note_figures;
 use crate::analysis::metrics::bootstrap::Estimate;
@@ -43,7 +43,7 @@ fn panel(title: &str, drawings: Vec<Drawing>, key: Vec<Key>) -> Panel {
     Panel { title: title.to_owned(), drawings, key }
 }
 
-/// Of what the paper reports.
+/// The legend of the paper's figures.
 fn papers() -> Key {
     Key {
         swatch: "diamond".to_owned(),
@@ -51,13 +51,9 @@ fn papers() -> Key {
     }
 }
 
-/// What is ours, and where the paper reports some what is its own.
+/// The legend of our figures and, where there are some, of the paper's.
 fn key(ours: &str, has_papers: bool) -> Vec<Key> {
     [Key::series(0, ours)].into_iter().chain(has_papers.then(papers)).collect()
-}
-
-fn lane(series: usize, said: String, marks: Vec<Mark>) -> Lane {
-    Lane { series, said, marks }
 }
 
 /// A row that is named after its method.
@@ -113,7 +109,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
     panel("", drawings, key("ours: mean ± standard deviation over runs", has_papers))
 }
 
-/// Accuracy over the methods in their order, a line a dataset; `None` where the recipe sweeps nothing.
+/// Accuracy over the methods in their order, one line per dataset; `None` for a recipe that is no sweep.
 fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
     if !recipe.analyses.contains(&Analysis::Sweep) {
         return None;
@@ -173,12 +169,12 @@ pub fn over_methods(recipe: &Recipe, lines: Vec<Line>) -> Plane {
     }
 }
 
-/// Where one of several lines has its point: beside the others', where they would stand on each other.
+/// The x value of a point of one of several lines, shifted a little so that they do not cover one another.
 pub fn beside(place: usize, line: usize, of: usize) -> f64 {
     place as f64 + 0.06 * (line as f64 - (of - 1) as f64 / 2.0)
 }
 
-/// Colours that the page has.
+/// The number of the page's colours.
 const SERIES: usize = 6;
 
 fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane {
@@ -187,7 +183,7 @@ fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane
     let paper = paper.map(|[mean, low, high]| Mark::Paper { mean, low, high });
     // The paper's first, so that ours is not hidden.
     let marks = paper.into_iter().chain([ours]).collect();
-    lane(series, estimate.to_string(), marks)
+    Lane { series, said: estimate.to_string(), marks }
 }
 
 /// NetGain with its interval.
@@ -233,7 +229,8 @@ fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Panel>
         let row = |row: &CollapseRow| {
             let five = Five::of(&row.similarity.as_ref()?.initial_by_question)?;
             let said = format!("median {:.4}, {} questions", five.median, five.n);
-            Some(of_method(recipe, &row.method, vec![lane(0, said, vec![Mark::Box(five)])]))
+            let lane = Lane { series: 0, said, marks: vec![Mark::Box(five)] };
+            Some(of_method(recipe, &row.method, vec![lane]))
         };
         of_dataset(results, dataset).filter_map(row).collect()
     };
@@ -301,9 +298,8 @@ fn of_dataset<'a>(
 }
 
 fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> Option<Row> {
-    let bar = |(series, over): &(usize, Option<&OverRuns>)| {
-        over.map(|over| Lane::bar(*series, over.mean, over.std))
-    };
+    let bar =
+        |(series, over): &(usize, Option<&OverRuns>)| Some(Lane::over_runs(*series, (*over)?));
     let lanes: Vec<Lane> = lanes.iter().filter_map(bar).collect();
     (!lanes.is_empty()).then(|| of_method(recipe, method, lanes))
 }
@@ -327,8 +323,8 @@ fn cost(recipe: &Recipe, results: &RecipeResults) -> Panel {
         let row = |cell: &CellResult| {
             let cost = cell.cost.as_ref()?;
             let bar = |series, value: f64| {
-                let mark = Mark::Bar { value, std: None };
-                lane(series, format!("{value:.0}"), vec![mark])
+                let marks = vec![Mark::Bar { value, std: None }];
+                Lane { series, said: format!("{value:.0}"), marks }
             };
             let right = cost.per_correct.map(|spent| bar(1, spent.completion_tokens));
             let item = bar(0, cost.per_item.completion_tokens);

@@ -8,9 +8,11 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 
 use super::ReportError;
+use super::escape::script_json;
 use super::item::spell;
 use super::kit;
 use super::table::Table;
+use crate::analysis::conditions::in_words;
 use crate::analysis::recipe::analysis::{CaseMethod, CaseRow};
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::{notes, tables};
@@ -29,7 +31,7 @@ const PAGE: kit::Page = kit::Page {
 /// The page of a recipe from its results and the runs of its cells, in the order of the results.
 ///
 /// # Errors
-/// A template that does not hold.
+/// A template that cannot be filled in.
 pub fn render(
     recipe: &Recipe,
     results: &RecipeResults,
@@ -60,7 +62,7 @@ pub fn render(
         readings => &recipe.readings,
         cells => links(recipe, results, cells),
     };
-    PAGE.render(context! { page, data => Value::from_safe_string(browser.json()?) })
+    PAGE.render(context! { page, data => Value::from_safe_string(script_json(&browser)?) })
 }
 
 /// The tables, each with its figures.
@@ -80,7 +82,7 @@ fn sections(
             open => !matches!(table.name, "calibration" | "cases"),
             panels => Serde(figures::panels(table.name, recipe, results)),
             cases => match table.name {
-                "cases" => told(recipe, results, cells, browser),
+                "cases" => cases_shown(recipe, results, cells, browser),
                 _ => Vec::new(),
             },
             table => table.html(),
@@ -90,14 +92,14 @@ fn sections(
     tables::all(recipe, results).into_iter().map(section).collect()
 }
 
-/// The cases of Figure 4.
-fn told(
+/// The cases of Figure 4, as the template shows them.
+fn cases_shown(
     recipe: &Recipe,
     results: &RecipeResults,
     cells: &[(Cell<'_>, Contents)],
     browser: &Browser,
 ) -> Vec<Value> {
-    let told = |case: &CaseRow| {
+    let shown = |case: &CaseRow| {
         let place = recipe.dataset.iter().position(|one| one.name == case.dataset);
         let question = place.and_then(|place| browser.question(place, &case.item));
         let (stem, options) = question.unwrap_or_default();
@@ -128,7 +130,7 @@ fn told(
             methods => case.methods.iter().map(method).collect::<Vec<_>>(),
         }
     };
-    results.cases.iter().map(told).collect()
+    results.cases.iter().map(shown).collect()
 }
 
 fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Value> {
@@ -139,14 +141,11 @@ fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Value> {
         let members = plan.iter().flat_map(|plan| &plan.panel);
         let models: Vec<String> =
             members.map(|member| format!("{}: {}", member.agent, member.backbone)).collect();
-        let setting = |(key, value): (&String, &toml::Value)| match value.as_str() {
-            Some(text) => format!("{key}={text}"),
-            None => format!("{key}={value}"),
-        };
+        let settings = settings.iter().map(|(key, value)| format!("{key}={}", in_words(value)));
         context! {
             label => &method.label,
             system => &method.system,
-            settings => settings.iter().map(setting).collect::<Vec<_>>(),
+            settings => settings.collect::<Vec<_>>(),
             models => models.join(", "),
         }
     };

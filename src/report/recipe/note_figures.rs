@@ -1,6 +1,5 @@
 //! The figures of a recipe on notes: the columns that need no weights, and who settled each stage (MedGuards, Figures 2 to 6).
 
-use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Consensus, NoteFigures, Settled, Spread};
 use crate::analysis::recipe::notes::{correction, full};
 use crate::analysis::recipe::results::{CellResult, RecipeResults};
@@ -10,10 +9,6 @@ use crate::experiment::recipe::{NoteColumn, Recipe};
 use crate::record::Source;
 use crate::report::figure::{Drawing, Key, Lane, Line, Panel, Plane, Point, Row};
 use crate::report::recipe::figures::{beside, cells, each_dataset, over_methods};
-
-fn bar(series: usize, over: Option<&OverRuns>) -> Option<Lane> {
-    over.map(|over| Lane::bar(series, over.mean, over.std))
-}
 
 /// A drawing for every dataset that has a row.
 fn of_notes(
@@ -34,9 +29,9 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let row = |cell: &CellResult, notes: &NoteFigures| {
         let localisation = notes.localisation.as_ref();
         let lanes = [
-            bar(0, notes.detection.as_ref().map(|one| &one.accuracy)),
-            bar(1, localisation.map(|one| &one.accuracy)),
-            bar(2, localisation.map(|one| &one.accuracy_exact)),
+            notes.detection.as_ref().map(|one| Lane::over_runs(0, &one.accuracy)),
+            localisation.map(|one| Lane::over_runs(1, &one.accuracy)),
+            localisation.map(|one| Lane::over_runs(2, &one.accuracy_exact)),
         ];
         vec![Row { label: full(recipe, cell), lanes: lanes.into_iter().flatten().collect() }]
     };
@@ -52,8 +47,8 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
     }
 }
 
-/// Corrections over the methods in their order, a line a metric; beside them turns and time of systems that search (MedReAct'N'MedReFlex,
-/// Figures 2 to 6). None where the recipe sweeps nothing.
+/// Corrections over the methods in their order, one line per metric; then turns and time of systems that search (MedReAct'N'MedReFlex,
+/// Figures 2 to 6). None for a recipe that is no sweep.
 pub fn sweeps(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
     if !recipe.analyses.contains(&Analysis::Sweep) {
         return Vec::new();
@@ -105,7 +100,7 @@ struct Curve<'a> {
     value: Box<Value<'a>>,
 }
 
-/// A drawing a dataset, with a line a curve; `None` where no cell has a value.
+/// One drawing per dataset, one line per curve; `None` where no cell has a value.
 fn curves(
     recipe: &Recipe,
     results: &RecipeResults,

@@ -1,10 +1,10 @@
 //! How a run on notes was made, in sentences: system, models, prompts, random seed, and which published figures are comparable.
 
+use crate::analysis::conditions::in_words;
 use crate::data::Format;
 use crate::experiment::plan::Plan;
 use crate::panel::DecodingMode;
-use crate::record::Language;
-use crate::record::NoteLine;
+use crate::record::{Language, NoteLine};
 
 /// MEDEC's test notes as the paper takes them: MS and UW.
 const PAPER_NOTES: usize = 925;
@@ -24,11 +24,9 @@ pub fn method(plan: &Plan, notes: &[&NoteLine]) -> Vec<String> {
 
 /// The system with every setting, by the names that `--set` takes.
 fn system(plan: &Plan) -> String {
-    let setting = |(name, value): (&String, &toml::Value)| match value.as_str() {
-        Some(text) => format!("{name} = {text}"),
-        None => format!("{name} = {value}"),
-    };
-    let settings: Vec<String> = plan.settings.iter().map(setting).collect();
+    let settings =
+        plan.settings.iter().map(|(name, value)| format!("{name} = {}", in_words(value)));
+    let settings: Vec<String> = settings.collect();
     match settings.is_empty() {
         true => format!("System: {}.", plan.system),
         false => format!("System: {} with {}.", plan.system, settings.join(", ")),

@@ -106,10 +106,6 @@ fn consensus(stages: &[Consensus]) -> Panel {
     )
 }
 
-fn bar(series: usize, figure: &OverRuns) -> Lane {
-    Lane::bar(series, figure.mean, figure.std)
-}
-
 /// Figure 3: the sentence by similarity beside the sentence word for word.
 fn localisation(localisation: &Localisation) -> Panel {
     let rows = [
@@ -119,7 +115,7 @@ fn localisation(localisation: &Localisation) -> Panel {
     ];
     let rows = rows.into_iter().enumerate();
     let rows = rows.filter_map(|(series, (label, figure))| {
-        let lanes = vec![bar(series, figure?)];
+        let lanes = vec![Lane::over_runs(series, figure?)];
         Some(Row { label: label.to_owned(), lanes })
     });
     panel(
@@ -133,7 +129,7 @@ fn localisation(localisation: &Localisation) -> Panel {
 /// By type, how many errors were detected and located; last the notes without an error.
 fn types(detection: &Detection) -> Panel {
     let share = |series: usize, label: &str, figure: &OverRuns| {
-        let mut lane = bar(series, figure);
+        let mut lane = Lane::over_runs(series, figure);
         lane.said = format!("{label} {:.4}", figure.mean);
         lane
     };

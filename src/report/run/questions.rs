@@ -10,7 +10,8 @@ use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{mean, mean_and_std};
 use crate::analysis::tables::{self, Labelled, costs};
 use crate::experiment::contents::Contents;
-use crate::record::{AnswerLine, CallLine, Parse, Usage};
+use crate::experiment::results::{ParseCounts, Tokens};
+use crate::record::{AnswerLine, CallLine};
 use crate::report::calibration as reliability;
 use crate::report::figure::{Key, Lane, Panel, Row as Bars, Rows};
 use crate::report::item::flag::Flag;
@@ -33,12 +34,12 @@ impl Tally<'_> {
         self.items.iter().filter(has).count()
     }
 
-    fn parsed(&self, parse: Parse) -> usize {
-        self.calls.iter().filter(|call| call.parse == parse).count()
+    fn parse(&self) -> ParseCounts {
+        ParseCounts::of(self.calls.iter().copied())
     }
 
-    fn tokens(&self, of: fn(&Usage) -> usize) -> usize {
-        self.calls.iter().map(|call| of(&call.usage)).sum()
+    fn tokens(&self) -> Tokens {
+        Tokens::of(self.calls.iter().copied())
     }
 
     fn call_seconds(&self) -> f64 {
@@ -179,15 +180,15 @@ fn table(
         .number("ties", |one| one.having(Flag::Tie))
         .number("mean rounds", |one| one.mean_rounds())
         .number("calls", |one| one.calls.len())
-        .number("prompt tokens", |one| one.tokens(|usage| usage.prompt_tokens))
-        .number("cached tokens", |one| one.tokens(|usage| usage.cached_tokens))
-        .number("completion tokens", |one| one.tokens(|usage| usage.completion_tokens))
-        .number("forced tokens", |one| one.tokens(|usage| usage.forced_tokens))
-        .number("parse ok", |one| one.parsed(Parse::Ok))
-        .number("parse repaired", |one| one.parsed(Parse::Repaired))
-        .number("parse fallback", |one| one.parsed(Parse::Fallback))
-        .number("refused", |one| one.parsed(Parse::Refused))
-        .number("unread", |one| one.parsed(Parse::Unread))
+        .number("prompt tokens", |one| one.tokens().prompt)
+        .number("cached tokens", |one| one.tokens().cached)
+        .number("completion tokens", |one| one.tokens().completion)
+        .number("forced tokens", |one| one.tokens().forced)
+        .number("parse ok", |one| one.parse().ok)
+        .number("parse repaired", |one| one.parse().repaired)
+        .number("parse fallback", |one| one.parse().fallback)
+        .number("refused", |one| one.parse().refused)
+        .number("unread", |one| one.parse().unread)
         .number("call seconds", |one| Cell::Number(one.call_seconds(), 1))
         .note("An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
         .notes(spread)

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::fixtures::{assert_asks_for_nothing, call, item, round};
 use super::questions::{contents, contents_of, records};
 use crate::experiment::contents::Contents;
+use crate::panel::DecodingMode;
 use crate::record::{AnswerLine, CallLine, Parse};
 use crate::report::{Beside, Scoring, render};
 
@@ -57,6 +58,15 @@ fn asks_for_nothing_and_says_what_it_is() {
     plan.synthetic = true;
     let page = shown(&contents_of(plan.clone(), items.clone(), calls.clone()));
     assert!(page.contains("every answer on this page is noise"));
+}
+
+#[test]
+fn json_mode_is_not_called_unconstrained() {
+    let (mut plan, items, calls) = records();
+    plan.decoding = DecodingMode::Json;
+    let page = shown(&contents_of(plan, items, calls));
+    assert!(page.contains("<span>decoding <b>JSON mode where MedAgentBoard has it</b></span>"));
+    assert!(page.contains(", JSON mode where MedAgentBoard has it, random seed"));
 }
 
 #[test]

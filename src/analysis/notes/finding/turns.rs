@@ -1,20 +1,11 @@
 //! What the agents of a system that searches said, turn by turn.
 
-use super::{Said, Word};
+use super::Statement;
 use crate::record::{CallLine, NoteLine, Trajectory, TurnLine};
 
 /// Of a system that searches: each turn's answer, what its reviewers decided, and the parser's last word.
-pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Word> {
-    let word = |call: &CallLine, said: Said, reasons: &str| Word {
-        agent: call.agent.clone(),
-        stage: call.purpose.clone(),
-        backbone: call.backbone.clone(),
-        says: said.says,
-        agrees: said.agrees,
-        confidence: said.confidence,
-        reasons: reasons.to_owned(),
-    };
-    let mut words = Vec::new();
+pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Statement> {
+    let mut statements = Vec::new();
     for turn in &trajectory.turns {
         let steps = calls_of(turn, "step", calls);
         if let Some(last) = steps.last() {
@@ -22,9 +13,8 @@ pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Ve
                 true => format!("an answer after {} steps", turn.steps),
                 false => format!("no answer in {} steps", turn.steps),
             };
-            let is_last = turn.accepted || turn.scores.is_empty() && turn.is_final;
-            let said = Said { says, agrees: is_last, confidence: None };
-            words.push(word(last, said, last.record["thought"].as_str().unwrap_or_default()));
+            let agrees = turn.accepted || turn.scores.is_empty() && turn.is_final;
+            statements.push(Statement { says, agrees, ..Statement::of_call(last) });
         }
         // Of those who decided, the one who thought least of it.
         let score = |call: &&&CallLine| call.record["scores"][5].as_u64().unwrap_or(u64::MAX);
@@ -32,8 +22,13 @@ pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Ve
         if let (Some(least), Some((says, mean))) =
             (reviews.iter().min_by_key(score), verdict_of(turn))
         {
-            let said = Said { says, agrees: turn.accepted, confidence: Some(mean) };
-            words.push(word(least, said, least.record["reasons"][5].as_str().unwrap_or_default()));
+            statements.push(Statement {
+                says,
+                agrees: turn.accepted,
+                confidence: Some(mean),
+                reasons: least.record["reasons"][5].as_str().unwrap_or_default().to_owned(),
+                ..Statement::of_call(least)
+            });
         }
     }
     let parsed = calls.iter().filter(|call| call.purpose == "parse").max_by_key(|call| call.round);
@@ -44,10 +39,10 @@ pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Ve
             (Some(false), _) => "no error".to_owned(),
             (None, _) => "nothing that could be read".to_owned(),
         };
-        let said = Said { says, agrees: true, confidence: None };
-        words.push(word(call, said, call.record["reasoning"].as_str().unwrap_or_default()));
+        let reasons = call.record["reasoning"].as_str().unwrap_or_default().to_owned();
+        statements.push(Statement { says, agrees: true, reasons, ..Statement::of_call(call) });
     }
-    words
+    statements
 }
 
 /// A turn's calls of a purpose, in their order.

@@ -1,0 +1,132 @@
+//! Tests of `finding.rs`.
+
+use super::*;
+use crate::experiment::fixtures;
+use crate::record::{DetectionLine, Language, LocalisationLine, Source, Trajectory};
+
+fn record() -> NoteLine {
+    NoteLine {
+        dataset: "ward".into(),
+        run: 1,
+        item: "bed-7".into(),
+        language: Language::English,
+        flag: Some(true),
+        sentence_id: Some(1),
+        sentence: "Aspirin cures malaria.".into(),
+        exact_sentence_id: Some(1),
+        correction: Some("Artesunate cures malaria.".into()),
+        confidence: Some(0.9),
+        detection: Some(DetectionLine {
+            source: Source::Arbitration,
+            agents: vec!["det1".into(), "det2".into(), "det3".into()],
+            flags: vec![Some(false), Some(true), Some(true)],
+            confidences: vec![Some(0.5), Some(0.7), Some(0.8)],
+        }),
+        localisation: Some(LocalisationLine {
+            source: Source::Agreement,
+            agents: vec!["loc1".into(), "loc2".into()],
+            opinions: vec!["Aspirin cures malaria.".into(), "NAN".into()],
+            sentence_ids: vec![Some(1), None],
+            confidences: vec![None, None],
+        }),
+        calls: 6,
+        ..NoteLine::default()
+    }
+}
+
+#[test]
+fn it_says_what_where_how_sure_and_who_was_overruled() {
+    let finding = Finding::of(&record(), &[], &[]);
+    assert_eq!(finding.confidence, Some(0.75));
+    let text = finding.text();
+    assert!(text.starts_with("bed-7: An error, in sentence 2, 75 % sure\n"), "{text}");
+    assert!(text.contains("as written   Aspirin cures malaria.\n    should be    Artesunate"));
+    assert!(text.contains("det1: there is no error (50 %), and was overruled"));
+    assert!(text.contains("loc2: no sentence has one, and was overruled"));
+    assert!(text.contains("not a diagnosis"));
+}
+
+#[test]
+fn what_could_not_be_read_is_no_clean_bill() {
+    let unread = NoteLine {
+        flag: None,
+        sentence_id: None,
+        correction: None,
+        detection: None,
+        localisation: None,
+        ..record()
+    };
+    let finding = Finding::of(&unread, &[], &[]);
+    assert!(finding.text().contains("could not be read"));
+    assert_eq!(serde_json::to_value(&finding).unwrap()["has_error"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_correction_comes_with_its_sources_or_the_words_that_none_has() {
+    let mut searched = record();
+    searched.search = Some(Trajectory {
+        ungrounded: vec!["malaria".into()],
+        grounded: Some(false),
+        ..Trajectory::default()
+    });
+    let passage = Passage {
+        chunk: "ward/fever#2".into(),
+        source: "ward".into(),
+        title: "Fever".into(),
+        paragraph: 2,
+        score: 0.9,
+        sha256: String::new(),
+        text: Some("Artesunate is given first.".into()),
+        url: None,
+        date: Some("2021".into()),
+        licence: Some("CC BY 4.0".into()),
+    };
+    let search = SearchLine { shown: vec![passage], ..SearchLine::default() };
+    let finding = Finding::of(&searched, &[], &[search]);
+    let text = finding.text();
+    assert!(text.contains("No source contains: malaria"), "{text}");
+    assert!(
+        text.contains("Fever (ward, paragraph 2, 2021, CC BY 4.0)\n        *Artesunate* is given"),
+        "{text}"
+    );
+    let json = serde_json::to_value(&finding).unwrap();
+    assert_eq!(json["sources"]["passages"][0]["chunk"], "ward/fever#2");
+    assert_eq!(json["sources"]["named"], false);
+    assert_eq!(json["sources"]["shared"], serde_json::json!(["artesunate", "cures", "malaria"]));
+}
+
+#[test]
+fn long_reasons_are_cut_between_characters() {
+    assert_eq!(shown(&"é".repeat(500)).chars().count(), SHOWN_CHARS + 1);
+    assert_eq!(shown("a\n  b \u{1b}[2Jc"), "a b [2Jc");
+}
+
+#[test]
+fn each_sample_of_an_agent_comes_with_its_own_reasons() {
+    let mut sampled = record();
+    sampled.localisation = None;
+    if let Some(detection) = &mut sampled.detection {
+        detection.agents = vec!["solo".into(), "solo".into(), "det3".into()];
+    }
+    let call = |agent: &str, purpose: &str, sample: u32, thought: &str| {
+        let mut call = fixtures::call("bed-7", 1, agent);
+        (call.purpose, call.sample) = (purpose.to_owned(), sample);
+        call.record = serde_json::json!({"thought": thought, "correction": thought});
+        call
+    };
+    let calls = [
+        call("solo", "answer", 1, "second"),
+        call("solo", "answer", 0, "first"),
+        call("cor1", "correction", 1, "later"),
+        call("cor1", "correction", 0, "sooner"),
+    ];
+    let finding = Finding::of(&sampled, &calls, &[]);
+    let reasons: Vec<&str> = finding.agents.iter().map(|word| word.reasons.as_str()).collect();
+    assert_eq!(reasons, ["first", "second", "", "sooner", "later"]);
+}
+
+#[test]
+fn a_notes_name_says_nothing_to_the_terminal() {
+    let named = NoteLine { item: "bed\u{1b}[2J-7".into(), ..record() };
+    assert!(Finding::of(&named, &[], &[]).text().starts_with("bed[2J-7: "));
+}
