@@ -1,4 +1,4 @@
-//! The systems of the shared task MEDIQA-CORR 2024 (§4 of the paper of each), all on one module of exemplars: what they have in common.
+//! What the systems of the shared task MEDIQA-CORR 2024 have in common (§4 of the paper of each): settings, exemplars, calls, log lines.
 
 pub mod edinburgh;
 pub mod ikim;
@@ -19,34 +19,37 @@ use super::decoding::{Decoding, Shape};
 use super::exemplars::reply::{Form, Judgement};
 use super::exemplars::vectors::no_encoder;
 use super::exemplars::{Choice, Exemplars, Kinds, Opinion, Ranking};
-pub use super::medreflex::settings::Temperatures;
+use super::medreflex::settings::Temperatures;
 use super::settings::whole;
 use super::{Opening, System, Task, form};
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
-use crate::panel::{Asked, PanelError};
+use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{
     DetectionLine, ItemLine, LocalisationLine, Message, NO_SENTENCE, Source, Stage,
 };
 use crate::retrieval::Rerank;
 
-/// The settings that all have, flattened into each system's. Serde cannot refuse unknown keys beside flattened ones; they are refused
-/// before it reads any (`settings::replace`).
+/// What stands in a prompt for words that were blanked out.
+const BLANK: &str = "____";
+
+/// Settings of all these systems, flattened into each system's. Serde cannot refuse unknown keys beside flattened ones, so
+/// `settings::replace` does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Common {
-    /// Exemplars beside a note.
+    /// Exemplars in a prompt.
     #[serde(deserialize_with = "whole::<0, 64, _, _>")]
     pub shots: usize,
-    /// How they are ranked.
+    /// How exemplars are ranked.
     pub choice: Ranking,
     pub temperatures: Temperatures,
     #[serde(flatten)]
     pub decoding: Decoding,
 }
 
-/// A system's own settings, and those that all have.
+/// A system's own settings, and the common ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct With<T> {
@@ -56,7 +59,7 @@ pub struct With<T> {
     pub common: Common,
 }
 
-/// What a system's own settings say.
+/// A system's own settings, and the system that they configure.
 pub trait Design: Send + Sync {
     fn agents(&self) -> Vec<Slot> {
         vec![Slot::new(SOLO, 0)]
@@ -65,7 +68,7 @@ pub trait Design: Send + Sync {
     /// Calls on a note, at most.
     fn calls(&self) -> u32;
 
-    /// Whether what it compares beside whole notes is compared by vectors.
+    /// Whether it needs an encoder even where notes are not ranked by their vectors.
     fn needs_vectors(&self) -> bool {
         false
     }
@@ -75,7 +78,7 @@ pub trait Design: Send + Sync {
     }
 
     /// # Errors
-    /// When an overridden prompt lost what is filled in; files that the settings need and that are not there.
+    /// An overridden prompt that lacks a placeholder; settings that need a file that was not given.
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure>;
 }
 
@@ -106,7 +109,7 @@ impl<D: Design> config::Settings for With<D> {
     }
 }
 
-/// What the systems share: their exemplars, and the settings that all have.
+/// What every system has: exemplars and the common settings.
 pub struct Kit {
     pub exemplars: Arc<Exemplars>,
     pub common: Common,
@@ -119,7 +122,7 @@ pub struct Question {
     pub agent: String,
     pub purpose: &'static str,
     pub sample: u32,
-    /// As the system's authors set it.
+    /// The published one.
     pub temperature: f32,
     pub messages: Vec<Message>,
 }
@@ -131,24 +134,21 @@ impl Question {
 }
 
 impl Kit {
-    /// As many exemplars as are asked for, ranked as is asked for.
+    /// Exemplars of these kinds, as the settings say how many and how ranked.
     pub fn choice(&self, kinds: Kinds) -> Choice {
         let Common { shots, choice, .. } = self.common;
         Choice { ranking: choice, shots, kinds, drawn_from: None }
     }
 
-    fn call(&self, case: &Case<'_, Note>, question: Question, shape: Shape) -> crate::panel::Call {
-        let step = Step { stage: Stage::Final, round: 0, purpose: question.purpose, shape };
+    fn call(&self, case: &Case<'_, Note>, question: Question, shape: Shape) -> Call {
+        let step = Step::new(Stage::Final, 0, question.purpose, shape);
         let mut call = case.call(&step, question.member, question.agent, question.messages);
         call.key.sample = question.sample;
-        call.temperature = match self.common.temperatures {
-            Temperatures::Paper => Some(question.temperature),
-            Temperatures::Model => None,
-        };
+        call.temperature = self.common.temperatures.choose(question.temperature);
         call
     }
 
-    /// Asks for an answer on the note, in this form.
+    /// Asks for a judgement of the note, in this form.
     pub fn judge(
         &self,
         case: &Case<'_, Note>,
@@ -168,11 +168,10 @@ impl Kit {
     ) -> Result<Vec<Asked<Judgement>>, PanelError> {
         let shape = form.shape(case.item, &self.common.decoding);
         let calls = questions.into_iter().map(|question| self.call(case, question, shape.clone()));
-        let calls: Vec<_> = calls.collect();
         case.ask_all(calls, |text, finish_reason| form.read(text, finish_reason, case.item))
     }
 
-    /// Asks for words under a key, `most` of them at most.
+    /// Asks for words in a JSON field, `most` of them at most.
     pub fn words(
         &self,
         case: &Case<'_, Note>,
@@ -205,11 +204,11 @@ impl Kit {
     }
 }
 
-/// What a system came to.
+/// A system's result on a note.
 #[derive(Clone, Debug, Default)]
 pub struct Finding {
     pub opinion: Opinion,
-    /// Who said whether there is an error, each of them by agent.
+    /// The opinions that it was made of, each with its agent.
     pub heard: Vec<(String, Opinion)>,
 }
 
@@ -221,14 +220,14 @@ impl From<&Judgement> for Opinion {
 }
 
 impl Finding {
-    /// What one agent alone said.
+    /// The opinion of the only agent.
     pub fn alone(opinion: impl Into<Opinion>) -> Finding {
         let opinion = opinion.into();
         Finding { heard: vec![(SOLO.to_owned(), opinion.clone())], opinion }
     }
 }
 
-/// What a system does with a note.
+/// A system's protocol.
 pub trait Solve: Send + Sync {
     /// # Errors
     /// A call or a search that failed.
@@ -237,7 +236,7 @@ pub trait Solve: Send + Sync {
     /// The first prompt.
     ///
     /// # Errors
-    /// A text that cannot be compared with exemplars.
+    /// A text that the encoder cannot encode.
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError>;
 }
 
