@@ -1,8 +1,8 @@
-//! The systems that look a word up: EM_Mixers, whose finding an article must confirm, and Maven, which fills a blanked word from articles.
+//! The systems that search articles: EM_Mixers, whose finding an article must confirm, and Maven, which fills in a blanked word.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{BLANK, Design, Finding, Kit, Question, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -34,18 +34,16 @@ pub(in crate::systems) const CHECK: Form = Form {
 const CHECK_SHOTS: usize = 4;
 /// Articles that Maven reads.
 const MAVEN_CHUNKS: usize = 4;
-/// What stands in a text for the word that was taken out.
-const BLANK: &str = "____";
-/// The place of the passages in a prompt.
+/// The placeholder of the passages in a prompt.
 const PASSAGES: &str = "{passages}";
 
-/// Whether words are looked up.
+/// Whether articles are searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     #[default]
     Corpus,
-    /// EM_Mixers' first stage stands alone; Maven's gap is filled unaided.
+    /// EM_Mixers stops after its first stage; Maven fills in the word without articles.
     Off,
 }
 
@@ -108,7 +106,7 @@ impl Design for MavenSettings {
     }
 }
 
-/// What a search found, as a prompt quotes it.
+/// A search's passages, as a prompt quotes them.
 struct Quoted {
     place: SearchPlace,
     text: String,
@@ -126,7 +124,7 @@ fn look_up(
     Ok((!found.shown.is_empty()).then(|| Quoted { place, text: passages(passage, &found) }))
 }
 
-/// The last of these messages with the passages in their place, which the log keeps by reference.
+/// The messages with the passages filled into the last, where the log keeps them by reference.
 fn quote(mut messages: Vec<Message>, quoted: &Quoted) -> Vec<Message> {
     let Some(last) = messages.pop() else { return messages };
     let text = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
@@ -152,7 +150,7 @@ struct EmMixers {
 }
 
 impl Solve for EmMixers {
-    /// There is an error where both stages say so; its place and correction are the first's.
+    /// There is an error where both stages say so; its sentence and correction are those of the first stage.
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let (note, kit) = (case.item, &self.kit);
         let first = kit.judge(case, Question::new("answer", 0.0, self.first(note)?), &ANSWER)?;
@@ -199,7 +197,7 @@ struct Maven {
 }
 
 impl Solve for Maven {
-    /// Another word than the note's is an error; none found is no opinion.
+    /// A word that differs from the note's is an error; without any word there is no opinion.
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
         let question = Question::new("mask", 0.0, self.first(note)?);

@@ -1,4 +1,4 @@
-//! The systems of several stages: HSE NLP (entities, then experts) and WangLab (detect, locate, correct).
+//! The systems with several stages: HSE NLP (entities, then experts) and WangLab (detect, locate, correct).
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::systems::case::Case;
 use crate::systems::exemplars::prompt::Prompt;
 use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason};
 use crate::systems::exemplars::reply::{Form, Style};
-use crate::systems::exemplars::{Choice, Expert, Kinds, Opinion};
+use crate::systems::exemplars::{Choice, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 
 pub(in crate::systems) const DETECTION: Form =
@@ -26,14 +26,14 @@ pub(in crate::systems) const SENTENCE: Form =
 /// Entities of a note at most.
 const ENTITIES: usize = 12;
 
-/// What is made of earlier runs.
+/// How the opinions of earlier runs are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ensemble {
-    /// They are experts, each with how far it is to be trusted.
+    /// The prompt shows them as experts, each with its accuracy on other notes.
     #[default]
     Trust,
-    /// There is an error only where all of them found one.
+    /// The prompt says that there is an error only where all of them found one.
     And,
 }
 
@@ -44,13 +44,13 @@ pub struct HseSettings {
     pub ensemble: Ensemble,
 }
 
-/// Whether exam questions stand beside a note.
+/// Whether prompts show exam questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Leaked {
     #[default]
     Off,
-    /// The question of MedQA that is most like it, as WangLab had; MEDEC's notes are made of such.
+    /// The question of MedQA that is most similar to the note, as in WangLab's system; MEDEC's notes are made from such questions.
     Medqa,
 }
 
@@ -121,36 +121,36 @@ struct Hse {
 }
 
 impl Hse {
-    /// What the experts say of a note; nothing where there are none.
+    /// The experts' opinions of a note, as the prompt shows them; empty where there are no experts.
     fn opinions(&self, note: &Note) -> String {
-        let lines =
-            (1..).zip(&self.kit.exemplars.experts).map(|(number, expert): (u32, &Expert)| {
-                let opinion = match expert.opinions.get(&note.id) {
-                    Some(Opinion { flag: Some(false), .. }) => "no error".to_owned(),
-                    Some(Opinion { flag: Some(true), sentence_id, correction }) => {
-                        let place = sentence_id.map_or("an error".to_owned(), |id| {
-                            format!("an error in sentence {id}")
-                        });
-                        match correction {
-                            Some(correction) => format!("{place}, which should be: {correction}"),
-                            None => place,
-                        }
-                    }
-                    _ => "no opinion".to_owned(),
-                };
+        let experts = (1_u32..).zip(&self.kit.exemplars.experts);
+        let lines: Vec<String> = experts
+            .map(|(number, expert)| {
                 let trust = expert.trust.as_deref().unwrap_or("not measured");
-                let values = [
-                    ("number", number.to_string()),
-                    ("trust", trust.to_owned()),
-                    ("opinion", opinion),
-                ];
+                let opinion = expert.opinions.get(&note.id).map_or("no opinion".to_owned(), shown);
+                let values =
+                    [("number", &*number.to_string()), ("trust", trust), ("opinion", &opinion)];
                 fill(&self.expert, &values)
-            });
-        let lines: Vec<String> = lines.collect();
+            })
+            .collect();
         match lines.is_empty() {
             true => String::new(),
             false => fill(&self.experts, &[("opinions", &lines.join("\n"))]),
         }
+    }
+}
+
+/// An expert's opinion in words.
+fn shown(opinion: &Opinion) -> String {
+    let place = match (opinion.flag, opinion.sentence_id) {
+        (None, _) => return "no opinion".to_owned(),
+        (Some(false), _) => return "no error".to_owned(),
+        (Some(true), None) => "an error".to_owned(),
+        (Some(true), Some(id)) => format!("an error in sentence {id}"),
+    };
+    match &opinion.correction {
+        Some(correction) => format!("{place}, which should be: {correction}"),
+        None => place,
     }
 }
 
@@ -176,19 +176,19 @@ struct WangLab {
     detect: Prompt,
     locate: Prompt,
     correct: Prompt,
-    /// What shows an exam question; `None` where none is shown.
+    /// The template that shows an exam question; `None` where none is shown.
     leak: Option<String>,
     choice: Choice,
     kit: Kit,
 }
 
 impl WangLab {
-    /// The exam question that is most like a note, as it is shown; nothing where none is.
+    /// The exam question most similar to a note, as the prompt shows it; empty where none is shown.
     fn leaked(&self, note: &Note) -> String {
-        let (Some(template), Some(leak)) = (&self.leak, &self.kit.exemplars.leak) else {
-            return String::new();
-        };
-        fill(template, &[("question", leak.nearest(note))])
+        match (&self.leak, &self.kit.exemplars.leak) {
+            (Some(template), Some(leak)) => fill(template, &[("question", leak.nearest(note))]),
+            _ => String::new(),
+        }
     }
 }
 
@@ -318,7 +318,6 @@ mod tests {
             exam("Beta blockers were given for the attack.", None),
         ];
         let leak = Leak::new(&questions);
-        assert_eq!(leak.len(), 2);
         let answer = questions[1].option('B').unwrap().to_owned();
         let exemplars = Arc::new(Exemplars { leak: Some(leak), ..Exemplars::default() });
         let script = Script::new(|key, _| match key.purpose.as_str() {
