@@ -322,10 +322,15 @@ impl Number {
     fn read(said: &str) -> Number {
         let text = base_llm::with_ascii_digits(said.trim());
         let is_none = matches!(plain(&text).as_str(), "na" | "n_a" | "none" | "null" | "no_error");
+        let before = &text[..text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len())];
+        // As in «**-1**», not in «sentence-1».
+        let is_negative = before
+            .strip_suffix(['-', '−'])
+            .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
         let digits = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
         let numbers: Vec<&str> = digits.collect();
         match numbers[..] {
-            _ if is_none || text.starts_with("-1") || text.starts_with('−') => Number::NoSentence,
+            _ if is_none || is_negative => Number::NoSentence,
             [one] => one.parse().map_or(Number::Unclear, Number::Some),
             _ => Number::Unclear,
         }
