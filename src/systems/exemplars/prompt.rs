@@ -120,8 +120,8 @@ impl Prompt {
     }
 }
 
-/// From the first word in which two sentences differ to the last, of each; with the word before them, or else after, where a sentence
-/// only adds words.
+/// From the first word in which two sentences differ to the last, of each. Where words are only added or left out, with the word before
+/// them, or else after.
 pub fn difference(wrong: &str, right: &str) -> (String, String) {
     let [old, new] = [wrong, right].map(|text| text.split_whitespace().collect::<Vec<_>>());
     let opcodes = SequenceMatcher::new(&new).opcodes(&old);

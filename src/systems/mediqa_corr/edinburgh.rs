@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BLANK, Design, Finding, Kit, Question, Solve, Solver};
+use super::{BLANK, Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -206,8 +206,8 @@ impl Spans {
             Span::Off => None,
             Span::File => Spans::of_file(note, &kit.exemplars).map(str::to_owned),
             Span::Model => {
-                let question = Question::new("span", 0.0, self.messages(note));
-                kit.words(case, question, "span", 1)?.into_iter().next()
+                let request = Request::new("span", 0.0, self.messages(note));
+                kit.words(case, request, "span", 1)?.into_iter().next()
             }
         };
         Ok(named.and_then(|span| {
@@ -276,8 +276,7 @@ impl Solve for Edinburgh {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let span = self.spans.find(case, &self.kit)?;
         let messages = self.messages(case.item, span.as_ref().map(|(_, span)| span.as_str()))?;
-        let said =
-            self.kit.judge(case, Question::new("answer", 0.0, messages), self.prompt.form)?;
+        let said = self.kit.judge(case, Request::new("answer", 0.0, messages), self.prompt.form)?;
         Ok(Finding::alone(&self.filtered(said, case.item)?))
     }
 
@@ -309,8 +308,8 @@ impl Solve for Mcq {
         blanked.sentences[id] = note.sentences[id].replacen(&span, BLANK, 1);
         let text = numbered(&blanked);
         let prompt = fill(&self.alternatives, &[("note", &text)]);
-        let question = Question::new("alternatives", 0.0, messages("", prompt));
-        let mut options = self.kit.words(case, question, "alternatives", 3)?;
+        let request = Request::new("alternatives", 0.0, messages("", prompt));
+        let mut options = self.kit.words(case, request, "alternatives", 3)?;
         options.retain(|option| option.to_lowercase() != span.to_lowercase());
         // The original is second, as in the authors' code.
         options.insert(options.len().min(1), span.clone());
@@ -321,8 +320,8 @@ impl Solve for Mcq {
             letters.iter().zip(&options).map(|(letter, option)| format!("{letter}: {option}"));
         let lines = lines.collect::<Vec<_>>().join("\n");
         let prompt = fill(&self.choice, &[("note", &text), ("options", &lines)]);
-        let question = Question::new("choice", 0.0, messages("", prompt));
-        let chosen = self.kit.one_of(case, question, "answer", &letters)?;
+        let request = Request::new("choice", 0.0, messages("", prompt));
+        let chosen = self.kit.one_of(case, request, "answer", &letters)?;
         let chosen = chosen.and_then(|letter| {
             let at = letters.iter().position(|one| one.to_lowercase() == letter)?;
             options.get(at)

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -195,8 +195,8 @@ impl Ikim {
             Candidate::Asked => {
                 let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
                 let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                let question = Question::new("candidate", 0.0, self.asked(note));
-                let id = self.kit.one_of(case, question, "sentence_id", &ids)?;
+                let request = Request::new("candidate", 0.0, self.asked(note));
+                let id = self.kit.one_of(case, request, "sentence_id", &ids)?;
                 Ok(id.and_then(|id| id.parse().ok()))
             }
         }
@@ -218,8 +218,8 @@ impl Ikim {
 impl Solve for Ikim {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let Some(id) = self.find(case)? else { return Ok(Finding::default()) };
-        let question = Question::new("answer", 1.0, self.messages(case.item, id)?);
-        let mut said = Opinion::from(&self.kit.judge(case, question, &ANSWER)?);
+        let request = Request::new("answer", 1.0, self.messages(case.item, id)?);
+        let mut said = Opinion::from(&self.kit.judge(case, request, &ANSWER)?);
         said.sentence_id = said.flag.filter(|flag| *flag).map(|_| id);
         Ok(Finding::alone(said))
     }

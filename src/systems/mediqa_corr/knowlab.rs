@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -100,8 +100,8 @@ impl Chains {
         let mut last = Judgement::default();
         for (prompt, purpose) in self.prompts.iter().zip(FAMILIES) {
             let messages = prompt.messages(&shots, case.item, &[]);
-            let question = Question::new(purpose, TEMPERATURE, messages);
-            let said = self.kit.judge(case, question, &THOUGHT)?;
+            let request = Request::new(purpose, TEMPERATURE, messages);
+            let said = self.kit.judge(case, request, &THOUGHT)?;
             if said.flag == Some(true) {
                 return Ok(said);
             }
@@ -142,14 +142,14 @@ impl Solve for Knowlab {
         }
         let choice = Choice { drawn_from: Some(NEIGHBOURS), ..self.chains.choice };
         let messages = self.reason.messages(&kit.exemplars.shots(note, &choice)?, note, &[]);
-        let second = kit.judge(case, Question::new("reason", TEMPERATURE, messages), &OUTPUT)?;
+        let second = kit.judge(case, Request::new("reason", TEMPERATURE, messages), &OUTPUT)?;
         let found = match (second.sentence_id, first.sentence_id) {
             (Some(id), Some(own)) if id == own => second.correction,
             (_, Some(own)) => {
                 let choice = Choice { kinds: Kinds::Wrong, ..choice };
                 let shots = kit.exemplars.shots(note, &choice)?;
                 let messages = self.place.messages(&shots, note, &[("id", &own.to_string())]);
-                kit.judge(case, Question::new("place", TEMPERATURE, messages), &OUTPUT)?.correction
+                kit.judge(case, Request::new("place", TEMPERATURE, messages), &OUTPUT)?.correction
             }
             (_, None) => None,
         };

@@ -116,7 +116,7 @@ pub struct Kit {
 }
 
 /// One call of a system.
-pub struct Question {
+pub struct Request {
     /// Index into the panel's members.
     pub member: usize,
     pub agent: String,
@@ -127,9 +127,9 @@ pub struct Question {
     pub messages: Vec<Message>,
 }
 
-impl Question {
-    pub fn new(purpose: &'static str, temperature: f32, messages: Vec<Message>) -> Question {
-        Question { member: 0, agent: SOLO.to_owned(), purpose, sample: 0, temperature, messages }
+impl Request {
+    pub fn new(purpose: &'static str, temperature: f32, messages: Vec<Message>) -> Request {
+        Request { member: 0, agent: SOLO.to_owned(), purpose, sample: 0, temperature, messages }
     }
 }
 
@@ -140,11 +140,11 @@ impl Kit {
         Choice { ranking: choice, shots, kinds, drawn_from: None }
     }
 
-    fn call(&self, case: &Case<'_, Note>, question: Question, shape: Shape) -> Call {
-        let step = Step::new(Stage::Final, 0, question.purpose, shape);
-        let mut call = case.call(&step, question.member, question.agent, question.messages);
-        call.key.sample = question.sample;
-        call.temperature = self.common.temperatures.choose(question.temperature);
+    fn call(&self, case: &Case<'_, Note>, request: Request, shape: Shape) -> Call {
+        let step = Step::new(Stage::Final, 0, request.purpose, shape);
+        let mut call = case.call(&step, request.member, request.agent, request.messages);
+        call.key.sample = request.sample;
+        call.temperature = self.common.temperatures.choose(request.temperature);
         call
     }
 
@@ -152,10 +152,10 @@ impl Kit {
     pub fn judge(
         &self,
         case: &Case<'_, Note>,
-        question: Question,
+        request: Request,
         form: &Form,
     ) -> Result<Judgement, PanelError> {
-        let asked = self.judge_all(case, vec![question], form)?;
+        let asked = self.judge_all(case, vec![request], form)?;
         Ok(asked.into_iter().map(|asked| asked.value).next().unwrap_or_default())
     }
 
@@ -163,11 +163,11 @@ impl Kit {
     pub fn judge_all(
         &self,
         case: &Case<'_, Note>,
-        questions: Vec<Question>,
+        requests: Vec<Request>,
         form: &Form,
     ) -> Result<Vec<Asked<Judgement>>, PanelError> {
         let shape = form.shape(case.item, &self.common.decoding);
-        let calls = questions.into_iter().map(|question| self.call(case, question, shape.clone()));
+        let calls = requests.into_iter().map(|request| self.call(case, request, shape.clone()));
         case.ask_all(calls, |text, finish_reason| form.read(text, finish_reason, case.item))
     }
 
@@ -175,7 +175,7 @@ impl Kit {
     pub fn words(
         &self,
         case: &Case<'_, Note>,
-        question: Question,
+        request: Request,
         key: &'static str,
         most: usize,
     ) -> Result<Vec<String>, PanelError> {
@@ -183,7 +183,7 @@ impl Kit {
             1 => Shape::record(vec![(key, self.common.decoding.string())]),
             _ => Shape::record(vec![(key, form::array(self.common.decoding.string(), 1, most))]),
         };
-        let call = self.call(case, question, shape);
+        let call = self.call(case, request, shape);
         let asked = case.ask(call, |text, finish_reason| words(text, finish_reason, key, most))?;
         Ok(asked.value.words)
     }
@@ -192,12 +192,12 @@ impl Kit {
     pub fn one_of(
         &self,
         case: &Case<'_, Note>,
-        question: Question,
+        request: Request,
         key: &'static str,
         choices: &[&str],
     ) -> Result<Option<String>, PanelError> {
         let shape = Shape::record(vec![(key, form::choice(choices))]);
-        let call = self.call(case, question, shape);
+        let call = self.call(case, request, shape);
         let asked =
             case.ask(call, |text, finish_reason| choice(text, finish_reason, key, choices))?;
         Ok(asked.value.words.into_iter().next())

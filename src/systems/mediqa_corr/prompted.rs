@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver, With};
+use super::{Design, Finding, Kit, Request, Solve, Solver, With};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -195,16 +195,16 @@ impl Solve for Prompted {
         let method = self.settings.method;
         let agents = self.settings.agents();
         let agents = agents.iter().map(|slot| (slot.model, slot.agent.clone()));
-        let questions = agents.flat_map(|(member, agent)| {
+        let requests = agents.flat_map(|(member, agent)| {
             let messages = messages.clone();
-            (0..self.settings.samples).map(move |sample| Question {
+            (0..self.settings.samples).map(move |sample| Request {
                 member,
                 agent: agent.clone(),
                 sample,
-                ..Question::new("answer", method.temperature, messages.clone())
+                ..Request::new("answer", method.temperature, messages.clone())
             })
         });
-        let said = self.kit.judge_all(case, questions.collect(), method.form)?.into_iter();
+        let said = self.kit.judge_all(case, requests.collect(), method.form)?.into_iter();
         let heard: Vec<(String, Opinion)> =
             said.map(|asked| (asked.call.agent, Opinion::from(&asked.value))).collect();
         let opinions: Vec<&Opinion> = heard.iter().map(|(_, opinion)| opinion).collect();

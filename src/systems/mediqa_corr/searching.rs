@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BLANK, Design, Finding, Kit, Question, Solve, Solver};
+use super::{BLANK, Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -153,7 +153,7 @@ impl Solve for EmMixers {
     /// There is an error where both stages say so; its sentence and correction are those of the first stage.
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let (note, kit) = (case.item, &self.kit);
-        let first = kit.judge(case, Question::new("answer", 0.0, self.first(note)?), &ANSWER)?;
+        let first = kit.judge(case, Request::new("answer", 0.0, self.first(note)?), &ANSWER)?;
         let mut finding = Finding::alone(&first);
         let Some(id) = first.sentence_id else { return Ok(finding) };
         if self.evidence == Evidence::Off {
@@ -161,14 +161,14 @@ impl Solve for EmMixers {
         }
         let sentence = note.sentences[id].as_str();
         let prompt = fill(&self.keyword, &[("sentence", sentence)]);
-        let question = Question::new("keyword", 0.0, messages("", prompt));
-        let keyword = kit.words(case, question, "keyword", 1)?.into_iter().next();
+        let request = Request::new("keyword", 0.0, messages("", prompt));
+        let keyword = kit.words(case, request, "keyword", 1)?.into_iter().next();
         let keyword = keyword.unwrap_or_else(|| longest_word(sentence));
         let Some(quoted) = look_up(case, &keyword, 1, &self.passage)? else { return Ok(finding) };
         let choice = Choice { shots: CHECK_SHOTS, ..self.choice };
         let shots = kit.exemplars.shots(note, &choice)?;
         let prompt = quote(self.check.messages(&shots, note, &[("sentence", sentence)]), &quoted);
-        let second = kit.judge(case, Question::new("check", 0.0, prompt), &CHECK)?;
+        let second = kit.judge(case, Request::new("check", 0.0, prompt), &CHECK)?;
         if second.flag == Some(false) {
             finding.opinion = Opinion { flag: Some(false), ..Opinion::default() };
         }
@@ -200,8 +200,8 @@ impl Solve for Maven {
     /// A word that differs from the note's is an error; without any word there is no opinion.
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
-        let question = Question::new("mask", 0.0, self.first(note)?);
-        let entity = self.kit.words(case, question, "entity", 1)?.into_iter().next();
+        let request = Request::new("mask", 0.0, self.first(note)?);
+        let entity = self.kit.words(case, request, "entity", 1)?.into_iter().next();
         let holds = |entity: &String| {
             let mut sentences = note.sentences.iter();
             sentences.rposition(|sentence| sentence.contains(entity.as_str()))
@@ -225,8 +225,8 @@ impl Solve for Maven {
         } else if let Some(last) = prompt.last_mut() {
             *last = Message::new("user", last.content.replace(PASSAGES, ""));
         }
-        let question = Question::new("fill", 0.0, prompt);
-        let filled = self.kit.words(case, question, "entity", 1)?.into_iter().next();
+        let request = Request::new("fill", 0.0, prompt);
+        let filled = self.kit.words(case, request, "entity", 1)?.into_iter().next();
         let opinion = match filled {
             None => Opinion::default(),
             Some(word) if word.to_lowercase() == entity.to_lowercase() => {

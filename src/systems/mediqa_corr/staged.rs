@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::prompted::REASONED;
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -157,13 +157,13 @@ fn shown(opinion: &Opinion) -> String {
 impl Solve for Hse {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
-        let question = Question::new("entities", 0.0, self.first(note)?);
-        let entities = self.kit.words(case, question, "entities", ENTITIES)?.join(", ");
+        let request = Request::new("entities", 0.0, self.first(note)?);
+        let entities = self.kit.words(case, request, "entities", ENTITIES)?.join(", ");
         let shots = self.kit.exemplars.shots(note, &self.choice)?;
         let opinions = self.opinions(note);
         let more = [("entities", entities.as_str()), ("experts", &opinions)];
         let messages = self.answer.messages(&shots, note, &more);
-        let said = self.kit.judge(case, Question::new("answer", 0.0, messages), &REASONED)?;
+        let said = self.kit.judge(case, Request::new("answer", 0.0, messages), &REASONED)?;
         Ok(Finding::alone(&said))
     }
 
@@ -196,7 +196,7 @@ impl Solve for WangLab {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let (note, kit) = (case.item, &self.kit);
         let detected =
-            kit.judge(case, Question::new("detection", 0.0, self.first(note)?), &DETECTION)?;
+            kit.judge(case, Request::new("detection", 0.0, self.first(note)?), &DETECTION)?;
         let mut finding = Finding::alone(&detected);
         if detected.flag != Some(true) {
             return Ok(finding);
@@ -205,15 +205,15 @@ impl Solve for WangLab {
         let shots = kit.exemplars.shots(note, &choice)?;
         let leaked = self.leaked(note);
         let messages = self.locate.messages(&shots, note, &[("leak", &leaked)]);
-        let located = kit.judge(case, Question::new("localisation", 0.0, messages), &PLACE)?;
+        let located = kit.judge(case, Request::new("localisation", 0.0, messages), &PLACE)?;
         let opinion = &mut finding.heard[0].1;
         opinion.sentence_id = located.sentence_id;
         if let Some(id) = located.sentence_id {
             let (number, sentence) = (id.to_string(), note.sentences[id].as_str());
             let more = [("id", number.as_str()), ("sentence", sentence), ("leak", &leaked)];
             let messages = self.correct.messages(&shots, note, &more);
-            let question = Question::new("correction", 0.0, messages);
-            opinion.correction = kit.judge(case, question, &SENTENCE)?.correction;
+            let request = Request::new("correction", 0.0, messages);
+            opinion.correction = kit.judge(case, request, &SENTENCE)?.correction;
         }
         finding.opinion = opinion.clone();
         Ok(finding)
@@ -234,7 +234,7 @@ mod tests {
     use crate::panel::scripted::Script;
     use crate::record::{CallLine, NoteLine};
     use crate::systems::SystemConfig;
-    use crate::systems::exemplars::Exemplars;
+    use crate::systems::exemplars::{Exemplars, Expert};
     use crate::systems::mediqa_corr::Common;
     use crate::systems::scripted::{check, note};
 
