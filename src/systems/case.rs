@@ -197,9 +197,7 @@ impl<T> Case<'_, T> {
     ) -> Result<Vec<Asked<R>>, PanelError> {
         let calls: Vec<Call> = calls.into_iter().collect();
         self.calls.set(self.calls.get() + calls.len() as u32);
-        self.task.panel.ask_all(calls, &|text, finish_reason| {
-            self.checked(text, finish_reason, read(text, finish_reason))
-        })
+        self.task.panel.ask_all(calls, &|text, finish_reason| self.read(text, finish_reason, &read))
     }
 
     /// Makes one call and waits for its answer.
@@ -209,9 +207,7 @@ impl<T> Case<'_, T> {
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
         self.calls.set(self.calls.get() + 1);
-        self.task.panel.ask_one(call, &|text, finish_reason| {
-            self.checked(text, finish_reason, read(text, finish_reason))
-        })
+        self.task.panel.ask_one(call, &|text, finish_reason| self.read(text, finish_reason, &read))
     }
 
     /// Searches the panel's corpora: retrieves so many chunks, and returns the best of them as passages.
@@ -240,14 +236,17 @@ impl<T> Case<'_, T> {
         self.calls.get()
     }
 
-    /// The parsed value, without its answer where the model refused or gave a letter that the item does not have; the record keeps that
-    /// letter.
-    fn checked<R: Record>(
+    /// Parses a reply. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps;
+    /// a refusal to work on a note is parsed as an empty reply, so that its words judge nothing.
+    fn read<R: Record>(
         &self,
         text: &str,
         finish_reason: FinishReason,
-        (mut value, parse): (R, Parse),
+        read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Reading<R> {
+        let is_note = matches!(self.task.item, Item::Note(_));
+        let text = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
+        let (mut value, parse) = read(text, finish_reason);
         let given = value.answer().cloned().unwrap_or_default();
         let is_other = match (&self.letters, given.chars().next()) {
             (Some(letters), Some(letter)) => !letters.contains(&letter),
@@ -319,5 +318,27 @@ mod tests {
         let (answer, parse, record) = said(r#"{"answer": "I"}"#, &["letters=a-j"]);
         assert_eq!((answer.as_str(), parse), ("I", Parse::Ok));
         assert!(record.get("not_an_option").is_none());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::panel::scripted::{Script, panel};
+    use crate::systems::base_llm;
+    use crate::systems::scripted::note;
+
+    #[test]
+    fn a_refusals_words_judge_no_note() {
+        let (panel, _) = panel(&["solo".to_owned()], Script::new(|_, _| String::new()));
+        let item = note().into();
+        let task = Task { panel: &panel, dataset: "d", item: &item, run: 0 };
+        let case = task.note().unwrap();
+        let read = |finish_reason| {
+            case.read("Sorry. INCORRECT", finish_reason, |text, _| base_llm::read(text, 3, false))
+        };
+        assert_eq!(read(FinishReason::Stop).value.flag, Some(true));
+        let refused = read(FinishReason::Refusal);
+        assert_eq!((refused.value.flag, refused.parse), (None, Parse::Refused));
     }
 }
