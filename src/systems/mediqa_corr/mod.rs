@@ -238,6 +238,14 @@ pub trait Solve: Send + Sync {
     /// # Errors
     /// A text that the encoder cannot encode.
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError>;
+
+    /// The prompt that quotes passages, without them, and how many it quotes at most; `None` where none does.
+    ///
+    /// # Errors
+    /// A text that the encoder cannot encode.
+    fn quoting(&self, _note: &Note) -> Result<Option<(Vec<Message>, usize)>, PanelError> {
+        Ok(None)
+    }
 }
 
 /// A system of the shared task.
@@ -276,6 +284,12 @@ impl<S: Solve> System for Solver<S> {
         }
         line.calls = case.calls();
         Ok(line.into())
+    }
+
+    fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
+        let (messages, passages) = self.0.quoting(item.note()?).ok()??;
+        let chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
+        Some(chars + passages * passage_chars)
     }
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {

@@ -32,7 +32,9 @@ pub(in crate::systems) const CHECK: Form = Form {
 };
 /// Exemplars of the second judgement.
 const CHECK_SHOTS: usize = 4;
-/// Articles that Maven reads.
+/// Passages that EM_Mixers' second judgement quotes.
+const EM_CHUNKS: usize = 1;
+/// Passages that Maven's second prompt quotes.
 const MAVEN_CHUNKS: usize = 4;
 /// The placeholder of the passages in a prompt.
 const PASSAGES: &str = "{passages}";
@@ -164,10 +166,10 @@ impl Solve for EmMixers {
         let request = Request::new("keyword", 0.0, messages("", prompt));
         let keyword = kit.words(case, request, "keyword", 1)?.into_iter().next();
         let keyword = keyword.unwrap_or_else(|| longest_word(sentence));
-        let Some(quoted) = look_up(case, &keyword, 1, &self.passage)? else { return Ok(finding) };
-        let choice = Choice { shots: CHECK_SHOTS, ..self.choice };
-        let shots = kit.exemplars.shots(note, &choice)?;
-        let prompt = quote(self.check.messages(&shots, note, &[("sentence", sentence)]), &quoted);
+        let Some(quoted) = look_up(case, &keyword, EM_CHUNKS, &self.passage)? else {
+            return Ok(finding);
+        };
+        let prompt = quote(self.check_messages(note, sentence)?, &quoted);
         let second = kit.judge(case, Request::new("check", 0.0, prompt), &CHECK)?;
         if second.flag == Some(false) {
             finding.opinion = Opinion { flag: Some(false), ..Opinion::default() };
@@ -178,6 +180,24 @@ impl Solve for EmMixers {
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
         let shots = self.kit.exemplars.shots(note, &self.choice)?;
         Ok(self.answer.messages(&shots, note, &[]))
+    }
+
+    fn quoting(&self, note: &Note) -> Result<Option<(Vec<Message>, usize)>, PanelError> {
+        if self.evidence == Evidence::Off {
+            return Ok(None);
+        }
+        let longest = note.sentences.iter().max_by_key(|sentence| sentence.len());
+        let messages = self.check_messages(note, longest.map_or("", String::as_str))?;
+        Ok(Some((messages, EM_CHUNKS)))
+    }
+}
+
+impl EmMixers {
+    /// The prompt of the second judgement, its passages not yet filled in.
+    fn check_messages(&self, note: &Note, sentence: &str) -> Result<Vec<Message>, PanelError> {
+        let choice = Choice { shots: CHECK_SHOTS, ..self.choice };
+        let shots = self.kit.exemplars.shots(note, &choice)?;
+        Ok(self.check.messages(&shots, note, &[("sentence", sentence)]))
     }
 }
 
@@ -243,6 +263,11 @@ impl Solve for Maven {
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
         Ok(messages("", fill(&self.mask, &[("note", &numbered(note))])))
+    }
+
+    fn quoting(&self, note: &Note) -> Result<Option<(Vec<Message>, usize)>, PanelError> {
+        let messages = || messages("", fill(&self.fill, &[("note", &numbered(note))]));
+        Ok((self.evidence == Evidence::Corpus).then(|| (messages(), MAVEN_CHUNKS)))
     }
 }
 

@@ -83,7 +83,8 @@ impl System for MedReflex {
             ResultsKept::All => self.protocol.steps as usize,
             ResultsKept::Last => 1,
         };
-        let passages = searches * self.protocol.searching.rerank_top_k * passage_chars;
+        let Searching { retrieve_top_k, rerank_top_k, .. } = self.protocol.searching;
+        let passages = searches * rerank_top_k.min(retrieve_top_k) * passage_chars;
         let steps = self.protocol.steps as usize * 3 * chars;
         let reflexions = self.protocol.reviewing.map_or(0, |reviewing| {
             let turns = reviewing.turns.saturating_sub(1) as usize;
