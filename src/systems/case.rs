@@ -288,10 +288,10 @@ impl<T> Case<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::panel::scripted::Script;
-    use crate::record::Parse;
-    use crate::systems::SystemConfig;
-    use crate::systems::scripted::{answer, question};
+    use crate::panel::scripted::{Script, panel};
+    use crate::record::{FinishReason, Parse};
+    use crate::systems::scripted::{answer, note, question};
+    use crate::systems::{SystemConfig, Task, base_llm};
 
     fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
         let config = SystemConfig::parse("medmad", pairs).unwrap();
@@ -319,14 +319,6 @@ mod tests {
         assert_eq!((answer.as_str(), parse), ("I", Parse::Ok));
         assert!(record.get("not_an_option").is_none());
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::panel::scripted::{Script, panel};
-    use crate::systems::base_llm;
-    use crate::systems::scripted::note;
 
     #[test]
     fn a_refusals_words_judge_no_note() {
