@@ -102,10 +102,8 @@ fn the_longest_prompt_has_room_for_its_passages() {
             system.longest_prompt(&note().into(), 100)
         };
         let (_, calls) = run(name, move |_| reply);
-        let chars = calls.iter().map(|call| {
-            call.messages.iter().map(|message| message.content.chars().count()).sum::<usize>()
-        });
-        let sent = chars.last().unwrap();
+        let messages = &calls.last().unwrap().messages;
+        let sent: usize = messages.iter().map(|message| message.content.chars().count()).sum();
         let longest_prompt = longest(&[]).unwrap();
         assert!(longest_prompt >= sent && longest_prompt < sent + 400, "{longest_prompt}, {sent}");
         assert_eq!(longest(&["evidence=off"]), None);
