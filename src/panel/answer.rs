@@ -1,4 +1,4 @@
-//! An answer to a call, and how it was asked for, as the log keeps both.
+//! The answer to a call, with the parameters of its request, as the log keeps both.
 
 use crate::engine::Sampling;
 use crate::record::{AnsweredBy, CallLine, FinishReason, SamplingLine, Usage};
@@ -6,7 +6,7 @@ use crate::record::{AnsweredBy, CallLine, FinishReason, SamplingLine, Usage};
 pub struct Answer {
     pub seed: u64,
     pub sampling: SamplingLine,
-    /// What fixes the answer's bytes, as one hash; empty where nothing does.
+    /// The hash of everything that determines the answer; empty for a remote endpoint, whose answers are not deterministic.
     pub request: String,
     pub text: String,
     pub tokens: Vec<u32>,

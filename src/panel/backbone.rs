@@ -1,18 +1,20 @@
-//! A model on the panel: described before anything of it is loaded, then an engine with its tokenizer and template.
+//! A local model of the panel: first its description, without weights, then a running engine with tokenizer and chat template.
 
 use std::sync::Arc;
 
 use super::PanelError;
 use super::generation::Generation;
 use crate::chat::ChatTemplate;
+use crate::digest::sha256;
 use crate::engine::{Engine, EngineOptions};
 use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
 use crate::model::{Config, Decoder, ModelError, WantedPrecision, precision_of};
 use crate::ops::{Backend, Device, Machine, Precision};
+use crate::record::Message;
 use crate::synth;
 use crate::tokenizer::Tokenizer;
 
-/// A checkpoint that was read but for its weights.
+/// A checkpoint, read without its weights.
 pub struct Description {
     pub checkpoint: Checkpoint,
     pub config: Config,
@@ -20,20 +22,20 @@ pub struct Description {
     pub precision: Precision,
     pub tokenizer: Arc<Tokenizer>,
     pub chat: ChatTemplate,
-    /// Tokens that a sequence may hold: asked for, and no more than the model was made for.
+    /// Tokens of a sequence at most: as requested, and no more than the model supports.
     pub context: usize,
     pub is_synthetic: bool,
-    /// Over the sorted `name sha256` lines of the weight files.
+    /// Of the sorted `name sha256` lines of the weight files.
     pub weights_sha256: String,
     pub config_sha256: String,
     pub tokenizer_sha256: String,
 }
 
 impl Description {
-    /// Reads everything small, and sums the weights.
+    /// Reads everything but the weights, which are only hashed.
     ///
     /// # Errors
-    /// Whatever is missing, broken, or beyond what the decoder runs.
+    /// A file that is missing or invalid, or a model that the decoder does not support.
     pub fn read(
         checkpoint: Checkpoint,
         wanted: WantedPrecision,
@@ -89,15 +91,11 @@ impl Description {
         )?)
     }
 
-    /// Tokens of a conversation, as the model will see it.
+    /// The prompt's tokens: `messages` under the chat template.
     ///
     /// # Errors
     /// When the template refuses the messages, or the text cannot be tokenised.
-    pub fn tokenise(
-        &self,
-        messages: &[crate::record::Message],
-        thinking: bool,
-    ) -> Result<Vec<u32>, PanelError> {
+    pub fn tokenise(&self, messages: &[Message], thinking: bool) -> Result<Vec<u32>, PanelError> {
         Ok(self.chat.prompt(&self.tokenizer, messages, thinking)?.tokens)
     }
 
@@ -111,21 +109,21 @@ impl Description {
         )
     }
 
-    /// Equal ones mean: equal requests get equal bytes. `identity`: of the loaded backbone.
+    /// Models with equal fingerprints give equal requests equal answers, byte for byte. `identity`: of the loaded backbone.
     pub fn fingerprint(&self, identity: &str) -> String {
         let (template, version) = (&self.chat.sha256, env!("CARGO_PKG_VERSION"));
-        let sum = crate::digest::sha256(format!("{identity} {template} {version}"));
-        format!("wr_{}", &sum[..16])
+        let digest = sha256(format!("{identity} {template} {version}"));
+        format!("wr_{}", &digest[..16])
     }
 }
 
-/// A loaded backbone.
+/// A loaded model and its engine.
 pub struct Backbone {
     pub description: Description,
     pub engine: Engine,
-    /// Of weights, numbers and machine: backbones with equal ones answer equal requests alike.
+    /// Weights, config, tokenizer, precision and kind of device: models with equal identities give equal answers to equal requests.
     pub identity: String,
-    /// What ends a `<think>` section, where the vocabulary has it.
+    /// The token `</think>`, where the vocabulary has it.
     pub think_end: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Why a panel could not answer: the model, the prompt, the run directory, or the user.
+//! Errors of a panel's calls and searches, and whether each fails one item or ends the run.
 
 use std::path::PathBuf;
 
@@ -67,7 +67,7 @@ pub enum PanelError {
 }
 
 impl PanelError {
-    /// Whether the item at hand alone is lost: the run goes on without it.
+    /// Whether only the current item fails and the run goes on.
     pub fn concerns_item(&self) -> bool {
         if let PanelError::Remote(error) = self {
             return error.concerns_item();
@@ -97,9 +97,8 @@ impl Diagnosis for PanelError {
             PanelError::Log(error) | PanelError::Search(error) | PanelError::Exemplars(error) => {
                 error.blame()
             }
-            PanelError::OtherPassages { .. } => Blame::Artefact,
             PanelError::Remote(error) => error.blame(),
-            PanelError::NoEndOfTurn { .. } => Blame::Artefact,
+            PanelError::OtherPassages { .. } | PanelError::NoEndOfTurn { .. } => Blame::Artefact,
             PanelError::Memory { .. }
             | PanelError::NoCorpus
             | PanelError::OtherItem { .. }

@@ -1,9 +1,9 @@
-//! `generation_config.json`: a model's own decoding defaults, read as transformers reads them.
+//! `generation_config.json`: a model's sampling defaults and end-of-turn tokens, read as transformers reads them.
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -14,15 +14,14 @@ use crate::model::Config;
 use crate::model::config::Ids;
 use crate::tokenizer::Tokenizer;
 
-/// How a model wants to be decoded, and what ends its turns.
+/// A model's sampling defaults, and the tokens that end its turns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generation {
     pub sampling: Sampling,
     pub eos_ids: Vec<u32>,
 }
 
-/// The `top_k` of transformers' `GenerationConfig`, where a file names none, as Llama 3.2's. vLLM takes such a file's for
-/// off.
+/// The default `top_k` of transformers' `GenerationConfig`, for files without one, such as Llama 3.2's. vLLM has it off then.
 const DEFAULT_TOP_K: u32 = 50;
 
 #[derive(Debug, Error)]
@@ -39,10 +38,13 @@ impl Diagnosis for GenerationError {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct Raw {
     do_sample: Option<bool>,
     temperature: Option<f32>,
-    top_k: Option<u32>,
+    /// `None`: missing; `Some(None)`: `null`, which is off in transformers.
+    #[serde(deserialize_with = "present")]
+    top_k: Option<Option<u32>>,
     top_p: Option<f32>,
     min_p: Option<f32>,
     repetition_penalty: Option<f32>,
@@ -50,11 +52,11 @@ struct Raw {
 }
 
 impl Generation {
-    /// Of a checkpoint: `generation_config.json` goes before `config.json`. Where neither names what ends a turn, the
-    /// `eos_token` of the tokenizer's files does.
+    /// Of a checkpoint. End-of-turn tokens are those of `generation_config.json`, else of `config.json`, else the `eos_token` of the
+    /// tokenizer's files.
     ///
     /// # Errors
-    /// A file that is no such config, or a value out of its range.
+    /// A file that cannot be parsed, or a value out of range.
     pub fn of_checkpoint(
         checkpoint: &Checkpoint,
         config: &Config,
@@ -71,11 +73,11 @@ impl Generation {
         Ok(generation)
     }
 
-    /// From the file, where there is one. Without `do_sample` decoding is greedy, and a `top_k` that the file does not
-    /// name is 50, both as in transformers; every other filter that it does not name is off there too.
+    /// From the file, if there is one. As in transformers, decoding is greedy without `do_sample`, a missing `top_k` is 50, and every other
+    /// missing filter is off.
     ///
     /// # Errors
-    /// A file that is no such config, or a value out of its range.
+    /// A file that cannot be parsed, or a value out of range.
     pub fn read(
         path: Option<&Path>,
         config_eos_ids: &[u32],
@@ -85,14 +87,11 @@ impl Generation {
         };
         let fail = |problem: String| GenerationError { path: path.to_owned(), problem };
         let raw: Raw = read_json(path)?;
-        let share = |name: &str, value: Option<f32>| match value {
-            Some(value) if !(0.0..=1.0).contains(&value) => {
-                Err(fail(format!("`{name}` is {value}, which is not from 0 to 1")))
+        for (name, value) in [("top_p", raw.top_p), ("min_p", raw.min_p)] {
+            if let Some(value) = value.filter(|value| !(0.0..=1.0).contains(value)) {
+                return Err(fail(format!("`{name}` is {value}, which is not from 0 to 1")));
             }
-            _ => Ok(()),
-        };
-        share("top_p", raw.top_p)?;
-        share("min_p", raw.min_p)?;
+        }
         if let Some(temperature) = raw.temperature.filter(|t| !t.is_finite() || *t < 0.0) {
             return Err(fail(format!("`temperature` is {temperature}")));
         }
@@ -109,7 +108,7 @@ impl Generation {
         };
         let sampling = Sampling {
             temperature,
-            top_k: Some(raw.top_k.unwrap_or(DEFAULT_TOP_K)).filter(|k| *k > 0),
+            top_k: raw.top_k.unwrap_or(Some(DEFAULT_TOP_K)).filter(|k| *k > 0),
             top_p: raw.top_p.filter(|p| *p < 1.0),
             min_p: raw.min_p.filter(|p| *p > 0.0),
             repetition_penalty: raw.repetition_penalty.filter(|p| *p != 1.0),
@@ -121,7 +120,11 @@ impl Generation {
     }
 }
 
-/// The `eos_token` of a tokenizer's file, where there is one: a text, or an object that describes the token.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<u32>>, D::Error> {
+    Option::deserialize(value).map(Some)
+}
+
+/// The `eos_token` of a tokenizer's file, if there is one: a string, or an object with its `content`.
 fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
     if !path.is_file() {
         return Ok(None);
@@ -216,7 +219,9 @@ mod tests {
         let llama = read(r#"{"do_sample": true, "temperature": 0.6, "top_p": 0.9}"#).unwrap();
         let sampling = Sampling { temperature: 0.6, top_p: Some(0.9), ..llama.sampling };
         assert_eq!((llama.sampling, llama.sampling.top_k), (sampling, Some(50)));
-        assert_eq!(read(r#"{"do_sample": true, "top_k": 0}"#).unwrap().sampling.top_k, None);
+        for off in [r#"{"do_sample": true, "top_k": 0}"#, r#"{"do_sample": true, "top_k": null}"#] {
+            assert_eq!(read(off).unwrap().sampling.top_k, None);
+        }
     }
 
     #[test]

@@ -6,9 +6,9 @@ use crate::engine::EngineOptions;
 use crate::model::{Footprint, available_memory};
 use crate::ops::{Device, Machine, PAGE};
 
-/// Tokens of keys and values that each sequence of a full batch gets if memory allows; more when one needs it.
+/// KV-cache tokens planned for each sequence of a full batch but one, which has room for its whole context.
 const TYPICAL_TOKENS: usize = 4096;
-/// Of the memory left after weights and scratch; the rest is headroom for allocations that are not accounted for.
+/// Default fraction of the memory left after weights and scratch; the rest is headroom for allocations that are not accounted for.
 const KV_FRACTION: f64 = 0.8;
 
 /// The memory of one engine.
@@ -18,21 +18,22 @@ pub struct MemoryPlan {
     pub footprint: Footprint,
 }
 
-/// Sequences of a step where nobody says.
+/// The default batch size.
 pub const DEFAULT_BATCH: usize = 16;
-/// The same on a GPU whose memory holds their keys and values, the largest first. Launches of more rows are not recorded as a graph.
+/// Default batch sizes of a GPU, the largest first, of which the first whose KV cache fits is taken. Larger ones are not captured as CUDA
+/// graphs.
 const GPU_BATCHES: [usize; 3] = [128, 64, 32];
-/// Tokens of a debate's call, prompt and completion.
+/// Typical tokens of a debate's call, prompt and completion.
 const CALL_TOKENS: usize = 1536;
 
-/// The most that an engine computes at once.
+/// The most that an engine computes in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchLimits {
-    /// Of a step. `None`: what the devices' memory allows.
+    /// The batch size; `None`: what the devices' memory allows.
     pub sequences: Option<usize>,
     /// Tokens that each sequence may draft in a step.
     pub draft: usize,
-    /// Whether there is room for log-probabilities of prompts and of dictated tokens.
+    /// Whether there is room for log-probabilities of prompts and of forced tokens.
     pub known_logprobs: bool,
 }
 
@@ -43,26 +44,35 @@ pub struct KvBudget {
     pub tokens: Option<usize>,
     /// Fraction of the memory left after weights and scratch, for all pools of a device together.
     pub fraction: Option<f64>,
-    /// Whether the memory is taken at the start, so that a process that runs for months never grows into it; else as it is first used.
+    /// Whether the memory is allocated at the start, so that a long-running process does not grow later; else at first use.
     pub at_start: bool,
 }
 
-/// What stays loaded beside the panel's models while they answer: encoders and rerankers.
+/// Models that stay loaded while the panel's models answer: encoders and rerankers.
 #[derive(Clone, Debug, Default)]
 pub struct BesidePanel {
     pub models: Vec<Beside>,
-    /// Bytes of files that are mapped. They are read from disk again where memory is short, so they are told and not counted.
+    /// Bytes of memory-mapped files: reported but not counted, since their pages can be dropped and read again.
     pub mapped: u64,
 }
 
-/// One of them.
+/// An encoder or a reranker.
 #[derive(Clone, Debug)]
 pub struct Beside {
     pub name: String,
     pub footprint: Footprint,
     pub device: Device,
-    /// Which of the panel's devices has the memory that it takes; `None`: none of them.
+    /// The index of the panel's device whose memory it uses; `None`: that of no panel device.
     pub place: Option<usize>,
+}
+
+/// A model's name and the memory that it needs.
+type Part<'a> = (&'a str, Footprint);
+
+impl Beside {
+    fn part(&self) -> Part<'_> {
+        (&self.name, self.footprint)
+    }
 }
 
 impl BesidePanel {
@@ -70,23 +80,24 @@ impl BesidePanel {
         self.models.iter().map(|model| model.footprint.total()).sum()
     }
 
-    /// Both.
+    /// The models of both.
     pub fn and(mut self, other: &BesidePanel) -> BesidePanel {
         self.models.extend_from_slice(&other.models);
         self.mapped += other.mapped;
         self
     }
 
-    fn at(&self, place: Option<usize>) -> impl Iterator<Item = &Beside> {
-        self.models.iter().filter(move |model| model.place == place)
+    fn at(&self, place: Option<usize>) -> Vec<&Beside> {
+        self.models.iter().filter(|model| model.place == place).collect()
     }
 }
 
-/// Plans the engines of `descriptions`, which take turns on `devices`, with room for what stays `beside` them. All have one batch size.
+/// Plans the engines of `descriptions`, assigned to `devices` in turn, with room for the models that stay loaded `beside` them. All
+/// engines have the same batch size.
 ///
 /// # Errors
-/// [`PanelError::Memory`], with every figure, when what falls on a device does not fit there: weights, scratch, and
-/// one whole context each.
+/// [`PanelError::Memory`], with every figure, when the models of a device do not fit there: weights, scratch, and the KV cache of one
+/// whole context each.
 pub fn plan_memory(
     descriptions: &[&Description],
     devices: &[Device],
@@ -94,20 +105,18 @@ pub fn plan_memory(
     budget: KvBudget,
     beside: &BesidePanel,
 ) -> Result<Vec<MemoryPlan>, PanelError> {
-    let elsewhere: Vec<&Beside> = beside.at(None).collect();
+    let elsewhere = beside.at(None);
     if let Some(first) = elsewhere.first() {
-        let parts = elsewhere.iter().map(|model| Part::of(model));
-        expect_room(parts.collect(), free_memory(&first.device), true)?;
+        let parts: Vec<Part<'_>> = elsewhere.iter().map(|model| model.part()).collect();
+        expect_room(&parts, free_memory(&first.device), true)?;
     }
-    // With batches of a size that was decided.
-    let sized = |sequences| -> Result<Vec<MemoryPlan>, PanelError> {
+    let plan_batch = |sequences| -> Result<Vec<MemoryPlan>, PanelError> {
         let batch = BatchLimits { sequences: Some(sequences), ..batch };
         let mut plans = vec![None; descriptions.len()];
         for (place, device) in devices.iter().enumerate() {
             let here = || (place..descriptions.len()).step_by(devices.len());
             let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
-            let beside: Vec<&Beside> = beside.at(Some(place)).collect();
-            let planned = plan_device(&share, device, batch, budget, &beside)?;
+            let planned = plan_device(&share, device, batch, budget, &beside.at(Some(place)))?;
             for (index, plan) in here().zip(planned) {
                 plans[index] = Some(plan);
             }
@@ -116,7 +125,7 @@ pub fn plan_memory(
     };
     let is_gpu = devices.iter().all(|device| device.machine() == Machine::Cuda);
     let kv_tokens = |sequences| {
-        let plans = sized(sequences).ok()?;
+        let plans = plan_batch(sequences).ok()?;
         plans.iter().map(|plan| plan.options.pages * PAGE).min()
     };
     let sequences = match batch.sequences {
@@ -124,11 +133,11 @@ pub fn plan_memory(
         None if is_gpu => gpu_batch(kv_tokens),
         None => DEFAULT_BATCH,
     };
-    sized(sequences)
+    plan_batch(sequences)
 }
 
-/// The largest batch beside which every KV cache still holds a call for each of its sequences. `kv_tokens`: those of the smallest
-/// cache beside a batch; `None` where nothing fits.
+/// The largest batch size with which every KV cache still holds a typical call for each sequence. `kv_tokens`: the tokens of the smallest
+/// cache at a batch size; `None` where the models do not fit.
 fn gpu_batch(kv_tokens: impl Fn(usize) -> Option<usize>) -> usize {
     let fits = |sequences: &usize| {
         kv_tokens(*sequences).is_some_and(|tokens| tokens >= sequences * CALL_TOKENS)
@@ -183,50 +192,35 @@ fn plan_device(
             allot(description, tokens.div_ceil(PAGE).max(1))
         })
         .collect();
-    let engines = descriptions.iter().zip(&plans).map(|(description, plan)| Part {
-        name: &description.checkpoint.name,
-        footprint: plan.footprint,
-    });
-    let parts = engines.chain(beside.iter().map(|model| Part::of(model))).collect();
-    expect_room(parts, available, !beside.is_empty())?;
+    let engines = descriptions.iter().zip(&plans);
+    let engines =
+        engines.map(|(description, plan)| (description.checkpoint.name.as_str(), plan.footprint));
+    let parts: Vec<Part<'_>> = engines.chain(beside.iter().map(|model| model.part())).collect();
+    expect_room(&parts, available, !beside.is_empty())?;
     Ok(plans)
 }
 
-/// What takes memory, by its name.
-struct Part<'a> {
-    name: &'a str,
-    footprint: Footprint,
-}
-
-impl Part<'_> {
-    fn of(model: &Beside) -> Part<'_> {
-        Part { name: &model.name, footprint: model.footprint }
-    }
-}
-
-/// Bytes that models may still take on a device.
+/// Bytes that models may still allocate on a device.
 fn free_memory(device: &Device) -> usize {
     device.own_memory().unwrap_or_else(available_memory)
 }
 
-/// Refuses a model that takes more than a device has free.
-///
 /// # Errors
-/// [`PanelError::Memory`].
+/// [`PanelError::Memory`] for a model that needs more memory than is free on its device.
 pub fn expect_room_for(
     name: &str,
     footprint: Footprint,
     device: &Device,
 ) -> Result<(), PanelError> {
-    expect_room(vec![Part { name, footprint }], free_memory(device), false)
+    expect_room(&[(name, footprint)], free_memory(device), false)
 }
 
-fn expect_room(parts: Vec<Part<'_>>, available: usize, searches: bool) -> Result<(), PanelError> {
-    let needed: usize = parts.iter().map(|part| part.footprint.total()).sum();
+fn expect_room(parts: &[Part<'_>], available: usize, searches: bool) -> Result<(), PanelError> {
+    let needed: usize = parts.iter().map(|(_, footprint)| footprint.total()).sum();
     if needed <= available {
         return Ok(());
     }
-    let models = parts.iter().map(|part| format!("{}: {}", part.name, describe(&part.footprint)));
+    let models = parts.iter().map(|(name, footprint)| format!("{name}: {}", describe(footprint)));
     Err(PanelError::Memory {
         needed: gibibytes(needed),
         available: gibibytes(available),
@@ -246,7 +240,7 @@ pub fn describe(footprint: &Footprint) -> String {
     )
 }
 
-/// Bytes for people.
+/// Bytes as `7.2 GiB` or `300.0 MiB`.
 pub fn gibibytes(bytes: usize) -> String {
     let mebibytes = bytes as f64 / f64::from(1 << 20);
     if mebibytes < 1000.0 {

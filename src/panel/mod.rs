@@ -1,4 +1,4 @@
-//! Agents: roles on backbones. Renders their prompts, asks the engines, reads and records what comes back.
+//! A panel of agents, each on a local model or a remote endpoint: makes their calls, parses the replies and records both.
 
 mod answer;
 pub mod backbone;
@@ -41,83 +41,82 @@ pub struct Panel {
     pub run_seed: u64,
     pub decoding: DecodingMode,
     pub thinking: bool,
-    /// Tokens of a completion at most, the same for every call; a member here may write less where its context leaves less.
+    /// Tokens of a completion at most, the same for every call; a local model writes fewer where its context has room for fewer.
     pub max_tokens: usize,
-    /// Whether free completions run on to their `max_tokens`, as a measurement of equal work wants.
+    /// Whether unconstrained completions continue past end-of-turn tokens to `max_tokens`, so that benchmarks do equal work.
     pub ignore_eos: bool,
-    /// Whose computed prompts the calls may share: those of an equal salt. It has no part in what they answer.
+    /// Calls with equal salts may share cached prefixes. It does not affect answers.
     pub salt: Option<[u8; 16]>,
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,
-    /// What answers searches; `None` where the system makes none.
+    /// Answers searches; `None` where the system makes none.
     pub retriever: Option<Arc<dyn Retrieve>>,
-    /// Told of every call that was made.
+    /// Called with every new call, after it is recorded.
     pub on_call: Box<dyn Fn(&CallLine) + Send + Sync>,
 }
 
-/// What answers for a role; roles may share it.
+/// What answers an agent's calls; agents may share it.
 pub type Source = Arc<dyn Responder>;
 
-/// A role, and what answers for it.
+/// An agent, and what answers its calls.
 pub struct Member {
     pub agent: String,
     pub source: Source,
     pub sampling: SamplingChoice,
 }
 
-/// One question to one agent.
+/// One prompt to one agent.
 pub struct Call {
     /// Index into the panel's members.
     pub member: usize,
     pub key: CallKey,
     pub stage: Stage,
     pub messages: Vec<Message>,
-    /// In place of the member's own, with top-p, top-k and min-p off; an endpoint is sent the temperature alone.
+    /// Replaces the member's, with top-p, top-k and min-p off; a remote endpoint is sent this temperature and the member's filters.
     pub temperature: Option<f32>,
-    /// A file or an address; only a remote member can be shown one.
+    /// A path or a URL; only remote members take images.
     pub image: Option<String>,
-    /// What the text looks like; it holds under [`DecodingMode::Grammar`]. `None`: any text.
+    /// Constrains the completion under [`DecodingMode::Grammar`]; `None`: any text.
     pub grammar: Option<Grammar>,
-    /// Whether the text is a JSON object; it holds under [`DecodingMode::Json`].
+    /// Whether the completion is a JSON object under [`DecodingMode::Json`].
     pub is_json: bool,
 }
 
-/// What a system reads in a completion's text.
+/// What a system parsed from a completion's text.
 pub struct Reading<T> {
     pub value: T,
-    /// The value as the call's line keeps it.
+    /// The value as the call's log line has it.
     pub record: Value,
     pub parse: Parse,
 }
 
 pub type Reader<'a, T> = &'a dyn Fn(&str, FinishReason) -> Reading<T>;
 
-/// A call that was made, and what was read in its text.
+/// A call that was answered, and the value parsed from its text.
 pub struct Asked<T> {
     pub call: CallLine,
     pub value: T,
 }
 
-/// A call on its way.
+/// A call whose answer is not parsed yet.
 enum Pending {
-    /// An earlier attempt at the run made it.
+    /// Answered by the log of an earlier attempt at the run.
     Known(Box<CallLine>),
     Begun(Box<Call>, Waiting),
 }
 
 impl Panel {
-    /// Each backbone once, but for those that somebody else still holds.
+    /// Each local model once, without those that are still shared elsewhere.
     pub fn into_backbones(self) -> Vec<Backbone> {
         let members = self.members.into_iter();
         members.filter_map(|member| member.source.into_backbone()).collect()
     }
 
-    /// Asks all of `calls` at once and waits for every answer; each is durable when this returns. Calls of an
-    /// earlier attempt at the run are answered from its log, and calls whose request was answered elsewhere as there.
+    /// Makes all of `calls` at once and waits for every answer; each is on disk when this returns. A call that an earlier attempt at the
+    /// run made is answered from its log, and one whose request equals a logged one of another run gets that answer.
     ///
     /// # Errors
-    /// The first that failed. The answers to the other calls are logged nonetheless, for they may have been paid for;
-    /// an interrupt drops them.
+    /// The first failure. Answers to the other calls are logged all the same, for they may have been paid for; an interrupt drops them.
     pub fn ask_all<T>(
         &self,
         calls: Vec<Call>,
@@ -146,38 +145,40 @@ impl Panel {
         failure.map_or(Ok(lines), Err)
     }
 
-    /// Asks one and waits.
+    /// Makes one call and waits for its answer.
     pub fn ask_one<T>(&self, call: Call, read: Reader<'_, T>) -> Result<Asked<T>, PanelError> {
         self.finish(self.begin(call)?, read)
     }
 
-    /// Whether every member can be shown an image.
+    /// Whether every member takes images.
     pub fn takes_images(&self) -> bool {
         let mut members = self.members.iter();
         members.all(|member| member.source.takes_images())
     }
 
-    /// The seed of a call: of its key, and of the member's own random seed or the run's.
+    /// The seed of a call, derived from its key and from the member's own seed or the run's.
     pub fn seed(&self, call: &Call) -> u64 {
         let own = self.members[call.member].sampling.seed;
         call_seed(own.unwrap_or(self.run_seed), &call.key)
     }
 
-    /// How a call of a model here samples.
-    fn sampling_here(&self, call: &Call) -> SamplingChoice {
+    /// The sampling parameters of a call to a local model.
+    fn local_sampling(&self, call: &Call) -> SamplingChoice {
         let own = self.members[call.member].sampling;
-        let alone = |temperature| SamplingChoice {
-            temperature: Some(temperature),
-            top_p: Some(1.0),
-            top_k: Some(0),
-            min_p: Some(0.0),
-            seed: None,
-        };
-        call.temperature.map_or(own, |temperature| alone(temperature).or(own))
+        match call.temperature {
+            None => own,
+            temperature => SamplingChoice {
+                temperature,
+                top_p: Some(1.0),
+                top_k: Some(0),
+                min_p: Some(0.0),
+                ..own
+            },
+        }
     }
 
-    /// How an endpoint is asked to sample: it may know no other parameter than the temperature.
-    fn sampling_there(&self, call: &Call) -> SamplingChoice {
+    /// The sampling parameters of a call to an endpoint, which may not support turning filters off.
+    fn remote_sampling(&self, call: &Call) -> SamplingChoice {
         let own = self.members[call.member].sampling;
         SamplingChoice { temperature: call.temperature.or(own.temperature), ..own }
     }
@@ -316,7 +317,7 @@ mod tests {
         let (outcome, logged) = round(&["a", "fails", "b"]);
         assert!(matches!(outcome, Err(PanelError::Interrupted)));
         assert_eq!(logged, ["a", "b"]);
-        // What is not begun any more after a call that cannot be costs nothing.
+        // Calls after one that is refused are not begun.
         let (outcome, logged) = round(&["a", "refuses", "b"]);
         assert!(matches!(outcome, Err(PanelError::OtherItem { .. })));
         assert_eq!(logged, ["a"]);

@@ -1,28 +1,28 @@
-//! Where finished calls go, and where calls that were made before are found.
+//! Where a panel's calls and searches are recorded, and where earlier ones are looked up.
 
 use std::sync::mpsc::Sender;
 
 use crate::diagnosis::Failure;
 use crate::record::{CallKey, CallLine, SearchKey, SearchLine};
 
-/// What keeps the calls of a panel.
+/// Records the calls and searches of a panel.
 pub trait Recorder: Send + Sync {
-    /// The call as it was made before, if it was: it is not made again.
+    /// The call of this key in an earlier attempt at the run, if there is one; it is not made again.
     fn find(&self, _key: &CallKey) -> Option<&CallLine> {
         None
     }
 
-    /// A call of another run with the same request, if there is one: an equal one is not made again.
+    /// A call of another run with the same request hash, if there is one; its answer is used again.
     fn find_equal(&self, _request: &str) -> Option<&CallLine> {
         None
     }
 
-    /// The search as it was made before, if it was.
+    /// The search of this key in an earlier attempt at the run, if there is one.
     fn find_search(&self, _key: &SearchKey) -> Option<&SearchLine> {
         None
     }
 
-    /// Returns once the search is durable.
+    /// Returns once the search is on disk.
     ///
     /// # Errors
     /// When it could not be written.
@@ -30,23 +30,23 @@ pub trait Recorder: Send + Sync {
         Ok(())
     }
 
-    /// Returns once the call is durable.
+    /// Returns once the call is on disk.
     ///
     /// # Errors
     /// When it could not be written.
     fn record(&self, call: &CallLine) -> Result<(), Failure>;
 }
 
-/// Every call is made, and nothing is written: whoever receives has the calls.
+/// Sends the calls to a channel; nothing is written and nothing is looked up.
 impl Recorder for Sender<CallLine> {
     fn record(&self, call: &CallLine) -> Result<(), Failure> {
-        // A reader that is gone has seen enough.
+        // A receiver that is gone needs no more calls.
         let _ = self.send(call.clone());
         Ok(())
     }
 }
 
-/// As a sender of calls, with the searches beside them.
+/// The same, with a channel for searches.
 impl Recorder for (Sender<CallLine>, Sender<SearchLine>) {
     fn record_search(&self, search: &SearchLine) -> Result<(), Failure> {
         let _ = self.1.send(search.clone());

@@ -1,4 +1,4 @@
-//! From a call to what an engine is asked, and what fixes its answer, as one hash.
+//! Turns a call into an engine's request, and hashes everything that determines its answer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -53,7 +53,7 @@ impl Responder for Backbone {
 }
 
 impl Panel {
-    /// What constrains the text of `call`, if anything does.
+    /// The grammar that constrains the completion of `call`, if any.
     pub(super) fn grammar(&self, call: &Call) -> Option<Grammar> {
         match self.decoding {
             DecodingMode::Grammar => call.grammar.clone(),
@@ -62,7 +62,7 @@ impl Panel {
         }
     }
 
-    /// What `backbone` is asked for `call`.
+    /// The request to `backbone` for `call`.
     fn request(&self, backbone: &Backbone, call: &Call) -> Result<Request, PanelError> {
         let description = &backbone.description;
         let tokens = description.tokenise(&call.messages, self.thinking)?;
@@ -77,7 +77,7 @@ impl Panel {
         });
         Ok(Request {
             tokens,
-            sampling: self.sampling_here(call).over(description.generation.sampling),
+            sampling: self.local_sampling(call).over(description.generation.sampling),
             seed: self.seed(call),
             constraint,
             stop: Stop {
@@ -94,8 +94,8 @@ impl Panel {
     }
 }
 
-/// The sha256, in hex, of everything that fixes a completion's bytes: the backbone's `identity` and the request. Numbers go in as
-/// little-endian bytes and texts behind their length, so that no two requests share an encoding.
+/// The sha256, in hex, of everything that determines a completion: the backbone's `identity` and the request. Numbers are hashed as
+/// little-endian bytes and texts after their length, so that no two requests share an encoding.
 pub fn digest(identity: &str, request: &Request) -> String {
     let mut hasher = Sha256::new();
     let mut text = |text: &str| {
@@ -130,7 +130,7 @@ pub fn digest(identity: &str, request: &Request) -> String {
     numbers(&mut hasher, &request.tokens);
     hasher.update(request.seed.to_le_bytes());
     hasher.update((request.max_tokens as u64).to_le_bytes());
-    // What most requests do not set is a part of those that do.
+    // Parameters that most requests leave at their defaults are hashed only where they are set.
     let Sampling { frequency_penalty, presence_penalty, .. } = request.sampling;
     let (bias, min_tokens) = (&request.logit_bias, request.min_tokens);
     let penalties = (frequency_penalty.is_some() || presence_penalty.is_some())

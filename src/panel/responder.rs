@@ -1,4 +1,4 @@
-//! What answers an agent's calls: a model of this machine, or one behind an endpoint.
+//! What answers an agent's calls: a local model, or one at a remote endpoint.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use super::{Call, Panel, PanelError};
 use crate::console;
 use crate::record::SamplingLine;
 
-/// Waits for an answer; dropped, it gives the call up.
+/// Waits for an answer; dropping it cancels the call.
 pub type Waiting = Box<dyn FnOnce() -> Result<Answer, PanelError>>;
 
 pub trait Responder: Send + Sync {
-    /// What plans and logs call it.
+    /// Its name in plans and logs.
     fn name(&self) -> String;
 
-    /// Begins to answer `call`, which others may do at the same time.
+    /// Begins to answer `call`; several calls may be in flight at once.
     ///
     /// # Errors
-    /// A call that can never be answered.
+    /// A call that can never be answered, such as a prompt longer than the context.
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError>;
 
     fn takes_images(&self) -> bool {
         false
     }
 
-    /// The backbone, where it is one that nobody else holds.
+    /// The local model, where this is the last reference to one.
     fn into_backbone(self: Arc<Self>) -> Option<Backbone> {
         None
     }
@@ -43,7 +43,7 @@ impl Responder for RemoteModel {
 
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
         let seed = panel.seed(call);
-        let sampling = panel.sampling_there(call);
+        let sampling = panel.remote_sampling(call);
         let max_tokens = Some(panel.max_tokens);
         let request = RemoteRequest {
             messages: call.messages.clone(),

@@ -1,4 +1,4 @@
-//! Sampling parameters that a run sets, over the model's own or an endpoint's.
+//! Sampling parameters that a run sets in place of the model's or the endpoint's defaults.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Sampling;
 
-/// What a run or a slot sets. What is `None` is the model's own default; to an endpoint it is not sent.
+/// What a run or an agent sets. `None` is the model's default; an endpoint is not sent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SamplingChoice {
@@ -27,11 +27,11 @@ pub struct SamplingChoice {
     pub seed: Option<u64>,
 }
 
-/// The names of the parameters that endpoints are sent, as they and `--set slot.AGENT.NAME=VALUE` spell them.
+/// The names of the parameters that endpoints are sent, in the API and in `--set slot.AGENT.NAME=VALUE`.
 pub const NAMES: [&str; 4] = ["temperature", "top_p", "top_k", "min_p"];
 
 impl SamplingChoice {
-    /// `defaults` with what was chosen in their place.
+    /// `defaults`, with each parameter that is set in its place.
     pub fn over(self, defaults: Sampling) -> Sampling {
         Sampling {
             temperature: self.temperature.unwrap_or(defaults.temperature),
@@ -42,7 +42,7 @@ impl SamplingChoice {
         }
     }
 
-    /// What was chosen, and what `other` chose beside it.
+    /// These parameters, and those of `other` that are not set here.
     pub fn or(self, other: SamplingChoice) -> SamplingChoice {
         SamplingChoice {
             temperature: self.temperature.or(other.temperature),
@@ -53,7 +53,7 @@ impl SamplingChoice {
         }
     }
 
-    /// The names of what an endpoint is sent.
+    /// The names of the set parameters that an endpoint is sent.
     pub fn sent(&self) -> impl Iterator<Item = &'static str> {
         let is_set = [
             self.temperature.is_some(),
@@ -67,7 +67,7 @@ impl SamplingChoice {
     /// Sets the parameter of this name.
     ///
     /// # Errors
-    /// What was expected: one of the names, or a value in the parameter's range.
+    /// What was expected: a known name, or a value in the parameter's range.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "temperature" => self.temperature = Some(temperature(value)?),
@@ -83,35 +83,32 @@ impl SamplingChoice {
     /// # Errors
     /// A value out of its range, by name.
     pub fn check(&self) -> Result<(), String> {
-        let texts = [
-            ("temperature", self.temperature.map(|t| t.to_string())),
-            ("top_p", self.top_p.map(|p| p.to_string())),
-            ("min_p", self.min_p.map(|p| p.to_string())),
-        ];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                let set = SamplingChoice::default().set(name, &text);
-                set.map_err(|expected| format!("{name} is {text}: {expected}"))?;
+        let values =
+            [("temperature", self.temperature), ("top_p", self.top_p), ("min_p", self.min_p)];
+        for (name, value) in values {
+            if let Some(value) = value {
+                let set = SamplingChoice::default().set(name, &value.to_string());
+                set.map_err(|expected| format!("{name} is {value}: {expected}"))?;
             }
         }
         Ok(())
     }
 }
 
-/// A sampling temperature, as flags and settings take it.
+/// Parses a sampling temperature.
 ///
 /// # Errors
-/// What is none.
+/// No finite number, or a negative one.
 pub fn temperature(text: &str) -> Result<f32, String> {
     let number = text.parse().ok();
     let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
     number.filter(is_sound).ok_or_else(|| "expected a number of at least 0".to_owned())
 }
 
-/// A number from 0 to 1.
+/// Parses a number from 0 to 1.
 ///
 /// # Errors
-/// What is none.
+/// Anything else.
 pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
     let is_share = |share: &T| (T::from(0)..=T::from(1)).contains(share);
     let share = text.parse().ok().filter(is_share);

@@ -1,12 +1,12 @@
-//! A search of a panel: durable before the next call, and answered from the log of an earlier attempt.
+//! A search of a panel: on disk before the next call, and answered from the log of an earlier attempt at the run.
 
 use super::{Panel, PanelError};
 use crate::record::{SearchKey, SearchLine};
 use crate::retrieval::SearchRequest;
 
 impl Panel {
-    /// Searches the corpora of the run; the passages have their texts. A search of an earlier attempt at the run is answered from its
-    /// log; where that keeps no texts it is made again, and must find the same.
+    /// Searches the corpora of the run; the passages come with their texts. A search that an earlier attempt at the run made is answered
+    /// from its log; where the log has no texts the search is repeated, and must find the same passages.
     ///
     /// # Errors
     /// A panel without a corpus; a search that failed, could not be logged, or found other passages than the log has.

@@ -1,13 +1,13 @@
-//! A call's seed: a function of the run's seed and the call's key, never of call order.
+//! The random seed of a call: a function of the run's seed and the call's key, never of the order of calls.
 
 use sha2::{Digest, Sha256};
 
 use crate::record::CallKey;
 
-/// The seed of the call `key` in a run seeded `run_seed`: below 2^53, so that every JSON reader keeps it exactly.
+/// The seed of the call `key` in a run with the seed `run_seed`: below 2^53, so that every JSON reader keeps it exactly.
 ///
-/// The upper 53 bits of a sha256 over the run's seed and the key's fields, numbers as little-endian bytes and texts
-/// behind their length, so that no two keys share an encoding.
+/// The upper 53 bits of the sha256 of the run's seed and the key's fields, numbers as little-endian bytes and texts after their length,
+/// so that no two keys share an encoding.
 pub fn call_seed(run_seed: u64, key: &CallKey) -> u64 {
     let mut hasher = Sha256::new();
     let text = |hasher: &mut Sha256, text: &str| {

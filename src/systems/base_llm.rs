@@ -1,4 +1,4 @@
-//! One model asked once for the error in a note: the rows beside MedGuards, with MEDEC's prompts.
+//! One model asked for the error in a note with MEDEC's prompts: the baseline of MedGuards' tables.
 
 mod reply;
 
@@ -20,17 +20,17 @@ use crate::panel::PanelError;
 use crate::prompts::PromptSet;
 use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Source, Stage};
 
-/// How often a model is asked where its answer cannot be read.
+/// Calls on a note at most, while its answer cannot be parsed.
 const TRIES: u32 = 2;
 
-/// How a base model is asked.
+/// How the baseline runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// MEDEC's first or second.
+    /// MEDEC's first or second prompt.
     #[serde(deserialize_with = "whole::<1, 2, _, _>")]
     pub prompt: u32,
-    /// Whether any output that holds CORRECT, be it INCORRECT, means that there is no error, as in MedGuards' published code.
+    /// Whether any output that contains CORRECT, even as INCORRECT, means that there is no error, as in MedGuards' published code.
     #[serde(with = "switch")]
     pub release_compat: bool,
     #[serde(flatten)]
@@ -54,14 +54,13 @@ impl config::Settings for Settings {
     }
 }
 
-/// A model alone with a note.
 struct BaseLlm {
     settings: Settings,
     prompt: String,
 }
 
 impl System for BaseLlm {
-    /// A note on which the model says nothing readable is unread: neither right nor wrong was said of it.
+    /// A note without a reply that can be parsed has no flag.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.note()?;
         let note = case.item;

@@ -1,4 +1,4 @@
-//! One question or note in one run of a system: the calls that are made on it, and the line that it leaves.
+//! One question or note in one run of a system: makes its calls, counts them, and builds its log line.
 
 use std::cell::Cell;
 
@@ -16,25 +16,25 @@ use crate::record::{
 };
 use crate::retrieval::SearchRequest;
 
-/// An item of a run, before the panel that is to work on it.
+/// An item of a run, and the panel that works on it.
 pub struct Task<'a> {
     pub panel: &'a Panel,
-    /// The name of the file of items.
+    /// The name of the items' file.
     pub dataset: &'a str,
     pub item: &'a Item,
     pub run: u32,
 }
 
-/// A question or a note that a system works on. It asks the panel and counts its calls.
+/// A question or a note that a system works on.
 pub struct Case<'a, T = Question> {
     pub task: &'a Task<'a>,
     pub item: &'a T,
     calls: Cell<u32>,
-    /// The letters that count as an answer; any, where `None`.
+    /// The letters that an answer may have; `None`: any.
     letters: Option<Vec<char>>,
 }
 
-/// What the calls of one step of a system have in common.
+/// What the calls of one step of a protocol have in common.
 pub struct Step {
     pub stage: Stage,
     pub round: u32,
@@ -48,22 +48,22 @@ impl Step {
     }
 }
 
-/// What a system reads from a text, as the call's line keeps it.
+/// A value parsed from a reply, as the call's log line has it.
 pub trait Record: Serialize {
-    /// The letter that answers the question, where the text was to give one; empty where it gave none.
+    /// The letter that answers the question, where the reply should give one; empty where it gave none.
     fn answer(&mut self) -> Option<&mut String> {
         None
     }
 }
 
-/// What a system makes of a case.
+/// A system's answer to a question.
 #[derive(Default)]
 pub struct Verdict {
-    /// One letter; empty where nobody gave one.
+    /// One letter; empty where no agent gave one.
     pub answer: String,
     pub team_confidence: f64,
     pub rationale: String,
-    /// Whether another answer had as many votes and an order decided.
+    /// Whether another answer had as many votes, and the order of agents decided.
     pub tie: bool,
 }
 
@@ -71,7 +71,7 @@ impl Task<'_> {
     /// The item as a question.
     ///
     /// # Errors
-    /// An item of another kind; a question with an image, where a member cannot be shown one.
+    /// An item of another kind; a question with an image where a member does not take images.
     pub fn question(&self) -> Result<Case<'_>, PanelError> {
         let Item::Question(question) = self.item else {
             return Err(PanelError::OtherItem { item: self.item.id().to_owned() });
@@ -97,7 +97,7 @@ impl Task<'_> {
         Case { task: self, item, calls: Cell::new(0), letters }
     }
 
-    /// The line of an item that could not be worked on.
+    /// The line of an item that failed.
     pub fn failure(&self, error: &PanelError) -> ItemLine {
         let error = Some(error.to_string());
         match self.item {
@@ -109,7 +109,7 @@ impl Task<'_> {
         }
     }
 
-    /// Nothing given, where there is gold, is wrong.
+    /// An empty answer is wrong where there is gold.
     fn answer_line(&self, question: &Question, verdict: Verdict) -> AnswerLine {
         let gold = question.gold.map(String::from);
         AnswerLine {
@@ -139,12 +139,12 @@ impl Task<'_> {
 }
 
 impl<'a> Case<'a> {
-    /// Takes any letter from A to J for an answer, and no text for a refusal, as MED-MAD's paper does (App. B.2).
+    /// Accepts any letter from A to J as an answer, and takes no text for a refusal, as MED-MAD's paper does (App. B.2).
     pub fn with_any_letter(self) -> Case<'a> {
         Case { letters: None, ..self }
     }
 
-    /// The line of a case that was answered.
+    /// The line of an answered question.
     pub fn close(self, rounds: Vec<RoundLine>, verdict: Verdict) -> AnswerLine {
         let rounds_run = rounds.last().map_or(0, |round| round.round);
         let line = self.task.answer_line(self.item, verdict);
@@ -158,15 +158,14 @@ impl<'a> Case<'a> {
 }
 
 impl Case<'_, Note> {
-    /// The line of a note before anything was found in it; calls and findings are still to be filled in.
+    /// The line of a note, its calls and findings still to be filled in.
     pub fn open(&self) -> NoteLine {
         self.task.note_line(self.item)
     }
 }
 
 impl<T> Case<'_, T> {
-    /// The call that `agent` makes in a step, on the panel's member of this index; `agent` differs from the member's own where one
-    /// member plays several.
+    /// The call of `agent` in a step, to the panel's member of this index; `agent` differs from the member's where one member plays several.
     pub fn call(
         &self,
         step: &Step,
@@ -190,7 +189,7 @@ impl<T> Case<'_, T> {
         }
     }
 
-    /// Asks all at once and waits for every answer.
+    /// Makes all calls at once and waits for every answer.
     pub fn ask_all<R: Record>(
         &self,
         calls: impl IntoIterator<Item = Call>,
@@ -198,24 +197,20 @@ impl<T> Case<'_, T> {
     ) -> Result<Vec<Asked<R>>, PanelError> {
         let calls: Vec<Call> = calls.into_iter().collect();
         self.calls.set(self.calls.get() + calls.len() as u32);
-        self.task.panel.ask_all(calls, &|text, finish_reason| {
-            self.checked(text, finish_reason, read(text, finish_reason))
-        })
+        self.task.panel.ask_all(calls, &|text, finish_reason| self.read(text, finish_reason, &read))
     }
 
-    /// Asks one and waits.
+    /// Makes one call and waits for its answer.
     pub fn ask<R: Record>(
         &self,
         call: Call,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
         self.calls.set(self.calls.get() + 1);
-        self.task.panel.ask_one(call, &|text, finish_reason| {
-            self.checked(text, finish_reason, read(text, finish_reason))
-        })
+        self.task.panel.ask_one(call, &|text, finish_reason| self.read(text, finish_reason, &read))
     }
 
-    /// Searches what the panel searches: so many chunks, and so many of them as passages.
+    /// Searches the panel's corpora: retrieves so many chunks, and returns the best of them as passages.
     pub fn search(
         &self,
         place: SearchPlace,
@@ -223,15 +218,15 @@ impl<T> Case<'_, T> {
         retrieve_top_k: usize,
         rerank_top_k: usize,
     ) -> Result<SearchLine, PanelError> {
-        let Task { panel, dataset, item, run } = self.task;
-        let (dataset, item) = ((*dataset).to_owned(), item.id().to_owned());
+        let Task { panel, dataset, item, run } = *self.task;
+        let (dataset, item) = (dataset.to_owned(), item.id().to_owned());
         let SearchPlace { round, step } = place;
-        let key = SearchKey { dataset, run: *run, item, round, step };
+        let key = SearchKey { dataset, run, item, round, step };
         let (query, salt) = (query.to_owned(), panel.salt);
         panel.search(key, &SearchRequest { query, retrieve_top_k, rerank_top_k, salt })
     }
 
-    /// A seed of the case's own, for what is drawn at random beside the models.
+    /// The seed of a random draw of the protocol itself.
     pub fn seed(&self, purpose: &str, round: u32) -> u64 {
         call_seed(self.task.panel.run_seed, &self.key(String::new(), round, purpose))
     }
@@ -241,14 +236,18 @@ impl<T> Case<'_, T> {
         self.calls.get()
     }
 
-    /// What was read, without an answer where the model refused, or gave a letter that the item has not; the record keeps that letter.
-    fn checked<R: Record>(
+    /// Parses a reply. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps;
+    /// a refusal to work on a note is parsed as an empty reply, so that its words judge nothing.
+    fn read<R: Record>(
         &self,
         text: &str,
         finish_reason: FinishReason,
-        (mut value, parse): (R, Parse),
+        read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Reading<R> {
-        let given = value.answer().map_or(String::new(), |answer| answer.clone());
+        let is_note = matches!(self.task.item, Item::Note(_));
+        let text = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
+        let (mut value, parse) = read(text, finish_reason);
+        let given = value.answer().cloned().unwrap_or_default();
         let is_other = match (&self.letters, given.chars().next()) {
             (Some(letters), Some(letter)) => !letters.contains(&letter),
             _ => false,
@@ -261,7 +260,7 @@ impl<T> Case<'_, T> {
         {
             answer.clear();
         }
-        // A record that does not serialise is null, which no reader takes for one.
+        // A record that does not serialise becomes null, which log readers do not accept as one.
         let mut record = serde_json::to_value(&value).unwrap_or(Value::Null);
         let parse = match is_refused {
             true => Parse::Refused,
@@ -289,10 +288,10 @@ impl<T> Case<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::panel::scripted::Script;
-    use crate::record::Parse;
-    use crate::systems::SystemConfig;
-    use crate::systems::scripted::{answer, question};
+    use crate::panel::scripted::{Script, panel};
+    use crate::record::{FinishReason, Parse};
+    use crate::systems::scripted::{answer, note, question};
+    use crate::systems::{SystemConfig, Task, base_llm};
 
     fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
         let config = SystemConfig::parse("medmad", pairs).unwrap();
@@ -319,5 +318,19 @@ mod tests {
         let (answer, parse, record) = said(r#"{"answer": "I"}"#, &["letters=a-j"]);
         assert_eq!((answer.as_str(), parse), ("I", Parse::Ok));
         assert!(record.get("not_an_option").is_none());
+    }
+
+    #[test]
+    fn a_refusals_words_judge_no_note() {
+        let (panel, _) = panel(&["solo".to_owned()], Script::new(|_, _| String::new()));
+        let item = note().into();
+        let task = Task { panel: &panel, dataset: "d", item: &item, run: 0 };
+        let case = task.note().unwrap();
+        let read = |finish_reason| {
+            case.read("Sorry. INCORRECT", finish_reason, |text, _| base_llm::read(text, 3, false))
+        };
+        assert_eq!(read(FinishReason::Stop).value.flag, Some(true));
+        let refused = read(FinishReason::Refusal);
+        assert_eq!((refused.value.flag, refused.parse), (None, Parse::Refused));
     }
 }

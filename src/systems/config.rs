@@ -1,4 +1,4 @@
-//! A system by name with every setting resolved: what a plan names, and what is known of it before a prompt is read.
+//! A system by name with every setting resolved, as plans have it; known before any prompt is read.
 
 use std::sync::Arc;
 
@@ -13,15 +13,16 @@ use super::settings::{SettingsError, pairs, replace};
 use super::table::{Entry, SYSTEMS};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
+use crate::digest::sha256;
 use crate::prompts::{PromptError, PromptSet};
 use crate::retrieval::Rerank;
 
 /// The agent of a system with one.
 pub const SOLO: &str = "solo";
 
-/// The settings of one system. `serde` reads and writes them; a plan lists every one.
+/// The settings of one system, read and written by serde; a plan lists every one.
 pub trait Settings: Send + Sync {
-    /// The agents, in panel order; one alone where a system does not say.
+    /// The agents, in panel order; by default the only one of a system with one agent.
     fn slots(&self) -> Vec<Slot> {
         vec![Slot::new(SOLO, 0)]
     }
@@ -29,13 +30,13 @@ pub trait Settings: Send + Sync {
     /// Calls on an item, at most.
     fn max_calls(&self) -> u32;
 
-    /// What the system searches for in a corpus; `None` where it searches none.
+    /// How the system searches a corpus; `None` where it does not.
     fn search(&self) -> Option<SearchSettings> {
         None
     }
 
     /// # Errors
-    /// When an overridden prompt lost what is filled in; exemplars that the settings need and that are not there.
+    /// An overridden prompt that lacks a placeholder; settings that need exemplars that were not given.
     fn build(
         &self,
         prompts: &PromptSet,
@@ -47,11 +48,11 @@ pub trait Settings: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchSettings {
     pub rerank: Rerank,
-    /// Whether prompts label passages, so that a model can name those it relies on.
+    /// Whether prompts label passages, so that a model can cite them.
     pub labels: bool,
 }
 
-/// An agent of a system, and which of the panel's models it has by default.
+/// An agent of a system, and the index of its default model among the panel's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     pub agent: String,
@@ -64,7 +65,7 @@ impl Slot {
         Slot { agent, model }
     }
 
-    /// Agents on the panel's models in their order, then others on its first.
+    /// Agents with one model each, in order, then others with the first model.
     pub fn in_order(agents: impl IntoIterator<Item = String>, others: &[&str]) -> Vec<Slot> {
         let agents = agents.into_iter().enumerate();
         let agents = agents.map(|(model, agent)| Slot::new(agent, model));
@@ -73,12 +74,12 @@ impl Slot {
     }
 }
 
-/// What the answers of a system depend on beside its settings.
+/// What a system's answers depend on besides its settings.
 pub struct Parts<'a> {
-    /// The fingerprints of the models in its seats.
+    /// The fingerprints of its agents' models.
     pub models: &'a [&'a str],
     pub prompts_sha256: &'a str,
-    /// The sums of the corpora and exemplars that it reads.
+    /// The digests of the corpora and exemplars that it reads.
     pub files: &'a [String],
 }
 
@@ -86,7 +87,7 @@ pub struct Parts<'a> {
 #[derive(Clone)]
 pub struct SystemConfig {
     pub entry: &'static Entry,
-    /// How the system's texts are bounded.
+    /// The limits of the system's completions.
     pub decoding: Decoding,
     /// Every setting, as [`SystemConfig::from_table`] reads it.
     pub table: toml::Table,
@@ -102,10 +103,10 @@ impl SystemConfig {
         SystemConfig::from_table(name, &toml::Table::new())
     }
 
-    /// The system's defaults, changed by `key=value` pairs in order; the last of a key wins.
+    /// The system with its defaults, changed by `key=value` pairs; the last of a key wins.
     ///
     /// # Errors
-    /// An unknown name, and the first pair that is no setting of the system with an allowed value.
+    /// An unknown name; the first pair that is no setting of the system or has a value that is not allowed.
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, SettingsError> {
         let entry = Entry::named(name)?;
         let given = pairs(given)?.into_iter();
@@ -113,20 +114,20 @@ impl SystemConfig {
         (entry.configure)(entry, given.collect())
     }
 
-    /// The system of a plan; a key that is left out keeps its default.
+    /// The system of a plan; a missing key has its default.
     ///
     /// # Errors
-    /// An unknown name, and the first entry that is no setting of the system with an allowed value.
+    /// An unknown name; the first entry that is no setting of the system or has a value that is not allowed.
     pub fn from_table(name: &str, table: &toml::Table) -> Result<SystemConfig, SettingsError> {
         let entry = Entry::named(name)?;
         let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));
         (entry.configure)(entry, entries.collect())
     }
 
-    /// `settings` changed by the table's defaults for this name and by what is given.
+    /// The defaults of the settings' type, changed by those of the entry and by the settings that are given.
     ///
     /// # Errors
-    /// A key that is none, or a value that it cannot have.
+    /// An unknown setting, or a value that it cannot have.
     pub fn new<S>(
         entry: &'static Entry,
         given: Vec<(String, toml::Value)>,
@@ -145,9 +146,9 @@ impl SystemConfig {
         let own = own.map(|(key, value)| ((*key).to_owned(), (*value).into()));
         let table = replace::<S>(table, own.chain(given))?;
         let settings = table.try_into::<S>().map_err(|error| unusable(&error))?;
-        // As serde spells it, whatever the spelling that was given.
+        // Values as serde writes them, however they were given.
         let table = toml::Table::try_from(&settings).map_err(|error| unusable(&error))?;
-        // Of all settings, those that every system has.
+        // The settings that every system has.
         let decoding = table.clone().try_into().map_err(|error| unusable(&error))?;
         Ok(SystemConfig { entry, decoding, table, settings: Arc::new(finish(settings)) })
     }
@@ -161,14 +162,14 @@ impl SystemConfig {
         self.entry.plan_name
     }
 
-    /// Equal ones mean that equal requests get equal bytes.
+    /// Systems with equal fingerprints give equal answers to equal items, byte for byte.
     pub fn fingerprint(&self, parts: &Parts<'_>) -> String {
         let Parts { models, prompts_sha256, files } = parts;
         let mut whole = vec![json!(models), json!(prompts_sha256), json!(self.table)];
-        // Most systems read none, and have the fingerprint of three parts.
+        // Systems that read no files keep the fingerprint of three parts.
         whole.extend((!files.is_empty()).then(|| json!(files)));
-        let sum = crate::digest::sha256(format!("{} {}", self.name(), json!(whole)));
-        format!("wr_{}", &sum[..16])
+        let digest = sha256(format!("{} {}", self.name(), json!(whole)));
+        format!("wr_{}", &digest[..16])
     }
 
     /// The folder of the system's prompts.
@@ -176,7 +177,7 @@ impl SystemConfig {
         self.entry.prompts
     }
 
-    /// Whether it works on notes; else it answers questions.
+    /// Whether it works on notes rather than questions.
     pub fn takes_notes(&self) -> bool {
         self.entry.takes == ItemKind::Notes
     }
@@ -186,13 +187,13 @@ impl SystemConfig {
         self.settings.slots()
     }
 
-    /// How many models the panel has at most.
+    /// The largest number of models that its agents can have.
     pub fn models(&self) -> usize {
         let models = self.slots().into_iter().map(|slot| slot.model + 1);
         models.max().unwrap_or(0)
     }
 
-    /// How many models it has where none are named.
+    /// The number of models of a panel that names none.
     pub fn default_models(&self) -> usize {
         self.entry.default_models.unwrap_or_else(|| self.models())
     }
@@ -202,15 +203,15 @@ impl SystemConfig {
         self.settings.max_calls()
     }
 
-    /// How it searches; `None` where it searches nothing.
+    /// How it searches a corpus; `None` where it does not.
     pub fn search(&self) -> Option<SearchSettings> {
         self.settings.search()
     }
 
-    /// How its prompts quote a passage: `passage.txt`, without the line of the label where nothing is labelled.
+    /// The template by which its prompts quote a passage, see [`passage`].
     ///
     /// # Errors
-    /// When an overridden prompt lost what is filled in.
+    /// An overridden prompt that lacks a placeholder.
     pub fn passage(&self, prompts: &PromptSet) -> Result<String, PromptError> {
         let is_labelled = self.search().is_some_and(|search| search.labels);
         passage(prompts, self.prompts(), is_labelled)
@@ -219,7 +220,7 @@ impl SystemConfig {
     /// The system, ready to work on items.
     ///
     /// # Errors
-    /// When an overridden prompt lost what is filled in; exemplars that the settings need and that are not there.
+    /// An overridden prompt that lacks a placeholder; settings that need exemplars that were not given.
     pub fn build(
         &self,
         prompts: &PromptSet,
@@ -235,10 +236,10 @@ impl SystemConfig {
     }
 }
 
-/// `passage.txt` of a folder of prompts, without the line of the label where nothing is labelled.
+/// `passage.txt` of a folder of prompts, without its line of the label where passages have none.
 ///
 /// # Errors
-/// When an overridden prompt lost what is filled in.
+/// An overridden prompt that lacks a placeholder.
 pub fn passage(
     prompts: &PromptSet,
     folder: &str,

@@ -1,4 +1,4 @@
-//! What the settings of every system share: how long a text may get, and whether a `<think>` section comes first.
+//! Settings that every system has: the limits of completions, and whether they begin with a `<think>` section.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,20 +8,20 @@ use super::settings::{switch, whole};
 use crate::data::Note;
 use crate::record::Grammar;
 
-/// Where a text gives reasons, the grammar has room for so many strings of `record_chars`: as MED-MAD's `cot` at most.
+/// Reasons may have as many times `record_chars` under the grammar: as MED-MAD's `cot` at most.
 const STEPS: usize = 8;
 
-/// How the texts of a run are bounded, alike in every system; flattened into the settings of each.
+/// Limits of completions, flattened into the settings of every system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Decoding {
-    /// Characters that the grammar allows in a string of a record; reasons have eight times as many.
+    /// Characters of a JSON string at most under the grammar; reasons may have eight times as many.
     #[serde(deserialize_with = "whole::<1, 2000, _, _>")]
     pub record_chars: usize,
-    /// Whether a `<think>` section is asked for, where the template knows the switch.
+    /// Whether the chat template asks for a `<think>` section, where it has the switch.
     #[serde(with = "switch")]
     pub thinking: bool,
-    /// Tokens of a completion at most, a `<think>` section among them; fewer where the context leaves less.
+    /// Tokens of a completion at most, including a `<think>` section; fewer where the context has less room.
     #[serde(deserialize_with = "whole::<1, 1_000_000, _, _>")]
     pub max_tokens: usize,
 }
@@ -32,50 +32,50 @@ impl Default for Decoding {
     }
 }
 
-/// What a text looks like.
+/// The constraints on a completion, by decoding mode.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Holds under `DecodingMode::Grammar`.
+    /// Under `DecodingMode::Grammar`.
     pub grammar: Option<Grammar>,
-    /// Whether it is a JSON object, which holds under `DecodingMode::Json`.
+    /// Whether the completion is a JSON object under `DecodingMode::Json`.
     pub is_json: bool,
 }
 
 impl Shape {
-    /// A record of these fields.
+    /// A JSON object of these fields.
     pub fn record(fields: Vec<(&str, Value)>) -> Shape {
         Shape::under(&form::root(fields))
     }
 
-    /// A record under a schema of [`form::root`].
+    /// A JSON object under a schema of [`form::root`].
     pub fn under(schema: &Value) -> Shape {
         Shape { grammar: Some(Grammar::JsonSchema(schema.to_string())), is_json: true }
     }
 
-    /// What a regex matches; any text but under a grammar.
+    /// A text that the regex matches; any text in the other decoding modes.
     pub fn regex(regex: String) -> Shape {
         Shape { grammar: Some(Grammar::Regex(regex)), is_json: false }
     }
 }
 
 impl Decoding {
-    /// A string of a record.
+    /// The schema of a string.
     pub fn string(&self) -> Value {
         form::string(self.record_chars)
     }
 
-    /// A record's reasons, in one string.
+    /// The schema of a string with reasons.
     pub fn reasons(&self) -> Value {
         form::string(self.reason_chars())
     }
 
-    /// Characters of a corrected sentence at most: those of the note's longest and of one record's string.
+    /// Characters of a corrected sentence at most: those of the note's longest sentence and of one string.
     pub fn sentence_chars(&self, note: &Note) -> usize {
         let lengths = note.sentences.iter().map(|one| one.chars().count());
         lengths.max().unwrap_or(0) + self.record_chars
     }
 
-    /// Prose, as long as a record's reasons.
+    /// Prose, at most as long as reasons.
     pub fn passage(&self) -> Shape {
         Shape::regex(form::passage(self.reason_chars()))
     }

@@ -1,22 +1,22 @@
-//! What a constrained text looks like: JSON schemas of bounded records, a letter, a word, a passage.
+//! Building blocks of grammars for constrained decoding: JSON schemas of bounded objects, and regexes of a letter and of prose.
 
 use serde_json::{Map, Value, json};
 
 use crate::data::Question;
 
-/// Between elements and after keys: as Python's `json.dumps` writes, so that the text looks as prompts print it. No spaces would save
-/// about a quarter of a MED-MAD record's tokens (251 instead of 327 with Qwen3's vocabulary and five options), but tokens that
-/// the grammar dictates anyway.
+/// The separators of Python's `json.dumps`, so that completions look like the JSON in prompts. Without spaces a MED-MAD record would have
+/// about a quarter fewer tokens (251 instead of 327 with Qwen3's vocabulary and five options), but only tokens that the grammar forces
+/// anyway.
 const ITEM_SEPARATOR: &str = ", ";
 const KEY_SEPARATOR: &str = ": ";
 
-/// A record of these fields, in this order and no others. Everything is bounded: strings, arrays, numbers by their few values,
-/// whitespace by the two separators; and `\uXXXX` escapes, which no character needs, are off.
+/// An object of exactly these fields, in this order. Everything is bounded: strings and arrays in length, numbers to a few values,
+/// whitespace to the two separators; `\uXXXX` escapes, which no character needs, are off.
 pub fn root(fields: Vec<(&str, Value)>) -> Value {
     spaced(object(fields))
 }
 
-/// A record that is one of these, each as [`root`] has it.
+/// One of two objects, each as by [`root`].
 pub fn either(records: [Vec<(&str, Value)>; 2]) -> Value {
     spaced(json!({"anyOf": records.map(object)}))
 }
@@ -33,9 +33,8 @@ fn spaced(mut schema: Value) -> Value {
 
 pub fn object(fields: Vec<(&str, Value)>) -> Value {
     let required: Vec<&str> = fields.iter().map(|(key, _)| *key).collect();
-    let required = json!(required);
     let properties: Map<String, Value> =
-        fields.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+        fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     json!({
         "type": "object",
         "properties": properties,
@@ -62,7 +61,7 @@ pub fn answer(question: &Question) -> Value {
     json!({"enum": question.letters().collect::<Vec<_>>()})
 }
 
-/// 0, 0.01, …, 0.99, 1, each as its shortest decimal: `multipleOf` would take any number of zeros after the last digit.
+/// 0, 0.01, …, 0.99, 1, each as its shortest decimal; `multipleOf` would allow any number of zeros after the last digit.
 pub fn confidence() -> Value {
     let hundredths = (0..=100).map(|hundredths| match hundredths {
         0 | 100 => json!(hundredths / 100),
@@ -71,12 +70,12 @@ pub fn confidence() -> Value {
     json!({"enum": hundredths.collect::<Vec<_>>()})
 }
 
-/// A regex: one of the question's letters and nothing else.
+/// A regex of one of the question's letters.
 pub fn letter(question: &Question) -> String {
     format!("[{}]", question.letters().collect::<String>())
 }
 
-/// A regex: any text of one to `chars` characters.
+/// A regex of any text of one to `chars` characters.
 pub fn passage(chars: usize) -> String {
     format!("(?s:.{{1,{chars}}})")
 }

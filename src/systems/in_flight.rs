@@ -1,11 +1,11 @@
-//! Many items at once, each on a thread of its own, so that a protocol is straight-line code and batches fill up.
+//! Works on many items at once, each on its own thread, so that a protocol is straight-line code and the engines' batches are full.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Works on `jobs`, in order, `threads` of them at a time; stops taking new ones when one fails or `stop` is set.
+/// Works on `jobs`, in order, `threads` of them at a time; starts no more when one fails or `stop` is set.
 ///
 /// # Errors
-/// The first failure; jobs in flight are finished or give up on their own.
+/// The failure of a job; those in flight are finished first.
 pub fn run_all<J: Send, E: Send>(
     jobs: Vec<J>,
     threads: usize,

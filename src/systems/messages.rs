@@ -1,11 +1,11 @@
-//! What a model is sent: templates filled with an item and with what agents said of it.
+//! Builds messages: templates filled with an item and with the replies of other agents.
 
 use crate::data::{Note, Question};
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 use crate::text::ellipsis;
 
-/// A system text and a user text, with placeholders.
+/// The templates of a system message and a user message.
 #[derive(Clone, Debug)]
 pub struct Templates {
     /// Empty where there is no system message.
@@ -63,14 +63,14 @@ fn option_lines(question: &Question) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A line for each sentence, after its number.
+/// The note's sentences, a line each, with their numbers.
 pub fn numbered(note: &Note) -> String {
     let lines = note.sentences.iter().enumerate();
     lines.map(|(id, text)| format!("{id} {text}")).collect::<Vec<_>>().join("\n")
 }
 
-/// `text` on one line, cut after `chars` characters with `…` in place of the rest. On one line, so that no text can pass for another
-/// line of a prompt.
+/// `text` on one line, cut after `chars` characters with `…` in place of the rest. On one line, so that no text can look like another line
+/// of a prompt.
 pub fn truncate(text: &str, chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     ellipsis(&words.join(" "), chars)

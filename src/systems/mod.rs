@@ -1,4 +1,4 @@
-//! The published multi-agent systems, one directory each: the protocol as straight-line code.
+//! The published systems, a file or folder each, with their protocols as straight-line code; and what they share.
 
 pub mod base_llm;
 pub mod case;

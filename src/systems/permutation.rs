@@ -1,4 +1,4 @@
-//! Which agent is Doctor A, B, C in a round: a uniform permutation, a function of its seed alone.
+//! The order of anonymous labels (Doctor A, B, C) in a round: a uniform permutation, determined by its seed.
 
 use crate::random::SplitMix64;
 

@@ -1,4 +1,4 @@
-//! Settings as `key=value` pairs and as a plan's table: how values are spelled, and why one is refused.
+//! Parses settings from `key=value` pairs and from a plan's table, with the errors of those that are refused.
 
 use std::fmt::Display;
 
@@ -6,6 +6,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::diagnosis::{Blame, Diagnosis};
+
 /// Why a setting was refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
@@ -38,10 +39,10 @@ impl Diagnosis for SettingsError {
     }
 }
 
-/// The entries of `key=value` pairs, in order.
+/// Splits `key=value` pairs.
 ///
 /// # Errors
-/// What is no pair.
+/// The first text without `=`.
 pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, SettingsError> {
     let entry = |pair: &S| match pair.as_ref().split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -53,7 +54,7 @@ pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, Settin
 /// `table` with these entries in place of its own; the last of a key wins.
 ///
 /// # Errors
-/// The first entry whose key `table` has not, or whose value `T` does not take.
+/// The first entry whose key is not in `table`, or whose value `T` does not accept.
 pub fn replace<T: DeserializeOwned>(
     mut table: toml::Table,
     entries: impl IntoIterator<Item = (String, toml::Value)>,
@@ -75,7 +76,7 @@ pub fn replace<T: DeserializeOwned>(
     Ok(table)
 }
 
-/// What serde says that it expected: "`harness` or `original`" without its quotes and commas.
+/// The values that serde's message says it expected, without quotes and commas: "harness or original".
 fn expected(message: &str) -> String {
     let expected = message.rsplit("expected ").next().unwrap_or(message);
     let choices = expected.strip_prefix("one of ").unwrap_or(expected);
@@ -89,7 +90,7 @@ fn spelling(value: toml::Value) -> String {
     }
 }
 
-/// A value as it would stand after `key=`.
+/// A value as it is written after `key=`.
 pub fn spelled<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
     toml::Value::deserialize(value).map(spelling)
 }

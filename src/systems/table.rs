@@ -1,4 +1,4 @@
-//! Every system there is: one entry each, and nothing else in the house lists them.
+//! The table of all systems, with one entry each.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::data::ItemKind;
 
-/// Whose words a system's prompts are, and where they stand.
+/// The origin of a system's prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wording {
-    /// As a paper prints them.
+    /// Printed in a paper, at this place.
     Paper(&'static str),
-    /// Written here, after what is named.
+    /// Written for this project, after this source.
     Ours(&'static str),
 }
 
@@ -33,40 +33,39 @@ impl fmt::Display for Wording {
     }
 }
 
-/// One system, by the names that it has.
+/// One system.
 pub struct Entry {
-    /// As the command line takes it.
+    /// The name on the command line.
     pub name: &'static str,
-    /// As plans and logs have it: MedAgentBoard's name for its single-model baselines. The command line takes it too.
+    /// The name in plans and logs: for single-model baselines MedAgentBoard's. The command line accepts it too.
     pub plan_name: &'static str,
     /// What it works on.
     pub takes: ItemKind,
     /// The folder of its prompts under `prompts/`.
     pub prompts: &'static str,
     pub wording: Wording,
-    /// Whose examples of questions with answers its prompts show; `None` where they show none.
+    /// The origin of the few-shot examples in its prompts; `None` where they have none.
     pub examples: Option<&'static str>,
     /// Whether its prompts show notes of a file of exemplars.
     pub exemplars: bool,
-    /// How many models it has where none are named; `None`: one for each agent that has its own.
+    /// The number of models of a panel that names none; `None`: one for each agent that has its own.
     pub default_models: Option<usize>,
     /// Settings whose defaults differ from those of the settings' type.
     pub defaults: &'static [(&'static str, &'static str)],
-    /// The system with these settings, the others at their defaults.
     pub configure: Configure,
 }
 
-/// Makes the entries of a plan's table, or of `--set`, a system's settings.
+/// Makes a system of the settings that a plan or `--set` gives; the others have their defaults.
 pub type Configure =
     fn(&'static Entry, Vec<(String, toml::Value)>) -> Result<SystemConfig, SettingsError>;
 
 /// MED-MAD's prompts are printed in full.
 const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");
 
-/// Its prompts are not published, the fields of its replies are.
+/// Its prompts are not published, only the fields of its replies.
 const MEDREFLEX: Wording = Wording::Ours("the description of MedReAct'N'MedReFlex and its release");
 
-/// Of knowlab_AIMed's System 1, alone and with System 2.
+/// Defaults of knowlab_AIMed's System 1, alone and with System 2.
 const KNOWLAB: &[(&str, &str)] = &[("shots", "4"), ("choice", "embedding")];
 
 /// In the order in which `--help` lists them.
@@ -76,7 +75,7 @@ pub static SYSTEMS: &[Entry] = &[
         ..Entry::question("medmad", "medmad", configure::<medmad::settings::Settings>)
     },
     Entry {
-        // Two independent answers an agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
+        // Two independent answers of each agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
         defaults: &[("t_max", "0"), ("samples", "2")],
         wording: MEDMAD,
         ..Entry::question("no-debate", "medmad", configure::<medmad::settings::Settings>)
@@ -123,7 +122,7 @@ pub static SYSTEMS: &[Entry] = &[
         wording: Wording::Paper(
             "MedGuards, Table 15; those of agents with several tasks, of the second corrector and of sentences by number are ours",
         ),
-        // Its paper fills every slot with one model.
+        // In its paper all agents have the same model.
         default_models: Some(1),
         ..Entry::question("medguards", "medguards", configure::<medguards::settings::Settings>)
     },
@@ -186,7 +185,7 @@ pub static SYSTEMS: &[Entry] = &[
         ..Entry::corrector("hse-nlp", configure::<With<staged::HseSettings>>)
     },
     Entry {
-        // Its two models, with what this project has for them.
+        // Two models, as in its paper.
         defaults: &[("shots", "4"), ("samples", "3"), ("members", "2")],
         default_models: None,
         ..Entry::corrector("promptmind", |entry, given| {
@@ -242,7 +241,7 @@ impl Entry {
         }
     }
 
-    /// The system of this name, or of the name that plans have.
+    /// The system with this name on the command line or in plans.
     ///
     /// # Errors
     /// A name that no system has.

@@ -1,8 +1,8 @@
-//! From several answers to one: the weighted vote, the plain majority, and the line of a round.
+//! Votes on several answers: the weighted vote, the majority, and the log line of a round.
 
 use crate::record::{RoundLine, Stage};
 
-/// What the panel answers. Weights are integer tenths, so that sums and ties are exact.
+/// The result of a vote. Weights are integer tenths, so that sums and ties are exact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vote {
     /// One letter; empty where no agent gave one.
@@ -13,8 +13,7 @@ pub struct Vote {
     pub team_confidence: f64,
 }
 
-/// The answer of the greatest summed weight (App. B.4). Empty answers have no vote; of equal sums the
-/// one wins that comes first in panel order.
+/// The answer with the greatest sum of weights (App. B.4). Empty answers have no vote; of equal sums the first in panel order wins.
 pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
     let weight_of = |answer: &str| -> u32 {
         let pairs = answers.iter().zip(weights);
@@ -32,7 +31,7 @@ pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
     let supporters = supporters(answers, winner);
     let tenths: u32 = supporters.iter().map(|agent| weights[*agent]).sum();
     Vote {
-        answer: winner.to_string(),
+        answer: winner.to_owned(),
         tie,
         team_confidence: match supporters.len() {
             0 => 0.0,
@@ -41,7 +40,7 @@ pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
     }
 }
 
-/// Whether all gave one and the same letter; empty answers are no agreement.
+/// Whether all gave the same letter; empty answers do not agree.
 pub fn consensus(answers: &[&str]) -> bool {
     let first = answers.first().filter(|first| !first.is_empty());
     first.is_some_and(|first| answers.iter().all(|answer| answer == first))
@@ -53,13 +52,13 @@ pub fn supporters(answers: &[&str], answer: &str) -> Vec<usize> {
     if gave.is_empty() { (0..answers.len()).collect() } else { gave }
 }
 
-/// The letter that most gave, of equally many the first; empty answers have no vote.
+/// The most common letter, the first of several; empty answers have no vote.
 pub fn majority(answers: &[String]) -> String {
     let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
     vote(&answers, &vec![1; answers.len()]).answer
 }
 
-/// The share of the answers that are this letter; 0 where there is none.
+/// The fraction of the answers that are this letter; 0 for an empty one.
 pub fn support(answers: &[String], answer: &str) -> f64 {
     let gave = answers.iter().filter(|given| *given == answer).count();
     match answer.is_empty() || answers.is_empty() {
@@ -68,7 +67,7 @@ pub fn support(answers: &[String], answer: &str) -> f64 {
     }
 }
 
-/// A round in which nobody was asked for a confidence.
+/// The line of a round without confidences, in which all votes have the same weight.
 pub fn round_line(
     round: u32,
     stage: Stage,

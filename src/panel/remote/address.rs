@@ -1,4 +1,4 @@
-//! A remote member as a user types it: `openai:MODEL@URL`.
+//! The address of a remote member, as a user types it: `openai:MODEL@URL`.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ const COMPLETIONS: &str = "/chat/completions";
 /// A model at an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// As the server knows it; it may hold slashes, colons and `@`.
+    /// The server's name of the model; it may contain slashes, colons and `@`.
     pub model: String,
-    /// What `/chat/completions` follows: no slash at the end.
+    /// The URL before `/chat/completions`, without a slash at its end.
     pub base: String,
 }
 
 impl Address {
-    /// Whether a panel's member means an endpoint at all.
+    /// Whether a panel's member is an endpoint; else it is a local model.
     pub fn is_meant_by(member: &str) -> bool {
         member.starts_with(SCHEME)
     }
 
-    /// Reads `openai:MODEL@URL`. The last `@` divides; a URL without a path gets `/v1`.
+    /// Parses `openai:MODEL@URL`, split at the last `@`; a URL without a path gets `/v1`.
     ///
     /// # Errors
     /// [`RemoteError::BadAddress`]
@@ -31,7 +31,7 @@ impl Address {
         else {
             return Err(bad(member, "it names no model and URL"));
         };
-        // `name:password@host` puts the password before the last `@`: it must not be repeated.
+        // With `name:password@host` the password is before the last `@`: the error must not show it.
         if model.contains("://") {
             return Err(bad("openai:…", "the URL holds a user name or password"));
         }
@@ -52,7 +52,7 @@ impl Address {
             return Err(bad(member, "its URL has characters that must be escaped"));
         }
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (host, port) = divide(authority);
+        let (host, port) = split_port(authority);
         if host.is_empty() {
             return Err(bad(member, "its URL names no host"));
         }
@@ -63,18 +63,18 @@ impl Address {
         Ok(Address { model: model.to_owned(), base: format!("{scheme}://{authority}{path}") })
     }
 
-    /// The host alone, without its port.
+    /// The host without its port.
     pub fn host(&self) -> &str {
         let rest = self.base.split_once("://").map_or("", |(_, rest)| rest);
-        divide(rest.split('/').next().unwrap_or_default()).0
+        split_port(rest.split('/').next().unwrap_or_default()).0
     }
 
-    /// Where completions are asked for.
+    /// The URL of chat completions.
     pub fn completions(&self) -> String {
         format!("{}{COMPLETIONS}", self.base)
     }
 
-    /// Where the models are listed.
+    /// The URL of the list of models.
     pub fn models(&self) -> String {
         format!("{}/models", self.base)
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Address {
 }
 
 /// Host and port; an IPv6 address keeps its brackets.
-fn divide(authority: &str) -> (&str, Option<&str>) {
+fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (authority, None),

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use self::complaint::Complaint;
-use self::forms::Known;
+use self::forms::LearnedForms;
 use self::limit::Limit;
-use self::reply::Defect;
+use self::reply::ReplyError;
+use self::server_error::ServerError;
 use self::transport::{Failure, Transport};
 use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
+use crate::text::ellipsis;
 
 mod body;
-mod complaint;
 #[cfg(test)]
 mod fake_server;
 mod forms;
@@ -26,6 +26,7 @@ mod image;
 mod limit;
 mod reply;
 mod retry;
+mod server_error;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -33,8 +34,11 @@ mod transport;
 /// Whether this build can ask an endpoint at all.
 pub const AVAILABLE: bool = true;
 
-/// How long a blocked thread goes without looking at its stop flag.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How often a waiting thread looks at its stop flag.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Characters of a server's message that an error shows: the message may repeat the whole prompt.
+const MESSAGE_CHARS: usize = 300;
 
 /// A model at an endpoint. Many threads may ask it at once.
 pub struct RemoteModel {
@@ -42,7 +46,7 @@ pub struct RemoteModel {
     options: RemoteOptions,
     transport: Transport,
     limit: Limit,
-    known: Known,
+    learned: LearnedForms,
 }
 
 impl fmt::Debug for RemoteModel {
@@ -52,17 +56,18 @@ impl fmt::Debug for RemoteModel {
 }
 
 /// What all attempts at one request share.
-struct Persistence<'a> {
+struct RequestState<'a> {
     seed: u64,
     stop: &'a AtomicBool,
+    /// Made so far.
     attempts: u32,
 }
 
 impl RemoteModel {
-    /// Readies an endpoint; nothing is sent yet.
+    /// Prepares a client; nothing is sent yet.
     ///
     /// # Errors
-    /// [`RemoteError::Forbidden`] where connections are.
+    /// [`RemoteError::Forbidden`] when offline.
     pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
         if let Some(reason) = options.offline {
             return Err(RemoteError::Forbidden { address: address.clone(), reason });
@@ -71,7 +76,7 @@ impl RemoteModel {
             address: address.clone(),
             transport: Transport::new(&options),
             limit: Limit::new(options.max_in_flight, options.requests_per_minute),
-            known: Known::default(),
+            learned: LearnedForms::default(),
             options,
         })
     }
@@ -80,50 +85,50 @@ impl RemoteModel {
         &self.address
     }
 
-    /// Whether the endpoint lists the model, `None` where it gives no list: finds a dead endpoint, a wrong key or a misspelt model before a
-    /// run begins.
+    /// Whether the endpoint lists the model, `None` where it has no list of models. Finds a dead endpoint, a wrong key or a misspelt model
+    /// before a run begins.
     ///
     /// # Errors
-    /// An endpoint that denies access or does not answer; one without such a list is no error.
+    /// An endpoint that denies access or does not answer; one without a list of models is no error.
     pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, RemoteError> {
-        let mut persistence = Persistence { seed: 0, stop, attempts: 0 };
-        let read = |value: &Value| Ok(reply::lists(value, &self.address.model));
+        let mut state = RequestState { seed: 0, stop, attempts: 0 };
+        let read = |value: &Value| Ok(reply::lists_model(value, &self.address.model));
         let found =
-            self.persist(&self.address.models(), None, &mut persistence, read, |_| false)?;
+            self.send_with_retries(&self.address.models(), None, &mut state, read, |_| false)?;
         match found {
             Ok(is_listed) => Ok(is_listed),
-            Err(complaint) if [404, 405, 501].contains(&complaint.status) => Ok(None),
-            Err(complaint) => Err(self.explain(complaint, None)),
+            Err(error) if [404, 405, 501].contains(&error.status) => Ok(None),
+            Err(error) => Err(self.to_remote_error(&error, None)),
         }
     }
 
-    /// Asks for a completion and waits for it, through whatever passes: rate limits, overloads, lost connections. A
-    /// parameter that the server does not know is left out, from the first request that succeeds without it on.
+    /// Asks for a completion and waits for it, with retries on rate limits, overload and lost connections. A parameter that the server
+    /// rejects is sent in another form or left out; the form is remembered once a request with it succeeds.
     ///
     /// # Errors
-    /// See [`RemoteError::concerns_item`]. [`RemoteError::Interrupted`] once `stop` is set and no request is under way.
+    /// See [`RemoteError::concerns_item`]. [`RemoteError::Interrupted`] once `stop` is set and no request is in flight.
     pub fn complete(
         &self,
         request: &RemoteRequest,
         stop: &AtomicBool,
     ) -> Result<RemoteCompletion, RemoteError> {
         let started = Instant::now();
-        let image = request.image.as_deref().map(image::address).transpose()?;
-        let mut persistence = Persistence { seed: request.seed, stop, attempts: 0 };
-        let mut forms = self.known.forms();
+        let image = request.image.as_deref().map(image::url).transpose()?;
+        let mut state = RequestState { seed: request.seed, stop, attempts: 0 };
+        let mut forms = self.learned.forms();
         loop {
             let body = body::write(&self.address.model, request, image.as_deref(), forms)?;
-            let reshaped = |complaint: &Complaint| forms.without_blamed(complaint, request);
-            let answer = self.persist(
+            let next_forms = |error: &ServerError| forms.after_rejection(error, request);
+            let answer = self.send_with_retries(
                 &self.address.completions(),
                 Some(&body),
-                &mut persistence,
+                &mut state,
                 reply::read,
-                |complaint| reshaped(complaint).is_some(),
+                |error| next_forms(error).is_some(),
             )?;
             match answer {
                 Ok(reply) => {
-                    let notes = self.known.learn(forms, &self.address);
+                    let notes = self.learned.learn(forms, &self.address);
                     return Ok(RemoteCompletion {
                         text: reply.text,
                         finish_reason: reply.finish_reason,
@@ -131,30 +136,30 @@ impl RemoteModel {
                         is_constrained: forms.constrain(request),
                         answered_by: reply.answered_by,
                         elapsed_ms: started.elapsed().as_millis() as u64,
-                        attempts: persistence.attempts,
+                        attempts: state.attempts,
                         notes,
                     });
                 }
-                Err(complaint) => match reshaped(&complaint) {
+                Err(error) => match next_forms(&error) {
                     Some(next) => forms = next,
-                    None => return Err(self.explain(complaint, Some(request))),
+                    None => return Err(self.to_remote_error(&error, Some(request))),
                 },
             }
         }
     }
 
-    /// [`RemoteModel::complete`] on a thread of its own; gives what waits for it. A blocked read cannot be called off,
-    /// but it can be left behind: the wait ends soon after `stop` is set, with [`RemoteError::Interrupted`].
+    /// [`RemoteModel::complete`] on a thread of its own; the returned closure waits for it. A blocked read cannot be cancelled, but the
+    /// wait ends soon after `stop` is set, with [`RemoteError::Interrupted`].
     pub fn send(self: Arc<Self>, request: RemoteRequest, stop: Arc<AtomicBool>) -> Waiting {
         let (sender, receiver) = channel();
         let is_stopped = stop.clone();
         let thread = thread::spawn(move || {
-            // Whoever asked may have been interrupted.
+            // The receiver is gone where the wait was interrupted.
             let _ = sender.send(self.complete(&request, &stop));
         });
         Box::new(move || {
             while !is_stopped.load(Ordering::Relaxed) {
-                match receiver.recv_timeout(PATIENCE) {
+                match receiver.recv_timeout(STOP_POLL_INTERVAL) {
                     Ok(completion) => return completion,
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => match thread.join() {
@@ -167,96 +172,92 @@ impl RemoteModel {
         })
     }
 
-    /// Sends until an answer comes that another attempt would not better. A complaint is handed back where
-    /// `is_settled` says so or where it would only be repeated.
-    fn persist<T>(
+    /// Sends until an answer comes or attempts run out. A server's error is returned without a retry where it is not transient or
+    /// `is_final` says so.
+    fn send_with_retries<T>(
         &self,
         url: &str,
         body: Option<&[u8]>,
-        persistence: &mut Persistence<'_>,
-        read: impl Fn(&Value) -> Result<T, Defect>,
-        is_settled: impl Fn(&Complaint) -> bool,
-    ) -> Result<Result<T, Complaint>, RemoteError> {
+        state: &mut RequestState<'_>,
+        read: impl Fn(&Value) -> Result<T, ReplyError>,
+        is_final: impl Fn(&ServerError) -> bool,
+    ) -> Result<Result<T, ServerError>, RemoteError> {
+        let address = || self.address.clone();
         let mut attempt = 1;
         loop {
-            persistence.attempts += 1;
-            let permit = self.limit.enter(persistence.stop).ok_or(RemoteError::Interrupted)?;
+            state.attempts += 1;
+            let permit = self.limit.enter(state.stop).ok_or(RemoteError::Interrupted)?;
             let sent = self.transport.send(url, body);
             drop(permit);
-            let (reason, asked_pause) = match sent {
+            let (reason, retry_after) = match sent {
                 Err(Failure::TooLong) => {
-                    return Err(RemoteError::TooLong {
-                        address: self.address.clone(),
-                        most_bytes: self.options.most_bytes,
-                    });
+                    let most_bytes = self.options.most_bytes;
+                    return Err(RemoteError::TooLong { address: address(), most_bytes });
                 }
                 Err(Failure::Lost(reason)) => (reason, None),
                 Ok(answer) => match answer.read().and_then(|value| read(&value)) {
                     Ok(value) => return Ok(Ok(value)),
-                    Err(Defect::Broken(reason)) => (reason, answer.retry_after),
-                    Err(Defect::Filtered(message)) => {
-                        return Err(RemoteError::Filtered {
-                            address: self.address.clone(),
-                            message,
-                        });
+                    Err(ReplyError::Malformed(reason)) => (reason, answer.retry_after),
+                    Err(ReplyError::Filtered(message)) => {
+                        return Err(RemoteError::Filtered { address: address(), message });
                     }
-                    Err(Defect::Complaint(complaint)) => {
-                        if is_settled(&complaint) || !complaint.is_transient() {
-                            return Ok(Err(complaint));
+                    Err(ReplyError::ServerError(error)) => {
+                        if is_final(&error) || !error.is_transient() {
+                            return Ok(Err(error));
                         }
-                        let reason = format!("HTTP {}: {}", complaint.status, complaint.message);
-                        (self.transport.redact(reason), answer.retry_after)
+                        let reason = format!("HTTP {}: {}", error.status, self.message_of(&error));
+                        (reason, answer.retry_after)
                     }
                 },
             };
-            let is_too_long = asked_pause.is_some_and(|pause| pause > self.options.longest_pause);
+            let is_too_long = retry_after.is_some_and(|pause| pause > self.options.longest_pause);
             if attempt >= self.options.attempts || is_too_long {
-                return Err(RemoteError::Exhausted {
-                    address: self.address.clone(),
-                    attempts: persistence.attempts,
-                    reason,
-                });
+                let attempts = state.attempts;
+                return Err(RemoteError::Exhausted { address: address(), attempts, reason });
             }
-            if let Some(pause) = asked_pause {
+            if let Some(pause) = retry_after {
                 self.limit.hold_off(pause);
             }
-            let backoff = retry::backoff(persistence.seed, attempt, self.options.first_pause);
-            let pause = backoff.max(asked_pause.unwrap_or_default());
-            if !retry::sleep(pause, persistence.stop) {
+            let backoff = retry::backoff(state.seed, attempt, self.options.first_pause);
+            let pause = backoff.max(retry_after.unwrap_or_default());
+            if !retry::sleep(pause, state.stop) {
                 return Err(RemoteError::Interrupted);
             }
             attempt += 1;
         }
     }
 
-    /// What a complaint means for a user; it may blame how `request` is to be sampled.
-    fn explain(&self, complaint: Complaint, request: Option<&RemoteRequest>) -> RemoteError {
-        let address = self.address.clone();
-        let status = complaint.status;
+    /// A server's message as errors show it: without the API key, which some servers repeat, and cut only then, so that no part of the key
+    /// is left at the cut.
+    fn message_of(&self, error: &ServerError) -> String {
+        match self.transport.redact(&error.message) {
+            message if message.is_empty() => "no reason given".to_owned(),
+            message => ellipsis(&message, MESSAGE_CHARS),
+        }
+    }
+
+    /// The error of a request that the server refused, naming the sampling parameter of `request` that it rejects, if it names one.
+    fn to_remote_error(&self, error: &ServerError, request: Option<&RemoteRequest>) -> RemoteError {
+        let (address, status) = (self.address.clone(), error.status);
+        let message = self.message_of(error);
         let mut sent = request.into_iter().flat_map(|request| request.sampling.sent());
-        let blamed = sent.find(|name| matches!(status, 400 | 422) && complaint.blames(&[*name]));
-        let message = self.transport.redact(complaint.message);
-        if let Some(parameter) = blamed {
+        let is_rejected =
+            |name: &&str| matches!(status, 400 | 422) && error.names_parameter(&[name]);
+        if let Some(parameter) = sent.find(is_rejected) {
             return RemoteError::Sampling { address, parameter, status, message };
         }
-        let code = complaint.code.as_deref().unwrap_or_default();
-        match code {
-            "content_filter" | "content_policy_violation" => {
+        match (error.code.as_deref(), status) {
+            (Some("content_filter" | "content_policy_violation"), _) => {
                 RemoteError::Filtered { address, message }
             }
-            "model_not_found" => RemoteError::NotFound { address, status, message },
-            _ => match status {
-                401..=403 | 429 => RemoteError::Denied {
-                    address,
-                    status,
-                    message,
-                    variable: self.options.key.as_ref().map(|key| key.variable.clone()),
-                },
-                300..=399 | 404 | 405 | 410 | 501 => {
-                    RemoteError::NotFound { address, status, message }
-                }
-                _ => RemoteError::Rejected { address, status, message },
-            },
+            (Some("model_not_found"), _) | (_, 300..=399 | 404 | 405 | 410 | 501) => {
+                RemoteError::NotFound { address, status, message }
+            }
+            (_, 401..=403 | 429) => {
+                let variable = self.options.key.as_ref().map(|key| key.variable.clone());
+                RemoteError::Denied { address, status, message, variable }
+            }
+            _ => RemoteError::Rejected { address, status, message },
         }
     }
 }

@@ -8,13 +8,11 @@ use super::{Address, RemoteError, RemoteOptions, RemoteRequest, Waiting};
 /// Whether this build can ask an endpoint at all.
 pub const AVAILABLE: bool = false;
 
-/// A model at an endpoint: this build has none, so the methods are never called.
+/// A model at an endpoint. It has no values in this build, so its methods are never called.
 #[derive(Debug)]
 pub enum RemoteModel {}
 
 impl RemoteModel {
-    /// Refuses.
-    ///
     /// # Errors
     /// Always [`RemoteError::NoFeature`].
     pub fn open(address: &Address, _options: RemoteOptions) -> Result<RemoteModel, RemoteError> {

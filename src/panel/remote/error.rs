@@ -1,4 +1,4 @@
-//! Errors of an endpoint, and whether each costs an item or the run.
+//! Errors of a remote endpoint, and whether each fails one item or ends the run.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub enum RemoteError {
         address: Address,
         status: u16,
         message: String,
-        /// The variable of the key that was sent.
+        /// The environment variable of the key that was sent; `None` where none was.
         variable: Option<String>,
     },
     #[error("{address} has no such model or place (HTTP {status}): {message}")]
@@ -55,7 +55,7 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    /// Whether the item at hand alone is lost: the run goes on without it.
+    /// Whether only the current item fails and the run goes on.
     pub fn concerns_item(&self) -> bool {
         match self {
             RemoteError::Image { .. }

@@ -1,4 +1,4 @@
-//! The key of an endpoint, from the environment, never shown.
+//! The API key of an endpoint, from an environment variable; never shown.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,16 +6,15 @@ use std::fmt;
 
 use super::{Address, RemoteError};
 
-/// The key of every endpoint that has none of its own; one of its own is named by the host, as in
-/// `WARDROUND_API_KEY_API_OPENAI_COM`.
+/// The key of every endpoint without a variable of its own, whose name ends with the host: `WARDROUND_API_KEY_API_OPENAI_COM`.
 pub const WARDROUND_API_KEY: &str = "WARDROUND_API_KEY";
-/// The key of hosts under openai.com, as their own tools read it.
+/// The key of hosts under openai.com, as OpenAI's own tools read it.
 pub const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
 
-/// A key; its debug form does not show it.
+/// An API key; its debug form does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
-    /// Where it came from.
+    /// The environment variable that it is from.
     pub variable: String,
     secret: String,
 }
@@ -27,16 +26,16 @@ impl fmt::Debug for ApiKey {
 }
 
 impl ApiKey {
-    /// The key for `address`, from the process's environment; `None` where no variable holds one.
+    /// The key for `address`, from the process's environment; `None` where no variable has one.
     ///
     /// # Errors
-    /// [`RemoteError::BadKey`] for one that cannot stand in a header.
+    /// [`RemoteError::BadKey`] for a key that cannot be sent in a header.
     pub fn capture(address: &Address) -> Result<Option<ApiKey>, RemoteError> {
         ApiKey::from_lookup(address, |name| env::var_os(name))
     }
 
-    /// The first of the endpoint's own variable, `WARDROUND_API_KEY` and, for openai.com alone, `OPENAI_API_KEY`: a
-    /// key that is in the environment for another tool goes to nobody else. An empty variable counts as unset.
+    /// The first that is set of the endpoint's own variable, `WARDROUND_API_KEY` and, for openai.com alone, `OPENAI_API_KEY`: a key that
+    /// is in the environment for another tool is sent to no other host. An empty variable counts as unset.
     pub fn from_lookup(
         address: &Address,
         lookup: impl Fn(&str) -> Option<OsString>,

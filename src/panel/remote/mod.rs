@@ -1,11 +1,10 @@
-//! Panel members behind an OpenAI-compatible endpoint: what is asked of one, and what comes back.
+//! Panel members behind an OpenAI-compatible endpoint: their options, requests and completions.
 //!
-//! [`Address`] is the member as a user types it, [`ApiKey`] what it is paid with, [`RemoteModel`] answers. `client` is
-//! the only module here that opens a connection, and a build without the feature `remote` swaps it for a stand-in
-//! that refuses.
+//! [`Address`] is the member as a user types it, [`ApiKey`] its API key, [`RemoteModel`] the client. `client` is the only module here
+//! that opens a connection; a build without the feature `remote` has `client_absent` in its place, which refuses.
 //!
-//! What a remote member says depends on a machine that nobody here controls: the same request may be answered
-//! otherwise the next time, so a run with one cannot be replayed byte for byte.
+//! A remote endpoint is not deterministic: the same request may be answered differently the next time, so a run with one cannot be
+//! replayed byte for byte.
 
 mod address;
 #[cfg_attr(not(feature = "remote"), path = "client_absent.rs")]
@@ -21,31 +20,29 @@ pub use self::error::RemoteError;
 pub use self::key::ApiKey;
 use super::SamplingChoice;
 use crate::hub::OfflineReason;
-use crate::record::Grammar;
-use crate::record::{AnsweredBy, FinishReason, Message, Usage};
+use crate::record::{AnsweredBy, FinishReason, Grammar, Message, Usage};
 
-/// How an endpoint is dealt with. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are heeded too, by the HTTP
-/// client itself.
+/// How an endpoint is asked. The HTTP client also follows `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
 #[derive(Clone, Debug)]
 pub struct RemoteOptions {
-    /// What forbids connections, if anything does.
+    /// Why no connection may be made; `None` where it may.
     pub offline: Option<OfflineReason>,
     pub key: Option<ApiKey>,
-    /// For looking the name up, and again for the connection.
+    /// Of name resolution, and again of the connection.
     pub connect_timeout: Duration,
-    /// For one attempt, from looking the name up to the last byte of the answer.
+    /// Of one attempt, from name resolution to the last byte of the response.
     pub timeout: Duration,
-    /// Of one request, at most; at least one is made.
+    /// Attempts at one request at most; at least one is made.
     pub attempts: u32,
-    /// Before the second attempt; it doubles from one to the next, up to a minute.
+    /// Pause before the second attempt; it doubles with each further one, up to a minute.
     pub first_pause: Duration,
-    /// A server that asks for a longer pause than this is not asked again.
+    /// A server that asks to wait longer than this is not asked again.
     pub longest_pause: Duration,
-    /// Requests under way at once.
+    /// Concurrent requests at most.
     pub max_in_flight: usize,
-    /// Requests begun per minute, evenly spaced; `None`: as many as come.
+    /// Requests started per minute, evenly spaced; `None`: no limit.
     pub requests_per_minute: Option<u32>,
-    /// A longer answer is refused.
+    /// Size of a response at most.
     pub most_bytes: u64,
 }
 
@@ -66,39 +63,38 @@ impl Default for RemoteOptions {
     }
 }
 
-/// One completion to ask for. What is `None` is not sent: the provider's default holds.
+/// A request for one completion. What is `None` is not sent: the provider's default holds.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteRequest {
     pub messages: Vec<Message>,
-    /// Shown before the last user message's text: a path, or an address that begins with `http`, `https` or `data`.
+    /// Sent before the text of the last user message: a path, or a URL of the scheme `http`, `https` or `data`.
     pub image: Option<String>,
     pub max_tokens: Option<usize>,
-    /// Its low 31 bits are sent, which every server takes; the pauses between attempts derive from it too.
+    /// Its low 31 bits are sent, which every server accepts; it also seeds the jitter of the pauses between attempts.
     pub seed: u64,
-    /// Its `seed` is not sent: it is in the request's.
+    /// Its `seed` is not sent: the field `seed` is.
     pub sampling: SamplingChoice,
-    /// Asked for as far as the server knows how; nothing here checks that it holds.
+    /// Sent in whatever form the server supports; nothing here checks that the completion follows it.
     pub grammar: Option<Grammar>,
-    /// The chat template's `enable_thinking`, for servers that render one (vLLM, SGLang).
+    /// The chat template's `enable_thinking`, for servers that have it (vLLM, SGLang).
     pub thinking: Option<bool>,
 }
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteCompletion {
-    /// Without what the server gives as reasoning; for a refusal, its words.
+    /// Without reasoning that the server returns separately; for a refusal, its text.
     pub text: String,
     pub finish_reason: FinishReason,
-    /// Zeros where the server does not count.
+    /// Zeros where the server does not report it.
     pub usage: Usage,
-    /// Whether a grammar went with the request that was answered.
+    /// Whether the request that was answered had a grammar.
     pub is_constrained: bool,
     pub answered_by: Option<AnsweredBy>,
-    /// Over all attempts and the pauses between them.
+    /// Of all attempts and the pauses between them.
     pub elapsed_ms: u64,
-    /// Requests that it took.
+    /// Requests that were sent for it.
     pub attempts: u32,
-    /// What was learned about the endpoint on the way, for the user and the log. Each is said once.
+    /// Parameters that this request showed the endpoint not to support, for the user; each is reported once.
     pub notes: Vec<String>,
 }
 

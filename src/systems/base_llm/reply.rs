@@ -1,4 +1,4 @@
-//! What a base model's text says of a note: that it is right, or which sentence is wrong and how it should read.
+//! Parses a base model's reply on a note: that it is correct, or which sentence is wrong and its correction.
 
 use serde::Serialize;
 
@@ -9,32 +9,32 @@ use crate::systems::reading::verdict::{Verdict, verdict};
 use crate::systems::reading::{self, json, without_thinking};
 use crate::text::Pattern;
 
-/// What a base model says of a note: `CORRECT`, or the number of a sentence and the sentence as it should be.
+/// A parsed reply: `CORRECT`, or the number of a sentence and its correction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reading {
-    /// Whether the note has an error; `None` where the text says neither.
+    /// Whether the note has an error; `None` where the reply does not say.
     pub flag: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sentence_id: Option<usize>,
-    /// Empty where only the number was given.
+    /// Empty where the reply has the number only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<String>,
 }
 
 impl Record for Reading {}
 
-/// Reads a text on a note of so many sentences: a line that begins with a sentence's number, else whether it says that there is an error.
-/// One that calls the note right and corrects a sentence says neither.
+/// Parses a reply on a note of so many sentences: a line that begins with a sentence's number, else whether it says that there is an error.
+/// A reply that calls the note correct and corrects a sentence has no flag.
 pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Parse) {
     let text = without_thinking(text).trim();
     if release_compat && text.to_uppercase().contains("CORRECT") {
         return (Reading { flag: Some(false), ..Reading::default() }, Parse::Ok);
     }
     let text = &with_ascii_digits(text);
-    let numbered = match last_of_walk(text, sentences) {
-        Walk::Ends(end) => leading(end, sentences),
-        Walk::Nowhere => None,
-        Walk::None => leading(text, sentences)
+    let numbered = match enumeration(text, sentences) {
+        Enumeration::Answered(answer) => leading(answer, sentences),
+        Enumeration::Unanswered => None,
+        Enumeration::None => leading(text, sentences)
             .or_else(|| in_record(text, sentences))
             .or_else(|| numbered_line(text, sentences))
             .or_else(|| named(text, sentences)),
@@ -60,19 +60,19 @@ pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Par
     (reading, parse)
 }
 
-/// What lines come to that go through the note sentence by sentence.
-enum Walk<'a> {
-    /// There are no such lines.
+/// Whether a reply goes through the note sentence by sentence.
+enum Enumeration<'a> {
+    /// It does not.
     None,
-    /// The answer, a sentence of the walk said again after it.
-    Ends(&'a str),
-    /// They are all there is.
-    Nowhere,
+    /// It does, and repeats one of the sentences after that: the answer.
+    Answered(&'a str),
+    /// It does, and gives no answer.
+    Unanswered,
 }
 
-/// Lines that go through three sentences or more, each under its number, are no answer; a paragraph behind them that begins with the
-/// number of one of them is.
-fn last_of_walk(text: &str, sentences: usize) -> Walk<'_> {
+/// Lines that go through three or more sentences, each with its number, are no answer; a paragraph after them that begins with one of the
+/// numbers is.
+fn enumeration(text: &str, sentences: usize) -> Enumeration<'_> {
     static LINE: Pattern =
         Pattern::new(r"(?m)^[ \t>*_-]*(?:[Ss]entence )?(\d{1,3})(?:[.:)*_]*[ \t])");
     let lines = LINE.captures_iter(text).filter_map(|line| {
@@ -82,17 +82,17 @@ fn last_of_walk(text: &str, sentences: usize) -> Walk<'_> {
     let lines: Vec<(usize, usize)> = lines.collect();
     let rises = lines.windows(2).filter(|pair| pair[0].1 + 1 == pair[1].1).count();
     if rises < 2 {
-        return Walk::None;
+        return Enumeration::None;
     }
     let (at, id) = lines[lines.len() - 1];
     let is_again = lines[..lines.len() - 1].iter().any(|(_, other)| *other == id);
     match is_again && text[..at].trim_end_matches([' ', '*', '_']).ends_with("\n\n") {
-        true => Walk::Ends(&text[at..]),
-        false => Walk::Nowhere,
+        true => Enumeration::Answered(&text[at..]),
+        false => Enumeration::Unanswered,
     }
 }
 
-/// The sentence of which a text says that the error is in it, and how it should read.
+/// The sentence in which a reply says that the error is, and its correction.
 fn named(text: &str, sentences: usize) -> Option<Numbered<'_>> {
     static NAMED: Pattern = Pattern::new(
         r"(?i)\b(?:error|mistake|incorrect|wrong|erroneous)\b[^.\n\d]{0,40}\b(?:sentence|line|number|id)(?: (?:id|number|no\.?))?[ \t]*[#:]?[ \t]*(\d{1,3})\b",
@@ -100,13 +100,13 @@ fn named(text: &str, sentences: usize) -> Option<Numbered<'_>> {
     let found = NAMED.captures(text)?;
     let sentence_id = found[1].parse().ok().filter(|id| *id < sentences)?;
     let said = corrected(&text[found.get(0)?.end()..]);
-    // All that follows is no sentence.
+    // Where nothing marks a correction, the rest of the text is none.
     let rest = text[found.get(0)?.end()..].trim();
     let correction = if said == rest { String::new() } else { said.to_owned() };
     Some(Numbered { whole: found.get(0)?.as_str(), sentence_id, correction, is_plain: false })
 }
 
-/// Digits of other scripts as ASCII has them.
+/// The text with ASCII digits in place of Arabic-Indic and full-width ones.
 pub fn with_ascii_digits(text: &str) -> String {
     let digit = |c: char| match c {
         '٠'..='٩' => char::from_u32(c as u32 - '٠' as u32 + '0' as u32),
@@ -116,7 +116,7 @@ pub fn with_ascii_digits(text: &str) -> String {
     text.chars().map(|c| digit(c).unwrap_or(c)).collect()
 }
 
-/// The sentence whose number the text begins with, as it was asked for.
+/// The sentence whose number the text begins with, which is the format that the prompt asks for.
 fn leading(text: &str, sentences: usize) -> Option<Numbered<'_>> {
     let (number, rest) =
         text.split_once(char::is_whitespace).unwrap_or((text, &text[text.len()..]));
@@ -131,7 +131,7 @@ fn leading(text: &str, sentences: usize) -> Option<Numbered<'_>> {
     Some(Numbered { whole, sentence_id, correction: paragraph.to_owned(), is_plain: true })
 }
 
-/// Whether what follows a number makes a time of it, as in «3 weeks», and not a sentence's number.
+/// Whether a number is a duration by what follows it, as in «3 weeks», rather than a sentence's number.
 fn is_amount(after: &str) -> bool {
     static UNIT: Pattern = Pattern::new(r"^\s*(?:second|minute|hour|day|week|month|year)s\b");
     UNIT.is_match(after)
@@ -156,7 +156,7 @@ fn in_record(text: &str, sentences: usize) -> Option<Numbered<'_>> {
     })
 }
 
-/// A sentence's number, and what follows it in its paragraph.
+/// A sentence's number, and the rest of its paragraph.
 struct Numbered<'a> {
     whole: &'a str,
     sentence_id: usize,
@@ -188,7 +188,7 @@ fn numbered_line(text: &str, sentences: usize) -> Option<Numbered<'_>> {
     found.next()
 }
 
-/// What stands behind a line's `Corrected sentence:`.
+/// The text after `Corrected sentence:` on its line.
 fn labelled(text: &str) -> Option<&str> {
     static CORRECTED: Pattern = Pattern::new(
         r"(?im)^[\s>#*_-]*(?:corrected|correct|revised)(?: sentence| version)?[\s*_]*:[\s*_]*(\S.*)$",

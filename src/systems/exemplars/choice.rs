@@ -1,4 +1,4 @@
-//! Which exemplars are shown beside a note: drawn at random, or those most like it.
+//! Selects the exemplars of a note's prompt: drawn at random, or those most similar to the note.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use crate::digest::sha256;
 use crate::panel::PanelError;
 use crate::random::sample;
 
-/// How exemplars are ranked for a note.
+/// How exemplars are ranked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ranking {
-    /// A draw of the note's own, the same in every run.
+    /// At random, differently for every note but the same in every run.
     Random,
     /// Okapi BM25 over stems.
     #[default]
     Bm25,
-    /// The cosine of TF-IDF vectors.
+    /// Cosine of TF-IDF vectors.
     Tfidf,
-    /// The cosine of an encoder's vectors.
+    /// Cosine of an encoder's vectors.
     Embedding,
-    /// The same draw for every note.
+    /// At random, the same for every note.
     Fixed,
-    /// The TF-IDF cosine of an exemplar's wrong sentence with the note's sentence that is most like it.
+    /// TF-IDF cosine of an exemplar's wrong sentence and the note's sentence most similar to it.
     Sentences,
 }
 
@@ -36,28 +36,28 @@ pub struct Choice {
     pub ranking: Ranking,
     pub shots: usize,
     pub kinds: Kinds,
-    /// How many of the best are drawn from at random, in random order; `None`: the best are taken, best first.
+    /// The number of best exemplars to draw from at random, in random order; `None`: the best are taken, best first.
     pub drawn_from: Option<usize>,
 }
 
-/// Whether exemplars have an error.
+/// Whether the chosen exemplars have an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinds {
     Any,
-    /// Half of them, and one more with an error where they are odd.
+    /// Half of them; of an odd number one more with an error.
     Balanced,
     Wrong,
-    /// [`Kinds::Balanced`] where they are even, else any.
+    /// [`Kinds::Balanced`] for an even number, else any.
     BalancedIfEven,
 }
 
-/// Of the draw that holds for every note.
+/// The seed of [`Ranking::Fixed`].
 const FIXED_SEED: u64 = 42;
-/// What draws for a note depend on beside it.
+/// Hashed with a note for the seeds of its draws.
 const DRAW_SEED: &str = "exemplars 42";
 
 impl Exemplars {
-    /// Places in the pool of those to show beside a note; fewer where there are not so many.
+    /// Places in the pool of the exemplars to show with a note; fewer than asked for where the pool has fewer.
     ///
     /// # Errors
     /// A text that cannot be encoded.
@@ -65,26 +65,26 @@ impl Exemplars {
         let ranked = self.ranked(note, choice.ranking)?;
         let is_wrong = |place: &usize| self.pool.exemplars[*place].error().is_some();
         let (wrong, right): (Vec<usize>, Vec<usize>) = ranked.iter().partition(|one| is_wrong(one));
-        let near: Vec<usize> =
-            ranked[..choice.drawn_from.unwrap_or(ranked.len()).min(ranked.len())].to_vec();
         let of_kind = |all: &[usize], count: usize, purpose: &str| -> Vec<usize> {
-            if choice.drawn_from.is_none() {
+            let Some(near) = choice.drawn_from else {
                 return all.iter().take(count).copied().collect();
-            }
+            };
+            let near = &ranked[..near.min(ranked.len())];
             let (mut pool, further): (Vec<usize>, Vec<usize>) =
                 all.iter().partition(|place| near.contains(place));
-            // Where too few are near, the next are taken.
+            // Where too few of the kind are near, the next are added.
             pool.extend(further.into_iter().take(count.saturating_sub(pool.len())));
             let drawn = sample(pool.len(), count, draw_seed(note, purpose));
             drawn.into_iter().map(|one| pool[one]).collect()
         };
         let half = choice.shots / 2;
         let is_even = choice.shots.is_multiple_of(2);
-        let chosen: Vec<usize> = match choice.kinds {
-            Kinds::BalancedIfEven if !is_even => of_kind(&ranked, choice.shots, "any"),
-            Kinds::Any => of_kind(&ranked, choice.shots, "any"),
-            Kinds::Wrong => of_kind(&wrong, choice.shots, "wrong"),
-            Kinds::Balanced | Kinds::BalancedIfEven => {
+        let chosen: Vec<usize> = match (choice.kinds, is_even) {
+            (Kinds::Any, _) | (Kinds::BalancedIfEven, false) => {
+                of_kind(&ranked, choice.shots, "any")
+            }
+            (Kinds::Wrong, _) => of_kind(&wrong, choice.shots, "wrong"),
+            (Kinds::Balanced, _) | (Kinds::BalancedIfEven, true) => {
                 let wrong = of_kind(&wrong, choice.shots - half, "wrong");
                 [wrong, of_kind(&right, half, "right")].concat()
             }
@@ -97,7 +97,7 @@ impl Exemplars {
         Ok(ranked.into_iter().filter(|place| chosen.contains(place)).collect())
     }
 
-    /// All that may be shown beside a note, best first; of equals the one that comes first in the file.
+    /// All exemplars that may be shown with a note, best first, equal ones in the file's order.
     fn ranked(&self, note: &Note, ranking: Ranking) -> Result<Vec<usize>, PanelError> {
         let mut places = self.pool.shown_beside(note);
         let scores = match ranking {
@@ -108,7 +108,7 @@ impl Exemplars {
             Ranking::Fixed => {
                 let all = self.pool.exemplars.len();
                 let order = sample(all, all, FIXED_SEED).into_iter();
-                return Ok(order.filter(|place| places.contains(place)).collect());
+                return Ok(order.filter(|place| places.binary_search(place).is_ok()).collect());
             }
             Ranking::Sentences => self.pool.sentence_scores(note),
             Ranking::Bm25 => self.pool.bm25().scores(&note.text),
@@ -122,7 +122,7 @@ impl Exemplars {
         Ok(places)
     }
 
-    /// The cosine of a text with each of these.
+    /// The cosine of a text's vector with that of each other.
     ///
     /// # Errors
     /// A text that cannot be encoded.
@@ -138,7 +138,7 @@ impl Exemplars {
     }
 }
 
-/// A note has the same draw in every run and every system.
+/// The seed of a note's draw for a purpose, the same in every run and every system.
 fn draw_seed(note: &Note, purpose: &str) -> u64 {
     let digest = sha256(format!("{DRAW_SEED}\n{purpose}\n{}\n{}", note.id, note.text));
     u64::from_str_radix(&digest[..16], 16).unwrap_or_default()

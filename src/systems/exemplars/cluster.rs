@@ -1,6 +1,7 @@
-//! FINCH (Sarfraz, Sharma and Stiefelhagen, CVPR 2019): vectors in clusters of first neighbours, by cosine, without a number of clusters.
+//! FINCH clustering (Sarfraz, Sharma and Stiefelhagen, CVPR 2019): vectors linked to their nearest neighbours by cosine similarity, without
+//! a given number of clusters.
 
-/// Clusters of vectors of length 1, by the vectors' places: the partition after the first, or the first where it is one cluster already.
+/// Clusters of unit vectors, by their indices: FINCH's second partition, or its first where that has fewer than three clusters.
 pub fn clusters(vectors: &[Vec<f32>]) -> Vec<Vec<usize>> {
     let first = partition(vectors);
     if first.len() < 3 {
@@ -12,14 +13,14 @@ pub fn clusters(vectors: &[Vec<f32>]) -> Vec<Vec<usize>> {
     merged.collect()
 }
 
-/// The member that is nearest to the mean of its cluster, the first of several.
+/// The member of a cluster nearest to its mean, the first of several.
 pub fn representative(vectors: &[Vec<f32>], cluster: &[usize]) -> Option<usize> {
     let mean = mean(vectors, cluster);
     let alike = cluster.iter().map(|member| (*member, cosine(&vectors[*member], &mean)));
     first_greatest(alike)
 }
 
-/// What is linked by a first neighbour, in either direction, is one cluster.
+/// The connected components of the links from every vector to its nearest neighbour.
 fn partition(vectors: &[Vec<f32>]) -> Vec<Vec<usize>> {
     let mut labels: Vec<usize> = (0..vectors.len()).collect();
     for one in 0..vectors.len() {
@@ -36,12 +37,10 @@ fn partition(vectors: &[Vec<f32>]) -> Vec<Vec<usize>> {
     roots.map(members).collect()
 }
 
-fn first_greatest(alike: impl Iterator<Item = (usize, f64)>) -> Option<usize> {
-    let greatest = alike.fold(None, |best: Option<(usize, f64)>, one| match best {
-        Some(best) if best.1 >= one.1 => Some(best),
-        _ => Some(one),
-    });
-    greatest.map(|(place, _)| place)
+/// The index with the greatest score, the first of several.
+pub fn first_greatest(scored: impl IntoIterator<Item = (usize, f64)>) -> Option<usize> {
+    let greatest = scored.into_iter().reduce(|best, one| if one.1 > best.1 { one } else { best });
+    greatest.map(|(index, _)| index)
 }
 
 fn mean(vectors: &[Vec<f32>], cluster: &[usize]) -> Vec<f32> {
@@ -50,7 +49,7 @@ fn mean(vectors: &[Vec<f32>], cluster: &[usize]) -> Vec<f32> {
     (0..width).map(|at| (sum(at) / cluster.len().max(1) as f64) as f32).collect()
 }
 
-/// 0 where a side is all zeros.
+/// The cosine similarity; 0 where a vector is all zeros.
 pub fn cosine(one: &[f32], other: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()

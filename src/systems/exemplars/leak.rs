@@ -1,17 +1,18 @@
-//! Exam questions with their answers, by how alike they are to a note. MEDEC's notes are made of such questions: whoever is shown them is
-//! shown answers, and every table says so.
+//! Exam questions with their answers, ranked by similarity to a note. MEDEC's notes are made from such questions, so showing them leaks
+//! answers; every table of results says so.
 
+use super::cluster::first_greatest;
 use super::terms::TfIdf;
 use crate::data::{Note, Question};
 
-/// Questions with their right answers.
+/// Questions with their correct answers.
 pub struct Leak {
     texts: Vec<String>,
     index: TfIdf,
 }
 
 impl Leak {
-    /// Of these questions those with a right answer.
+    /// Those of these questions that have a correct answer.
     pub fn new<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Leak {
         let text = |question: &Question| {
             let answer = question.option(question.gold?)?;
@@ -22,20 +23,13 @@ impl Leak {
         Leak { texts, index }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.texts.len()
-    }
-
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// The one that is most like a note; of equals the first.
+    /// The question most similar to a note, the first of several.
     pub fn nearest(&self, note: &Note) -> &str {
         let scores = self.index.scores(&note.text);
-        let best =
-            (0..scores.len()).rev().max_by(|one, other| scores[*one].total_cmp(&scores[*other]));
-        best.map_or("", |best| &self.texts[best])
+        first_greatest(scores.into_iter().enumerate()).map_or("", |best| &self.texts[best])
     }
 }

@@ -1,4 +1,4 @@
-//! Exemplars: notes with gold that prompts show beside the note at hand; which are chosen, and how they are written.
+//! Exemplars for few-shot prompts: notes with gold, how they are chosen for a note, and how prompts show them.
 
 pub mod choice;
 pub mod cluster;
@@ -19,37 +19,37 @@ use self::leak::Leak;
 use self::vectors::Vectors;
 use crate::diagnosis::Failure;
 
-/// Everything that `--exemplars` and the flags beside it name, read; empty where they were not given.
+/// The contents of `--exemplars` and related flags; empty where they were not given.
 #[derive(Default)]
 pub struct Exemplars {
     pub pool: Pool,
-    /// In what style the pool's reasons were asked for; `None` where there are none.
+    /// The style in which the pool's reasons were asked for; `None` where there are none.
     pub style: Option<String>,
     pub vectors: Option<Vectors>,
-    /// By the note's id: the words of it that a reader of another kind found suspicious.
+    /// By the note's id: suspicious words of it that another model found.
     pub spans: Option<BTreeMap<String, String>>,
-    /// IKIM's linear scorer of a sentence's vector: a weight for each of its numbers, and a constant.
+    /// IKIM's linear scorer of a sentence's vector: a weight for each component, and a constant.
     pub scorer: Option<Vec<f32>>,
-    /// How alike a correction is to its sentence, for Edinburgh's filter.
+    /// The similarity of a correction and its sentence, for Edinburgh's filter.
     pub likeness: Option<Likeness>,
-    /// Exam questions, for WangLab's search among them.
+    /// Exam questions, for WangLab's prompts.
     pub leak: Option<Leak>,
-    /// Runs over the same notes, with how good each was elsewhere.
+    /// Earlier runs over the same notes, for HSE NLP's prompts.
     pub experts: Vec<Expert>,
 }
 
-/// How alike two texts are, from 0 to 1.
+/// The similarity of two texts, from 0 to 1.
 pub type Likeness = Box<dyn Fn(&str, &str) -> Result<f64, Failure> + Send + Sync>;
 
 /// A finished run as an expert.
 pub struct Expert {
-    /// The share of notes that it judged rightly on other notes, as it was given.
+    /// Its accuracy on other notes, as it was given.
     pub trust: Option<String>,
     /// By the note's id.
     pub opinions: BTreeMap<String, Opinion>,
 }
 
-/// What a run found in a note.
+/// A system's answer on a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opinion {
     pub flag: Option<bool>,

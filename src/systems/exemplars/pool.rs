@@ -1,4 +1,4 @@
-//! The notes that exemplars are chosen from, and which of them may be shown beside a note.
+//! The notes that exemplars are chosen from, and which of them may be shown with a note.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,19 +7,19 @@ use std::sync::OnceLock;
 use super::terms::{Bm25, Lemmas, TfIdf};
 use crate::data::{Note, NoteError};
 
-/// Words of a gram.
+/// Words of an n-gram.
 const GRAM: usize = 8;
 
 /// A note with its gold.
 pub struct Exemplar {
     pub note: Note,
-    /// Why it is right or wrong, as a model was asked to say.
+    /// Why the note is right or wrong, in a model's words.
     pub reason: Option<String>,
     grams: HashSet<u64>,
 }
 
 impl Exemplar {
-    /// Its error; `None` where it is right.
+    /// Its error; `None` where it has none.
     pub fn error(&self) -> Option<&NoteError> {
         self.note.gold.as_ref()?.error.as_ref()
     }
@@ -29,7 +29,7 @@ impl Exemplar {
 #[derive(Default)]
 pub struct Pool {
     pub exemplars: Vec<Exemplar>,
-    /// For BM25, as `--lemmas` names them.
+    /// For BM25, from the file of `--lemmas`.
     pub lemmas: Lemmas,
     bm25: OnceLock<Bm25>,
     tfidf: OnceLock<TfIdf>,
@@ -37,7 +37,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Of these notes those with gold. MEDEC-UW is under a data-use agreement: no note of it, whatever the format.
+    /// The notes with gold, except those of MEDEC-UW, which its data-use agreement does not allow to show.
     pub fn new(notes: impl IntoIterator<Item = Note>, reasons: &BTreeMap<String, String>) -> Pool {
         let usable = |note: &Note| note.gold.is_some() && !note.id.starts_with("uw-");
         let exemplar = |note: Note| Exemplar {
@@ -49,7 +49,8 @@ impl Pool {
         Pool { exemplars, ..Pool::default() }
     }
 
-    /// Those that may be shown beside a note, by their places: none of whose own grams half or more stand in the note.
+    /// The places of the exemplars that may be shown with a note, in ascending order: those that share less than half of their n-grams with
+    /// it, so that no copy of the note itself is shown.
     pub fn shown_beside(&self, note: &Note) -> Vec<usize> {
         let own = grams(&note.text);
         let is_other = |exemplar: &Exemplar| {
@@ -68,15 +69,11 @@ impl Pool {
         self.tfidf.get_or_init(|| TfIdf::new(self.texts()))
     }
 
-    /// For every exemplar, how alike its wrong sentence is to the note's sentence that is most like it; 0 where it has none.
+    /// For every exemplar, the TF-IDF cosine of its wrong sentence and the note's sentence most similar to it; 0 where it has none.
     pub fn sentence_scores(&self, note: &Note) -> Vec<f64> {
-        let wrong = |exemplar: &Exemplar| {
-            exemplar.error().map_or(String::new(), |error| error.sentence.clone())
-        };
-        let index = self.wrong_sentences.get_or_init(|| {
-            let sentences: Vec<String> = self.exemplars.iter().map(wrong).collect();
-            TfIdf::new(sentences.iter().map(String::as_str))
-        });
+        let wrong = self.exemplars.iter().map(Exemplar::error);
+        let wrong = wrong.map(|error| error.map_or("", |error| error.sentence.as_str()));
+        let index = self.wrong_sentences.get_or_init(|| TfIdf::new(wrong));
         let mut best = vec![0.0; self.exemplars.len()];
         for sentence in &note.sentences {
             for (best, score) in best.iter_mut().zip(index.scores(sentence)) {
@@ -91,7 +88,7 @@ impl Pool {
     }
 }
 
-/// Every run of eight words in lower case, hashed; of a shorter text all of it.
+/// Hashes of all n-grams of a text's words in lower case; a shorter text is one n-gram.
 fn grams(text: &str) -> HashSet<u64> {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());

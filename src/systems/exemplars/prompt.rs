@@ -1,4 +1,4 @@
-//! A prompt with exemplars: in one block of its user message, or as turns of the conversation before it.
+//! A prompt with exemplars (few-shot): in one block of its user message, or as turns of the conversation before it.
 
 use super::reply::Form;
 use super::{Choice, Exemplar, Exemplars};
@@ -7,39 +7,33 @@ use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 use crate::systems::messages::{messages, numbered};
-use crate::text::{Opcode, SequenceMatcher};
-
-/// Where the texts of exemplars' reasons lie.
-const REASONS: &str = "mediqa_corr/reason";
+use crate::text::{Edit, SequenceMatcher};
 
 /// Templates of one question about a note.
 pub struct Prompt {
     system: String,
     user: String,
-    /// An exemplar's block; where there is none, exemplars are turns.
+    /// The block of one exemplar; `None`: exemplars are turns.
     example: Option<String>,
     pub form: &'static Form,
-    reasons: Reasons,
-}
-
-/// What is said of an exemplar that came without a reason.
-struct Reasons {
-    wrong: String,
-    right: String,
+    /// The reason of an exemplar with an error that came without one.
+    wrong_reason: String,
+    /// The same of an exemplar without an error.
+    right_reason: String,
 }
 
 /// An exemplar as it is shown.
 pub struct Shot<'a> {
     pub exemplar: &'a Exemplar,
-    /// What fills the user template beside the note, where exemplars are turns.
+    /// Further values of the user template, where exemplars are turns.
     pub more: Vec<(&'static str, String)>,
 }
 
 impl Prompt {
-    /// `NAME-system.txt` and `NAME-user.txt` under `mediqa_corr/`; exemplars are as `EXAMPLE-example.txt`, without one they are turns.
+    /// `NAME-system.txt` and `NAME-user.txt` under `mediqa_corr/`; exemplars are shown by `EXAMPLE-example.txt`, without one as turns.
     ///
     /// # Errors
-    /// A prompt that is missing or lost what is filled in.
+    /// A prompt that is missing or lacks a placeholder.
     pub fn new(
         prompts: &PromptSet,
         name: &str,
@@ -49,108 +43,100 @@ impl Prompt {
         let name = format!("mediqa_corr/{name}");
         let user = prompts.get(&format!("{name}-user"), &["note"])?;
         let example = example.map(|name| prompts.get(&format!("mediqa_corr/{name}-example"), &[]));
-        let reasons = Reasons {
-            wrong: prompts.get(&format!("{REASONS}-wrong"), &["old", "new"])?,
-            right: prompts.get(&format!("{REASONS}-right"), &[])?,
-        };
-        let system = prompts.get(&format!("{name}-system"), &[])?;
-        Ok(Prompt { system, user, example: example.transpose()?, form, reasons })
+        Ok(Prompt {
+            system: prompts.get(&format!("{name}-system"), &[])?,
+            user,
+            example: example.transpose()?,
+            form,
+            wrong_reason: prompts.get("mediqa_corr/reason-wrong", &["old", "new"])?,
+            right_reason: prompts.get("mediqa_corr/reason-right", &[])?,
+        })
     }
 
-    /// What a model is sent about a note.
+    /// The messages of a question about a note, with `more` values of the templates.
     pub fn messages(&self, shots: &[Shot<'_>], note: &Note, more: &[(&str, &str)]) -> Vec<Message> {
         let sentences = numbered(note);
         let own = [&[("note", sentences.as_str()), ("text", &note.text)], more].concat();
         let system = fill(&self.system, &own);
         match &self.example {
             Some(example) => {
-                let blocks = (1..).zip(shots).map(|(number, shot)| {
-                    let number: i32 = number;
-                    let (note, reason) =
-                        (numbered(&shot.exemplar.note), self.reason(shot.exemplar));
-                    let answer = self.form.of_gold(shot.exemplar, &reason);
-                    let values = [
-                        ("number", number.to_string()),
-                        ("note", note),
-                        ("reason", reason),
-                        ("verdict", verdict(shot.exemplar).to_owned()),
-                        ("answer", answer),
-                        ("wrong", pair(shot.exemplar).0),
-                        ("right", pair(shot.exemplar).1),
-                    ];
-                    fill(example, &values)
-                });
-                let examples = blocks.collect::<Vec<_>>().join("\n\n");
-                let reasons = self.reasons(shots);
+                let shots = (1_u32..).zip(shots.iter().map(|shot| shot.exemplar));
+                let (blocks, reasons): (Vec<String>, Vec<String>) =
+                    shots.map(|(number, exemplar)| self.block(example, number, exemplar)).unzip();
+                let (examples, reasons) = (blocks.join("\n\n"), reasons.join("\n"));
                 let shown = [("examples", examples.as_str()), ("reasons", &reasons)];
                 messages(&system, fill(&self.user, &[&shown[..], &own].concat()))
             }
             None => {
-                let mut turns = messages(&system, String::new());
-                // The system's alone.
-                turns.pop();
-                for shot in shots {
-                    let note = numbered(&shot.exemplar.note);
-                    let own = shot.more.iter().map(|(name, value)| (*name, value.as_str()));
-                    let values: Vec<(&str, &str)> =
-                        [("note", note.as_str())].into_iter().chain(own).collect();
-                    turns.extend(messages("", fill(&self.user, &values)));
-                    let answer = self.form.of_gold(shot.exemplar, &self.reason(shot.exemplar));
-                    turns.push(Message::new("assistant", answer));
-                }
-                turns.extend(messages("", fill(&self.user, &own)));
+                let mut turns = messages(&system, fill(&self.user, &own));
+                let last = turns.len() - 1;
+                turns.splice(last..last, shots.iter().flat_map(|shot| self.turns(shot)));
                 turns
             }
         }
     }
 
-    /// The reasons of all exemplars, a line each, for prompts that show them after all examples.
-    fn reasons(&self, shots: &[Shot<'_>]) -> String {
-        let lines = (1..).zip(shots).map(|(number, shot)| {
-            let number: i32 = number;
-            let (verdict, reason) = (verdict(shot.exemplar), self.reason(shot.exemplar));
-            format!("Example {number} {verdict} because: {reason}")
-        });
-        lines.collect::<Vec<_>>().join("\n")
+    /// An exemplar's block, and its line among the reasons, which some prompts show after all examples.
+    fn block(&self, example: &str, number: u32, exemplar: &Exemplar) -> (String, String) {
+        let reason = self.reason(exemplar);
+        let (verdict, wrong, right) = match exemplar.error() {
+            Some(error) => {
+                ("contains an error", error.sentence.as_str(), error.correction.as_str())
+            }
+            None => ("contains no error", "", ""),
+        };
+        let values = [
+            ("number", &*number.to_string()),
+            ("note", &numbered(&exemplar.note)),
+            ("reason", &reason),
+            ("verdict", verdict),
+            ("answer", &self.form.of_gold(exemplar, &reason)),
+            ("wrong", wrong),
+            ("right", right),
+        ];
+        (fill(example, &values), format!("Example {number} {verdict} because: {reason}"))
     }
 
-    /// The exemplar's reason; without one, what its gold says.
+    /// An exemplar as a user's question and the assistant's answer.
+    fn turns(&self, shot: &Shot<'_>) -> [Message; 2] {
+        let note = numbered(&shot.exemplar.note);
+        let more = shot.more.iter().map(|(name, value)| (*name, value.as_str()));
+        let values: Vec<(&str, &str)> = [("note", note.as_str())].into_iter().chain(more).collect();
+        let answer = self.form.of_gold(shot.exemplar, &self.reason(shot.exemplar));
+        [Message::new("user", fill(&self.user, &values)), Message::new("assistant", answer)]
+    }
+
+    /// The exemplar's reason; without one, a sentence made of its gold.
     fn reason(&self, exemplar: &Exemplar) -> String {
         match (&exemplar.reason, exemplar.error()) {
             (Some(reason), _) => reason.clone(),
-            (None, None) => self.reasons.right.clone(),
+            (None, None) => self.right_reason.clone(),
             (None, Some(error)) => {
                 let (old, new) = difference(&error.sentence, &error.correction);
                 let kind = error.kind.as_deref().unwrap_or("medical");
-                let values = [("kind", kind), ("old", &old), ("new", &new)];
-                fill(&self.reasons.wrong, &values)
+                fill(&self.wrong_reason, &[("kind", kind), ("old", &old), ("new", &new)])
             }
         }
     }
 }
 
-/// The wrong sentence, and as it should be.
-fn pair(exemplar: &Exemplar) -> (String, String) {
-    let error = exemplar.error();
-    error.map_or_else(Default::default, |error| (error.sentence.clone(), error.correction.clone()))
-}
-
-fn verdict(exemplar: &Exemplar) -> &'static str {
-    match exemplar.error() {
-        Some(_) => "contains an error",
-        None => "contains no error",
-    }
-}
-
-/// From the first word in which two sentences differ to the last, of each.
+/// From the first word in which two sentences differ to the last, of each. Where words are only added or left out, with the word before
+/// them, or else after.
 pub fn difference(wrong: &str, right: &str) -> (String, String) {
     let [old, new] = [wrong, right].map(|text| text.split_whitespace().collect::<Vec<_>>());
     let opcodes = SequenceMatcher::new(&new).opcodes(&old);
-    let mut changed = opcodes.iter().filter(|opcode| opcode.edit != crate::text::Edit::Equal);
+    let mut changed = opcodes.iter().filter(|opcode| opcode.edit != Edit::Equal);
     let Some(first) = changed.next() else { return (wrong.to_owned(), right.to_owned()) };
-    let last: &Opcode = changed.next_back().unwrap_or(first);
-    let join = |words: &[&str]| words.join(" ");
-    (join(&old[first.a.start..last.a.end]), join(&new[first.b.start..last.b.end]))
+    let last = changed.next_back().unwrap_or(first);
+    let (mut a, mut b) = (first.a.start..last.a.end, first.b.start..last.b.end);
+    if a.is_empty() || b.is_empty() {
+        if a.start > 0 {
+            (a.start, b.start) = (a.start - 1, b.start - 1);
+        } else {
+            (a.end, b.end) = ((a.end + 1).min(old.len()), (b.end + 1).min(new.len()));
+        }
+    }
+    (old[a].join(" "), new[b].join(" "))
 }
 
 impl Exemplars {
@@ -162,5 +148,24 @@ impl Exemplars {
         let chosen = self.choose(note, choice)?.into_iter();
         let shot = |place: usize| Shot { exemplar: &self.pool.exemplars[place], more: Vec::new() };
         Ok(chosen.map(shot).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_difference_of_two_sentences_is_never_empty_on_one_side() {
+        for (wrong, right, old, new) in [
+            ("Give aspirin twice.", "Give ibuprofen twice.", "aspirin", "ibuprofen"),
+            ("Stop it now.", "Stop it.", "it now.", "it."),
+            ("Same.", "Same.", "Same.", "Same."),
+            // Words that are only added or only left out come with a word beside them.
+            ("There is fever.", "There is no fever.", "is", "is no"),
+            ("Not acute asthma.", "acute asthma.", "Not acute", "acute"),
+        ] {
+            assert_eq!(difference(wrong, right), (old.to_owned(), new.to_owned()));
+        }
     }
 }

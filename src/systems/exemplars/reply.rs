@@ -1,4 +1,4 @@
-//! An answer on a note by its fields: as exemplars show it, as a grammar dictates it, as models write it.
+//! An answer on a note as a form of fields: written for exemplars, constrained by a grammar, and parsed from replies.
 
 mod ending;
 mod labels;
@@ -19,11 +19,11 @@ use crate::systems::reading::standing::plain as words_of;
 use crate::systems::reading::{record, refuses, said, text};
 use crate::text::{Aligner, align};
 
-/// What a field says.
+/// The meaning of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     Reason,
-    /// Whether there is an error: the word for none, and the word for one.
+    /// Whether there is an error: the word for no error, and the word for one.
     Flag([&'static str; 2]),
     Id,
     Sentence,
@@ -34,40 +34,40 @@ pub enum Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Json,
-    /// `Label: value`, a line a field.
+    /// A line `Label: value` for each field.
     Lines,
 }
 
-/// The fields of an answer, in their order.
+/// The fields of an answer, in order.
 #[derive(Debug, PartialEq)]
 pub struct Form {
     pub style: Style,
     pub fields: &'static [(&'static str, Field)],
 }
 
-/// What an answer says of a note.
+/// A parsed answer on a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Judgement {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// `None` where it says neither.
+    /// Whether the note has an error; `None` where the answer does not say.
     pub flag: Option<bool>,
     pub sentence_id: Option<usize>,
     pub correction: Option<String>,
-    /// Whether it quotes another sentence than the one that it numbers.
+    /// Whether it quotes another sentence than it gives the number of.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mismatch: bool,
 }
 
 impl case::Record for Judgement {}
 
-/// How alike a quotation must be to the sentence that it is taken for.
+/// Minimum similarity of a quotation and the sentence that it is matched with.
 const LIKENESS: f64 = 0.6;
-/// What stands where there is no sentence.
+/// The value of a field without a sentence.
 const NONE: &str = "NA";
 
 impl Form {
-    /// The answer that an exemplar's gold is.
+    /// An exemplar's gold as an answer.
     pub fn of_gold(&self, exemplar: &Exemplar, reason: &str) -> String {
         let error = exemplar.error();
         let values = self.fields.iter().map(|(key, field)| {
@@ -80,21 +80,20 @@ impl Form {
             };
             (*key, *field, value)
         });
-        let lines: Vec<String> = match self.style {
-            Style::Lines => {
-                values.map(|(key, _, value)| format!("{key}: {}", one_line(&value))).collect()
-            }
-            Style::Json => values
-                .map(|(key, field, value)| format!("{}: {}", json!(key), typed(field, &value)))
-                .collect(),
-        };
         match self.style {
-            Style::Lines => lines.join("\n"),
-            Style::Json => format!("{{{}}}", lines.join(", ")),
+            Style::Lines => {
+                let lines = values.map(|(key, _, value)| format!("{key}: {}", one_line(&value)));
+                lines.collect::<Vec<_>>().join("\n")
+            }
+            Style::Json => {
+                let pairs = values
+                    .map(|(key, field, value)| format!("{}: {}", json!(key), typed(field, &value)));
+                format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+            }
         }
     }
 
-    /// What an answer on this note looks like: one without an error, or one with.
+    /// The grammar of an answer on this note: one without an error, or one with an error.
     pub fn shape(&self, note: &Note, decoding: &Decoding) -> Shape {
         let chars = decoding.sentence_chars(note);
         match self.style {
@@ -138,30 +137,28 @@ impl Form {
         }
     }
 
-    /// Reads a reply on this note. A number beyond the note, or none, is the sentence most like what is quoted, or like the correction.
+    /// Parses a reply on this note. Without a valid number the sentence is the one most similar to the quotation, or to the correction.
     pub fn read(
         &self,
         reply: &str,
         finish_reason: FinishReason,
         note: &Note,
     ) -> (Judgement, Parse) {
+        // Where no field says whether there is an error, the reply has none of the form's fields.
         let decides = |field: Field| !matches!(field, Field::Reason | Field::Sentence);
-        let of_object = |value: &Value| {
-            let values = self.values(value.as_object()?);
+        let of_fields = |fields: &Map<String, Value>| {
+            let values = self.values(fields);
             let mut pairs = self.fields.iter().zip(&values);
             pairs.any(|((_, field), value)| decides(*field) && value.is_some()).then_some(values)
         };
+        let of_object = |value: &Value| of_fields(value.as_object()?);
         let found = match (record::read(reply, finish_reason, of_object), self.style) {
             (Some((values, parse)), Style::Json) => Some((values, parse)),
             (Some((values, _)), Style::Lines) => Some((values, Parse::Repaired)),
-            (None, style) => {
-                let values = self.values(&labelled(said(reply), self));
-                let mut pairs = self.fields.iter().zip(&values);
-                let is_there = pairs.any(|((_, field), value)| decides(*field) && value.is_some());
+            (None, style) => of_fields(&labelled(said(reply), self)).map(|values| {
                 let is_whole = style == Style::Lines && values.iter().all(Option::is_some);
-                let parse = if is_whole { Parse::Ok } else { Parse::Repaired };
-                is_there.then_some((values, parse))
-            }
+                (values, if is_whole { Parse::Ok } else { Parse::Repaired })
+            }),
         };
         let Some((values, parse)) = found else {
             return match self.fields {
@@ -178,7 +175,7 @@ impl Form {
         (judgement, parse)
     }
 
-    /// What stands under each field, by its key or another name for it.
+    /// The value of each field, found by its key or another name for it.
     fn values(&self, object: &Map<String, Value>) -> Vec<Option<String>> {
         let value = |(key, field): &(&'static str, Field)| {
             let key = plain(key);
@@ -188,7 +185,7 @@ impl Form {
         self.fields.iter().map(value).collect()
     }
 
-    /// What values say, and whether nothing had to be made of what else they say.
+    /// The judgement of the fields' values, and whether each value was used as it is, without inference from others.
     fn judge(&self, values: &[Option<String>], note: &Note) -> (Judgement, bool) {
         let value = |wanted: fn(Field) -> bool| {
             let mut pairs = self.fields.iter().zip(values);
@@ -199,9 +196,10 @@ impl Form {
             _ => None,
         });
         let has = |wanted: Field| self.fields.iter().any(|(_, field)| *field == wanted);
-        let said_flag = words
-            .zip(value(|field| matches!(field, Field::Flag(_))))
-            .and_then(|(words, said)| flag(said, words));
+        let written_flag = value(|field| matches!(field, Field::Flag(_)));
+        let said_flag = words.zip(written_flag).and_then(|(words, said)| flag(said, words));
+        let is_unclear =
+            said_flag.is_none() && written_flag.is_some_and(|said| !said.trim().is_empty());
         let number = value(|field| field == Field::Id).map(Number::read);
         let quoted = value(|field| field == Field::Sentence).and_then(sentence);
         let correction = value(|field| field == Field::Correction);
@@ -219,20 +217,12 @@ impl Form {
             Some(Number::Unclear) | None => quoted.as_ref().map(|_| true),
         };
         let reason = value(|field| field == Field::Reason).unwrap_or_default().trim().to_owned();
-        let is_unclear = words.is_some_and(|words| {
-            let said = value(|field| matches!(field, Field::Flag(_))).unwrap_or_default();
-            !said.trim().is_empty() && flag(said, words).is_none()
-        });
         let flag = said_flag.or(implied.filter(|_| !is_unclear));
         let mut is_plain = words.is_none() || said_flag.is_some();
         if flag != Some(true) {
             return (Judgement { reason, flag, ..Judgement::default() }, is_plain);
         }
-        let likest = |words: &Option<String>| {
-            let found =
-                align(&note.sentences, words.as_deref()?, note.language, Aligner::default())?;
-            (found.ratio >= LIKENESS).then_some(found.index)
-        };
+        let meant = |words: &Option<String>| most_similar(note, words.as_deref()?);
         let numbered = match number {
             Some(Number::Some(id)) if id < note.sentences.len() => Some(id),
             _ => None,
@@ -240,17 +230,17 @@ impl Form {
         let sentence_id = match numbered {
             None if has(Field::Id) || has(Field::Sentence) => {
                 is_plain &= !has(Field::Id);
-                likest(&quoted).or_else(|| likest(&correction))
+                meant(&quoted).or_else(|| meant(&correction))
             }
             numbered => numbered,
         };
-        let mismatch = numbered.is_some() && likest(&quoted).is_some_and(|id| Some(id) != numbered);
+        let mismatch = numbered.is_some() && meant(&quoted).is_some_and(|id| Some(id) != numbered);
         let correction = correction.map(|text| without_number(&text, sentence_id, note));
         (Judgement { reason, flag, sentence_id, correction, mismatch }, is_plain)
     }
 }
 
-/// A reply without fields: a closing sentence, a sentence's number with the sentence, or words that say whether there is an error.
+/// Parses a reply without fields: a closing sentence, a sentence's number with the sentence, or words that say whether there is an error.
 fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
     if let Some(judgement) = ending::read(said(reply), note) {
         return (judgement, Parse::Repaired);
@@ -265,7 +255,13 @@ fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
     (Judgement { flag, sentence_id, correction, ..Judgement::default() }, parse)
 }
 
-/// A reply that was to be a correction and nothing else.
+/// The sentence of the note most similar to a quotation, where it is similar enough.
+fn most_similar(note: &Note, quoted: &str) -> Option<usize> {
+    let found = align(&note.sentences, quoted, note.language, Aligner::default())?;
+    (found.ratio >= LIKENESS).then_some(found.index)
+}
+
+/// Parses a reply that should be a correction and nothing else.
 fn alone(reply: &str) -> (Judgement, Parse) {
     let text = corrected(said(reply));
     let is_sentence = !text.contains('\n') && !is_remark(text) && !refuses(text);
@@ -295,7 +291,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether there is an error, by a form's words or others; `None` for what says neither.
+/// Whether there is an error, by the form's words or common other ones; `None` where neither is said.
 fn flag(said: &str, [none, error]: [&str; 2]) -> Option<bool> {
     let said = said.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
@@ -318,7 +314,7 @@ fn flag(said: &str, [none, error]: [&str; 2]) -> Option<bool> {
     }
 }
 
-/// What a field for a sentence's number says.
+/// The value of a field for a sentence's number.
 #[derive(Clone, Copy)]
 enum Number {
     Some(usize),
@@ -332,27 +328,32 @@ impl Number {
     fn read(said: &str) -> Number {
         let text = base_llm::with_ascii_digits(said.trim());
         let is_none = matches!(plain(&text).as_str(), "na" | "n_a" | "none" | "null" | "no_error");
+        let before = &text[..text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len())];
+        // As in «**-1**», not in «sentence-1».
+        let is_negative = before
+            .strip_suffix(['-', '−'])
+            .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
         let digits = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
         let numbers: Vec<&str> = digits.collect();
         match numbers[..] {
-            _ if is_none || text.starts_with("-1") || text.starts_with('−') => Number::NoSentence,
+            _ if is_none || is_negative => Number::NoSentence,
             [one] => one.parse().map_or(Number::Unclear, Number::Some),
             _ => Number::Unclear,
         }
     }
 }
 
-/// A sentence without quotes around it; `None` for what says that there is none.
+/// A sentence without quotes around it; `None` for a value that means that there is none.
 fn sentence(said: &str) -> Option<String> {
     let quotes: &[char] = &['"', '“', '”', '`', '*'];
     let text = said.trim().trim_matches(quotes).trim();
-    // A bare number, as in -1, is no sentence either.
+    // A number, such as -1, is no sentence either.
     let none = ["na", "n_a", "none", "null", "no_error", "no_correction", "no_correction_needed"];
     let is_word = |c: char| c.is_alphabetic();
     (!none.contains(&plain(text).as_str()) && text.chars().any(is_word)).then(|| text.to_owned())
 }
 
-/// A correction without the number that its sentence has in the prompt.
+/// A correction without its sentence's number in the prompt, which models repeat.
 pub fn without_number(text: &str, sentence_id: Option<usize>, note: &Note) -> String {
     let number = sentence_id.map(|id| id.to_string()).unwrap_or_default();
     let rest = text.strip_prefix(&number).filter(|_| !number.is_empty());

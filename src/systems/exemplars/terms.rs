@@ -1,48 +1,50 @@
-//! Texts ranked by the terms that they share with a query: Okapi BM25, and the cosine of TF-IDF vectors.
+//! Ranks texts by the terms that they share with a query: Okapi BM25, and the cosine of TF-IDF vectors.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use crate::text::porter_stem;
 
-/// As rank-bm25's `BM25Okapi` has them by default: k1, b, and ε, the share of the mean weight that a term of most documents gets.
+/// The defaults of rank-bm25's `BM25Okapi`: k1, b, and ε, the fraction of the mean weight that a term of most documents gets.
 const K1: f64 = 1.5;
 const B: f64 = 0.75;
 const EPSILON: f64 = 0.25;
 
-/// Words that say nothing of what a text is about.
-const FUNCTION_WORDS: &str = "a about above after again against all am an and any are as at be because been before being below \
+/// Stop words.
+const STOP_WORD_LIST: &str = "a about above after again against all am an and any are as at be because been before being below \
     between both but by can could did do does doing don down during each few for from further had has have having he her here \
     hers herself him himself his how i if in into is it its itself just me more most my myself no nor not now of off on once \
     only or other our ours ourselves out over own s same she should so some such t than that the their theirs them themselves \
     then there these they this those through to too under until up very was we were what when where which while who whom why \
     will with would you your yours yourself yourselves";
 
-/// By the word in lower case, what it is before it is stemmed.
+/// By a word in lower case, its lemma, which is stemmed in its place.
 pub type Lemmas = HashMap<String, String>;
 
-/// The terms of a text: words of letters alone in lower case, without function words, by the stems of their lemmas where those are known.
+/// The terms of a text for BM25: the stems of its words or their lemmas, in lower case, without stop words.
 pub fn stems(text: &str, lemmas: &Lemmas) -> Vec<String> {
+    static STOP_WORDS: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| STOP_WORD_LIST.split_ascii_whitespace().collect());
     let lower = text.to_lowercase();
-    let words = lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
-    let words =
-        words.filter(|word| !FUNCTION_WORDS.split_ascii_whitespace().any(|one| one == *word));
+    let words = lower.split(|c: char| !c.is_alphabetic());
+    let words = words.filter(|word| !word.is_empty() && !STOP_WORDS.contains(word));
     words.map(|word| porter_stem(lemmas.get(word).map_or(word, String::as_str))).collect()
 }
 
-/// The terms of a text: words of two characters or more in lower case, as scikit-learn's `TfidfVectorizer` takes them by default.
+/// The terms of a text for TF-IDF: words of two or more characters in lower case, the default of scikit-learn's `TfidfVectorizer`.
 pub fn words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     words.filter(|word| word.chars().nth(1).is_some()).map(str::to_owned).collect()
 }
 
-/// Documents as their terms' numbers, which count terms in the order in which they first came.
+/// Term counts of documents. Terms are numbered in the order in which they first occur.
 #[derive(Default)]
 struct Counts {
     numbers: HashMap<String, usize>,
-    /// Of each document, its terms and how often each stands in it, by their numbers.
+    /// For each document its terms' numbers in ascending order, with the count of each.
     documents: Vec<Vec<(usize, f64)>>,
-    /// By number: in how many documents a term stands.
+    /// By a term's number, the number of documents that contain it.
     spread: Vec<f64>,
 }
 
@@ -62,7 +64,7 @@ impl Counts {
         counts
     }
 
-    /// The known ones of these terms and how often each is there, by their numbers.
+    /// The numbers of those of these terms that are known, ascending, with the count of each.
     fn count(&self, terms: &[String]) -> Vec<(usize, f64)> {
         let mut numbers: Vec<usize> =
             terms.iter().filter_map(|term| self.numbers.get(term).copied()).collect();
@@ -72,11 +74,11 @@ impl Counts {
     }
 }
 
-/// Documents under Okapi BM25, a term of more than half of them weighed as rank-bm25 does.
+/// Documents under Okapi BM25, with rank-bm25's weight of terms that more than half of them contain.
 pub struct Bm25 {
     counts: Counts,
     lengths: Vec<f64>,
-    /// By number.
+    /// By a term's number.
     weights: Vec<f64>,
     lemmas: Lemmas,
 }
@@ -94,15 +96,13 @@ impl Bm25 {
         Bm25 { counts, lengths, weights, lemmas }
     }
 
-    /// A score for every document, in their order.
+    /// The score of every document, in order.
     pub fn scores(&self, query: &str) -> Vec<f64> {
         let asked = self.counts.count(&stems(query, &self.lemmas));
         let mean = self.lengths.iter().sum::<f64>() / self.lengths.len().max(1) as f64;
         let score = |(document, length): (&Vec<(usize, f64)>, &f64)| {
             let terms = asked.iter().map(|(term, times)| {
-                let count = document
-                    .binary_search_by_key(term, |(term, _)| *term)
-                    .map_or(0.0, |at| document[at].1);
+                let count = value_of(document, *term);
                 let saturated = count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / mean));
                 times * self.weights[*term] * saturated
             });
@@ -112,7 +112,7 @@ impl Bm25 {
     }
 }
 
-/// Documents as TF-IDF vectors of length 1, weighed as scikit-learn does by default: ln((1 + n) / (1 + df)) + 1.
+/// Documents as TF-IDF unit vectors, with scikit-learn's default weights: ln((1 + n) / (1 + df)) + 1.
 pub struct TfIdf {
     counts: Counts,
     weights: Vec<f64>,
@@ -129,18 +129,20 @@ impl TfIdf {
         TfIdf { counts, weights, vectors }
     }
 
-    /// The cosine of every document with the query, in their order.
+    /// The cosine of every document with the query, in order.
     pub fn scores(&self, query: &str) -> Vec<f64> {
         let query = weighed(&self.counts.count(&words(query)), &self.weights);
         let cosine = |document: &Vec<(usize, f64)>| {
-            let shared = query.iter().map(|(term, weight)| {
-                let found = document.binary_search_by_key(term, |(term, _)| *term);
-                found.map_or(0.0, |at| weight * document[at].1)
-            });
-            shared.sum()
+            query.iter().map(|(term, weight)| weight * value_of(document, *term)).sum()
         };
         self.vectors.iter().map(cosine).collect()
     }
+}
+
+/// The value of a term in a document, 0 where it is not in it.
+fn value_of(document: &[(usize, f64)], term: usize) -> f64 {
+    let found = document.binary_search_by_key(&term, |(term, _)| *term);
+    found.map_or(0.0, |at| document[at].1)
 }
 
 fn weighed(document: &[(usize, f64)], weights: &[f64]) -> Vec<(usize, f64)> {

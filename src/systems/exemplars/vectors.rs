@@ -1,4 +1,4 @@
-//! Vectors of texts by an encoder, each computed once in a process.
+//! Embedding vectors of texts by an encoder, each computed once per process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,35 +7,36 @@ use super::Exemplars;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 
-/// An encoder of texts: `[texts][width]`, each a function of its text alone.
+/// An encoder of texts, which returns `[texts][width]`; each vector depends on its text alone.
 pub type Encode = Box<dyn Fn(&[&str]) -> Result<Vec<Vec<f32>>, Failure> + Send>;
 
-/// An encoder, and what it gave.
+/// An encoder, and a cache of its vectors.
 pub struct Vectors {
-    known: Mutex<Known>,
+    cached: Mutex<Cached>,
 }
 
-struct Known {
+struct Cached {
     encode: Encode,
     vectors: HashMap<String, Vec<f32>>,
 }
 
 impl Vectors {
     pub fn new(encode: Encode) -> Vectors {
-        Vectors { known: Mutex::new(Known { encode, vectors: HashMap::new() }) }
+        Vectors { cached: Mutex::new(Cached { encode, vectors: HashMap::new() }) }
     }
 
     fn of(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Failure> {
-        // Whoever failed left no vector half written.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unknown: Vec<&str> =
-            texts.iter().copied().filter(|text| !known.vectors.contains_key(*text)).collect();
-        unknown.sort_unstable();
-        unknown.dedup();
-        let vectors = (known.encode)(&unknown)?;
-        let named = unknown.into_iter().map(str::to_owned);
-        known.vectors.extend(named.zip(vectors));
-        let vector = |text: &&str| known.vectors.get(*text).cloned().unwrap_or_default();
+        // A thread that panicked left no vector half written.
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new: Vec<&str> =
+            texts.iter().copied().filter(|text| !cached.vectors.contains_key(*text)).collect();
+        if !new.is_empty() {
+            new.sort_unstable();
+            new.dedup();
+            let vectors = (cached.encode)(&new)?;
+            cached.vectors.extend(new.into_iter().map(str::to_owned).zip(vectors));
+        }
+        let vector = |text: &&str| cached.vectors.get(*text).cloned().unwrap_or_default();
         Ok(texts.iter().map(vector).collect())
     }
 }
@@ -51,7 +52,7 @@ impl Exemplars {
     }
 }
 
-/// What settings that compare vectors say without an encoder.
+/// The error of settings that need an encoder where there is none.
 pub fn no_encoder() -> Failure {
     Failure::usage(
         "exemplars are to be compared by their vectors, and there is no encoder",

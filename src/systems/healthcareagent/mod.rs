@@ -1,4 +1,4 @@
-//! HealthcareAgent (Ren et al. 2025) as MedAgentBoard adapts it to multiple choice: one doctor plans, drafts, is reviewed, and revises.
+//! HealthcareAgent (Ren et al. 2025) as MedAgentBoard adapts it to multiple choice: one doctor plans, drafts, is critiqued, and revises.
 
 pub mod parse;
 #[cfg(test)]
@@ -28,7 +28,7 @@ use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 
 /// The one agent.
 const AGENT: &str = "doctor";
-/// What a critique looks at, in the order of the feedback; the purposes of the calls.
+/// The subjects of the critiques, in the order of the feedback; they name the prompts and the purposes of the calls.
 const CRITIQUES: [&str; 3] = ["ethics", "emergency", "error"];
 /// Follow-up questions of an inquiry.
 const FOLLOW_UPS: usize = 3;
@@ -37,7 +37,7 @@ const FOLLOW_UPS: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Whether replies are read as MedAgentBoard does: what is no JSON as it stands ends the case without an answer.
+    /// Whether replies are parsed as MedAgentBoard does: invalid JSON ends the case without an answer.
     #[serde(with = "switch")]
     pub mab_compat: bool,
     #[serde(flatten)]
@@ -50,7 +50,7 @@ impl config::Settings for Settings {
     }
 
     fn max_calls(&self) -> u32 {
-        // The planner, the inquiry that it may want, the draft, the critiques, the final answer.
+        // The planner, the inquiry that it may ask for, the draft, the critiques, the final answer.
         4 + CRITIQUES.len() as u32
     }
 
@@ -59,6 +59,7 @@ impl config::Settings for Settings {
             prompts.get(&format!("healthcareagent/{name}"), placeholders)
         };
         let asked = ["question", "options"];
+        let critique = |name| text(name, &["response"]);
         let [ethics, emergency, error] = CRITIQUES;
         Ok(Box::new(HealthcareAgent {
             mab_compat: self.mab_compat,
@@ -68,18 +69,13 @@ impl config::Settings for Settings {
             inquiry: text("inquiry", &asked)?,
             considerations: text("considerations", &["questions"])?,
             preliminary: text("preliminary", &["question", "options", "considerations"])?,
-            critiques: [
-                text(ethics, &["response"])?,
-                text(emergency, &["response"])?,
-                text(error, &["response"])?,
-            ],
+            critiques: [critique(ethics)?, critique(emergency)?, critique(error)?],
             feedback: text("feedback", &CRITIQUES)?,
             last: text("final", &["question", "options", "draft", "feedback"])?,
         }))
     }
 }
 
-/// A doctor under review, by the prompts of a run.
 struct HealthcareAgent {
     mab_compat: bool,
     decoding: Decoding,
@@ -117,7 +113,7 @@ impl System for HealthcareAgent {
         let first = case.ask(case.call(&step, 0, AGENT, prompt), read)?;
         let draft = said(&first.call.text);
 
-        // None sees another, nor question and options, so all are asked at once.
+        // No critique sees another, so all are asked at once.
         let critiques = CRITIQUES.into_iter().zip(&self.critiques).map(|(purpose, template)| {
             let prompt = messages(&self.system, fill(template, &[("response", draft)]));
             let step = Step::new(Stage::Aside, 1, purpose, self.decoding.passage());
@@ -153,8 +149,8 @@ impl System for HealthcareAgent {
 }
 
 impl HealthcareAgent {
-    /// What should be known before answering, where the planner says so, as the draft's prompt has it; the follow-up questions have no
-    /// answers. `None` where the harness fails on them.
+    /// The follow-up questions, which nobody answers, as the draft's prompt shows them; empty where the planner does not ask for any. `None`
+    /// where the harness fails on them.
     fn considerations(&self, case: &Case<'_>) -> Result<Option<String>, PanelError> {
         let prompt = self.about(case.item, &self.planner, &[]);
         let either = Shape::regex(format!("{DIAGNOSE}|{INQUIRY}"));
@@ -175,13 +171,12 @@ impl HealthcareAgent {
         if self.mab_compat && inquiry.call.parse == Parse::Unread {
             return Ok(None);
         }
-        let inquiry = inquiry.value;
-        let lines = inquiry.questions.iter().map(|one| format!("- {one}"));
+        if inquiry.value.questions.is_empty() {
+            return Ok(Some(String::new()));
+        }
+        let lines = inquiry.value.questions.iter().map(|one| format!("- {one}"));
         let lines = lines.collect::<Vec<_>>().join("\n");
-        Ok(Some(match lines.is_empty() {
-            true => String::new(),
-            false => fill(&self.considerations, &[("questions", &lines)]) + "\n\n",
-        }))
+        Ok(Some(fill(&self.considerations, &[("questions", &lines)]) + "\n\n"))
     }
 
     fn about(&self, question: &Question, template: &str, more: &[(&str, &str)]) -> Vec<Message> {

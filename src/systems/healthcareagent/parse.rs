@@ -1,4 +1,4 @@
-//! What each step's text says: the plan, the follow-up questions, a critique, an answer.
+//! Parses the replies of each step: the plan, the follow-up questions, a critique, an answer.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::text::Pattern;
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
 
-/// Whether to ask back.
+/// Whether to ask follow-up questions.
 #[derive(Serialize)]
 pub struct Plan {
     /// [`INQUIRY`] or [`DIAGNOSE`].
@@ -37,8 +37,8 @@ impl Record for Plan {}
 impl Record for FollowUps {}
 impl Record for Critique {}
 
-/// The plan: the first of the two words in capitals, else in any case or form; whatever else says to answer. The harness asks back where
-/// the word for it stands anywhere.
+/// Parses the plan: the first of the two words in capitals, else in any case or form; without either, DIAGNOSE. The harness takes INQUIRY
+/// wherever the text contains it.
 pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> (Plan, Parse) {
     let text = said(completion);
     let upper = text.to_uppercase();
@@ -59,7 +59,10 @@ pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> 
     (Plan { action }, parse)
 }
 
-/// The first of the two that is named and not denied; `None` where both are offered as they were asked: «INQUIRY or DIAGNOSE».
+/// Bytes before a word in which its denial stands: more than [`chosen`]'s pattern can match.
+const DENIAL_BYTES: usize = 200;
+
+/// The first of the two that is named and not denied; `None` where the reply repeats the prompt's «INQUIRY or DIAGNOSE».
 fn chosen(text: &str, [inquiry, diagnose]: [&str; 2]) -> Option<&'static str> {
     static DENIED: Pattern =
         Pattern::new(r"(?i)\b(?:no|not|without|instead of|rather than|than)\b[^.,;:\n]{0,25}$");
@@ -70,7 +73,10 @@ fn chosen(text: &str, [inquiry, diagnose]: [&str; 2]) -> Option<&'static str> {
     }
     let place = |word: &str| {
         let mut places = text.match_indices(word).map(|(at, _)| at);
-        places.find(|at| !DENIED.is_match(&text[..*at]))
+        places.find(|at| {
+            let from = text.floor_char_boundary(at.saturating_sub(DENIAL_BYTES));
+            !DENIED.is_match(&text[from..*at])
+        })
     };
     match [place(inquiry), place(diagnose)] {
         [Some(inquiry), Some(diagnose)] if diagnose < inquiry => Some(DIAGNOSE),
@@ -80,12 +86,12 @@ fn chosen(text: &str, [inquiry, diagnose]: [&str; 2]) -> Option<&'static str> {
     }
 }
 
-/// A question, also one in an object of its own.
+/// A question, also one in an object with the key `question`.
 fn question(value: &Value) -> String {
     value.get("question").map_or_else(|| text(value), text)
 }
 
-/// The follow-up questions; none where the text holds no list of them.
+/// Parses the follow-up questions; none where the text has no list of them.
 pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, Parse) {
     let list = |value: &Value| match value.get("questions")? {
         Value::Array(list) => Some(list.iter().map(question).collect::<Vec<_>>()),
@@ -109,7 +115,7 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, 
         (items, parse)
     });
     questions.retain(|question| !question.trim().is_empty());
-    // The last of a list that was cut short is half a question.
+    // The last question of a reply that was cut short may be incomplete.
     let is_whole = |question: &mut String| question.trim_end().ends_with(['?', '？', '؟', '.']);
     if finish_reason == FinishReason::Length {
         questions.pop_if(|question| !is_whole(question));
@@ -117,7 +123,7 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, 
     (FollowUps { questions }, parse)
 }
 
-/// As the harness reads them: what is no JSON, or no list of texts, it fails on.
+/// Parses them as the harness does, which fails on anything but JSON with a list of strings.
 pub fn follow_ups_as_harness(completion: &str) -> (FollowUps, Parse) {
     let questions = |object: Map<String, Value>| match object.get("questions") {
         None => Some(Vec::new()),
@@ -131,7 +137,7 @@ pub fn follow_ups_as_harness(completion: &str) -> (FollowUps, Parse) {
     (FollowUps { questions: found.unwrap_or_default() }, parse)
 }
 
-/// The feedback of a critique: all of its text.
+/// Parses a critique: its whole text is the feedback.
 pub fn critique(completion: &str, finish_reason: FinishReason) -> (Critique, Parse) {
     let feedback = said(completion).to_owned();
     let parse = match finish_reason {
@@ -142,7 +148,7 @@ pub fn critique(completion: &str, finish_reason: FinishReason) -> (Critique, Par
     (Critique { feedback }, parse)
 }
 
-/// An answer as the harness reads it: right where it is the letter alone in JSON as it stands.
+/// Parses an answer as the harness does: correct only as the letter alone, in valid JSON.
 pub fn conclusion_as_harness(completion: &str, options: &[Choice]) -> (Explained, Parse) {
     let reply = Reply::exact(completion);
     let conclusion = match reply.parse {
@@ -157,8 +163,7 @@ pub fn conclusion_as_harness(completion: &str, options: &[Choice]) -> (Explained
     (conclusion, parse)
 }
 
-/// Reads an answer. An object without the key `answer` has none (the harness' "Parsing Error"); where there is no object, it is what
-/// the text says.
+/// Parses an answer. An object without the key `answer` has none (the harness' "Parsing Error"); without an object it is found in the text.
 pub fn conclusion(
     completion: &str,
     finish_reason: FinishReason,
@@ -175,17 +180,13 @@ pub fn conclusion(
         let parse = parse.if_read(!found.answer.is_empty());
         return (found, parse);
     }
-    let object = |value: &Value| {
-        let explanation = text(value.get("explanation")?);
-        Some(Explained { explanation, ..Explained::default() })
-    };
-    let partial = record::read(completion, finish_reason, object);
-    let conclusion = partial.map(|(partial, _)| partial).unwrap_or_else(|| Explained {
-        answer: of_text(completion, options),
-        ..Explained::default()
-    });
-    let parse = Parse::Fallback.if_read(!conclusion.answer.is_empty());
-    (conclusion, parse)
+    let explanation = |value: &Value| value.get("explanation").map(text);
+    if let Some((explanation, _)) = record::read(completion, finish_reason, explanation) {
+        return (Explained { explanation, ..Explained::default() }, Parse::Unread);
+    }
+    let answer = of_text(completion, options);
+    let parse = Parse::Fallback.if_read(!answer.is_empty());
+    (Explained { answer, ..Explained::default() }, parse)
 }
 
 #[cfg(test)]
@@ -214,6 +215,14 @@ mod tests {
         assert_eq!(plan("Hm."), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan(""), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan("<think>INQUIRY?</think>DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
+    }
+
+    #[test]
+    fn a_plan_that_denies_a_word_often_is_read_in_linear_time() {
+        let started = std::time::Instant::now();
+        let text = format!("{}DIAGNOSE", "no INQUIRY; ".repeat(50_000));
+        assert_eq!(plan(&text, STOP, false).0.action, "DIAGNOSE");
+        assert!(started.elapsed().as_secs() < 20);
     }
 
     #[test]

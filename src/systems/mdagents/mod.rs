@@ -1,8 +1,8 @@
-//! MDAgents (Kim et al., NeurIPS 2024) as MedAgentBoard runs it: by a question's complexity, one doctor, several experts and a decision,
-//! or teams, their reports and a decision.
+//! MDAgents (Kim et al., NeurIPS 2024) as MedAgentBoard runs it: depending on a question's complexity one doctor answers, or several experts
+//! or teams do and a moderator decides.
 //!
-//! Nobody discusses with anybody there: experts are asked once and teams do not read each other, so that initial answers are all the
-//! trajectories there are (MED-MAD, B.7).
+//! There is no discussion: experts are asked once and teams do not read each other's reports, so the only trajectories are initial answers
+//! (MED-MAD, B.7).
 
 pub mod recruits;
 mod teams;
@@ -35,7 +35,7 @@ use crate::record::{FinishReason, ItemLine, Parse, Stage};
 
 const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
 
-/// Members of the panel that experts and team members take turns on.
+/// Members of the panel that experts and team members use in turn.
 const AGENTS: usize = 3;
 /// Members of the panel, by index: the agents come first.
 const MODERATOR: usize = AGENTS;
@@ -51,10 +51,10 @@ const MEMBERS: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Characters of an expert's explanation that the decision is shown.
+    /// Characters of an expert's explanation that the decision's prompt shows.
     #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
-    /// Whether replies are read as MedAgentBoard does: JSON as it stands, and its own clean-up of letters.
+    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and its own clean-up of letters.
     #[serde(with = "switch")]
     pub mab_compat: bool,
     #[serde(flatten)]
@@ -73,12 +73,12 @@ fn agent_name(agent: usize) -> String {
 
 impl config::Settings for Settings {
     fn slots(&self) -> Vec<Slot> {
-        // The agents have the panel's models in turn; the moderator, who also decides, and the recruiter its first.
+        // The agents have one of the panel's models each; the moderator, who also decides, and the recruiter have the first.
         Slot::in_order((0..AGENTS).map(agent_name), &["moderator", "recruiter"])
     }
 
     fn max_calls(&self) -> u32 {
-        // Those of an advanced question. A team's lead is asked twice.
+        // Of an advanced question: complexity, recruitment, decision, and each team's calls, of which its lead makes two.
         (3 + TEAMS * (MEMBERS + 1)) as u32
     }
 
@@ -87,13 +87,12 @@ impl config::Settings for Settings {
     }
 }
 
-/// Doctors by need.
 struct MdAgents {
     settings: Settings,
     messages: Messages,
 }
 
-/// First answers, and the decision on them.
+/// Initial answers, and the decision on them.
 type Answered = (Vec<Asked<Explained>>, Asked<Explained>);
 
 impl System for MdAgents {
@@ -193,7 +192,7 @@ impl MdAgents {
         Ok((opinions, decision))
     }
 
-    /// The moderator's decision on what was said.
+    /// The moderator's decision on opinions or reports.
     fn decide(
         &self,
         case: &Case<'_>,
@@ -211,12 +210,12 @@ impl MdAgents {
         self.record_step(stage, purpose, fields)
     }
 
-    /// Everything is round 0: nobody answers twice.
+    /// All steps are in round 0: no agent answers twice.
     fn record_step(&self, stage: Stage, purpose: &'static str, fields: Vec<(&str, Value)>) -> Step {
         Step::new(stage, 0, purpose, Shape::record(fields))
     }
 
-    /// Reads a record with an answer.
+    /// A parser of records with an answer.
     fn reader(&self, case: &Case<'_>) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
         let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
         move |text, finish_reason| {
@@ -240,10 +239,10 @@ pub struct Complexity {
 
 impl Record for Complexity {}
 
-/// What is no level is intermediate.
+/// Parses the complexity; a reply without a level is intermediate.
 pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
     let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
-    // The prompt's own line is no answer.
+    // A reply that repeats the prompt's line gives no answer.
     let is_shown = reply.text().contains("\"intermediate\" or \"advanced\"") && !mab_compat;
     let exact = LEVELS.into_iter().find(|level| *level == given && !is_shown);
     let said = || match given.is_empty() {
@@ -260,29 +259,29 @@ pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
     (Complexity { complexity: level.unwrap_or("intermediate") }, parse)
 }
 
-/// Every template of a run.
+/// The templates of a run.
 struct Messages {
     complexity: Templates,
     basic: Templates,
     experts: Templates,
     opinion: Templates,
-    /// One expert's opinion, as the decision is shown it.
+    /// One expert's opinion in the decision's prompt.
     opinion_block: String,
     decision_on_opinions: Templates,
     teams: Templates,
     request: Templates,
     investigation: Templates,
-    /// What one assistant reported, as the lead is shown it.
+    /// One assistant's report in the lead's prompt.
     investigation_block: String,
     report: Templates,
-    /// One team's report, as the decision is shown it.
+    /// One team's report in the decision's prompt.
     report_block: String,
     decision_on_reports: Templates,
 }
 
 impl Messages {
     fn new(prompts: &PromptSet) -> Result<Messages, PromptError> {
-        // Every user prompt holds the question and its options, and more.
+        // Every user prompt has the question and its options.
         let pair = |name: &str, system: &[&str], more: &[&str]| {
             let user = [&["question", "options"], more].concat();
             Templates::new(prompts, &format!("mdagents/{name}"), system, &user)

@@ -1,4 +1,4 @@
-//! Whom the recruiter names: experts, or teams with a lead; and who comes where nobody was named.
+//! Parses the recruiter's replies: experts, or teams with a lead; with defaults where none were named.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::systems::reading::words::list_items;
 pub struct Expert {
     pub role: String,
     pub expertise: String,
-    /// To whom the expert answers; kept, but nobody is told.
+    /// To whom the expert reports; logged, but no prompt shows it.
     pub hierarchy: String,
 }
 
@@ -22,9 +22,9 @@ pub struct Expert {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Team {
     pub group_id: String,
-    /// What the team is for, which says whether it assesses first or reviews last.
+    /// The team's purpose, by which the first assessment and the final review are recognised.
     pub goal: String,
-    /// The lead comes first.
+    /// The lead is first.
     pub members: Vec<Member>,
 }
 
@@ -50,18 +50,18 @@ pub struct Teams {
 impl Record for Experts {}
 impl Record for Teams {}
 
-/// MedAgentBoard's, where no expert could be read.
+/// MedAgentBoard's, where no expert could be parsed.
 const DEFAULT_EXPERTS: [&str; EXPERTS] =
     ["Internal Medicine", "Radiologist", "Surgeon", "Pathologist", "Pharmacist"];
 
-/// MedAgentBoard's, where no team could be read: goal, lead, assistant.
+/// MedAgentBoard's, where no team could be parsed: goal, lead, assistant.
 const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
     ("Initial Assessment Team (IAT)", "Emergency Physician", "Radiologist"),
     ("Diagnostic Team", "Cardiologist", "Neurologist"),
     ("Final Review and Decision Team (FRDT)", "Senior Consultant", "Clinical Pharmacist"),
 ];
 
-/// Reads the experts of a reply, the first `EXPERTS` that have a role.
+/// Parses the experts of a reply, the first `EXPERTS` that have a role.
 pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
     let named = elements(reply.get("experts")).filter_map(expert);
     let mut named: Vec<Expert> = named.take(EXPERTS).collect();
@@ -75,9 +75,10 @@ pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
     (Experts { experts }, parse)
 }
 
-/// Reads the teams of a reply, the first `TEAMS` that have members, in the order in which they work.
+/// Parses the teams of a reply, the first `TEAMS` that have members, in the order in which they work.
 pub fn read_teams(reply: &Reply) -> (Teams, Parse) {
-    let named = elements(reply.get("teams")).enumerate().filter_map(|(at, value)| team(at, value));
+    let named = elements(reply.get("teams")).zip(1..);
+    let named = named.filter_map(|(value, number)| team(value, number));
     let mut named: Vec<Team> = named.take(TEAMS).collect();
     named.sort_by_key(|team| turn(&team.goal));
     let (teams, parse) = match named.is_empty() {
@@ -87,7 +88,7 @@ pub fn read_teams(reply: &Reply) -> (Teams, Parse) {
     (Teams { teams }, parse)
 }
 
-/// Who assesses first comes first, who reviews last comes last, and the others keep their order.
+/// A team's rank in the order of work: the initial assessment is first and the final review last.
 fn turn(goal: &str) -> u8 {
     let goal = goal.to_lowercase();
     let names = |word: &str| goal.split(|c: char| !c.is_alphanumeric()).any(|w| w == word);
@@ -99,7 +100,7 @@ fn turn(goal: &str) -> u8 {
     }
 }
 
-/// Of a list, or of an object that numbers them.
+/// The elements of a list, or of an object that numbers them.
 fn elements(value: &Value) -> impl Iterator<Item = &Value> {
     let list = value.as_array().into_iter().flatten();
     list.chain(value.as_object().into_iter().flat_map(|object| object.values()))
@@ -123,7 +124,7 @@ fn listed_expert(item: &str) -> Expert {
     Expert { expertise: or(expertise, &role), hierarchy: "Independent".to_owned(), role }
 }
 
-fn team(at: usize, value: &Value) -> Option<Team> {
+fn team(value: &Value, number: u32) -> Option<Team> {
     let mut members: Vec<Member> = elements(&value["members"]).filter_map(member).collect();
     let marked = members.iter().position(|member| member.is_lead);
     let named = |member: &Member| member.role.to_lowercase().contains("lead");
@@ -133,7 +134,7 @@ fn team(at: usize, value: &Value) -> Option<Team> {
     for (at, member) in members.iter_mut().enumerate() {
         member.is_lead = at == 0;
     }
-    let group_id = or(field(value, "group_id"), &format!("Group {}", at + 1));
+    let group_id = or(field(value, "group_id"), &format!("Group {number}"));
     Some(Team { goal: or(field(value, "goal"), &format!("Goal of {group_id}")), group_id, members })
 }
 
@@ -146,7 +147,7 @@ fn member(value: &Value) -> Option<Member> {
     Some(Member { expertise: or(field(value, "expertise"), &role), is_lead, role })
 }
 
-/// The role of an object, or a plain text.
+/// The role of an object, or of a plain text.
 fn role(value: &Value) -> Option<String> {
     let role = match value {
         Value::String(role) => role.trim().to_owned(),
@@ -156,23 +157,18 @@ fn role(value: &Value) -> Option<String> {
 }
 
 fn or(text: String, default: &str) -> String {
-    match text.is_empty() {
-        true => default.to_owned(),
-        false => text,
-    }
+    if text.is_empty() { default.to_owned() } else { text }
 }
 
 fn default_teams() -> Vec<Team> {
     let member =
         |role: &str, is_lead| Member { role: role.to_owned(), expertise: role.to_owned(), is_lead };
-    let teams = DEFAULT_TEAMS.iter().enumerate();
-    teams
-        .map(|(at, (goal, lead, assistant))| Team {
-            group_id: format!("Group {}", at + 1),
-            goal: (*goal).to_owned(),
-            members: vec![member(lead, true), member(assistant, false)],
-        })
-        .collect()
+    let team = |(number, (goal, lead, assistant)): (u32, (&str, &str, &str))| Team {
+        group_id: format!("Group {number}"),
+        goal: goal.to_owned(),
+        members: vec![member(lead, true), member(assistant, false)],
+    };
+    (1..).zip(DEFAULT_TEAMS).map(team).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! An advanced question: teams are formed, each lead asks, its assistants report to it, and it reports to the moderator.
+//! The teams of an advanced question: each lead sends its assistants a request, they report to it, and it reports to the moderator.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::systems::messages::Templates;
 use crate::systems::reading::reply::{Explained, Passage, Reply};
 use crate::systems::reading::without_thinking;
 
-/// A member: its team among the teams, and its place in it.
+/// A member of a team, by the indices of both.
 #[derive(Clone, Copy)]
 struct Place {
     team: usize,
@@ -21,7 +21,7 @@ struct Place {
 }
 
 impl MdAgents {
-    /// The teams' reports and the decision on them. No team reads another's report, so that all work at once.
+    /// The teams' reports and the decision on them. No team reads another's report, so all work in parallel.
     pub(super) fn ask_teams(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
         let teams = self.form_teams(case)?;
         let requests = self.request(case, &teams)?;
@@ -66,7 +66,7 @@ impl MdAgents {
         Ok(case.ask(call, read)?.value.teams)
     }
 
-    /// What every lead wants of its team.
+    /// Every lead's request to its team.
     fn request(&self, case: &Case<'_>, teams: &[Team]) -> Result<Vec<String>, PanelError> {
         let step = Step::new(Stage::Aside, 0, "request", self.settings.decoding.passage());
         let templates = &self.messages.request;
@@ -83,7 +83,7 @@ impl MdAgents {
         Ok(requests.map(|request| request.value.text).collect())
     }
 
-    /// What every assistant reports to its lead, team by team.
+    /// Every assistant's report to its lead, by team.
     fn investigate(
         &self,
         case: &Case<'_>,
@@ -105,7 +105,7 @@ impl MdAgents {
         Ok(teams.iter().map(of_team).collect())
     }
 
-    /// What every lead makes of it: the team's answer.
+    /// Every lead's report: the team's answer.
     fn report(
         &self,
         case: &Case<'_>,
@@ -157,7 +157,7 @@ impl MdAgents {
     }
 }
 
-/// Which of the panel's members a team's member is: the leads have different models, and a lead's assistants others than its own.
+/// The panel's member for a team's member: leads have different models, and assistants other models than their lead.
 pub(super) fn member_of(team_at: usize, member_at: usize) -> usize {
     (team_at + member_at) % AGENTS
 }

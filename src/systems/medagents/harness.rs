@@ -1,4 +1,4 @@
-//! The consultation as MedAgentBoard runs it: three doctors analyse, a report is made, they review it; at last one decides.
+//! MedAgents as MedAgentBoard runs it: three doctors analyse, a report is written, they review it; at the end one agent decides.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -99,14 +99,14 @@ impl Harness {
         let messages = self.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
         let read = |text: &str, finish_reason| match self.mab_compat {
-            true => specialties(harness::object(text).map(|object| (object, Parse::Ok)), true),
+            true => read_specialties_as_harness(text),
             false => read_specialties(text, finish_reason),
         };
         Ok(case.ask(call, read)?.value.fields)
     }
 
-    /// Every doctor's own analysis. From the second round on it is another draw of the same prompt: nothing of the rounds before is
-    /// in it, which is why only the first round's are trajectories.
+    /// Every doctor's own analysis. From the second round on it is another sample of the same prompt, without anything of earlier rounds, so
+    /// that only the first round's count as trajectories.
     fn analyse(
         &self,
         case: &Case<'_>,
@@ -151,7 +151,7 @@ impl Harness {
         let call = case.call(&step, META, "meta", self.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
             let reply = Reply::of(self.mab_compat, text, finish_reason, "explanation");
-            // An answer in it is left out.
+            // Without any answer that it may have.
             let explanation = reply.prose("explanation");
             let parse = reply.parse.if_read(!explanation.is_empty());
             (Synthesis { explanation }, parse)
@@ -159,11 +159,10 @@ impl Harness {
         Ok(case.ask(call, read)?.value.explanation)
     }
 
-    /// Every doctor's verdict on the report, which is all that they are shown.
+    /// Every doctor's review of the report, which is all that their prompts show.
     ///
-    /// These are the trajectories of the round (MED-MAD, B.7): the only answers that a doctor gives after hearing of the others'.
-    /// MedAgentBoard asks only those who do not agree for a letter; here all are, for the diagnostics alone, since the letter decides
-    /// nothing.
+    /// These are the trajectories of the round (MED-MAD, B.7): the only answers that a doctor gives after reading of the others'.
+    /// MedAgentBoard asks only doctors who disagree for a letter; here all are asked, for diagnostics only: the letter decides nothing.
     fn review(
         &self,
         case: &Case<'_>,
@@ -229,7 +228,7 @@ fn doctors() -> Vec<String> {
     (0..DOCTORS).map(doctor_name).collect()
 }
 
-/// A doctor's word on the report.
+/// A doctor's review of the report.
 #[derive(Serialize)]
 struct Review {
     agree: bool,
@@ -250,7 +249,7 @@ struct Synthesis {
 
 impl Record for Synthesis {}
 
-/// The answer is shown to the others as it is written, and is right where it is the letter alone.
+/// Parses an opinion as the harness does: the answer is shown to others as written, and is correct only as the letter alone.
 fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse) {
     let reply = Reply::exact(text);
     let or = |key, otherwise: &str| match reply.get(key) {
@@ -272,8 +271,8 @@ fn read_review(reply: &Reply, text: &str, answer: String, mab_compat: bool) -> (
     (Review { agree, explanation: reply.prose("reason"), answer }, parse)
 }
 
-/// `true`, "true" or "yes"; where there is no object, the last line with "agree" in it that has one of these words or none. `None` where
-/// neither is there.
+/// Whether a review agrees: `true`, "true" or "yes"; without a JSON object the last line that contains "agree", by whether it contains one
+/// of these words. `None` where the reply does not say.
 pub(crate) fn agrees(reply: &Reply, text: &str, mab_compat: bool) -> Option<bool> {
     if reply.parse != Parse::Fallback {
         return match reply.get("agree") {
@@ -294,7 +293,7 @@ pub(crate) fn agrees(reply: &Reply, text: &str, mab_compat: bool) -> Option<bool
     line.map(|line| line.contains("true") || line.contains("yes"))
 }
 
-/// What a name has to contain, in the order in which it is looked for, and the specialty that it then is.
+/// Parts of names, in the order in which they are looked for, and the specialty of a name that contains one.
 const KNOWN: [(&str, &str); 5] = [
     ("pediatr", "Pediatrics"),
     ("cardio", "Cardiology"),
@@ -303,7 +302,7 @@ const KNOWN: [(&str, &str); 5] = [
     ("genet", "Genetics"),
 ];
 
-/// Who comes when the gatherer's reply cannot be read.
+/// The specialties where the gatherer's reply cannot be parsed.
 const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonatology"];
 
 /// The doctors' specialties.
@@ -314,8 +313,8 @@ pub struct Specialties {
 
 impl Record for Specialties {}
 
-/// Reads the gatherer's reply; MedAgentBoard drops every specialty but five. Places that known names leave open are filled with the known specialties in order, those
-/// before as many as there are names left out, whether or not they are among the names.
+/// Parses the gatherer's reply; as in MedAgentBoard, every specialty but five is dropped. Where `n` names are known, the remaining doctors
+/// get the known specialties from number `n` on, even if one of them is among the names.
 pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
     let object = |value: &Value| value.as_object().cloned();
     let found = record::read(text, finish_reason, object).or_else(|| {
@@ -326,6 +325,11 @@ pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties
     specialties(found, false)
 }
 
+fn read_specialties_as_harness(text: &str) -> (Specialties, Parse) {
+    let found = harness::object(without_thinking(text));
+    specialties(found.map(|object| (object, Parse::Ok)), true)
+}
+
 fn specialties(
     found: Option<(Map<String, Value>, Parse)>,
     mab_compat: bool,
@@ -333,12 +337,12 @@ fn specialties(
     let Some((object, parse)) = found else {
         return (Specialties { fields: UNREAD.to_vec() }, Parse::Unread);
     };
-    // The one list of an object, whatever it is called.
+    // The only list of the object, whatever its key.
     let lists = || object.values().filter(|value| value.is_array());
     let other = || lists().next().filter(|_| !mab_compat && lists().count() == 1);
     let names: Vec<&str> = match object.get("fields").or_else(other) {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
-        // MedAgentBoard's defaults come for a text.
+        // MedAgentBoard takes the defaults for a text.
         Some(Value::String(line)) if !mab_compat => parts(line),
         _ => Vec::new(),
     };

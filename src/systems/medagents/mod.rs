@@ -1,6 +1,6 @@
-//! MedAgents (Tang et al., Findings of ACL 2024): experts of chosen fields analyse, a report brings them together, they vote on it.
+//! MedAgents (Tang et al., Findings of ACL 2024): experts of chosen fields analyse, a report summarises, they vote on it.
 //!
-//! Two forms of it. [`harness`] is MedAgentBoard's, which MED-MAD's Table 1 compares with; [`original`] is the authors'.
+//! In two forms: [`harness`] is MedAgentBoard's, with which MED-MAD's Table 1 compares; [`original`] is the authors'.
 
 pub mod harness;
 pub mod original;
@@ -20,7 +20,7 @@ use super::settings::{switch, whole};
 use crate::diagnosis::Failure;
 use crate::prompts::PromptSet;
 
-/// Doctors of a consultation; the experts of the original take turns on their members of the panel.
+/// The number of doctors; the experts of the original use their members of the panel in turn.
 const DOCTORS: usize = 3;
 /// Members of the panel, by index: the doctors come first.
 const GATHERER: usize = DOCTORS;
@@ -31,7 +31,7 @@ const DECISION: usize = DOCTORS + 2;
 const QUESTION_EXPERTS: usize = 5;
 const OPTION_EXPERTS: usize = 2;
 
-/// Whose protocol.
+/// The form of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
@@ -47,10 +47,10 @@ pub enum Form {
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub form: Form,
-    /// Rounds of review at most, in the original of voting.
+    /// Rounds of review at most; in the original, of voting.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub max_rounds: u32,
-    /// Whether replies are read as MedAgentBoard does: JSON as it stands, and answers compared as they are written.
+    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written.
     #[serde(with = "switch")]
     pub mab_compat: bool,
     #[serde(flatten)]
@@ -74,7 +74,7 @@ fn doctor_name(doctor: usize) -> String {
 
 impl config::Settings for Settings {
     fn slots(&self) -> Vec<Slot> {
-        // The doctors have the panel's models in turn; everybody else its first.
+        // The doctors have one of the panel's models each; all other agents have the first.
         let doctors = (0..DOCTORS).map(doctor_name);
         Slot::in_order(doctors, &["gatherer", "meta", "decision"])
     }

@@ -1,7 +1,7 @@
-//! The authors' protocol: experts on the question and on its options analyse, a report is written, voted on and revised, and one
-//! letter drawn from it.
+//! The authors' protocol: experts on the question and on its options analyse, a report is written, voted on and revised, and the answer is
+//! decided by it.
 //!
-//! Experts give no letters, so that there are no trajectories to compare: the decision is the one answer of a case, and its first.
+//! Experts give no letters, so there are no trajectories to compare: the decision is the only answer of a case.
 
 use super::texts::{read_advice, read_analysis, read_answer, read_domains, read_report, read_vote};
 use super::{DECISION, DOCTORS, GATHERER, META, OPTION_EXPERTS, QUESTION_EXPERTS, Settings};
@@ -17,7 +17,7 @@ use crate::systems::reading::reply::Explained;
 use crate::systems::vote::round_line;
 use crate::systems::{Opening, System, Task};
 
-/// Characters of a field's name under the grammar.
+/// Characters of a medical field's name under the grammar.
 const DOMAIN_CHARS: usize = 24;
 
 /// The authors' MedAgents.
@@ -38,9 +38,10 @@ pub struct Original {
     answer: Templates,
 }
 
-/// Who speaks for a field, and where.
+/// An expert on a medical field.
 struct Expert {
     name: String,
+    /// Index into the panel's members.
     member: usize,
     domain: String,
 }
@@ -115,7 +116,7 @@ impl System for Original {
 }
 
 impl Original {
-    /// What the gatherer is asked: the fields for the question, and those for its options.
+    /// The gatherer's prompts: for the fields of the question, and for those of its options.
     fn domain_prompts(&self, question: &Question) -> [Vec<Message>; 2] {
         [&self.question_domains, &self.option_domains]
             .map(|templates| templates.fill_question(question, &[]))
@@ -150,7 +151,7 @@ impl Original {
         Ok((on_question, on_options))
     }
 
-    /// The analyses, as the others are shown them.
+    /// The experts' analyses, as later prompts show them.
     fn analyse(
         &self,
         case: &Case<'_>,
@@ -187,7 +188,7 @@ impl Original {
         Ok(self.report_of(case.item, &report.value.text))
     }
 
-    /// A vote of all experts, and the advice of those that are against the report.
+    /// Has all experts vote on the report; returns the advice of those that vote against it, empty where none does.
     fn vote(
         &self,
         case: &Case<'_>,
@@ -196,9 +197,9 @@ impl Original {
         report: &str,
     ) -> Result<String, PanelError> {
         let step = Step::new(Stage::Aside, round, "vote", Shape::regex("YES|NO".to_owned()));
-        let everybody: Vec<&Expert> = experts.iter().collect();
-        let votes = self.ask_experts(case, &everybody, &step, &self.vote, report, read_vote)?;
-        let votes = everybody.into_iter().zip(&votes);
+        let all: Vec<&Expert> = experts.iter().collect();
+        let votes = self.ask_experts(case, &all, &step, &self.vote, report, read_vote)?;
+        let votes = all.into_iter().zip(&votes);
         let against = votes.filter(|(_, vote)| !vote.value.agree).map(|(expert, _)| expert);
         let against: Vec<&Expert> = against.collect();
         let regex = format!("Revisions: {}", form::passage(self.decoding.reason_chars()));
@@ -232,8 +233,7 @@ impl Original {
         round: u32,
         report: &str,
     ) -> Result<Asked<Explained>, PanelError> {
-        let letters: String = case.item.letters().collect();
-        let regex = format!("Option: \\[[{letters}]\\]");
+        let regex = format!("Option: \\[{}\\]", form::letter(case.item));
         let step = Step::new(Stage::Final, round, "decision", Shape::regex(regex));
         let messages = self.answer.fill(&[("report", report)]);
         case.ask(case.call(&step, DECISION, "decision", messages), |text, finish_reason| {
@@ -241,12 +241,12 @@ impl Original {
         })
     }
 
-    /// The report as everybody is shown it.
+    /// The report as prompts show it.
     fn report_of(&self, question: &Question, analysis: &str) -> String {
         fill_question(&self.report_body, question, &[("analysis", analysis)])
     }
 
-    /// Asks experts the same of a report, each for its own field.
+    /// Asks experts the same question about a report, each for its field.
     fn ask_experts<R: Record>(
         &self,
         case: &Case<'_>,

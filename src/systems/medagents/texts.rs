@@ -1,4 +1,4 @@
-//! How the original reads its experts' texts, which are no records: by marks in them.
+//! Parses the replies of the original protocol, which are prose with labels rather than JSON.
 
 use serde::Serialize;
 
@@ -11,14 +11,14 @@ use crate::systems::reading::without_thinking;
 use crate::systems::reading::words::{consents, list_items, parts};
 
 /// The field of an expert for whom none was named.
-pub const GENERAL: &str = "General Medicine";
+const GENERAL: &str = "General Medicine";
 const ANALYSIS_MARK: &str = "Total Analysis:";
 const FIELD_MARK: &str = "Medical Field:";
 const ADVICE_MARK: &str = "Revisions:";
-/// What a model says of itself before it comes to the point.
+/// A disclaimer with which models begin.
 const DISCLAIMER: &str = "as an ai language model";
 
-/// The fields that a gatherer names.
+/// The medical fields that the gatherer names.
 #[derive(Serialize)]
 pub struct Domains {
     domains: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Domains {
 impl Record for Domains {}
 
 impl Domains {
-    /// The first `count`; as many general ones where there is none.
+    /// The first `count`; where there is none, [`GENERAL`] as many times.
     pub fn first(&self, count: usize) -> Vec<String> {
         match self.domains.is_empty() {
             true => vec![GENERAL.to_owned(); count],
@@ -36,11 +36,11 @@ impl Domains {
     }
 }
 
-/// What stands behind the last colon, to its line's end, parted by ` | `; else the items of a list.
+/// Parses what follows the last colon on its line, separated by ` | `; else the items of a list.
 pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse) {
     let text = without_thinking(text);
     let list = text.rsplit(':').next().unwrap_or("").trim();
-    // One a line, each behind the label.
+    // One per line, each after the label.
     let marked: Vec<&str> =
         text.lines().filter_map(|line| line.trim().strip_prefix(FIELD_MARK)).collect();
     let items = list_items(text);
@@ -55,7 +55,7 @@ pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse)
     for name in &mut names {
         *name = name.trim_matches(|c: char| c.is_whitespace() || c == '*');
     }
-    // The prompt's own words for what should stand there.
+    // The prompt's placeholders, such as «Field1».
     let is_shown = |name: &str| {
         name.strip_prefix("Field").is_some_and(|digit| digit.chars().all(|c| c.is_ascii_digit()))
     };
@@ -65,7 +65,7 @@ pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse)
     (Domains { domains }, parse)
 }
 
-/// An analysis, without a last sentence that was cut short and without a disclaimer.
+/// Parses an analysis: without a last sentence that was cut short, and without a disclaimer.
 pub fn read_analysis(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
     let analysis = without_disclaimer(whole_sentences(text));
@@ -73,8 +73,8 @@ pub fn read_analysis(text: &str, finish_reason: FinishReason) -> (Passage, Parse
     (Passage { text: analysis.to_owned() }, parse)
 }
 
-/// What stands between the first `Total Analysis:` and the next; without one, all there is. The key knowledge before it is dropped, as
-/// the authors' code does.
+/// Parses a report: the text between the first `Total Analysis:` and the next, without the label all of it. The key knowledge before it is
+/// dropped, as in the authors' code.
 pub fn read_report(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
     let marked = text.split(ANALYSIS_MARK).nth(1).map(str::trim);
@@ -83,14 +83,15 @@ pub fn read_report(text: &str, finish_reason: FinishReason) -> (Passage, Parse) 
     (Passage { text }, parse)
 }
 
-/// Whether a text consents; who says neither agrees. The authors' code takes the first "yes" or "no" anywhere, in other words too.
+/// Parses a vote; a reply that says neither counts as agreement. The authors' code takes the first "yes" or "no" anywhere, even within other
+/// words.
 pub fn read_vote(text: &str, finish_reason: FinishReason) -> (Agreement, Parse) {
     let said = consents(without_thinking(text).trim());
     let agree = said.unwrap_or(true);
     (Agreement { agree }, parse(true, finish_reason).if_read(said.is_some()))
 }
 
-/// What stands behind `Revisions:`; without it, all there is.
+/// Parses advice: the text after `Revisions:`, without the label all of it.
 pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
     let marked = text.split_once(ADVICE_MARK).map(|(_, advice)| advice.trim());
@@ -99,7 +100,7 @@ pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Passage, Parse) 
     (Passage { text: advice }, parse)
 }
 
-/// The letter that the text says; the authors' code takes the first of A to E behind the last colon.
+/// Parses the decision's letter; the authors' code takes the first of A to E after the last colon.
 pub fn read_answer(
     text: &str,
     finish_reason: FinishReason,
@@ -111,7 +112,7 @@ pub fn read_answer(
     (Explained { explanation: text.to_owned(), answer, written: None }, parse)
 }
 
-/// How something was read that stands where it was asked for, or elsewhere.
+/// The outcome of parsing: `Ok` for a complete text with the label that was asked for.
 fn parse(is_marked: bool, finish_reason: FinishReason) -> Parse {
     match is_marked && finish_reason != FinishReason::Length {
         true => Parse::Ok,
@@ -119,7 +120,7 @@ fn parse(is_marked: bool, finish_reason: FinishReason) -> Parse {
     }
 }
 
-/// Up to the last sentence that ends, where more than one begins.
+/// The text up to the end of its last complete sentence; all of it where there is none.
 fn whole_sentences(text: &str) -> &str {
     let mut ends = text.char_indices().filter(|&(at, c)| {
         let after = &text[at + c.len_utf8()..];
@@ -132,9 +133,9 @@ fn whole_sentences(text: &str) -> &str {
     }
 }
 
-/// What follows the disclaimer.
+/// The text after a disclaimer.
 fn without_disclaimer(text: &str) -> &str {
-    // ASCII letters alone change case, so that places stay what they are.
+    // ASCII lower case keeps every byte's position.
     match text.to_ascii_lowercase().find(DISCLAIMER) {
         Some(at) => {
             text[at + DISCLAIMER.len()..].trim_matches(|c: char| c == ',' || c.is_whitespace())

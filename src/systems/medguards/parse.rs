@@ -1,5 +1,5 @@
-//! What an agent's text says: its reasons, its confidence, its label or sentence. As the paper's tags have it; or as the published
-//! code reads it, mistakes and all (`release_compat`).
+//! Parses an agent's reply: reasons, confidence, label or sentence, by the paper's tags; with `release_compat` as the published code does,
+//! bugs included.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -14,20 +14,20 @@ use crate::systems::reading::words::{number_in, said_confidence};
 use crate::systems::reading::{self, json, refuses};
 use crate::text::Pattern;
 
-/// What an agent is asked for.
+/// The task of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Whether the note has an error.
     Label,
-    /// The sentence that has it.
+    /// The sentence with the error.
     Place,
-    /// What a sentence should say.
+    /// The corrected sentence.
     Correction,
     PlaceAndCorrection,
     Everything,
 }
 
-/// What one agent said; its record has what was wanted.
+/// A parsed reply; its record has the fields of its task.
 #[derive(Clone, Debug)]
 pub struct Said {
     wanted: Wanted,
@@ -40,21 +40,21 @@ pub struct Said {
     pub confidence: Option<f64>,
 }
 
-/// One agent's words about where the error is.
+/// The location of the error in one agent's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Located {
     /// A sentence, or its number.
     Said(String),
     /// `NAN`: there is no error.
     Nothing,
-    /// No result could be read.
+    /// No result could be parsed.
     Malformed,
 }
 
-/// The reasons: what stands in `<think>` tags, and all that stands outside of tags but for a label on a line of its own.
+/// The reasons: the contents of `<think>` tags, and all text outside tags except a label on a line of its own.
 pub fn thought(text: &str) -> String {
     static LABEL: Pattern = Pattern::new(r"(?m)^\W*(?:IN)?CORRECT\W*$");
-    // One that is only closed was opened by the chat template.
+    // Without an opening tag the chat template opened it.
     let inside = section(text, "think").or_else(|| Some(text.split_once("</think>")?.0));
     let inside = inside.unwrap_or_default().trim();
     let outside = ["confidence", "result", "correction"]
@@ -65,7 +65,8 @@ pub fn thought(text: &str) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The number in `<confidence>` tags, from 0 to 100, as a share; where there are no such tags, what the text says outside its reasons.
+/// The number from 0 to 100 in `<confidence>` tags, divided by 100; without such tags the confidence that the text says outside its
+/// reasons.
 pub fn confidence(text: &str) -> Option<f64> {
     let Some(inside) = section(text, "confidence") else {
         return said_confidence(&without_thought(text));
@@ -86,8 +87,8 @@ pub fn confidence(text: &str) -> Option<f64> {
     Some(f64::from(number) / 100.0)
 }
 
-/// Whether the text says that the note has an error, outside reasons and confidence: in `<result>` tags, else anywhere.
-/// The published code searches all of it for the words, so that reasons which mention one flip the label.
+/// Whether the text says that the note has an error, outside reasons and confidence: in `<result>` tags, else anywhere. The published code
+/// searches the whole text for the labels, so that reasons which mention one change the result.
 pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
     if release_compat {
         let text = text.to_uppercase();
@@ -98,14 +99,14 @@ pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
         };
     }
     let text = without(&without_thought(text), "confidence");
-    // A label, not a sentence of the note, which can say of anything that it is correct.
+    // A label, not a sentence of the note, which may call anything correct.
     let label = section(&text, "result").filter(|label| label.split_whitespace().count() <= 3);
     let inside = label.and_then(verdict);
     inside.or_else(|| verdict(&text)).map(Verdict::has_error)
 }
 
-/// The sentence in `<result>` tags, or NAN, in them or bare. The published code finds no result that goes over a line's end, and no
-/// bare NAN.
+/// The sentence in `<result>` tags, or NAN, with or without tags. The published code finds no result of several lines, and no NAN without
+/// tags.
 pub fn located(text: &str, release_compat: bool) -> Located {
     if release_compat {
         return match section(text, "result").filter(|result| !result.contains('\n')) {
@@ -131,7 +132,7 @@ fn field_of(text: &str, tag: &str) -> Option<String> {
     json::objects(text).iter().find_map(|found| found.object.get(tag).map(reading::text))
 }
 
-/// A place without tags: NAN, a field of JSON, a quoted sentence that is called the wrong one, or the words that there is none.
+/// A location without tags: NAN, a JSON field, a quoted sentence that is called wrong, or a statement that there is no error.
 fn bare_place(text: &str) -> Located {
     static QUOTED: Pattern = Pattern::new(
         r#"(?is)\b(?:sentence|statement|error)\b[^"“«\n]{0,60}(?::\s*)?["“«](.{8,}?)["”»](?:\s|[.,;]|$)"#,
@@ -158,7 +159,7 @@ fn bare_place(text: &str) -> Located {
     }
 }
 
-/// The sentence of a note that is meant by its number, alone or before the sentence, or by the sentence itself.
+/// The index of the sentence that a text names by its number, alone or before the sentence, or by the sentence itself.
 pub fn place(said: &str, note: &Note) -> Option<usize> {
     let words = reading::standing::plain(said);
     let is_sentence = |(id, sentence): &(usize, &String)| {
@@ -169,7 +170,7 @@ pub fn place(said: &str, note: &Note) -> Option<usize> {
     named.or_else(|| number_in(said)).filter(|id| *id < note.sentences.len())
 }
 
-/// Whether a text says that no sentence is wrong; a sentence of the note never does, whatever in it is called correct.
+/// Whether a text says that no sentence is wrong; a sentence of the note does not say so, even if it calls something correct.
 fn says_nothing(text: &str) -> bool {
     static NOTHING: Pattern = Pattern::new(
         r"(?i)\A\W*(?:(?:the )?(?:error|erroneous|incorrect|wrong) sentence(?: is)?\W*[:：]\W*)?(?:correct\W*\z|(?:there (?:is|are|was|were) )?no (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)",
@@ -180,21 +181,23 @@ fn says_nothing(text: &str) -> bool {
     is_nan(text) || is_nan_first || text.trim() == "-1" || NOTHING.is_match(text)
 }
 
-/// What stands in the tags; where there are none, all that is not reasons or confidence. `None` for nothing, and for NAN.
+/// The contents of the tags; without tags, all but reasons and confidence. `None` for an empty text, and for NAN.
 pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String> {
     if release_compat {
         let result = section(text, tag).filter(|result| !result.contains('\n'));
         return result.filter(|result| *result != "NAN").map(str::to_owned);
     }
     let text = without(&without_thought(text), "confidence");
-    let found = match (section(&text, tag), tagged(&text, tag)) {
-        (Some(_), Some(found)) => found,
-        // One that was cut short holds no whole sentence.
-        (None, Some(open)) if open.trim_end().ends_with(['.', '。', '!', '?']) => open,
-        (None, Some(_)) => String::new(),
-        _ => field_of(&text, tag).unwrap_or_else(|| text.clone()),
+    let contents = tagged(&text, tag);
+    let is_bare = contents.is_none();
+    let is_whole = |contents: &String| {
+        section(&text, tag).is_some() || contents.trim_end().ends_with(['.', '。', '!', '?'])
     };
-    let is_bare = tagged(&text, tag).is_none();
+    let found = match contents {
+        None => field_of(&text, tag).unwrap_or_else(|| text.clone()),
+        // Without a closing tag the reply may have been cut short within the sentence.
+        Some(contents) => Some(contents).filter(is_whole).unwrap_or_default(),
+    };
     let found = corrected(&found);
     if is_bare && refuses(found) || is_remark(found) {
         return None;
@@ -202,11 +205,11 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
     (!found.is_empty() && !is_nan(found)).then(|| found.to_owned())
 }
 
-/// Reads a text that was to give what is wanted.
+/// Parses the reply of a call with this task.
 pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
     let (flag_text, tag) = match wanted {
         Wanted::Correction => (text.to_owned(), "result"),
-        // A label stands outside the sentences.
+        // The label is outside the tags of sentences.
         Wanted::Everything => (without(&without(text, "result"), "correction"), "correction"),
         _ => (text.to_owned(), "correction"),
     };
@@ -225,7 +228,7 @@ pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
     let is_placed = said.located != Located::Malformed;
     let (is_read, tag) = match wanted {
         Wanted::Label => (said.flag.is_some(), "think"),
-        // Whoever says that nothing is wrong has been read.
+        // A reply that nothing is wrong counts as parsed.
         Wanted::Correction => {
             (said.correction.is_some() || said.located == Located::Nothing, "result")
         }
@@ -236,14 +239,14 @@ pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
     let is_plain = wanted != Wanted::Label || matches!(label.trim(), "CORRECT" | "INCORRECT");
     let parse = match (is_read, section(text, tag)) {
         (true, Some(_)) if is_plain => Parse::Ok,
-        (true, Some(_)) => Parse::Repaired,
-        (true, None) => Parse::Repaired,
+        (true, _) => Parse::Repaired,
         (false, _) => Parse::Unread,
     };
     (said, parse)
 }
 
-/// A label beside a place: a place says that there is an error, and no place that there is none; who says both is not read.
+/// The label of a reply that also gives a location: a location means that there is an error, NAN that there is none; a reply that
+/// contradicts itself has no label.
 fn flag_beside(flag: Option<bool>, located: &Located) -> Option<bool> {
     match (flag, located) {
         (Some(false), Located::Said(_)) => None,
@@ -277,7 +280,7 @@ impl Serialize for Said {
 }
 
 impl Located {
-    /// As records have it: empty where nothing could be read.
+    /// As records have it: empty where nothing could be parsed.
     pub fn words(&self) -> String {
         match self {
             Located::Said(words) => words.clone(),

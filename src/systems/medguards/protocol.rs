@@ -1,4 +1,4 @@
-//! One note: detect, locate, correct (Algorithm 1), each by agents of its own or several in one call (Table 11).
+//! The protocol on one note: detect, locate, correct (Algorithm 1), each by its own agents or several in one call (Table 11).
 
 use super::parse::{Located, Said, Wanted, place, read};
 use super::settings::{Agent, Arbitration, Localisation, Settings, Structure};
@@ -15,22 +15,22 @@ use crate::systems::case::{Case, Step};
 use crate::systems::{Opening, System, Task};
 use crate::text::{Match, align};
 
-/// Agents who guard a note.
+/// The protocol, with the prompts of a run.
 pub struct MedGuards {
     settings: Settings,
     texts: Texts,
 }
 
-/// Where an agent places the error.
+/// Where one agent locates the error.
 #[derive(Clone, Debug, PartialEq)]
 struct Opinion {
     located: Located,
-    /// `None` for NAN, and where nothing could be read.
+    /// `None` for NAN, and where nothing could be parsed.
     sentence_id: Option<usize>,
 }
 
 impl Opinion {
-    /// Agents agree where they mean one sentence, or none; who could not be read agrees with nobody.
+    /// What agents agree by: one sentence, or that there is none; `None` for a reply that could not be parsed, which agrees with no other.
     fn place(&self) -> Option<Option<usize>> {
         match self.located {
             Located::Malformed => None,
@@ -40,7 +40,7 @@ impl Opinion {
 }
 
 impl System for MedGuards {
-    /// Two calls on a note that both detectors take for right, seven at most with the paper's agents.
+    /// Two calls on a note in which neither detector finds an error; at most seven with the paper's agents.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.note()?;
         let mut line = case.open();
@@ -74,8 +74,8 @@ impl System for MedGuards {
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
         let note = item.note()?;
         let prompts = match self.settings.structure {
-            Structure::One => vec![self.texts.do_all(note)],
-            Structure::Two => vec![self.texts.detect_and_locate(note)],
+            Structure::One => vec![self.texts.combined(Wanted::Everything, note)],
+            Structure::Two => vec![self.texts.combined(Wanted::Place, note)],
             Structure::Three => self.texts.detect(note).into_iter().take(1).collect(),
             _ => self.texts.detect(note).to_vec(),
         };
@@ -136,11 +136,11 @@ impl MedGuards {
         Ok(())
     }
 
-    /// What an agent means in the note.
+    /// The sentence of the note that an agent means.
     fn opinion(&self, note: &Note, said: &Asked<Said>) -> Opinion {
         let mut located = said.value.located.clone();
         let sentence_id = match (&located, self.settings.localisation) {
-            // A number means no sentence of a note that has none.
+            // Sentences are named by their words here, so a text without letters names none.
             (Located::Said(words), Localisation::Soft)
                 if !words.contains(char::is_alphabetic) && !self.settings.release_compat =>
             {
@@ -160,14 +160,13 @@ impl MedGuards {
         Opinion { located, sentence_id }
     }
 
-    /// What the agents came to. A note whose error nobody could place stays flagged.
+    /// Fills in the agents' result. A note whose error no agent could locate stays flagged.
     fn take_place(&self, note: &Note, line: &mut NoteLine, source: Source, said: &[Asked<Said>]) {
         let opinions: Vec<Opinion> = said.iter().map(|one| self.opinion(note, one)).collect();
         let chosen = match source {
             Source::Vote => {
                 let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
-                let shared = majority(&places).flatten();
-                places.iter().position(|place| place.is_some() && *place == shared)
+                majority(&places).and_then(|shared| places.iter().position(|p| *p == Some(shared)))
             }
             Source::Arbitration => Some(2),
             Source::Single | Source::Agreement => Some(0),
@@ -195,7 +194,7 @@ impl MedGuards {
     }
 }
 
-/// Correction: what should the sentence say? With eight agents, a second checks the first's answer.
+/// Correction: what should the sentence say? With eight agents, a second one checks the first one's answer.
 impl MedGuards {
     /// A sentence that was not located cannot be corrected.
     fn correct(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
@@ -211,7 +210,7 @@ impl MedGuards {
         let mut said = ask(0, self.texts.correct(note, sentence))?.value;
         if let (Structure::Eight, Some(proposal)) = (self.settings.structure, &said.correction) {
             let second = ask(1, self.texts.correct_again(note, sentence, proposal))?.value;
-            // One who gives nothing leaves what was proposed.
+            // Without another correction the first one's stays.
             if second.correction.is_some() {
                 said = second;
             }
@@ -223,9 +222,9 @@ impl MedGuards {
 
 /// Structures in which one agent does several tasks in one call.
 impl MedGuards {
-    /// One agent says all of it.
+    /// One agent detects, locates and corrects.
     fn do_all(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
-        let prompt = self.texts.do_all(case.item);
+        let prompt = self.texts.combined(Wanted::Everything, case.item);
         let said = self.ask_alone(case, NoteStage::Detection, Wanted::Everything, prompt)?;
         line.flag = said.value.flag;
         let said = [said];
@@ -242,7 +241,7 @@ impl MedGuards {
         case: &Case<'_, Note>,
         line: &mut NoteLine,
     ) -> Result<(), PanelError> {
-        let prompt = self.texts.detect_and_locate(case.item);
+        let prompt = self.texts.combined(Wanted::Place, case.item);
         let mut said = self.ask_alone(case, NoteStage::Detection, Wanted::Place, prompt)?;
         said.value.flag = match self.opinion(case.item, &said).located {
             Located::Said(_) => Some(true),
@@ -264,14 +263,13 @@ impl MedGuards {
         case: &Case<'_, Note>,
         line: &mut NoteLine,
     ) -> Result<(), PanelError> {
-        let prompt = self.texts.locate_and_correct(case.item);
-        let stage = NoteStage::Localisation;
-        let said = self.ask_alone(case, stage, Wanted::PlaceAndCorrection, prompt)?;
+        let (stage, wanted) = (NoteStage::Localisation, Wanted::PlaceAndCorrection);
+        let said = self.ask_alone(case, stage, wanted, self.texts.combined(wanted, case.item))?;
         self.take_both(case.item, line, &[said]);
         Ok(())
     }
 
-    /// The place, and the correction where it stands in tags of its own.
+    /// Fills in the location, and the correction where it has tags of its own.
     fn take_both(&self, note: &Note, line: &mut NoteLine, said: &[Asked<Said>; 1]) {
         self.take_place(note, line, Source::Single, said);
         let [Asked { call, value }] = said;
@@ -307,7 +305,7 @@ impl MedGuards {
         move |text, _| read(wanted, text, compat)
     }
 
-    /// The first agent of a stage, alone.
+    /// Asks only the first agent of a stage.
     fn ask_alone(
         &self,
         case: &Case<'_, Note>,
@@ -319,7 +317,8 @@ impl MedGuards {
         case.ask(call, self.reader(wanted))
     }
 
-    /// Two agents alone, and a third where they do not agree: one who reads what both said, or one who votes by the first's prompt.
+    /// Asks two agents independently, and where they disagree a third: an arbiter who reads both replies, or a voter with the first one's
+    /// prompt.
     fn ask_until_settled(
         &self,
         case: &Case<'_, Note>,
@@ -363,18 +362,17 @@ fn confidences(said: &[Asked<Said>]) -> Vec<Option<f64>> {
     said.iter().map(|one| one.value.confidence).collect()
 }
 
-/// What a detection came to: the last word, or of a vote the majority; where there is none, the first agent's.
+/// The result of a detection: the last agent's, or of a vote the majority's; without a majority the first agent's.
 fn verdict(detection: &DetectionLine) -> Option<bool> {
     let flags = &detection.flags;
     match detection.source {
-        Source::Vote => majority(flags).unwrap_or(flags[0]),
+        Source::Vote => majority(flags).or(flags[0]),
         _ => *flags.last()?,
     }
 }
 
-/// What at least two of three say; who says nothing agrees with nobody.
-fn majority<T: PartialEq + Clone>(said: &[Option<T>]) -> Option<Option<T>> {
-    let given = said.iter().filter(|one| one.is_some());
-    let is_shared = |one: &&Option<T>| said.iter().filter(|other| other == one).count() > 1;
-    given.clone().find(is_shared).cloned()
+/// What at least two of three say; `None`s agree with nobody.
+fn majority<T: PartialEq + Copy>(said: &[Option<T>]) -> Option<T> {
+    let is_shared = |one: &T| said.iter().filter(|other| **other == Some(*one)).count() > 1;
+    said.iter().flatten().copied().find(is_shared)
 }

@@ -16,7 +16,7 @@ use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{spelled, switch};
 use crate::text::Aligner;
 
-/// Who does what (Table 11), named by how many agents there are.
+/// The division of tasks among agents (Table 11), named by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Structure {
     /// One for everything, in one call.
@@ -29,7 +29,7 @@ pub enum Structure {
     Four,
     /// Three detect, three locate, one corrects: the paper's.
     Seven,
-    /// The same, with a second who checks the correction.
+    /// The same, with a second one that checks the correction.
     Eight,
 }
 
@@ -43,7 +43,7 @@ impl Structure {
         Structure::Eight,
     ];
 
-    /// How many detect, locate and correct.
+    /// The numbers of agents that detect, locate and correct.
     fn counts(self) -> [usize; 3] {
         match self {
             Structure::One => [1, 0, 0],
@@ -65,7 +65,7 @@ impl Structure {
     }
 }
 
-/// An agent of one stage; its number counts from 0.
+/// An agent of one stage, numbered from 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Agent {
     pub role: NoteStage,
@@ -73,7 +73,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// As logs have it: `det1`.
+    /// Its name in logs, such as `det1`.
     pub fn name(self) -> String {
         let role = match self.role {
             NoteStage::Detection => "det",
@@ -84,17 +84,17 @@ impl Agent {
     }
 }
 
-/// How two agents who differ are settled (Table 5).
+/// How a disagreement of two agents is resolved (Table 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arbitration {
-    /// By a third who reads what both said: in-context learning.
+    /// By a third who reads both replies (in-context learning).
     Icl,
-    /// By the majority with a third who does not.
+    /// By the majority with a third who does not read them.
     Vote,
 }
 
-/// How a sentence is named (Figure 3).
+/// How agents name a sentence (Figure 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Localisation {
@@ -111,10 +111,10 @@ pub struct Settings {
     #[serde(rename = "agents", with = "structure")]
     pub structure: Structure,
     pub arbitration: Arbitration,
-    /// Whether the arbiter of detection reads the reasons of both (Table 4).
+    /// Whether the arbiter of detection reads both agents' reasons (Table 4).
     #[serde(with = "switch")]
     pub det_reasoning: bool,
-    /// Whether it reads how sure they are.
+    /// Whether it reads their confidences.
     #[serde(with = "switch")]
     pub det_confidence: bool,
     /// The same for the arbiter of localisation.
@@ -124,7 +124,7 @@ pub struct Settings {
     pub loc_confidence: bool,
     pub localisation: Localisation,
     pub aligner: Aligner,
-    /// Whether outputs are read and passed on as the published code does, with its mistakes.
+    /// Whether replies are parsed and passed on as the published code does, bugs included.
     #[serde(with = "switch")]
     pub release_compat: bool,
     #[serde(flatten)]
@@ -154,7 +154,7 @@ impl config::Settings for Settings {
         let agents =
             counts.flat_map(|(role, count)| (0..count).map(move |number| Agent { role, number }));
         let slots = agents.map(|agent| {
-            // With three models, the first two are the agents who work alone, the third arbitrates and corrects.
+            // With three models, the first two work independently, the third arbitrates and corrects.
             let model = if agent.role == NoteStage::Correction { 2 } else { agent.number };
             Slot::new(agent.name(), model)
         });
@@ -162,7 +162,7 @@ impl config::Settings for Settings {
     }
 
     fn max_calls(&self) -> u32 {
-        // Every agent speaks once.
+        // Every agent is asked once.
         self.structure.agents()
     }
 

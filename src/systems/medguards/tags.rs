@@ -1,28 +1,34 @@
-//! The tags in an agent's text, and what stands in them.
+//! XML-like tags in an agent's text, and their contents. Tag names match in any case.
+
+use std::ops::Range;
 
 pub use crate::systems::reading::correction::without_marks as plain;
 
-/// What the last of these tags that holds something holds: up to its end, however that is spelt, or the end of the text. Of a tag that is
-/// only closed, the line before it.
+/// The contents of the last of these tags that is not empty, up to any closing tag, else to the next tag or the end of the text. Without
+/// an opening tag, the line before the closing one.
 pub fn tagged(text: &str, tag: &str) -> Option<String> {
+    // ASCII lower case keeps every byte's position.
     let lower = text.to_ascii_lowercase();
     let open = format!("<{tag}>");
-    let inside = |at: usize| {
+    let last_closing = lower.rfind("</").unwrap_or(0);
+    let contents = |at: usize| {
         let start = at + open.len();
-        let end = lower[start..].find("</").or_else(|| lower[start..].find('<'));
+        // Without a closing tag ahead there is nothing to search for: texts with many opening tags take linear time.
+        let closing = if start <= last_closing { lower[start..].find("</") } else { None };
+        let end = closing.or_else(|| lower[start..].find('<'));
         &text[start..end.map_or(text.len(), |end| start + end)]
     };
-    let mut places = lower.rmatch_indices(&open).map(|(at, _)| inside(at));
-    let first = places.next();
-    let held = match first.filter(|last| last.trim().is_empty()) {
-        Some(empty) => places.find(|held| !held.trim().is_empty()).or(Some(empty)),
-        None => first,
+    let mut found = lower.rmatch_indices(&open).map(|(at, _)| contents(at));
+    let last = found.next();
+    let found = match last.filter(|last| last.trim().is_empty()) {
+        Some(empty) => found.find(|contents| !contents.trim().is_empty()).or(Some(empty)),
+        None => last,
     };
-    let closed = || {
+    let line_before_closing = || {
         let before = &text[..lower.find(&format!("</{tag}>"))?];
         before.trim().lines().last()
     };
-    held.or_else(closed).map(str::to_owned)
+    found.or_else(line_before_closing).map(str::to_owned)
 }
 
 /// Whether a text is NAN, or another word for nothing.
@@ -32,29 +38,33 @@ pub fn is_nan(text: &str) -> bool {
     ["nan", "n/a", "na", "none", "null"].iter().any(|nothing| text.eq_ignore_ascii_case(nothing))
 }
 
-/// What the first pair of these tags holds, whatever their case.
+/// The contents of the first pair of these tags.
 pub fn section<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
-    // ASCII lower case keeps every byte's place.
-    let lower = text.to_ascii_lowercase();
-    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-    let start = lower.find(&open)? + open.len();
-    let length = lower[start..].find(&close)?;
-    Some(&text[start..start + length])
+    first_pair(&text.to_ascii_lowercase(), tag).map(|(_, contents)| &text[contents])
 }
 
-/// The text without any pair of these tags and what they hold.
+/// Where the first pair of these tags stands in a text in lower case: with the tags, and its contents alone.
+fn first_pair(lower: &str, tag: &str) -> Option<(Range<usize>, Range<usize>)> {
+    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+    let start = lower.find(&open)?;
+    let contents = start + open.len();
+    let end = contents + lower[contents..].find(&close)?;
+    Some((start..end + close.len(), contents..end))
+}
+
+/// The text with a space in place of every pair of these tags and its contents.
 pub fn without(text: &str, tag: &str) -> String {
-    let mut rest = text.to_owned();
-    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-    while let Some(held) = section(&rest, tag) {
-        let start = held.as_ptr() as usize - rest.as_ptr() as usize;
-        let end = start + held.len() + close.len();
-        rest.replace_range(start - open.len()..end, " ");
+    let lower = text.to_ascii_lowercase();
+    let (mut kept, mut from) = (String::new(), 0);
+    while let Some((pair, _)) = first_pair(&lower[from..], tag) {
+        kept.push_str(&text[from..from + pair.start]);
+        kept.push(' ');
+        from += pair.end;
     }
-    rest
+    kept + &text[from..]
 }
 
-/// What follows the reasons. Where they are never closed, nothing does; where they are only closed, the chat template opened them.
+/// What follows the `<think>` section: nothing where it is never closed. One without an opening tag was opened by the chat template.
 pub fn without_thought(text: &str) -> String {
     let rest = without(text, "think");
     let lower = rest.to_ascii_lowercase();
@@ -62,5 +72,30 @@ pub fn without_thought(text: &str) -> String {
         (Some(close), _) => rest[close + "</think>".len()..].to_owned(),
         (None, Some(open)) => rest[..open].to_owned(),
         (None, None) => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn pairs_are_taken_out_with_their_contents_in_any_case() {
+        assert_eq!(without("a<THINK>x</think>b<think>y</Think>c", "think"), "a b c");
+        assert_eq!(without("a<think>x", "think"), "a<think>x");
+        assert_eq!(section("a<Result>x</RESULT>", "result"), Some("x"));
+        assert_eq!(tagged("<result>x</result><result> </result>", "result").unwrap(), "x");
+        assert_eq!(tagged("the sentence</result>", "result").unwrap(), "the sentence");
+    }
+
+    #[test]
+    fn a_text_of_many_tags_is_read_in_linear_time() {
+        let started = Instant::now();
+        let pairs = "<think></think>".repeat(100_000);
+        assert_eq!(without(&pairs, "think").len(), 100_000);
+        assert_eq!(tagged(&"<result>".repeat(200_000), "result").unwrap(), "");
+        assert!(started.elapsed() < Duration::from_secs(20));
     }
 }

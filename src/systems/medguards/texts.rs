@@ -1,4 +1,4 @@
-//! What agents are asked, and what their texts look like.
+//! The agents' prompts, and the grammars of their replies.
 
 use super::parse::{Said, Wanted};
 use super::settings::{Localisation, Settings};
@@ -9,7 +9,7 @@ use crate::record::Message;
 use crate::systems::decoding::Shape;
 use crate::systems::messages::{messages, numbered};
 
-/// The prompts of every agent (Table 15), and those of the combined ones, which are ours.
+/// The prompts of every agent (Table 15), and those of agents with several tasks, which are ours.
 pub struct Texts {
     settings: Settings,
     detection_a: String,
@@ -33,6 +33,7 @@ impl Texts {
         let get = |name: &str, placeholders: &[&str]| {
             prompts.get(&format!("medguards/{name}"), placeholders)
         };
+        let proposed = ["full_text", "error_sentence", "proposal"];
         Ok(Texts {
             settings: settings.clone(),
             detection_a: get("detection-a", &[])?,
@@ -45,22 +46,19 @@ impl Texts {
             localisation_opinion: get("localisation-opinion", &["agent_name", "opinion"])?,
             numbered: get("numbered", &[])?,
             correction: get("correction", &["full_text", "error_sentence"])?,
-            second_correction: get(
-                "second-correction",
-                &["full_text", "error_sentence", "proposal"],
-            )?,
+            second_correction: get("second-correction", &proposed)?,
             all_at_once: get("all-at-once", &[])?,
             detection_and_localisation: get("detection-and-localisation", &[])?,
             localisation_and_correction: get("localisation-and-correction", &[])?,
         })
     }
 
-    /// What the two agents who work alone are asked.
+    /// The prompts of the two agents who detect independently.
     pub fn detect(&self, note: &Note) -> [Vec<Message>; 2] {
         [&self.detection_a, &self.detection_b].map(|prompt| before_note(prompt, &note.text))
     }
 
-    /// The note, and what both said: all of it, or their labels with as much else as the settings let through (Table 4).
+    /// The note and both replies: in full with `release_compat`, else the labels with what the settings pass on (Table 4).
     pub fn arbitrate_detection(&self, note: &Note, said: &[Asked<Said>]) -> Vec<Message> {
         let opinion = |said: &Asked<Said>| match self.settings.release_compat {
             true => said.call.text.clone(),
@@ -75,34 +73,31 @@ impl Texts {
     }
 
     fn detection_opinion(&self, said: &Said) -> String {
-        let mut lines = Vec::new();
+        let label = match said.flag {
+            Some(true) => "INCORRECT",
+            Some(false) => "CORRECT",
+            None => "UNKNOWN",
+        };
+        let mut lines = vec![label.to_owned()];
         if self.settings.det_reasoning {
-            lines.push(format!("<think>{}</think>", said.thought));
+            lines.insert(0, format!("<think>{}</think>", said.thought));
         }
-        lines.push(
-            match said.flag {
-                Some(true) => "INCORRECT",
-                Some(false) => "CORRECT",
-                None => "UNKNOWN",
-            }
-            .to_owned(),
-        );
         if self.settings.det_confidence {
             lines.extend(percent(said).map(|score| format!("<confidence>{score}</confidence>")));
         }
         lines.join("\n")
     }
 
-    /// What the two agents who work alone are asked.
+    /// The prompts of the two agents who locate independently.
     pub fn locate(&self, note: &Note) -> [Vec<Message>; 2] {
         let prompts = [(&self.localisation_a, AGENT_A), (&self.localisation_b, AGENT_B)];
         prompts.map(|(template, name)| {
             let prompt = fill(template, &[("agent_name", name)]);
-            before_note(&self.with_numbers(prompt), &self.report(note))
+            before_note(&self.with_numbers(&prompt), &self.report(note))
         })
     }
 
-    /// The note, and which sentences both mean, each with what the settings let through; the published code passes the sentences alone.
+    /// The note and the sentences that both mean, each with what the settings pass on; the published code passes on the sentences alone.
     pub fn arbitrate_localisation(
         &self,
         note: &Note,
@@ -131,7 +126,7 @@ impl Texts {
             &self.localisation_arbiter,
             &[("full_text", &self.report(note)), ("partner_opinion", &opinions.join("\n\n"))],
         );
-        messages("", self.with_numbers(prompt))
+        messages("", self.with_numbers(&prompt))
     }
 
     pub fn correct(&self, note: &Note, sentence: &str) -> Vec<Message> {
@@ -148,30 +143,24 @@ impl Texts {
         messages("", fill(&self.second_correction, &values))
     }
 
-    pub fn do_all(&self, note: &Note) -> Vec<Message> {
-        self.combined(&self.all_at_once, note)
+    /// The prompt of an agent with several tasks.
+    pub fn combined(&self, wanted: Wanted, note: &Note) -> Vec<Message> {
+        let prompt = match wanted {
+            Wanted::Everything => &self.all_at_once,
+            Wanted::PlaceAndCorrection => &self.localisation_and_correction,
+            _ => &self.detection_and_localisation,
+        };
+        before_note(&self.with_numbers(prompt), &self.report(note))
     }
 
-    pub fn detect_and_locate(&self, note: &Note) -> Vec<Message> {
-        self.combined(&self.detection_and_localisation, note)
-    }
-
-    pub fn locate_and_correct(&self, note: &Note) -> Vec<Message> {
-        self.combined(&self.localisation_and_correction, note)
-    }
-
-    fn combined(&self, prompt: &str, note: &Note) -> Vec<Message> {
-        before_note(&self.with_numbers(prompt.to_owned()), &self.report(note))
-    }
-
-    fn with_numbers(&self, prompt: String) -> String {
+    fn with_numbers(&self, prompt: &str) -> String {
         match self.settings.localisation {
-            Localisation::Soft => prompt,
+            Localisation::Soft => prompt.to_owned(),
             Localisation::Hard => format!("{prompt} {}", self.numbered),
         }
     }
 
-    /// The note as localisation shows it.
+    /// The note as prompts of localisation show it.
     fn report(&self, note: &Note) -> String {
         match self.settings.localisation {
             Localisation::Soft => note.text.clone(),
@@ -179,7 +168,7 @@ impl Texts {
         }
     }
 
-    /// Reasons, what is wanted, and a confidence.
+    /// The grammar of a reply: reasons, the results of the task, and a confidence.
     pub fn shape(&self, wanted: Wanted, note: &Note) -> Shape {
         // A sentence or NAN.
         let sentence = |tag| tagged(tag, self.settings.decoding.sentence_chars(note));
@@ -215,11 +204,11 @@ const AGENT_B: &str = "Agent B";
 
 const LABEL: &str = "(CORRECT|INCORRECT)";
 
-/// Room for a thought under the grammar, in strings of `record_chars`: 4,800 characters by default, about 1,200 tokens, twice what the
-/// paper's models write a call (Table 10).
+/// Reasons may have as many times `record_chars` under the grammar: 4,800 characters by default, about 1,200 tokens, twice what the
+/// paper's models write in a call (Table 10).
 const THOUGHT_STRINGS: usize = 20;
 
-/// Text that closes no tag.
+/// A regex of text without a closing tag.
 fn any(chars: usize) -> String {
     format!("(?s:[^<]|<[^/]){{1,{chars}}}")
 }
@@ -228,12 +217,12 @@ fn tagged(tag: &str, chars: usize) -> String {
     format!("<{tag}>{}</{tag}>", any(chars))
 }
 
-/// A prompt, and two lines on the note.
+/// A prompt, a blank line and the note.
 fn before_note(prompt: &str, note: &str) -> Vec<Message> {
     messages("", format!("{prompt}\n\n{note}"))
 }
 
-/// The confidence as agents are asked for it.
+/// The confidence in percent, as agents are asked for it.
 fn percent(said: &Said) -> Option<u32> {
     said.confidence.map(|share| (share * 100.0).round() as u32)
 }

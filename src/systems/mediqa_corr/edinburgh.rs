@@ -1,8 +1,8 @@
-//! Edinburgh Clinical NLP: exemplars as turns of a conversation, hints, and the same as a choice between alternatives.
+//! Edinburgh Clinical NLP: exemplars as turns of a conversation with hints, and the same as a multiple-choice question.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{BLANK, Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -26,34 +26,32 @@ const PLAIN: Form = Form {
     style: Style::Json,
     fields: &[("incorrect_sentence_id", Id), ("correction", Correction)],
 };
-/// What stands in a text for the words that were taken out.
-const BLANK: &str = "____";
-/// Of a correction and its sentence, by BERTScore's F.
+/// BERTScore F1 of a correction and its sentence, at least.
 const LEAST_LIKENESS: f64 = 0.85;
 
-/// Whose words are found suspicious before the note is judged.
+/// Where suspicious words of the note come from, to which a hint points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Span {
     #[default]
     Off,
-    /// Those that the model names.
+    /// The model is asked for them first.
     Model,
-    /// Those of `--spans`.
+    /// The file of `--spans`.
     File,
 }
 
-/// What takes corrections back.
+/// What rejects corrections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filter {
     #[default]
     Off,
-    /// A correction that is less like its sentence than 0.85 by BERTScore is none.
+    /// A correction with a BERTScore below 0.85 to its sentence counts as none.
     Bertscore,
 }
 
-/// In what style exemplars' reasons were asked for.
+/// The style in which exemplars' reasons were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cot {
@@ -64,7 +62,7 @@ pub enum Cot {
     Soap,
 }
 
-/// As whom the model is addressed.
+/// The role that the prompt gives the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -81,7 +79,7 @@ pub enum Role {
 #[serde(default)]
 pub struct Settings {
     pub cot: Cot,
-    /// Whether the kinds of error are named.
+    /// Whether the prompt names the kinds of error.
     #[serde(with = "switch")]
     pub type_hint: bool,
     pub span: Span,
@@ -89,11 +87,11 @@ pub struct Settings {
     pub role: Role,
 }
 
-/// The settings of the choice between alternatives.
+/// The settings of the multiple-choice question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct McqSettings {
-    /// Alternatives to choose among, the original one of them.
+    /// Options of the question, the original words among them.
     #[serde(deserialize_with = "whole::<2, 4, _, _>")]
     pub options: usize,
 }
@@ -138,10 +136,6 @@ impl Design for McqSettings {
         3
     }
 
-    fn needs_vectors(&self) -> bool {
-        false
-    }
-
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
         let get = |name: &str, must: &[&str]| prompts.get(&format!("mediqa_corr/mcq-{name}"), must);
         Ok(Box::new(Solver(Mcq {
@@ -154,7 +148,7 @@ impl Design for McqSettings {
     }
 }
 
-/// Reasons of another style than was asked for are refused; without any, the gold speaks.
+/// Refuses exemplars whose reasons are of another style than `cot`; those without reasons get some made of their gold.
 fn check_style(cot: Cot, exemplars: &Exemplars) -> Result<(), Failure> {
     let wanted = spelled(cot);
     match &exemplars.style {
@@ -168,13 +162,13 @@ fn check_style(cot: Cot, exemplars: &Exemplars) -> Result<(), Failure> {
     }
 }
 
-/// As a setting spells it.
+/// The name of a setting's value.
 fn spelled(value: impl Serialize) -> String {
-    serde_json::to_value(value)
-        .map_or(String::new(), |value| value.as_str().unwrap_or_default().to_owned())
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Where suspicious words come from.
+/// Finds suspicious words of a note.
 struct Spans {
     source: Span,
     prompt: String,
@@ -183,10 +177,9 @@ struct Spans {
 impl Spans {
     fn new(source: Span, prompts: &PromptSet, exemplars: &Exemplars) -> Result<Spans, Failure> {
         if source == Span::File && exemplars.spans.is_none() {
-            let hint = "give --spans FILE, or --set span=model";
             return Err(Failure::usage(
                 "span=file reads suspicious words of a file, and none was given",
-                hint,
+                "give --spans FILE, or --set span=model",
             ));
         }
         Ok(Spans { source, prompt: prompts.get("mediqa_corr/edinburgh-span", &["note"])? })
@@ -196,7 +189,13 @@ impl Spans {
         messages("", fill(&self.prompt, &[("note", &numbered(note))]))
     }
 
-    /// The words, and the first sentence that has them; `None` where nothing was named, or nothing that stands in the note.
+    /// The words that the file has for a note.
+    fn of_file<'a>(note: &Note, exemplars: &'a Exemplars) -> Option<&'a str> {
+        let span = exemplars.spans.as_ref()?.get(&note.id)?;
+        Some(span.as_str()).filter(|span| !span.trim().is_empty())
+    }
+
+    /// The words, and the first sentence that contains them; `None` where none were named, or none that the note contains.
     fn find(
         &self,
         case: &Case<'_, Note>,
@@ -205,13 +204,10 @@ impl Spans {
         let note = case.item;
         let named = match self.source {
             Span::Off => None,
-            Span::File => {
-                let spans = kit.exemplars.spans.as_ref();
-                spans.and_then(|spans| spans.get(&note.id).cloned())
-            }
+            Span::File => Spans::of_file(note, &kit.exemplars).map(str::to_owned),
             Span::Model => {
-                let question = Question::new("span", 0.0, self.messages(note));
-                kit.words(case, question, "span", 1)?.into_iter().next()
+                let request = Request::new("span", 0.0, self.messages(note));
+                kit.words(case, request, "span", 1)?.into_iter().next()
             }
         };
         Ok(named.and_then(|span| {
@@ -222,10 +218,10 @@ impl Spans {
     }
 }
 
-/// Words as the note spells them, where it does in other letters.
+/// The same without regard to case: the words as the note spells them.
 fn in_any_case(note: &Note, span: &str) -> Option<(usize, String)> {
     let found = note.sentences.iter().enumerate().find_map(|(id, sentence)| {
-        // Where lower case has other lengths, places are not the same.
+        // Where lower case changes the length, positions in both would differ.
         let lower = sentence.to_lowercase();
         let at = lower.find(&span.to_lowercase()).filter(|_| lower.len() == sentence.len())?;
         Some((id, sentence.get(at..at + span.len())?.to_owned()))
@@ -260,10 +256,8 @@ impl Edinburgh {
         let more = [("hint", hint.as_str()), ("role", &self.role), ("kinds", &self.kinds)];
         Ok(self.prompt.messages(&shots, note, &more))
     }
-}
 
-impl Edinburgh {
-    /// What stands of a judgement: a correction that is not like its sentence is taken back, and with it the error.
+    /// A judgement under the filter: where the correction is too unlike its sentence, there is no error.
     fn filtered(&self, said: Judgement, note: &Note) -> Result<Judgement, PanelError> {
         let sentence = said.sentence_id.and_then(|id| note.sentences.get(id));
         let (Filter::Bertscore, Some(likeness), Some(sentence), Some(correction)) =
@@ -271,12 +265,10 @@ impl Edinburgh {
         else {
             return Ok(said);
         };
-        match likeness(sentence, correction).map_err(PanelError::Exemplars)? >= LEAST_LIKENESS {
-            true => Ok(said),
-            false => {
-                Ok(Judgement { reason: said.reason, flag: Some(false), ..Judgement::default() })
-            }
+        if likeness(sentence, correction).map_err(PanelError::Exemplars)? >= LEAST_LIKENESS {
+            return Ok(said);
         }
+        Ok(Judgement { reason: said.reason, flag: Some(false), ..Judgement::default() })
     }
 }
 
@@ -284,8 +276,7 @@ impl Solve for Edinburgh {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let span = self.spans.find(case, &self.kit)?;
         let messages = self.messages(case.item, span.as_ref().map(|(_, span)| span.as_str()))?;
-        let said =
-            self.kit.judge(case, Question::new("answer", 0.0, messages), self.prompt.form)?;
+        let said = self.kit.judge(case, Request::new("answer", 0.0, messages), self.prompt.form)?;
         Ok(Finding::alone(&self.filtered(said, case.item)?))
     }
 
@@ -293,15 +284,12 @@ impl Solve for Edinburgh {
         match self.spans.source {
             Span::Model => Ok(self.spans.messages(note)),
             Span::Off => self.messages(note, None),
-            Span::File => {
-                let spans = self.kit.exemplars.spans.as_ref();
-                self.messages(note, spans.and_then(|spans| spans.get(&note.id)).map(String::as_str))
-            }
+            Span::File => self.messages(note, Spans::of_file(note, &self.kit.exemplars)),
         }
     }
 }
 
-/// Suspicious words are taken out; who chooses them back among others says that there is no error.
+/// Suspicious words are blanked out; there is no error where the model chooses them again among alternatives.
 struct Mcq {
     spans: Spans,
     alternatives: String,
@@ -320,8 +308,8 @@ impl Solve for Mcq {
         blanked.sentences[id] = note.sentences[id].replacen(&span, BLANK, 1);
         let text = numbered(&blanked);
         let prompt = fill(&self.alternatives, &[("note", &text)]);
-        let question = Question::new("alternatives", 0.0, messages("", prompt));
-        let mut options = self.kit.words(case, question, "alternatives", 3)?;
+        let request = Request::new("alternatives", 0.0, messages("", prompt));
+        let mut options = self.kit.words(case, request, "alternatives", 3)?;
         options.retain(|option| option.to_lowercase() != span.to_lowercase());
         // The original is second, as in the authors' code.
         options.insert(options.len().min(1), span.clone());
@@ -332,8 +320,8 @@ impl Solve for Mcq {
             letters.iter().zip(&options).map(|(letter, option)| format!("{letter}: {option}"));
         let lines = lines.collect::<Vec<_>>().join("\n");
         let prompt = fill(&self.choice, &[("note", &text), ("options", &lines)]);
-        let question = Question::new("choice", 0.0, messages("", prompt));
-        let chosen = self.kit.one_of(case, question, "answer", &letters)?;
+        let request = Request::new("choice", 0.0, messages("", prompt));
+        let chosen = self.kit.one_of(case, request, "answer", &letters)?;
         let chosen = chosen.and_then(|letter| {
             let at = letters.iter().position(|one| one.to_lowercase() == letter)?;
             options.get(at)

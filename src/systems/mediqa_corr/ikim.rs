@@ -1,10 +1,11 @@
-//! IKIM: one candidate sentence of a note is judged, beside the right and the wrong sentence that are nearest to it.
+//! IKIM: one candidate sentence of a note is judged, with the most similar right and wrong sentence of the exemplars in the prompt.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -12,12 +13,12 @@ use crate::prompts::{PromptSet, fill};
 use crate::record::Message;
 use crate::systems::System;
 use crate::systems::case::Case;
-use crate::systems::exemplars::cluster::{clusters, representative};
+use crate::systems::exemplars::cluster::{clusters, first_greatest, representative};
 use crate::systems::exemplars::prompt::{Prompt, Shot};
 use crate::systems::exemplars::reply::Field::{Correction, Flag, Reason};
 use crate::systems::exemplars::reply::{Form, Style};
 use crate::systems::exemplars::terms::TfIdf;
-use crate::systems::exemplars::{Opinion, Ranking};
+use crate::systems::exemplars::{Exemplar, Opinion, Ranking};
 use crate::systems::messages::{messages, numbered};
 use crate::systems::settings::switch;
 
@@ -30,16 +31,16 @@ pub(in crate::systems) const ANSWER: Form = Form {
     ],
 };
 
-/// How the candidate is found.
+/// How the candidate sentence is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Candidate {
-    /// Where most errors of the exemplars stand, counted from the end.
+    /// The most common position of the exemplars' errors, counted from the end.
     #[default]
     Position,
-    /// The model is asked.
+    /// The model is asked for it.
     Asked,
-    /// The sentence to which `--sentence-scorer` gives most.
+    /// The sentence with the highest score by `--sentence-scorer`.
     Scorer,
 }
 
@@ -47,7 +48,7 @@ pub enum Candidate {
 #[serde(default)]
 pub struct Settings {
     pub candidate: Candidate,
-    /// Whether only the representatives of FINCH's clusters are shown.
+    /// Whether only representatives of FINCH clusters are shown.
     #[serde(with = "switch")]
     pub clusters: bool,
 }
@@ -63,17 +64,16 @@ impl Design for Settings {
 
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
         if self.candidate == Candidate::Scorer && kit.exemplars.scorer.is_none() {
-            let hint = "give --sentence-scorer FILE, or --set candidate=position";
             return Err(Failure::usage(
                 "candidate=scorer weighs vectors by a file, and none was given",
-                hint,
+                "give --sentence-scorer FILE, or --set candidate=position",
             ));
         }
         if !matches!(kit.common.choice, Ranking::Embedding | Ranking::Tfidf) {
             let hint = "--set choice=embedding or choice=tfidf";
             return Err(Failure::usage("ikim compares sentences by vectors or by TF-IDF", hint));
         }
-        let from_end = usual_place(&kit);
+        let from_end = usual_position(&kit);
         Ok(Box::new(Solver(Ikim {
             settings: self.clone(),
             prompt: Prompt::new(prompts, "ikim", None, &ANSWER)?,
@@ -86,80 +86,75 @@ impl Design for Settings {
     }
 }
 
-/// How far from their notes' ends most errors stand; of equally many the nearest.
-fn usual_place(kit: &Kit) -> usize {
-    let exemplars = &kit.exemplars.pool.exemplars;
-    let places = exemplars.iter().filter_map(|one| {
-        let last = one.note.sentences.len() - 1;
-        Some(last - one.error()?.sentence_id.min(last))
-    });
-    let places: Vec<usize> = places.collect();
-    let count = |place: &usize| places.iter().filter(|one| *one == place).count();
-    let mut found: Vec<usize> = places.clone();
-    found.sort_unstable();
-    found.dedup();
-    found.into_iter().rev().max_by_key(count).unwrap_or(0)
+/// The most common position of the exemplars' errors, as the number of sentences after it; the smallest of several.
+fn usual_position(kit: &Kit) -> usize {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for exemplar in &kit.exemplars.pool.exemplars {
+        if let Some(error) = exemplar.error() {
+            let after = exemplar.note.sentences.len().saturating_sub(1 + error.sentence_id);
+            *counts.entry(after).or_default() += 1;
+        }
+    }
+    let most = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+    most.map_or(0, |(after, _)| after)
 }
 
-/// The candidates of the exemplars that are right, or wrong.
+/// The candidate sentences of all exemplars with an error, or of all without one.
 struct Side {
-    /// Places in the pool, and the sentence of each.
+    /// Each with the place of its exemplar in the pool.
     sentences: Vec<(usize, String)>,
     tfidf: TfIdf,
-    /// Of each cluster its members and its representative, by their places in `sentences`.
-    clusters: OnceLock<Vec<usize>>,
+    /// The representatives of the clusters, by their places in `sentences`; computed at first use.
+    representatives: OnceLock<Vec<usize>>,
 }
 
 impl Side {
     fn new(kit: &Kit, from_end: usize, is_wrong: bool) -> Side {
         let exemplars = kit.exemplars.pool.exemplars.iter().enumerate();
         let of_side = exemplars.filter(|(_, one)| one.error().is_some() == is_wrong);
-        let sentence = |note: &Note, id: Option<usize>| {
-            let id = id.unwrap_or_else(|| place(note, from_end));
-            note.sentences.get(id).cloned().unwrap_or_default()
+        let candidate = |(place, one): (usize, &Exemplar)| {
+            let id = one.error().map_or_else(|| position(&one.note, from_end), |e| e.sentence_id);
+            (place, one.note.sentences.get(id).cloned().unwrap_or_default())
         };
-        let sentences: Vec<(usize, String)> = of_side
-            .map(|(place, one)| {
-                (place, sentence(&one.note, one.error().map(|error| error.sentence_id)))
-            })
-            .collect();
+        let sentences: Vec<(usize, String)> = of_side.map(candidate).collect();
         let tfidf = TfIdf::new(sentences.iter().map(|(_, sentence)| sentence.as_str()));
-        Side { sentences, tfidf, clusters: OnceLock::new() }
+        Side { sentences, tfidf, representatives: OnceLock::new() }
     }
 
-    /// The place in the pool of the one that is nearest to a sentence, among those that may be shown.
+    /// The candidate most similar to a sentence, with its exemplar's place; of those whose exemplars are among `shown`, in ascending order.
     fn nearest(
         &self,
         kit: &Kit,
         settings: &Settings,
         sentence: &str,
         shown: &[usize],
-    ) -> Result<Option<usize>, PanelError> {
+    ) -> Result<Option<&(usize, String)>, PanelError> {
         let texts = self.sentences.iter().map(|(_, sentence)| sentence.as_str());
         let scores = match kit.common.choice {
             Ranking::Embedding => kit.exemplars.likeness(sentence, texts.clone())?,
             _ => self.tfidf.scores(sentence),
         };
-        let mut allowed: Vec<usize> = (0..self.sentences.len()).collect();
-        if settings.clusters {
-            if self.clusters.get().is_none() {
-                let vectors = kit.exemplars.vectors(&texts.collect::<Vec<_>>())?;
-                let groups = clusters(&vectors);
-                let members = groups.iter().filter_map(|group| representative(&vectors, group));
-                // Whoever else computed them meanwhile found the same.
-                let _ = self.clusters.set(members.collect());
-            }
-            allowed = self.clusters.get().cloned().unwrap_or(allowed);
+        if settings.clusters && self.representatives.get().is_none() {
+            let vectors = kit.exemplars.vectors(&texts.collect::<Vec<_>>())?;
+            let groups = clusters(&vectors);
+            let found = groups.iter().filter_map(|group| representative(&vectors, group));
+            // Where another thread was faster, it found the same.
+            let _ = self.representatives.set(found.collect());
         }
-        allowed.retain(|one| shown.contains(&self.sentences[*one].0));
-        allowed.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
-        Ok(allowed.first().map(|one| self.sentences[*one].0))
+        // Set only where the settings ask for clusters.
+        let mut allowed = match self.representatives.get() {
+            Some(representatives) => representatives.clone(),
+            None => (0..self.sentences.len()).collect(),
+        };
+        allowed.retain(|one| shown.binary_search(&self.sentences[*one].0).is_ok());
+        let best = first_greatest(allowed.into_iter().map(|one| (one, scores[one])));
+        Ok(best.map(|best| &self.sentences[best]))
     }
 }
 
-/// The sentence so far from the end; the first of a shorter note.
-fn place(note: &Note, from_end: usize) -> usize {
-    (note.sentences.len() - 1).saturating_sub(from_end)
+/// The index of the sentence with so many after it; of a shorter note the first.
+fn position(note: &Note, from_end: usize) -> usize {
+    note.sentences.len().saturating_sub(1 + from_end)
 }
 
 struct Ikim {
@@ -180,12 +175,10 @@ impl Ikim {
         let mut shots = Vec::new();
         for side in [&self.right, &self.wrong].into_iter().take(self.kit.common.shots) {
             let nearest = side.nearest(&self.kit, &self.settings, sentence, &shown)?;
-            if let Some(place) = nearest {
-                let own = side.sentences.iter().find(|(one, _)| *one == place);
-                let own = own.map(|(_, sentence)| sentence.clone()).unwrap_or_default();
-                let exemplar = &exemplars.pool.exemplars[place];
-                shots.push(Shot { exemplar, more: vec![("sentence", own)] });
-            }
+            shots.extend(nearest.map(|(place, own)| Shot {
+                exemplar: &exemplars.pool.exemplars[*place],
+                more: vec![("sentence", own.clone())],
+            }));
         }
         Ok(self.prompt.messages(&shots, note, &[("sentence", sentence)]))
     }
@@ -197,19 +190,19 @@ impl Ikim {
     fn find(&self, case: &Case<'_, Note>) -> Result<Option<usize>, PanelError> {
         let note = case.item;
         match self.settings.candidate {
-            Candidate::Position => Ok(Some(place(note, self.from_end))),
+            Candidate::Position => Ok(Some(position(note, self.from_end))),
             Candidate::Scorer => self.scored(note).map(Some),
             Candidate::Asked => {
                 let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
                 let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                let question = Question::new("candidate", 0.0, self.asked(note));
-                let id = self.kit.one_of(case, question, "sentence_id", &ids)?;
+                let request = Request::new("candidate", 0.0, self.asked(note));
+                let id = self.kit.one_of(case, request, "sentence_id", &ids)?;
                 Ok(id.and_then(|id| id.parse().ok()))
             }
         }
     }
 
-    /// The sentence whose vector weighs most, the first of several.
+    /// The index of the sentence with the highest score, the first of several.
     fn scored(&self, note: &Note) -> Result<usize, PanelError> {
         let texts: Vec<&str> = note.sentences.iter().map(String::as_str).collect();
         let vectors = self.kit.exemplars.vectors(&texts)?;
@@ -218,18 +211,15 @@ impl Ikim {
         let score = |vector: &Vec<f32>| -> f64 {
             vector.iter().zip(weights).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
         };
-        let scores: Vec<f64> = vectors.iter().map(score).collect();
-        let best =
-            (0..scores.len()).rev().max_by(|one, other| scores[*one].total_cmp(&scores[*other]));
-        Ok(best.unwrap_or(0))
+        Ok(first_greatest(vectors.iter().map(score).enumerate()).unwrap_or(0))
     }
 }
 
 impl Solve for Ikim {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let Some(id) = self.find(case)? else { return Ok(Finding::default()) };
-        let question = Question::new("answer", 1.0, self.messages(case.item, id)?);
-        let mut said = Opinion::from(&self.kit.judge(case, question, &ANSWER)?);
+        let request = Request::new("answer", 1.0, self.messages(case.item, id)?);
+        let mut said = Opinion::from(&self.kit.judge(case, request, &ANSWER)?);
         said.sentence_id = said.flag.filter(|flag| *flag).map(|_| id);
         Ok(Finding::alone(said))
     }
@@ -237,7 +227,7 @@ impl Solve for Ikim {
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
         match self.settings.candidate {
             Candidate::Asked => Ok(self.asked(note)),
-            Candidate::Position => self.messages(note, place(note, self.from_end)),
+            Candidate::Position => self.messages(note, position(note, self.from_end)),
             Candidate::Scorer => self.messages(note, self.scored(note)?),
         }
     }
@@ -314,7 +304,7 @@ mod tests {
             exemplars,
             common: Common { shots: 2, choice: Ranking::Embedding, ..Common::default() },
         };
-        let from_end = usual_place(&kit);
+        let from_end = usual_position(&kit);
         let prompt = Prompt::new(&PromptSet::embedded(), "ikim", None, &ANSWER).unwrap();
         let ikim = Ikim {
             right: Side::new(&kit, from_end, false),
@@ -328,6 +318,6 @@ mod tests {
         assert_eq!((from_end, ikim.scored(&note()).unwrap()), (0, 1));
         // One cluster a side, and so one sentence each.
         let messages = ikim.first(&note()).unwrap();
-        assert_eq!((messages.len(), ikim.wrong.clusters.get().unwrap().len()), (6, 1));
+        assert_eq!((messages.len(), ikim.wrong.representatives.get().unwrap().len()), (6, 1));
     }
 }

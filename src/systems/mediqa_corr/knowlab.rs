@@ -1,8 +1,8 @@
-//! knowlab_AIMed: three chains of thought one after another (System 1), and their marriage with System 2, which shows reasons.
+//! knowlab_AIMed: up to three chain-of-thought prompts in sequence (System 1), and their combination with System 2, which shows reasons.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -15,10 +15,10 @@ use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason};
 use crate::systems::exemplars::reply::{Form, Judgement, Style};
 use crate::systems::exemplars::{Choice, Kinds};
 
-/// Of how many nearest notes System 2's exemplars are drawn.
+/// The number of most similar notes from which System 2's exemplars are drawn.
 pub const NEIGHBOURS: usize = 20;
 
-/// What both systems end with.
+/// The last fields of an answer in both systems.
 pub const OUTPUT: Form = Form {
     style: Style::Lines,
     fields: &[
@@ -38,7 +38,7 @@ pub(in crate::systems) const THOUGHT: Form = Form {
     ],
 };
 
-/// The kinds of error that System 1 looks for, in this order: its prompts, and the purposes of its calls.
+/// The kinds of error that System 1 looks for in turn; they name its prompts and the purposes of its calls.
 const FAMILIES: [&str; 3] = ["diagnosis", "intervention", "management"];
 const TEMPERATURE: f32 = 0.7;
 
@@ -47,7 +47,7 @@ const TEMPERATURE: f32 = 0.7;
 #[serde(default)]
 pub struct CotSettings {}
 
-/// The settings of the whole.
+/// The settings of both systems combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {}
@@ -77,7 +77,7 @@ impl Design for Settings {
     }
 }
 
-/// System 1: the next prompt is asked where the last found nothing.
+/// System 1: one prompt after another, until one finds an error.
 struct Chains {
     prompts: Vec<Prompt>,
     choice: Choice,
@@ -94,18 +94,14 @@ impl Chains {
         Ok(Chains { prompts, choice, kit })
     }
 
-    fn messages(&self, family: usize, note: &Note) -> Result<Vec<Message>, PanelError> {
-        let shots = self.kit.exemplars.shots(note, &self.choice)?;
-        Ok(self.prompts[family].messages(&shots, note, &[]))
-    }
-
-    /// The first that finds an error; without one none is there, unless nobody could be read.
+    /// The first judgement that finds an error, else the last that could be parsed.
     fn ask(&self, case: &Case<'_, Note>) -> Result<Judgement, PanelError> {
+        let shots = self.kit.exemplars.shots(case.item, &self.choice)?;
         let mut last = Judgement::default();
-        for (family, purpose) in FAMILIES.into_iter().enumerate() {
-            let messages = self.messages(family, case.item)?;
-            let question = Question::new(purpose, TEMPERATURE, messages);
-            let said = self.kit.judge(case, question, &THOUGHT)?;
+        for (prompt, purpose) in self.prompts.iter().zip(FAMILIES) {
+            let messages = prompt.messages(&shots, case.item, &[]);
+            let request = Request::new(purpose, TEMPERATURE, messages);
+            let said = self.kit.judge(case, request, &THOUGHT)?;
             if said.flag == Some(true) {
                 return Ok(said);
             }
@@ -123,12 +119,13 @@ impl Solve for Chains {
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
-        self.messages(0, note)
+        let shots = self.kit.exemplars.shots(note, &self.choice)?;
+        Ok(self.prompts[0].messages(&shots, note, &[]))
     }
 }
 
-/// System 1 says whether and where; the correction is System 2's where it names the same sentence, else that of a further call which is
-/// told the sentence.
+/// System 1 decides whether there is an error and in which sentence; the correction is System 2's where it names the same sentence, else
+/// that of another call whose prompt names the sentence.
 struct Knowlab {
     chains: Chains,
     reason: Prompt,
@@ -145,24 +142,24 @@ impl Solve for Knowlab {
         }
         let choice = Choice { drawn_from: Some(NEIGHBOURS), ..self.chains.choice };
         let messages = self.reason.messages(&kit.exemplars.shots(note, &choice)?, note, &[]);
-        let second = kit.judge(case, Question::new("reason", TEMPERATURE, messages), &OUTPUT)?;
+        let second = kit.judge(case, Request::new("reason", TEMPERATURE, messages), &OUTPUT)?;
         let found = match (second.sentence_id, first.sentence_id) {
             (Some(id), Some(own)) if id == own => second.correction,
             (_, Some(own)) => {
                 let choice = Choice { kinds: Kinds::Wrong, ..choice };
                 let shots = kit.exemplars.shots(note, &choice)?;
                 let messages = self.place.messages(&shots, note, &[("id", &own.to_string())]);
-                kit.judge(case, Question::new("place", TEMPERATURE, messages), &OUTPUT)?.correction
+                kit.judge(case, Request::new("place", TEMPERATURE, messages), &OUTPUT)?.correction
             }
             (_, None) => None,
         };
-        // What failed leaves System 1's.
+        // Without another correction System 1's stays.
         finding.opinion.correction = found.or(finding.opinion.correction);
         Ok(finding)
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
-        self.chains.messages(0, note)
+        self.chains.first(note)
     }
 }
 

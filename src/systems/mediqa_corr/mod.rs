@@ -1,4 +1,4 @@
-//! The systems of the shared task MEDIQA-CORR 2024 (§4 of the paper of each), all on one module of exemplars: what they have in common.
+//! What the systems of the shared task MEDIQA-CORR 2024 have in common (§4 of the paper of each): settings, exemplars, calls, log lines.
 
 pub mod edinburgh;
 pub mod ikim;
@@ -19,34 +19,37 @@ use super::decoding::{Decoding, Shape};
 use super::exemplars::reply::{Form, Judgement};
 use super::exemplars::vectors::no_encoder;
 use super::exemplars::{Choice, Exemplars, Kinds, Opinion, Ranking};
-pub use super::medreflex::settings::Temperatures;
+use super::medreflex::settings::Temperatures;
 use super::settings::whole;
 use super::{Opening, System, Task, form};
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
-use crate::panel::{Asked, PanelError};
+use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{
     DetectionLine, ItemLine, LocalisationLine, Message, NO_SENTENCE, Source, Stage,
 };
 use crate::retrieval::Rerank;
 
-/// The settings that all have, flattened into each system's. Serde cannot refuse unknown keys beside flattened ones; they are refused
-/// before it reads any (`settings::replace`).
+/// What stands in a prompt for words that were blanked out.
+const BLANK: &str = "____";
+
+/// Settings of all these systems, flattened into each system's. Serde cannot refuse unknown keys beside flattened ones, so
+/// `settings::replace` does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Common {
-    /// Exemplars beside a note.
+    /// Exemplars in a prompt.
     #[serde(deserialize_with = "whole::<0, 64, _, _>")]
     pub shots: usize,
-    /// How they are ranked.
+    /// How exemplars are ranked.
     pub choice: Ranking,
     pub temperatures: Temperatures,
     #[serde(flatten)]
     pub decoding: Decoding,
 }
 
-/// A system's own settings, and those that all have.
+/// A system's own settings, and the common ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct With<T> {
@@ -56,7 +59,7 @@ pub struct With<T> {
     pub common: Common,
 }
 
-/// What a system's own settings say.
+/// A system's own settings, and the system that they configure.
 pub trait Design: Send + Sync {
     fn agents(&self) -> Vec<Slot> {
         vec![Slot::new(SOLO, 0)]
@@ -65,7 +68,7 @@ pub trait Design: Send + Sync {
     /// Calls on a note, at most.
     fn calls(&self) -> u32;
 
-    /// Whether what it compares beside whole notes is compared by vectors.
+    /// Whether it needs an encoder even where notes are not ranked by their vectors.
     fn needs_vectors(&self) -> bool {
         false
     }
@@ -75,7 +78,7 @@ pub trait Design: Send + Sync {
     }
 
     /// # Errors
-    /// When an overridden prompt lost what is filled in; files that the settings need and that are not there.
+    /// An overridden prompt that lacks a placeholder; settings that need a file that was not given.
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure>;
 }
 
@@ -106,56 +109,53 @@ impl<D: Design> config::Settings for With<D> {
     }
 }
 
-/// What the systems share: their exemplars, and the settings that all have.
+/// What every system has: exemplars and the common settings.
 pub struct Kit {
     pub exemplars: Arc<Exemplars>,
     pub common: Common,
 }
 
 /// One call of a system.
-pub struct Question {
+pub struct Request {
     /// Index into the panel's members.
     pub member: usize,
     pub agent: String,
     pub purpose: &'static str,
     pub sample: u32,
-    /// As the system's authors set it.
+    /// The published one.
     pub temperature: f32,
     pub messages: Vec<Message>,
 }
 
-impl Question {
-    pub fn new(purpose: &'static str, temperature: f32, messages: Vec<Message>) -> Question {
-        Question { member: 0, agent: SOLO.to_owned(), purpose, sample: 0, temperature, messages }
+impl Request {
+    pub fn new(purpose: &'static str, temperature: f32, messages: Vec<Message>) -> Request {
+        Request { member: 0, agent: SOLO.to_owned(), purpose, sample: 0, temperature, messages }
     }
 }
 
 impl Kit {
-    /// As many exemplars as are asked for, ranked as is asked for.
+    /// Exemplars of these kinds, as the settings say how many and how ranked.
     pub fn choice(&self, kinds: Kinds) -> Choice {
         let Common { shots, choice, .. } = self.common;
         Choice { ranking: choice, shots, kinds, drawn_from: None }
     }
 
-    fn call(&self, case: &Case<'_, Note>, question: Question, shape: Shape) -> crate::panel::Call {
-        let step = Step { stage: Stage::Final, round: 0, purpose: question.purpose, shape };
-        let mut call = case.call(&step, question.member, question.agent, question.messages);
-        call.key.sample = question.sample;
-        call.temperature = match self.common.temperatures {
-            Temperatures::Paper => Some(question.temperature),
-            Temperatures::Model => None,
-        };
+    fn call(&self, case: &Case<'_, Note>, request: Request, shape: Shape) -> Call {
+        let step = Step::new(Stage::Final, 0, request.purpose, shape);
+        let mut call = case.call(&step, request.member, request.agent, request.messages);
+        call.key.sample = request.sample;
+        call.temperature = self.common.temperatures.choose(request.temperature);
         call
     }
 
-    /// Asks for an answer on the note, in this form.
+    /// Asks for a judgement of the note, in this form.
     pub fn judge(
         &self,
         case: &Case<'_, Note>,
-        question: Question,
+        request: Request,
         form: &Form,
     ) -> Result<Judgement, PanelError> {
-        let asked = self.judge_all(case, vec![question], form)?;
+        let asked = self.judge_all(case, vec![request], form)?;
         Ok(asked.into_iter().map(|asked| asked.value).next().unwrap_or_default())
     }
 
@@ -163,20 +163,19 @@ impl Kit {
     pub fn judge_all(
         &self,
         case: &Case<'_, Note>,
-        questions: Vec<Question>,
+        requests: Vec<Request>,
         form: &Form,
     ) -> Result<Vec<Asked<Judgement>>, PanelError> {
         let shape = form.shape(case.item, &self.common.decoding);
-        let calls = questions.into_iter().map(|question| self.call(case, question, shape.clone()));
-        let calls: Vec<_> = calls.collect();
+        let calls = requests.into_iter().map(|request| self.call(case, request, shape.clone()));
         case.ask_all(calls, |text, finish_reason| form.read(text, finish_reason, case.item))
     }
 
-    /// Asks for words under a key, `most` of them at most.
+    /// Asks for words in a JSON field, `most` of them at most.
     pub fn words(
         &self,
         case: &Case<'_, Note>,
-        question: Question,
+        request: Request,
         key: &'static str,
         most: usize,
     ) -> Result<Vec<String>, PanelError> {
@@ -184,7 +183,7 @@ impl Kit {
             1 => Shape::record(vec![(key, self.common.decoding.string())]),
             _ => Shape::record(vec![(key, form::array(self.common.decoding.string(), 1, most))]),
         };
-        let call = self.call(case, question, shape);
+        let call = self.call(case, request, shape);
         let asked = case.ask(call, |text, finish_reason| words(text, finish_reason, key, most))?;
         Ok(asked.value.words)
     }
@@ -193,23 +192,23 @@ impl Kit {
     pub fn one_of(
         &self,
         case: &Case<'_, Note>,
-        question: Question,
+        request: Request,
         key: &'static str,
         choices: &[&str],
     ) -> Result<Option<String>, PanelError> {
         let shape = Shape::record(vec![(key, form::choice(choices))]);
-        let call = self.call(case, question, shape);
+        let call = self.call(case, request, shape);
         let asked =
             case.ask(call, |text, finish_reason| choice(text, finish_reason, key, choices))?;
         Ok(asked.value.words.into_iter().next())
     }
 }
 
-/// What a system came to.
+/// A system's result on a note.
 #[derive(Clone, Debug, Default)]
 pub struct Finding {
     pub opinion: Opinion,
-    /// Who said whether there is an error, each of them by agent.
+    /// The opinions that it was made of, each with its agent.
     pub heard: Vec<(String, Opinion)>,
 }
 
@@ -221,14 +220,14 @@ impl From<&Judgement> for Opinion {
 }
 
 impl Finding {
-    /// What one agent alone said.
+    /// The opinion of the only agent.
     pub fn alone(opinion: impl Into<Opinion>) -> Finding {
         let opinion = opinion.into();
         Finding { heard: vec![(SOLO.to_owned(), opinion.clone())], opinion }
     }
 }
 
-/// What a system does with a note.
+/// A system's protocol.
 pub trait Solve: Send + Sync {
     /// # Errors
     /// A call or a search that failed.
@@ -237,8 +236,16 @@ pub trait Solve: Send + Sync {
     /// The first prompt.
     ///
     /// # Errors
-    /// A text that cannot be compared with exemplars.
+    /// A text that the encoder cannot encode.
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError>;
+
+    /// The prompt that quotes passages, without them, and how many it quotes at most; `None` where none does.
+    ///
+    /// # Errors
+    /// A text that the encoder cannot encode.
+    fn quoting(&self, _note: &Note) -> Result<Option<(Vec<Message>, usize)>, PanelError> {
+        Ok(None)
+    }
 }
 
 /// A system of the shared task.
@@ -277,6 +284,12 @@ impl<S: Solve> System for Solver<S> {
         }
         line.calls = case.calls();
         Ok(line.into())
+    }
+
+    fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
+        let (messages, passages) = self.0.quoting(item.note()?).ok()??;
+        let chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
+        Some(chars + passages * passage_chars)
     }
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {

@@ -1,8 +1,8 @@
-//! The systems that ask one prompt with exemplars, once or several times, and count what is said.
+//! The systems that ask one few-shot prompt, once or several times, and vote.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver, With};
+use super::{Design, Finding, Kit, Request, Solve, Solver, With};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -18,10 +18,10 @@ use crate::systems::exemplars::{Choice, Kinds, Opinion};
 use crate::systems::settings::{SettingsError, whole};
 use crate::systems::table::Entry;
 
-/// One way of asking.
+/// What distinguishes one of these systems.
 #[derive(Debug, PartialEq)]
 pub struct Method {
-    /// Of its files under `prompts/mediqa_corr/`.
+    /// The name of its files under `prompts/mediqa_corr/`.
     prompt: &'static str,
     form: &'static Form,
     kinds: Kinds,
@@ -33,9 +33,9 @@ pub struct Method {
 /// How several answers become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Count {
-    /// The flag and the sentence that most give, each counted by itself, 0 of equally many; the first correction.
+    /// The most common flag and the most common sentence, voted on separately, 0 on a tie; the first correction.
     Apart,
-    /// The pair of both that most give, of equally many the first; the first correction that came with it.
+    /// The most common pair of flag and sentence, the first on a tie; the first correction that came with it.
     Together,
 }
 
@@ -79,14 +79,13 @@ pub(in crate::systems) const PAIR: Form =
 pub const MEDPROMPT: Method = Method {
     prompt: "medprompt",
     form: &JUDGEMENT,
-    // Balanced where they are even.
     kinds: Kinds::BalancedIfEven,
     drawn_from: None,
     temperature: 0.0,
     count: Count::Together,
 };
 
-/// KU-DMIS: the prompt by which its model's teacher was asked.
+/// KU-DMIS: the prompt for the teacher model of its fine-tuned one.
 pub const KU_DMIS: Method = Method {
     prompt: "ku-dmis",
     form: &RATIONALE,
@@ -96,7 +95,7 @@ pub const KU_DMIS: Method = Method {
     count: Count::Together,
 };
 
-/// PromptMind: one prompt for all three tasks, asked several times of each model.
+/// PromptMind: one prompt for all three tasks, sent several times to each model.
 pub const PROMPTMIND: Method = Method {
     prompt: "promptmind",
     form: &REASONED,
@@ -130,35 +129,33 @@ pub const MEDIFACT: Method = Method {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// How often each member is asked.
+    /// Samples of each member.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub samples: u32,
-    /// Models that are asked.
+    /// The number of models.
     #[serde(deserialize_with = "whole::<1, 3, _, _>")]
     pub members: u32,
+    /// Determined by the system's name.
     #[serde(skip)]
-    method: Option<&'static Method>,
+    method: &'static Method,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { samples: 1, members: 1, method: None }
+        Settings { samples: 1, members: 1, method: &MEDPROMPT }
     }
 }
 
-/// A method's system.
+/// The system of this method, with the settings that are given.
 ///
 /// # Errors
-/// A key that is none, or a value that it cannot have.
+/// An unknown setting, or a value that it cannot have.
 pub fn configure(
     entry: &'static Entry,
     given: Vec<(String, toml::Value)>,
     method: &'static Method,
 ) -> Result<SystemConfig, SettingsError> {
-    let finish = |With { own, common }| {
-        let own = Settings { method: Some(method), ..own };
-        With { own, common }
-    };
+    let finish = |With { own, common }| With { own: Settings { method, ..own }, common };
     SystemConfig::new::<With<Settings>>(entry, given, finish)
 }
 
@@ -175,40 +172,43 @@ impl Design for Settings {
     }
 
     fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
-        let method = self.method.unwrap_or(&MEDPROMPT);
-        let prompt = Prompt::new(prompts, method.prompt, Some(method.prompt), method.form)?;
-        Ok(Box::new(Solver(Prompted { settings: self.clone(), method, prompt, kit })))
+        let Method { prompt, form, kinds, drawn_from, .. } = *self.method;
+        Ok(Box::new(Solver(Prompted {
+            settings: self.clone(),
+            prompt: Prompt::new(prompts, prompt, Some(prompt), form)?,
+            choice: Choice { drawn_from, ..kit.choice(kinds) },
+            kit,
+        })))
     }
 }
 
 struct Prompted {
     settings: Settings,
-    method: &'static Method,
     prompt: Prompt,
+    choice: Choice,
     kit: Kit,
 }
 
 impl Solve for Prompted {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let messages = self.first(case.item)?;
+        let method = self.settings.method;
         let agents = self.settings.agents();
         let agents = agents.iter().map(|slot| (slot.model, slot.agent.clone()));
-        let questions = agents.flat_map(|(member, agent)| {
+        let requests = agents.flat_map(|(member, agent)| {
             let messages = messages.clone();
-            (0..self.settings.samples).map(move |sample| Question {
+            (0..self.settings.samples).map(move |sample| Request {
                 member,
                 agent: agent.clone(),
                 sample,
-                ..Question::new("answer", self.method.temperature, messages.clone())
+                ..Request::new("answer", method.temperature, messages.clone())
             })
         });
-        let said = self.kit.judge_all(case, questions.collect(), self.prompt.form)?;
-        let heard: Vec<(String, Opinion)> = said
-            .into_iter()
-            .map(|asked| (asked.call.agent.clone(), Opinion::from(&asked.value)))
-            .collect();
+        let said = self.kit.judge_all(case, requests.collect(), method.form)?.into_iter();
+        let heard: Vec<(String, Opinion)> =
+            said.map(|asked| (asked.call.agent, Opinion::from(&asked.value))).collect();
         let opinions: Vec<&Opinion> = heard.iter().map(|(_, opinion)| opinion).collect();
-        let opinion = match self.method.count {
+        let opinion = match method.count {
             Count::Apart => apart(&opinions),
             Count::Together => together(&opinions),
         };
@@ -216,29 +216,19 @@ impl Solve for Prompted {
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
-        let shots = self.kit.exemplars.shots(note, &self.choice())?;
+        let shots = self.kit.exemplars.shots(note, &self.choice)?;
         Ok(self.prompt.messages(&shots, note, &[]))
     }
 }
 
-impl Prompted {
-    fn choice(&self) -> Choice {
-        let Method { kinds, drawn_from, .. } = *self.method;
-        Choice { drawn_from, ..self.kit.choice(kinds) }
-    }
-}
-
-/// The first value that most have, with how many have it; `None` of nothing.
+/// The most common value, the first of several, with its count; `None` of nothing.
 fn most<T: PartialEq + Copy>(values: &[T]) -> Option<(T, usize)> {
     let count = |value: &T| values.iter().filter(|one| *one == value).count();
     let counts = values.iter().map(|value| (*value, count(value)));
-    counts.fold(None, |best, one| match best {
-        Some((_, most)) if most >= one.1 => best,
-        _ => Some(one),
-    })
+    counts.reduce(|best, one| if one.1 > best.1 { one } else { best })
 }
 
-/// As knowlab_AIMed's code counts: on a tie the flag is 0, and so is the sentence's number.
+/// Votes as knowlab_AIMed's code does: on a tie the flag is 0, and so is the sentence's number.
 pub fn apart(said: &[&Opinion]) -> Opinion {
     let flags: Vec<bool> = said.iter().filter_map(|one| one.flag).collect();
     let ids = said.iter().filter(|one| one.flag.is_some());
@@ -258,7 +248,7 @@ pub fn apart(said: &[&Opinion]) -> Opinion {
     }
 }
 
-/// The opinion that most share in flag and sentence, who could not be read left out.
+/// The most common opinion by flag and sentence, without those that could not be parsed.
 pub fn together(said: &[&Opinion]) -> Opinion {
     let read: Vec<&&Opinion> = said.iter().filter(|one| one.flag.is_some()).collect();
     let pairs: Vec<_> = read.iter().map(|one| (one.flag, one.sentence_id)).collect();

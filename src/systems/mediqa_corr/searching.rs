@@ -1,8 +1,8 @@
-//! The systems that look a word up: EM_Mixers, whose finding an article must confirm, and Maven, which fills a blanked word from articles.
+//! The systems that search articles: EM_Mixers, whose finding an article must confirm, and Maven, which fills in a blanked word.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{BLANK, Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -32,20 +32,20 @@ pub(in crate::systems) const CHECK: Form = Form {
 };
 /// Exemplars of the second judgement.
 const CHECK_SHOTS: usize = 4;
-/// Articles that Maven reads.
+/// Passages that EM_Mixers' second judgement quotes.
+const EM_CHUNKS: usize = 1;
+/// Passages that Maven's second prompt quotes.
 const MAVEN_CHUNKS: usize = 4;
-/// What stands in a text for the word that was taken out.
-const BLANK: &str = "____";
-/// The place of the passages in a prompt.
+/// The placeholder of the passages in a prompt.
 const PASSAGES: &str = "{passages}";
 
-/// Whether words are looked up.
+/// Whether articles are searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     #[default]
     Corpus,
-    /// EM_Mixers' first stage stands alone; Maven's gap is filled unaided.
+    /// EM_Mixers stops after its first stage; Maven fills in the word without articles.
     Off,
 }
 
@@ -108,7 +108,7 @@ impl Design for MavenSettings {
     }
 }
 
-/// What a search found, as a prompt quotes it.
+/// A search's passages, as a prompt quotes them.
 struct Quoted {
     place: SearchPlace,
     text: String,
@@ -126,7 +126,7 @@ fn look_up(
     Ok((!found.shown.is_empty()).then(|| Quoted { place, text: passages(passage, &found) }))
 }
 
-/// The last of these messages with the passages in their place, which the log keeps by reference.
+/// The messages with the passages filled into the last, where the log keeps them by reference.
 fn quote(mut messages: Vec<Message>, quoted: &Quoted) -> Vec<Message> {
     let Some(last) = messages.pop() else { return messages };
     let text = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
@@ -152,10 +152,10 @@ struct EmMixers {
 }
 
 impl Solve for EmMixers {
-    /// There is an error where both stages say so; its place and correction are the first's.
+    /// There is an error where both stages say so; its sentence and correction are those of the first stage.
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let (note, kit) = (case.item, &self.kit);
-        let first = kit.judge(case, Question::new("answer", 0.0, self.first(note)?), &ANSWER)?;
+        let first = kit.judge(case, Request::new("answer", 0.0, self.first(note)?), &ANSWER)?;
         let mut finding = Finding::alone(&first);
         let Some(id) = first.sentence_id else { return Ok(finding) };
         if self.evidence == Evidence::Off {
@@ -163,14 +163,14 @@ impl Solve for EmMixers {
         }
         let sentence = note.sentences[id].as_str();
         let prompt = fill(&self.keyword, &[("sentence", sentence)]);
-        let question = Question::new("keyword", 0.0, messages("", prompt));
-        let keyword = kit.words(case, question, "keyword", 1)?.into_iter().next();
+        let request = Request::new("keyword", 0.0, messages("", prompt));
+        let keyword = kit.words(case, request, "keyword", 1)?.into_iter().next();
         let keyword = keyword.unwrap_or_else(|| longest_word(sentence));
-        let Some(quoted) = look_up(case, &keyword, 1, &self.passage)? else { return Ok(finding) };
-        let choice = Choice { shots: CHECK_SHOTS, ..self.choice };
-        let shots = kit.exemplars.shots(note, &choice)?;
-        let prompt = quote(self.check.messages(&shots, note, &[("sentence", sentence)]), &quoted);
-        let second = kit.judge(case, Question::new("check", 0.0, prompt), &CHECK)?;
+        let Some(quoted) = look_up(case, &keyword, EM_CHUNKS, &self.passage)? else {
+            return Ok(finding);
+        };
+        let prompt = quote(self.check_messages(note, sentence)?, &quoted);
+        let second = kit.judge(case, Request::new("check", 0.0, prompt), &CHECK)?;
         if second.flag == Some(false) {
             finding.opinion = Opinion { flag: Some(false), ..Opinion::default() };
         }
@@ -180,6 +180,24 @@ impl Solve for EmMixers {
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
         let shots = self.kit.exemplars.shots(note, &self.choice)?;
         Ok(self.answer.messages(&shots, note, &[]))
+    }
+
+    fn quoting(&self, note: &Note) -> Result<Option<(Vec<Message>, usize)>, PanelError> {
+        if self.evidence == Evidence::Off {
+            return Ok(None);
+        }
+        let longest = note.sentences.iter().max_by_key(|sentence| sentence.len());
+        let messages = self.check_messages(note, longest.map_or("", String::as_str))?;
+        Ok(Some((messages, EM_CHUNKS)))
+    }
+}
+
+impl EmMixers {
+    /// The prompt of the second judgement, its passages not yet filled in.
+    fn check_messages(&self, note: &Note, sentence: &str) -> Result<Vec<Message>, PanelError> {
+        let choice = Choice { shots: CHECK_SHOTS, ..self.choice };
+        let shots = self.kit.exemplars.shots(note, &choice)?;
+        Ok(self.check.messages(&shots, note, &[("sentence", sentence)]))
     }
 }
 
@@ -199,11 +217,11 @@ struct Maven {
 }
 
 impl Solve for Maven {
-    /// Another word than the note's is an error; none found is no opinion.
+    /// A word that differs from the note's is an error; without any word there is no opinion.
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
-        let question = Question::new("mask", 0.0, self.first(note)?);
-        let entity = self.kit.words(case, question, "entity", 1)?.into_iter().next();
+        let request = Request::new("mask", 0.0, self.first(note)?);
+        let entity = self.kit.words(case, request, "entity", 1)?.into_iter().next();
         let holds = |entity: &String| {
             let mut sentences = note.sentences.iter();
             sentences.rposition(|sentence| sentence.contains(entity.as_str()))
@@ -227,8 +245,8 @@ impl Solve for Maven {
         } else if let Some(last) = prompt.last_mut() {
             *last = Message::new("user", last.content.replace(PASSAGES, ""));
         }
-        let question = Question::new("fill", 0.0, prompt);
-        let filled = self.kit.words(case, question, "entity", 1)?.into_iter().next();
+        let request = Request::new("fill", 0.0, prompt);
+        let filled = self.kit.words(case, request, "entity", 1)?.into_iter().next();
         let opinion = match filled {
             None => Opinion::default(),
             Some(word) if word.to_lowercase() == entity.to_lowercase() => {
@@ -245,6 +263,11 @@ impl Solve for Maven {
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
         Ok(messages("", fill(&self.mask, &[("note", &numbered(note))])))
+    }
+
+    fn quoting(&self, note: &Note) -> Result<Option<(Vec<Message>, usize)>, PanelError> {
+        let messages = || messages("", fill(&self.fill, &[("note", &numbered(note))]));
+        Ok((self.evidence == Evidence::Corpus).then(|| (messages(), MAVEN_CHUNKS)))
     }
 }
 

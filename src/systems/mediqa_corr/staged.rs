@@ -1,9 +1,9 @@
-//! The systems of several stages: HSE NLP (entities, then experts) and WangLab (detect, locate, correct).
+//! The systems with several stages: HSE NLP (entities, then experts) and WangLab (detect, locate, correct).
 
 use serde::{Deserialize, Serialize};
 
 use super::prompted::REASONED;
-use super::{Design, Finding, Kit, Question, Solve, Solver};
+use super::{Design, Finding, Kit, Request, Solve, Solver};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -14,7 +14,7 @@ use crate::systems::case::Case;
 use crate::systems::exemplars::prompt::Prompt;
 use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason};
 use crate::systems::exemplars::reply::{Form, Style};
-use crate::systems::exemplars::{Choice, Expert, Kinds, Opinion};
+use crate::systems::exemplars::{Choice, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 
 pub(in crate::systems) const DETECTION: Form =
@@ -26,14 +26,14 @@ pub(in crate::systems) const SENTENCE: Form =
 /// Entities of a note at most.
 const ENTITIES: usize = 12;
 
-/// What is made of earlier runs.
+/// How the opinions of earlier runs are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ensemble {
-    /// They are experts, each with how far it is to be trusted.
+    /// The prompt shows them as experts, each with its accuracy on other notes.
     #[default]
     Trust,
-    /// There is an error only where all of them found one.
+    /// The prompt says that there is an error only where all of them found one.
     And,
 }
 
@@ -44,13 +44,13 @@ pub struct HseSettings {
     pub ensemble: Ensemble,
 }
 
-/// Whether exam questions stand beside a note.
+/// Whether prompts show exam questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Leaked {
     #[default]
     Off,
-    /// The question of MedQA that is most like it, as WangLab had; MEDEC's notes are made of such.
+    /// The question of MedQA that is most similar to the note, as in WangLab's system; MEDEC's notes are made from such questions.
     Medqa,
 }
 
@@ -121,32 +121,18 @@ struct Hse {
 }
 
 impl Hse {
-    /// What the experts say of a note; nothing where there are none.
+    /// The experts' opinions of a note, as the prompt shows them; empty where there are no experts.
     fn opinions(&self, note: &Note) -> String {
-        let lines =
-            (1..).zip(&self.kit.exemplars.experts).map(|(number, expert): (u32, &Expert)| {
-                let opinion = match expert.opinions.get(&note.id) {
-                    Some(Opinion { flag: Some(false), .. }) => "no error".to_owned(),
-                    Some(Opinion { flag: Some(true), sentence_id, correction }) => {
-                        let place = sentence_id.map_or("an error".to_owned(), |id| {
-                            format!("an error in sentence {id}")
-                        });
-                        match correction {
-                            Some(correction) => format!("{place}, which should be: {correction}"),
-                            None => place,
-                        }
-                    }
-                    _ => "no opinion".to_owned(),
-                };
+        let experts = (1_u32..).zip(&self.kit.exemplars.experts);
+        let lines: Vec<String> = experts
+            .map(|(number, expert)| {
                 let trust = expert.trust.as_deref().unwrap_or("not measured");
-                let values = [
-                    ("number", number.to_string()),
-                    ("trust", trust.to_owned()),
-                    ("opinion", opinion),
-                ];
+                let opinion = expert.opinions.get(&note.id).map_or("no opinion".to_owned(), shown);
+                let values =
+                    [("number", &*number.to_string()), ("trust", trust), ("opinion", &opinion)];
                 fill(&self.expert, &values)
-            });
-        let lines: Vec<String> = lines.collect();
+            })
+            .collect();
         match lines.is_empty() {
             true => String::new(),
             false => fill(&self.experts, &[("opinions", &lines.join("\n"))]),
@@ -154,16 +140,30 @@ impl Hse {
     }
 }
 
+/// An expert's opinion in words.
+fn shown(opinion: &Opinion) -> String {
+    let place = match (opinion.flag, opinion.sentence_id) {
+        (None, _) => return "no opinion".to_owned(),
+        (Some(false), _) => return "no error".to_owned(),
+        (Some(true), None) => "an error".to_owned(),
+        (Some(true), Some(id)) => format!("an error in sentence {id}"),
+    };
+    match &opinion.correction {
+        Some(correction) => format!("{place}, which should be: {correction}"),
+        None => place,
+    }
+}
+
 impl Solve for Hse {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
-        let question = Question::new("entities", 0.0, self.first(note)?);
-        let entities = self.kit.words(case, question, "entities", ENTITIES)?.join(", ");
+        let request = Request::new("entities", 0.0, self.first(note)?);
+        let entities = self.kit.words(case, request, "entities", ENTITIES)?.join(", ");
         let shots = self.kit.exemplars.shots(note, &self.choice)?;
         let opinions = self.opinions(note);
         let more = [("entities", entities.as_str()), ("experts", &opinions)];
         let messages = self.answer.messages(&shots, note, &more);
-        let said = self.kit.judge(case, Question::new("answer", 0.0, messages), &REASONED)?;
+        let said = self.kit.judge(case, Request::new("answer", 0.0, messages), &REASONED)?;
         Ok(Finding::alone(&said))
     }
 
@@ -176,19 +176,19 @@ struct WangLab {
     detect: Prompt,
     locate: Prompt,
     correct: Prompt,
-    /// What shows an exam question; `None` where none is shown.
+    /// The template that shows an exam question; `None` where none is shown.
     leak: Option<String>,
     choice: Choice,
     kit: Kit,
 }
 
 impl WangLab {
-    /// The exam question that is most like a note, as it is shown; nothing where none is.
+    /// The exam question most similar to a note, as the prompt shows it; empty where none is shown.
     fn leaked(&self, note: &Note) -> String {
-        let (Some(template), Some(leak)) = (&self.leak, &self.kit.exemplars.leak) else {
-            return String::new();
-        };
-        fill(template, &[("question", leak.nearest(note))])
+        match (&self.leak, &self.kit.exemplars.leak) {
+            (Some(template), Some(leak)) => fill(template, &[("question", leak.nearest(note))]),
+            _ => String::new(),
+        }
     }
 }
 
@@ -196,7 +196,7 @@ impl Solve for WangLab {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let (note, kit) = (case.item, &self.kit);
         let detected =
-            kit.judge(case, Question::new("detection", 0.0, self.first(note)?), &DETECTION)?;
+            kit.judge(case, Request::new("detection", 0.0, self.first(note)?), &DETECTION)?;
         let mut finding = Finding::alone(&detected);
         if detected.flag != Some(true) {
             return Ok(finding);
@@ -205,15 +205,15 @@ impl Solve for WangLab {
         let shots = kit.exemplars.shots(note, &choice)?;
         let leaked = self.leaked(note);
         let messages = self.locate.messages(&shots, note, &[("leak", &leaked)]);
-        let located = kit.judge(case, Question::new("localisation", 0.0, messages), &PLACE)?;
+        let located = kit.judge(case, Request::new("localisation", 0.0, messages), &PLACE)?;
         let opinion = &mut finding.heard[0].1;
         opinion.sentence_id = located.sentence_id;
         if let Some(id) = located.sentence_id {
             let (number, sentence) = (id.to_string(), note.sentences[id].as_str());
             let more = [("id", number.as_str()), ("sentence", sentence), ("leak", &leaked)];
             let messages = self.correct.messages(&shots, note, &more);
-            let question = Question::new("correction", 0.0, messages);
-            opinion.correction = kit.judge(case, question, &SENTENCE)?.correction;
+            let request = Request::new("correction", 0.0, messages);
+            opinion.correction = kit.judge(case, request, &SENTENCE)?.correction;
         }
         finding.opinion = opinion.clone();
         Ok(finding)
@@ -234,7 +234,7 @@ mod tests {
     use crate::panel::scripted::Script;
     use crate::record::{CallLine, NoteLine};
     use crate::systems::SystemConfig;
-    use crate::systems::exemplars::Exemplars;
+    use crate::systems::exemplars::{Exemplars, Expert};
     use crate::systems::mediqa_corr::Common;
     use crate::systems::scripted::{check, note};
 
@@ -318,7 +318,6 @@ mod tests {
             exam("Beta blockers were given for the attack.", None),
         ];
         let leak = Leak::new(&questions);
-        assert_eq!(leak.len(), 2);
         let answer = questions[1].option('B').unwrap().to_owned();
         let exemplars = Arc::new(Exemplars { leak: Some(leak), ..Exemplars::default() });
         let script = Script::new(|key, _| match key.purpose.as_str() {

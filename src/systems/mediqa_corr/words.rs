@@ -1,13 +1,13 @@
-//! The few words that a stage asks for, a span, entities, alternatives, or one of a few: under a key, in a list, or alone.
+//! Parses the few words that a stage asks for (a span, entities, alternatives, one of several choices): in a JSON field, a list, or alone.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
+use crate::systems::reading;
 use crate::systems::reading::reply::Reply;
 use crate::systems::reading::words::{list_items, named_item, parts};
-use crate::systems::reading::{self};
 use crate::text::Pattern;
 
 /// Words that a call asks for.
@@ -18,7 +18,7 @@ pub struct Words {
 
 impl Record for Words {}
 
-/// Reads words under a key, `most` of them at most: of an object, of a line, of a list, or of a text that is nothing but them.
+/// Parses words of the field `key`, `most` of them at most: of an object, a labelled line, a list, or a text of nothing else.
 pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
     let reply = Reply::read(text, finish_reason, key);
     let found: Vec<String> = match reply.get(key) {
@@ -38,7 +38,7 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
     (Words { words }, parse)
 }
 
-/// The items of a list; of one line what it quotes, or what it says that they are.
+/// The items of a list; of a single line, what it quotes, or what follows `the … is`, or all of it.
 fn unkeyed(text: &str, most: usize) -> Vec<String> {
     static QUOTED: Pattern = Pattern::new(r#"["“]([^"“”]+)["”]"#);
     static SAID: Pattern = Pattern::new(r"(?i)\A(?:the|it|my)\b.*?\b(?:is|are)\b:?\s+(.+)\z");
@@ -58,7 +58,7 @@ fn unkeyed(text: &str, most: usize) -> Vec<String> {
     }
 }
 
-/// Reads one of `choices` under a key, in lower case: the first word there, else the only one of them that is said.
+/// Parses one of `choices` of the field `key`, in lower case: the first word, else the only choice that is named.
 pub fn choice(
     text: &str,
     finish_reason: FinishReason,
@@ -67,13 +67,11 @@ pub fn choice(
 ) -> (Words, Parse) {
     let (mut said, parse) = words(text, finish_reason, key, 1);
     let line = said.words.pop().unwrap_or_default();
-    let mut pieces = line.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty());
-    let first = pieces
-        .clone()
-        .next()
-        .filter(|first| choices.iter().any(|choice| choice.eq_ignore_ascii_case(first)));
-    let mut others = pieces.by_ref().filter(|piece| choices.contains(piece));
-    let only = others.next().filter(|one| others.all(|other| other == *one));
+    let pieces = line.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty());
+    let is_choice = |word: &&str| choices.iter().any(|choice| choice.eq_ignore_ascii_case(word));
+    let first = pieces.clone().next().filter(is_choice);
+    let mut named = pieces.filter(|piece| choices.contains(piece));
+    let only = named.next().filter(|one| named.all(|other| other == *one));
     said.words.extend(first.or(only).map(str::to_lowercase));
     let parse = parse.if_read(!said.words.is_empty());
     (said, parse)

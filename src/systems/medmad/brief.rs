@@ -1,4 +1,4 @@
-//! The debate brief (App. C.5): what every agent is shown of all three, under names that say nothing.
+//! The debate brief (App. C.5): a summary of all three agents' records under anonymous labels, shown to every agent.
 
 use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
 use crate::systems::messages::truncate;
@@ -11,7 +11,7 @@ const TOP_OPTIONS: usize = 3;
 /// Eliminations that a brief shows.
 const ELIMINATIONS: usize = 2;
 
-/// The parts of a brief, with a run's switches applied.
+/// The templates of a brief, with a run's settings applied.
 #[derive(Clone, Debug)]
 pub struct BriefTemplate {
     head: String,
@@ -36,7 +36,7 @@ impl BriefTemplate {
         })
     }
 
-    /// The brief of the records, given in panel order; Doctor A is the agent `order[0]`.
+    /// The brief of records in panel order; Doctor A is the agent `order[0]`.
     pub fn write(&self, records: &[Record], order: &[usize]) -> String {
         let mut parts: Vec<String> = ('A'..='Z')
             .zip(order)
@@ -75,12 +75,9 @@ impl BriefTemplate {
         lines.join("\n")
     }
 
-    /// An agent without an answer is shown to have none, in that word.
+    /// The first line of a doctor; an empty answer is shown as `none`.
     fn head_line(&self, label: char, record: &Record) -> String {
-        let answer = match record.answer.as_str() {
-            "" => "none",
-            letter => letter,
-        };
+        let answer = if record.answer.is_empty() { "none" } else { &record.answer };
         let (label, confidence) = (label.to_string(), decimal(record.confidence));
         let values = [("label", label.as_str()), ("answer", answer), ("confidence", &confidence)];
         fill(&self.head, &values)
@@ -95,19 +92,14 @@ impl BriefTemplate {
             .filter_map(|analysis| Some((analysis.option.as_str(), analysis.fit_score?)))
             .collect();
         scores.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        let shown: Vec<String> = scores
-            .iter()
-            .take(TOP_OPTIONS)
-            .map(|(option, score)| {
-                let option = truncate(option, self.truncate_chars);
-                format!("{option}={}", decimal(*score))
-            })
-            .collect();
-        shown.join(", ")
+        let shown = scores.iter().take(TOP_OPTIONS).map(|(option, score)| {
+            format!("{}={}", truncate(option, self.truncate_chars), decimal(*score))
+        });
+        shown.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The template's lines, without those that have a placeholder whose text is empty.
+/// The template's lines, filled in, without those that have a placeholder with an empty value.
 fn filled_lines(template: &str, values: &[(&str, String)]) -> Vec<String> {
     let has_gap = |line: &str| {
         let mut empty = values.iter().filter(|(_, value)| value.is_empty());
@@ -131,7 +123,7 @@ fn spell(elimination: &Elimination) -> String {
 pub fn decimal(number: f64) -> String {
     let magnitude = number.abs();
     if magnitude == 0.0 {
-        "0".to_string()
+        "0".to_owned()
     } else if (1e-6..1e16).contains(&magnitude) {
         format!("{number}")
     } else {

@@ -1,4 +1,4 @@
-//! The messages of a call: role, schema and stage as the system's, the question or the debate as the user's.
+//! The messages of a call: the system message has role, schema and stage, the user message the question or the debate.
 
 use crate::data::Question;
 use crate::prompts::{PromptError, PromptSet, fill};
@@ -7,7 +7,7 @@ use crate::record::Message;
 use super::settings::{Counterfactual, Role, Settings};
 use crate::systems::messages::{fill_question, messages};
 
-/// The prompts of a run (App. C.1–C.4), with its switches applied.
+/// The prompts of a run (App. C.1–C.4), with its settings applied.
 #[derive(Clone, Debug)]
 pub struct Messages {
     /// Indexed by [`Role`].
@@ -22,7 +22,7 @@ pub struct Messages {
 
 impl Messages {
     /// # Errors
-    /// [`PromptError`] where an overridden prompt lost a placeholder, or the entry that a switch replaces.
+    /// An overridden prompt that lacks a placeholder, or the numbered entry that a setting replaces.
     pub fn new(prompts: &PromptSet, settings: &Settings) -> Result<Messages, PromptError> {
         let text = |name: &str, placeholders: &[&str]| {
             prompts.get(&format!("medmad/{name}"), placeholders)
@@ -53,7 +53,7 @@ impl Messages {
         self.pair(role, &self.initial_system, user)
     }
 
-    /// Round `round`, from 1 on: the question and the brief of all three agents.
+    /// Round `round`, from 1: the question and the brief of all three agents.
     pub fn debate(&self, role: Role, question: &Question, round: u32, brief: &str) -> Vec<Message> {
         let round = round.to_string();
         let question_and_options = fill_question(&self.question_and_options, question, &[]);
@@ -71,8 +71,8 @@ impl Messages {
     }
 }
 
-/// Puts `replacement` in place of the numbered entry, or nothing where it is empty. The entry begins
-/// with the line `N. …` and ends before the line `N+1. …`; where there is none, it is one line.
+/// Replaces a numbered entry by the lines of `replacement`, or removes it where that is empty. The entry begins with the line `N. …` and
+/// ends before the line `N+1. …`; without that line it is one line.
 fn replace_entry(
     text: &mut String,
     name: &str,
@@ -89,8 +89,7 @@ fn replace_entry(
     };
     let end = line_of(entry + 1).filter(|next| *next > first).unwrap_or(first + 1);
     lines.splice(first..end, replacement.lines());
-    let replaced = lines.join("\n");
-    *text = replaced;
+    *text = lines.join("\n");
     Ok(())
 }
 

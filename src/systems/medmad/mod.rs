@@ -4,7 +4,7 @@
 //! messages → (a completion) → record → brief → messages → … → vote
 //! ```
 //!
-//! All of it is pure: text and records in, text and records out.
+//! `protocol` alone makes calls; the other files turn text and records into text and records.
 
 pub mod brief;
 pub mod messages;

@@ -1,4 +1,4 @@
-//! The debate on one question, from the first answers to the team's: Algorithm 1 of the paper (App. B.9).
+//! The debate on one question, from first answers to vote: Algorithm 1 of the paper (App. B.9).
 
 use super::brief::BriefTemplate;
 use super::messages::Messages;
@@ -16,7 +16,7 @@ use crate::systems::permutation::permutation;
 use crate::systems::vote::{Vote, consensus, round_line, vote};
 use crate::systems::{Opening, System, Task};
 
-/// A panel that debates.
+/// The debate, with the prompts of a run.
 pub struct MedMad {
     settings: Settings,
     messages: Messages,
@@ -34,8 +34,7 @@ impl MedMad {
 }
 
 impl System for MedMad {
-    /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees, or all of them with
-    /// `always_debate`, a vote.
+    /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees (with `always_debate` all of them), a vote.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = match self.settings.letters {
             Letters::Item => task.question()?,
@@ -50,7 +49,7 @@ impl System for MedMad {
             if !self.settings.always_debate && consensus(&answers(&records)) {
                 break;
             }
-            // A permutation of its own for every round, so that labels say nothing across rounds (§3, App. C.5).
+            // A new permutation in every round, so that labels do not identify agents across rounds (§3, App. C.5).
             let order = permutation(case.seed("labels", round), case.agents().count());
             let brief = self.brief.write(&records, &order);
             records = self.ask(&case, round, |agent| {
@@ -91,8 +90,8 @@ impl MedMad {
             0 => (Stage::Initial, "initial", self.settings.samples),
             _ => (Stage::Round, "debate", 1),
         };
-        let shape = Shape::under(&schema(&letters, &self.settings));
-        let step = Step { stage, round, purpose, shape };
+        let step =
+            Step::new(stage, round, purpose, Shape::under(&schema(&letters, &self.settings)));
         let draws = (0..samples)
             .flat_map(|sample| case.agents().enumerate().map(move |agent| (sample, agent)));
         let calls = draws.map(|(sample, (member, agent))| {
@@ -100,10 +99,9 @@ impl MedMad {
             call.key.sample = sample;
             call
         });
-        let records = case
-            .ask_all(calls, |text, finish_reason| parse(text, finish_reason, &options))?
-            .into_iter();
-        Ok(records.map(|record| record.value).collect())
+        let asked =
+            case.ask_all(calls, |text, finish_reason| parse(text, finish_reason, &options))?;
+        Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
 
     fn vote(&self, records: &[Record]) -> (Vec<u32>, Vote) {

@@ -1,4 +1,4 @@
-//! What one agent says in one round (App. C.2), read leniently from whatever JSON it wrote.
+//! An agent's record of one round (App. C.2), parsed leniently from whatever JSON the model wrote.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,13 +10,13 @@ use crate::systems::reading::answer::{leading_letter, of_field, of_text};
 use crate::systems::reading::words::said_confidence;
 use crate::systems::reading::{self, number, said, text};
 
-/// One agent's record. Texts are kept as written; what is missing is empty.
+/// One agent's record. Texts are kept as written; missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Record {
     pub cot: Vec<String>,
-    /// One letter A–J, also one beyond the item's options; empty where none was found.
+    /// One letter A–J, possibly beyond the item's options; empty where none was found.
     pub answer: String,
-    /// 0 to 1.
+    /// From 0 to 1.
     pub confidence: f64,
     pub option_analysis: Vec<OptionAnalysis>,
     pub structured_reasoning: StructuredReasoning,
@@ -24,18 +24,18 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counterfactual_check: Option<CounterfactualCheck>,
     pub debate_moves: DebateMoves,
-    /// What was odd about the text; not the agent's words.
+    /// Irregularities that parsing found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OptionAnalysis {
-    /// The option's letter, or the text as written where it does not begin with one.
+    /// The option's letter; where the text does not begin with one, the text as written.
     pub option: String,
     pub pros: String,
     pub cons: String,
-    /// 1 to 5 as asked for; as written otherwise, `None` where it is no number.
+    /// As written, which should be from 1 to 5; `None` where it is no number.
     pub fit_score: Option<f64>,
 }
 
@@ -68,17 +68,17 @@ pub struct DebateMoves {
     pub risk_check: String,
 }
 
-/// Something that reading a record had to decide.
+/// An irregularity of a record, and how it was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
-    /// `confidence` is missing or no number; it counts as 0.
+    /// `confidence` is missing or not a number; it counts as 0.
     ConfidenceNotNumeric,
-    /// `confidence` lay outside of 0 to 1.
+    /// `confidence` was outside 0 to 1.
     ConfidenceClamped,
-    /// `confidence` is no number from 0 to 1, but says one: `90`, `"85 %"`, `"high"`.
+    /// `confidence` was converted to a number from 0 to 1: `90`, `"85 %"`, `"high"`.
     ConfidenceConverted,
-    /// The text is no record; its words name the answer.
+    /// The text is no record; the answer was found in its prose.
     AnswerFromText,
 }
 
@@ -89,11 +89,11 @@ impl case::Record for Record {
 }
 
 impl Record {
-    /// Reads an object that has the key `answer`; anything else is no record.
+    /// Parses an object with the key `answer`; anything else is no record.
     ///
-    /// Every other field may be missing or of another type. Texts take numbers, and lists or fields
-    /// joined by `; `; lists take a single text, line by line; `option_analysis` and `elimination`
-    /// take an object keyed by the option instead of a list; numbers take numeric strings. `letter` reads the answer.
+    /// Every other field may be missing or of another type. Numbers, and lists or objects joined by `; `, are accepted as texts; a text,
+    /// line by line, as a list; an object keyed by the option as `option_analysis` or `elimination`; a numeric string as a number.
+    /// `letter` parses the answer.
     pub fn from_json(value: &Value, letter: impl Fn(&str) -> String) -> Option<Record> {
         let answer = value.as_object()?.get("answer")?;
         let (confidence, note) = confidence(&value["confidence"]);
@@ -136,7 +136,7 @@ fn option_analysis(key: &str, entry: &Value) -> OptionAnalysis {
         option: leading_letter(&written).map_or(written, String::from),
         pros: text(&entry["pros"]),
         cons: text(&entry["cons"]),
-        // `{"A": 4}` gives the score alone.
+        // `{"A": 4}` has the score alone.
         fit_score: number(&entry["fit_score"]).or_else(|| number(entry)),
     }
 }
@@ -180,7 +180,7 @@ fn debate_moves(value: &Value) -> DebateMoves {
     }
 }
 
-/// A list's elements, or an object's values with their keys; an object that has `own_key` is one element.
+/// A list's elements, or an object's values with their keys; an object with `own_key` is itself one element.
 fn entries<'a>(value: &'a Value, own_key: &str) -> Vec<(&'a str, &'a Value)> {
     match value {
         Value::Array(list) => list.iter().map(|entry| ("", entry)).collect(),
@@ -200,10 +200,10 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// Reads the record that a completion holds. Always succeeds: a debate never stops for one bad text.
+/// Parses the record of a completion. Always succeeds: a debate does not stop for one bad text.
 ///
-/// The record stands or falls by [`reading::record::read`]; where there is none, the minimal record of App. B.2 has an answer alone, if
-/// the text says one, with the confidence that it says, and is a [`Parse::Fallback`]. Whatever has no answer is [`Parse::Unread`].
+/// Where [`reading::record::read`] finds no record, the minimal record of App. B.2 has the answer and the confidence that the text says, if
+/// any, and is a [`Parse::Fallback`]. A record without an answer is [`Parse::Unread`].
 pub fn parse(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Record, Parse) {
     let letter = |field: &str| of_field(field, text, options);
     let record = |value: &Value| Record::from_json(value, letter);

@@ -1,4 +1,4 @@
-//! The JSON schema that constrains a record (App. C.2).
+//! The JSON schema of a record under the grammar (App. C.2).
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,9 @@ use crate::systems::form::{array, confidence, object, root, string};
 /// Elements of an array at most; `cot` has at least [`MIN_STEPS`].
 const MAX_ITEMS: usize = 8;
 const MIN_STEPS: usize = 3;
-/// The schema of a record on an item with these option letters, for llguidance.
-///
-/// Fields come in C.2's order, all of them, and no others. Everything is bounded: strings by
-/// `record_chars`, arrays by eight elements, numbers by their few values, whitespace by the two
-/// separators, and `\uXXXX` escapes, which no character needs, are off. `confidence` lists its 101
-/// values, because `multipleOf` would take any number of zeros after the last digit.
+
+/// The schema of a record on an item with these option letters, its fields in C.2's order; bounded as [`root`] says, strings by
+/// `record_chars` and arrays by [`MAX_ITEMS`].
 pub fn schema(letters: &[char], settings: &Settings) -> Value {
     let string = string(settings.decoding.record_chars);
     let strings = |min: usize| array(string.clone(), min, MAX_ITEMS);

@@ -15,10 +15,10 @@ use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{spelled, switch, whole};
 
-/// Agents of a panel, and roles in `roles`.
+/// The number of agents, and of roles in `roles`.
 pub const AGENTS: usize = 3;
 
-/// The mindset that an agent is given (App. C.1).
+/// The mindset that an agent's prompt gives it (App. C.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Symptom-oriented.
@@ -41,32 +41,32 @@ impl Role {
     }
 }
 
-/// How far the counterfactual check is taken out.
+/// Whether the counterfactual check is removed (an ablation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Counterfactual {
-    /// It stays.
+    /// It is kept.
     On,
-    /// The paper's ablation: step 4 of the debate prompt alone is replaced (App. C.4).
+    /// The paper's ablation: only step 4 of the debate prompt is replaced (App. C.4).
     Paper,
-    /// Besides, step 4 of the initial prompt, field 6 of the record and the brief's line are left out;
-    /// the other steps and fields keep their numbers.
+    /// In addition, step 4 of the initial prompt, field 6 of the record and the brief's line are removed; the other steps and fields keep
+    /// their numbers.
     Strict,
 }
 
 /// Which letters an answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Letters {
-    /// The item's.
+    /// The letters of the item's options.
     #[serde(rename = "item")]
     Item,
-    /// The paper's A to J, under the grammar and in free text, whatever the item has (App. B.2, C.2).
+    /// A to J as in the paper, with and without a grammar, whatever options the item has (App. B.2, C.2).
     #[serde(rename = "a-j")]
     AToJ,
 }
 
 impl Letters {
-    /// The options that an answer may be: with [`Letters::AToJ`] those that the question has not too, without a text.
+    /// The options that an answer may be; with [`Letters::AToJ`] also those that the question lacks, without a text.
     pub fn of(self, question: &Question) -> Vec<Choice> {
         let has = |letter: &char| question.letters().any(|one| one == *letter);
         let beyond = ('A'..='J').filter(|letter| self == Letters::AToJ && !has(letter));
@@ -79,26 +79,26 @@ impl Letters {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Debate rounds at most; 0 votes on the initial answers.
+    /// Debate rounds at most; with 0 the initial answers are voted on.
     #[serde(deserialize_with = "whole::<0, 100, _, _>")]
     pub t_max: u32,
-    /// Whether a panel that agrees debates on, so that every question takes as many calls.
+    /// Whether a panel that agrees debates all the same, so that every question takes the same number of calls.
     #[serde(with = "switch")]
     pub always_debate: bool,
-    /// Whether self-reported confidence weighs the votes and shows in the brief.
+    /// Whether self-reported confidence weights the votes and is shown in the brief.
     #[serde(with = "switch")]
     pub confidence: bool,
     pub counterfactual: Counterfactual,
     /// In panel order.
     #[serde(with = "roles")]
     pub roles: [Role; AGENTS],
-    /// Whether the grammar puts `option_analysis` before `answer`.
+    /// Whether the grammar has `option_analysis` before `answer`.
     #[serde(with = "switch")]
     pub analysis_first: bool,
-    /// Characters of a passage in the brief before it is cut.
+    /// Characters of a text in the brief before it is cut.
     #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
-    /// First answers that each agent gives; where more than one, all of them vote and nobody debates.
+    /// Initial answers of each agent; with more than one, all of them are voted on without a debate.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub samples: u32,
     pub letters: Letters,
@@ -124,7 +124,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The agents' names in panel order: their roles, numbered where a role comes more than once.
+    /// The agents' names in panel order: their roles, numbered where several have the same.
     pub fn agents(&self) -> [String; AGENTS] {
         let count = |roles: &[Role], role| roles.iter().filter(|other| **other == role).count();
         std::array::from_fn(|agent| {
@@ -154,7 +154,7 @@ impl config::Settings for Settings {
     }
 }
 
-/// Roles with commas between; one stands for all agents.
+/// Roles separated by commas; a single one is that of all agents.
 mod roles {
     use super::*;
 

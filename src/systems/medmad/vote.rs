@@ -1,4 +1,4 @@
-//! Recalibrated weights, and the rationale of what was voted.
+//! Vote weights from recalibrated confidence, and the rationale of the voted answer.
 
 use super::record::Record;
 use crate::systems::messages::truncate;
@@ -24,7 +24,7 @@ pub fn weights(records: &[Record], confidence: bool) -> Vec<u32> {
     records.iter().map(weight).collect()
 }
 
-/// The supporters' reasons, a line each: `final_support`, else the first two steps of `cot`, cut at
+/// The reasons of the agents that gave the answer, a line each: `final_support`, else the first two steps of `cot`, cut at
 /// `truncate_chars` (App. B.4).
 pub fn rationale(records: &[Record], answer: &str, truncate_chars: usize) -> String {
     let answers: Vec<&str> = records.iter().map(|record| record.answer.as_str()).collect();
@@ -39,7 +39,7 @@ pub fn rationale(records: &[Record], answer: &str, truncate_chars: usize) -> Str
 fn reason(record: &Record, truncate_chars: usize) -> String {
     let support = record.structured_reasoning.final_support.trim();
     if !support.is_empty() {
-        return support.to_string();
+        return support.to_owned();
     }
     let steps = record.cot.len().min(2);
     truncate(&record.cot[..steps].join(" "), truncate_chars)

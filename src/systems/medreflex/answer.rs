@@ -1,4 +1,4 @@
-//! The parser's answer as a model writes it, and what it means in the note.
+//! Parses the reply of the agent `parser`: the final answer, and the note's sentence that it means.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,30 +12,30 @@ use crate::systems::reading::reply::lines;
 use crate::systems::reading::{self, record};
 use crate::text::{Aligner, align};
 
-/// What the parser said and what it means in the note.
+/// The final answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// Whether the note has an error; `None` where nothing could be read.
+    /// Whether the note has an error; `None` where nothing could be parsed.
     pub is_error: Option<bool>,
     pub reasoning: String,
-    /// As it was given.
+    /// The sentence's id as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_id: Option<i64>,
     pub error_sentence: String,
     pub corrected_sentence: String,
-    /// The sentence that is meant; `None` where none is.
+    /// The note's sentence; `None` where none is meant.
     pub sentence_id: Option<usize>,
     /// `None` where none was given.
     pub correction: Option<String>,
-    /// Whether id and text were those of two sentences; the id counts.
+    /// Whether id and text are those of different sentences; the id counts.
     pub mismatch: bool,
-    /// Whether the correction is the sentence as it stands.
+    /// Whether the correction equals the sentence.
     pub unchanged: bool,
 }
 
 impl Record for Answer {}
 
-/// Reads the parser's text; where it says nothing, the arguments of `action` stand for it.
+/// Parses the reply; where it has no answer, the answer is made of the arguments of `action`.
 pub fn read(
     text: &str,
     finish_reason: FinishReason,
@@ -81,7 +81,7 @@ fn of_object(object: &Map<String, Value>) -> Option<Answer> {
     let given_id =
         field(&["sentenceid", "id", "errorsentenceid", "sentencenumber"]).and_then(whole);
     let stated = field(&["iserror", "error", "haserror", "errorflag"]).and_then(truth);
-    // Without the flag, what is given tells.
+    // Without a flag it follows from the other fields.
     let implied = || match given_id {
         Some(id) => Some(id >= 0),
         None if error_sentence.is_empty() => None,
@@ -119,7 +119,7 @@ fn truth(value: &Value) -> Option<bool> {
     }
 }
 
-/// The answer with its place in the note, and whether that had to be found by the text.
+/// The answer with its sentence in the note, and whether that had to be found by its text.
 fn placed(mut answer: Answer, note: &Note) -> (Answer, bool) {
     if answer.is_error != Some(true) {
         return (answer, false);

@@ -1,30 +1,30 @@
-//! What a note's answer comes to: flag, sentence, correction, and the passages behind it.
+//! The log line of a note from its answer: flag, sentence, correction, and the passages that support it.
 
 use super::answer::Answer;
 use super::evidence::{leaks, missing, new_words};
-use super::protocol::{Course, MedReflex, Turn};
+use super::protocol::{MedReflex, NoteState, Turn};
 use super::step::Action;
-use super::texts::Kept;
+use super::texts::HistoryStep;
 use crate::prompts::label;
 use crate::record::{DetectionLine, EvidenceLine, LocalisationLine, NoteLine, Source};
 
 impl MedReflex {
-    /// Writes down what the answer comes to; without one the note has no error.
+    /// Fills in the line from the answer; without one the note has no error.
     pub(super) fn conclude(
         &self,
-        course: Course<'_>,
+        state: NoteState<'_>,
         line: &mut NoteLine,
         answer: Option<Answer>,
         turn: Option<Turn>,
     ) {
-        let Course { case, mut trajectory, searched, .. } = course;
+        let NoteState { case, mut trajectory, searched, .. } = state;
         let note = case.item;
         let answer =
             answer.unwrap_or_else(|| Answer { is_error: Some(false), ..Answer::default() });
         line.flag = answer.is_error;
         line.sentence_id = answer.sentence_id;
         if self.protocol.searching.release_compat && line.sentence_id == Some(0) {
-            // Its 0 counts as no id at all.
+            // The release takes an id of 0 for none.
             line.sentence_id = None;
         }
         line.sentence = line.sentence_id.map(|id| note.sentences[id].clone()).unwrap_or_default();
@@ -33,8 +33,8 @@ impl MedReflex {
         let decided = trajectory.turns.last().filter(|turn| turn.accepted);
         let mean = decided.and_then(|turn| turn.mean_tenths);
         let agent = match self.protocol.reviewing {
-            Some(_) => self.seats().eval,
-            None => self.seats().parser,
+            Some(_) => self.members().eval,
+            None => self.members().parser,
         };
         let named = |member: usize| case.task.panel.members[member].agent.clone();
         line.detection = Some(DetectionLine {
@@ -46,7 +46,7 @@ impl MedReflex {
         if line.flag == Some(true) {
             line.localisation = Some(LocalisationLine {
                 source: Source::Single,
-                agents: vec![named(self.seats().parser)],
+                agents: vec![named(self.members().parser)],
                 opinions: vec![line.sentence_id.map_or(String::new(), |id| id.to_string())],
                 sentence_ids: vec![line.sentence_id],
                 confidences: vec![None],
@@ -70,10 +70,10 @@ impl MedReflex {
     }
 }
 
-/// The passages that an answer names for a sentence, each once, and how many labels none has.
+/// The passages that an answer cites for a sentence, each once, and the number of cited labels that no passage has.
 fn evidence(
     action: Option<&Action>,
-    history: &[&Kept],
+    history: &[&HistoryStep],
     sentence: usize,
 ) -> (Vec<EvidenceLine>, u32) {
     let Some(Action::FinalMistake { evidence, .. }) = action else { return (Vec::new(), 0) };

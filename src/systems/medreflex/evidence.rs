@@ -1,12 +1,12 @@
-//! Sources of a correction: the words that it brings in, where they stand, and passages that repeat the note.
+//! Evidence for a correction: its new words, whether passages contain them, and passages that leak the note's text.
 
 use std::collections::HashSet;
 
 use crate::record::SearchLine;
 
-/// Words in a row that a passage and a note share only where one repeats the other.
+/// A passage that shares as many consecutive words with the note counts as a leak.
 const LEAK_WORDS: usize = 8;
-/// Shorter words without a digit carry no claim.
+/// Shorter words without a digit are not counted as new.
 const SHORTEST: usize = 4;
 
 /// The words of a text: runs of letters and digits, in lower case.
@@ -15,7 +15,7 @@ pub fn words(text: &str) -> Vec<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// The words that a correction brings in, each once: those that the sentence has not, of four characters or more or with a digit.
+/// The words of a correction that its sentence lacks, each once, of four characters or more or with a digit.
 pub fn new_words(sentence: &str, correction: &str) -> Vec<String> {
     let old: HashSet<String> = words(sentence).into_iter().collect();
     let mut new: Vec<String> = Vec::new();
@@ -29,7 +29,7 @@ pub fn new_words(sentence: &str, correction: &str) -> Vec<String> {
     new
 }
 
-/// Of `wanted`, the words that no passage of `searches` has, in its title or its text.
+/// The words of `wanted` that no passage of `searches` contains, in its title or its text.
 pub fn missing(wanted: &[String], searches: &[SearchLine]) -> Vec<String> {
     let passages = searches.iter().flat_map(|search| &search.shown);
     let found: HashSet<String> = passages
@@ -39,7 +39,7 @@ pub fn missing(wanted: &[String], searches: &[SearchLine]) -> Vec<String> {
     wanted.iter().filter(|word| !found.contains(*word)).cloned().collect()
 }
 
-/// Shown passages that share eight words in a row with the note, each chunk once.
+/// The number of shown passages that share eight consecutive words with the note, each chunk counted once.
 pub fn leaks(note: &str, searches: &[SearchLine]) -> u32 {
     let of_note = words(note);
     let rows: HashSet<&[String]> = of_note.windows(LEAK_WORDS).collect();

@@ -1,11 +1,11 @@
-//! One note: turns of steps until an answer is accepted (Fig. 1 and §4; `reflexion.py` and `react.py` of the release).
+//! The protocol on one note: turns of steps until an answer is accepted (Fig. 1 and §4; `reflexion.py` and `react.py` of the release).
 
 use super::answer::{self, Answer};
 use super::review::{self, Review, decide};
-use super::settings::{OnExhaustion, Protocol, Reviewing, Searching, Temperatures};
+use super::settings::{OnExhaustion, Protocol, ResultsKept, Reviewing, Searching};
 use super::shapes;
 use super::step::{self, Action, StepRecord};
-use super::texts::{Kept, Texts, View};
+use super::texts::{HistoryStep, Texts, View};
 use crate::data::{Item, Note};
 use crate::panel::{Call, DecodingMode, PanelError};
 use crate::prompts::{PromptError, PromptSet, label};
@@ -14,14 +14,14 @@ use crate::systems::case::{Case, Step};
 use crate::systems::reading::reply::Passage;
 use crate::systems::{Opening, System, Task};
 
-/// Either system: with reviews MedReAct'N'MedReFlex, without MedReAct.
+/// MedReAct'N'MedReFlex, or without reviews MedReAct.
 pub struct MedReflex {
     pub(super) protocol: Protocol,
     texts: Texts,
 }
 
-/// Agents by their place in the panel, and how each samples by the published configuration.
-pub(super) struct Seats {
+/// The agents' indices into the panel's members, and the temperature of steps by the published configuration.
+pub(super) struct Members {
     pub(super) eval: usize,
     reflex: usize,
     pub(super) parser: usize,
@@ -29,11 +29,11 @@ pub(super) struct Seats {
 }
 
 const REACT: usize = 0;
-const WITH_REVIEWS: Seats = Seats { eval: 1, reflex: 2, parser: 3, react_temperature: 0.1 };
-const ALONE: Seats = Seats { eval: 1, reflex: 1, parser: 1, react_temperature: 0.0 };
+const WITH_REVIEWS: Members = Members { eval: 1, reflex: 2, parser: 3, react_temperature: 0.1 };
+const ALONE: Members = Members { eval: 1, reflex: 1, parser: 1, react_temperature: 0.0 };
 
-/// What has happened on a note so far.
-pub(super) struct Course<'a> {
+/// The work on a note so far.
+pub(super) struct NoteState<'a> {
     pub(super) case: Case<'a, Note>,
     memory: Vec<String>,
     pub(super) trajectory: Trajectory,
@@ -41,10 +41,10 @@ pub(super) struct Course<'a> {
     pub(super) searched: Vec<SearchLine>,
 }
 
-/// A turn that ended, with its answer where it gave one.
+/// A turn's steps, with its answer where it gave one.
 pub(super) struct Turn {
     line: TurnLine,
-    pub(super) history: Vec<Kept>,
+    pub(super) history: Vec<HistoryStep>,
     pub(super) action: Option<Action>,
 }
 
@@ -52,7 +52,7 @@ impl System for MedReflex {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.note()?;
         let mut line = case.open();
-        let mut course = Course {
+        let mut state = NoteState {
             case,
             memory: Vec::new(),
             trajectory: Trajectory::default(),
@@ -60,13 +60,13 @@ impl System for MedReflex {
         };
         let (answer, turn) = match self.protocol.reviewing {
             None => {
-                let turn = self.turn(&mut course, 0)?;
-                let answer = self.parse(&course, &turn)?;
+                let turn = self.turn(&mut state, 0)?;
+                let answer = self.parse(&state, &turn)?;
                 (Some(answer), Some(turn))
             }
-            Some(reviewing) => self.review_until_accepted(&mut course, &reviewing)?,
+            Some(reviewing) => self.review_until_accepted(&mut state, &reviewing)?,
         };
-        self.conclude(course, &mut line, answer, turn);
+        self.conclude(state, &mut line, answer, turn);
         Ok(line.into())
     }
 
@@ -80,10 +80,11 @@ impl System for MedReflex {
         let note = item.note()?;
         let chars = self.protocol.decoding.record_chars;
         let searches = match self.protocol.searching.results_kept {
-            super::settings::ResultsKept::All => self.protocol.steps as usize,
-            super::settings::ResultsKept::Last => 1,
+            ResultsKept::All => self.protocol.steps as usize,
+            ResultsKept::Last => 1,
         };
-        let passages = searches * self.protocol.searching.rerank_top_k * passage_chars;
+        let Searching { retrieve_top_k, rerank_top_k, .. } = self.protocol.searching;
+        let passages = searches * rerank_top_k.min(retrieve_top_k) * passage_chars;
         let steps = self.protocol.steps as usize * 3 * chars;
         let reflexions = self.protocol.reviewing.map_or(0, |reviewing| {
             let turns = reviewing.turns.saturating_sub(1) as usize;
@@ -101,29 +102,29 @@ impl MedReflex {
         Ok(MedReflex { texts: Texts::new(&protocol, prompts)?, protocol })
     }
 
-    pub(super) fn seats(&self) -> &'static Seats {
+    pub(super) fn members(&self) -> &'static Members {
         if self.protocol.reviewing.is_some() { &WITH_REVIEWS } else { &ALONE }
     }
 
-    /// The answer that was accepted, or what exhaustion leaves, and the turn that it is of.
+    /// The accepted answer and its turn, or those that the setting `on_exhaustion` says.
     fn review_until_accepted(
         &self,
-        course: &mut Course<'_>,
+        state: &mut NoteState<'_>,
         reviewing: &Reviewing,
     ) -> Result<(Option<Answer>, Option<Turn>), PanelError> {
         let compat = self.protocol.searching.release_compat;
-        // The last turn with an answer, else the last; under compatibility parsed where it stood.
+        // The last turn with an answer, else the last turn; parsed already under `release_compat`.
         let mut last: Option<(Turn, Option<Answer>)> = None;
         for round in 0..reviewing.turns {
-            let mut turn = self.turn(course, round)?;
+            let mut turn = self.turn(state, round)?;
             let reviews = match turn.action {
-                Some(_) => Some(self.review(course, reviewing, &mut turn)?),
+                Some(_) => Some(self.review(state, reviewing, &mut turn)?),
                 None => None,
             };
-            course.trajectory.turns.push(turn.line.clone());
-            // The release parses every answer, before it is accepted or not.
+            state.trajectory.turns.push(turn.line.clone());
+            // The release parses every answer, whether it is accepted or not.
             let parsed = match (&turn.action, turn.line.accepted || compat) {
-                (Some(_), true) => Some(self.parse(course, &turn)?),
+                (Some(_), true) => Some(self.parse(state, &turn)?),
                 _ => None,
             };
             if turn.line.accepted {
@@ -131,28 +132,28 @@ impl MedReflex {
             }
             // The release reflects after the last turn too, where nothing reads it.
             if round + 1 < reviewing.turns || compat {
-                self.reflect(course, &turn, reviews.as_deref())?;
+                self.reflect(state, &turn, reviews.as_deref())?;
             }
             let had_answer = last.as_ref().is_some_and(|(turn, _)| turn.action.is_some());
             if turn.action.is_some() || !had_answer {
                 last = Some((turn, parsed));
             }
         }
-        course.trajectory.exhausted = true;
+        state.trajectory.exhausted = true;
         match (reviewing.on_exhaustion, last) {
             (OnExhaustion::LastAnswer, Some((turn, Some(answer)))) => {
                 Ok((Some(answer), Some(turn)))
             }
             (OnExhaustion::LastAnswer, Some((turn, None))) => {
-                let answer = self.parse(course, &turn)?;
+                let answer = self.parse(state, &turn)?;
                 Ok((Some(answer), Some(turn)))
             }
             _ => Ok((None, None)),
         }
     }
 
-    /// Steps until an answer, or until they are used up. What an earlier turn did is seen through its reflexion alone.
-    fn turn(&self, course: &mut Course<'_>, round: u32) -> Result<Turn, PanelError> {
+    /// Steps until an answer, or until they are used up. Of earlier turns the prompt has the reflexions only.
+    fn turn(&self, state: &mut NoteState<'_>, round: u32) -> Result<Turn, PanelError> {
         let mut turn = Turn {
             line: TurnLine { round, ..TurnLine::default() },
             history: Vec::new(),
@@ -160,9 +161,9 @@ impl MedReflex {
         };
         for number in 0..self.protocol.steps {
             turn.line.steps += 1;
-            let record = self.step(course, &turn, number)?;
+            let record = self.step(state, &turn, number)?;
             let found = match &record.action {
-                Some(Action::Search { query }) => Some(self.search(course, round, number, query)?),
+                Some(Action::Search { query }) => Some(self.search(state, round, number, query)?),
                 Some(answer @ Action::FinalMistake { .. }) => {
                     turn.line.is_final = true;
                     turn.action = Some(answer.clone());
@@ -173,74 +174,71 @@ impl MedReflex {
                     continue;
                 }
             };
-            turn.history.push(Kept { number, record, found });
+            turn.history.push(HistoryStep { number, record, found });
             if turn.action.is_some() {
                 break;
             }
         }
         if self.protocol.reviewing.is_none() {
-            course.trajectory.turns.push(turn.line.clone());
+            state.trajectory.turns.push(turn.line.clone());
         }
         Ok(turn)
     }
 
     fn step(
         &self,
-        course: &Course<'_>,
+        state: &NoteState<'_>,
         turn: &Turn,
         number: u32,
     ) -> Result<StepRecord, PanelError> {
-        let view = self.view(course, &turn.history);
+        let view = self.view(state, &turn.history);
         let messages = self.texts.react(view, number, self.protocol.steps);
         let labels = match self.protocol.searching.cite {
             true => labels(&turn.history),
             false => Vec::new(),
         };
-        let shape = shapes::step(&self.protocol.decoding, course.case.item, &labels);
+        let shape = shapes::step(&self.protocol.decoding, state.case.item, &labels);
         let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
-        let temperature = self.seats().react_temperature;
-        let call = self.call(course, &step, REACT, number, messages, temperature);
-        Ok(course.case.ask(call, step::read)?.value)
+        let temperature = self.members().react_temperature;
+        let call = self.call(state, &step, REACT, number, messages, temperature);
+        Ok(state.case.ask(call, step::read)?.value)
     }
 
     fn search(
         &self,
-        course: &mut Course<'_>,
+        state: &mut NoteState<'_>,
         round: u32,
         step: u32,
         query: &str,
     ) -> Result<SearchLine, PanelError> {
         let place = SearchPlace { round, step };
         let Searching { retrieve_top_k, rerank_top_k, .. } = self.protocol.searching;
-        let found = course.case.search(place, query, retrieve_top_k, rerank_top_k)?;
-        course.trajectory.searches.push(place);
-        course.searched.push(found.clone());
+        let found = state.case.search(place, query, retrieve_top_k, rerank_top_k)?;
+        state.trajectory.searches.push(place);
+        state.searched.push(found.clone());
         Ok(found)
     }
 
-    /// Reviews the answer of a turn; gives the reviews that could be read.
+    /// Reviews the answer of a turn; returns the reviews that could be parsed.
     fn review(
         &self,
-        course: &Course<'_>,
+        state: &NoteState<'_>,
         reviewing: &Reviewing,
         turn: &mut Turn,
     ) -> Result<Vec<Review>, PanelError> {
         let compat = self.protocol.searching.release_compat;
         // In the release the history lacks the answer when it is reviewed.
         let shown = turn.history.len() - usize::from(compat);
-        let messages = self.texts.review(self.view(course, &turn.history[..shown]));
+        let messages = self.texts.review(self.view(state, &turn.history[..shown]));
         let shape = shapes::review(&self.protocol.decoding);
         let step = Step::new(Stage::Aside, turn.line.round, "review", shape);
         let calls = (0..reviewing.reviewers).map(|reviewer| {
-            self.call(course, &step, self.seats().eval, reviewer, messages.clone(), 1.0)
+            self.call(state, &step, self.members().eval, reviewer, messages.clone(), 1.0)
         });
-        let asked = course.case.ask_all(calls, review::read)?;
+        let asked = state.case.ask_all(calls, review::read)?;
         let all = asked.len();
-        let reviews: Vec<Review> = asked
-            .into_iter()
-            .map(|asked| asked.value)
-            .filter(|one| one.final_score().is_some())
-            .collect();
+        let reviews = asked.into_iter().map(|asked| asked.value);
+        let reviews: Vec<Review> = reviews.filter(|one| one.final_score().is_some()).collect();
         turn.line.unread_reviews = (all - reviews.len()) as u32;
         let scores = reviews.iter().filter_map(Review::final_score).collect();
         decide(reviewing, scores, compat, &mut turn.line);
@@ -249,61 +247,58 @@ impl MedReflex {
 
     fn reflect(
         &self,
-        course: &mut Course<'_>,
+        state: &mut NoteState<'_>,
         turn: &Turn,
         reviews: Option<&[Review]>,
     ) -> Result<(), PanelError> {
-        let messages = self.texts.reflex(self.view(course, &turn.history), reviews);
+        let messages = self.texts.reflex(self.view(state, &turn.history), reviews);
         let shape = self.protocol.decoding.passage();
         let step = Step::new(Stage::Aside, turn.line.round, "reflexion", shape);
-        let call = self.call(course, &step, self.seats().reflex, 0, messages, 0.1);
-        let Passage { text } = course.case.ask(call, |text, _| Passage::said(text))?.value;
+        let call = self.call(state, &step, self.members().reflex, 0, messages, 0.1);
+        let Passage { text } = state.case.ask(call, |text, _| Passage::said(text))?.value;
         if !text.is_empty() {
-            course.trajectory.reflexions += 1;
-            course.memory.push(text);
+            state.trajectory.reflexions += 1;
+            state.memory.push(text);
         }
         Ok(())
     }
 
-    fn parse(&self, course: &Course<'_>, turn: &Turn) -> Result<Answer, PanelError> {
-        let note = course.case.item;
-        let messages = self.texts.parse(self.view(course, &turn.history));
+    fn parse(&self, state: &NoteState<'_>, turn: &Turn) -> Result<Answer, PanelError> {
+        let note = state.case.item;
+        let messages = self.texts.parse(self.view(state, &turn.history));
         let shape = shapes::answer(&self.protocol.decoding, note);
         let step = Step::new(Stage::Final, turn.line.round, "parse", shape);
-        let call = self.call(course, &step, self.seats().parser, 0, messages, 0.0);
+        let call = self.call(state, &step, self.members().parser, 0, messages, 0.0);
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);
-        Ok(course.case.ask(call, read)?.value)
+        Ok(state.case.ask(call, read)?.value)
     }
 
-    fn view<'a>(&self, course: &'a Course<'_>, history: &'a [Kept]) -> View<'a> {
-        let as_objects = course.case.task.panel.decoding != DecodingMode::Text;
-        View { note: course.case.item, memory: &course.memory, history, as_objects }
+    fn view<'a>(&self, state: &'a NoteState<'_>, history: &'a [HistoryStep]) -> View<'a> {
+        let as_objects = state.case.task.panel.decoding != DecodingMode::Text;
+        View { note: state.case.item, memory: &state.memory, history, as_objects }
     }
 
-    /// The draw `sample` of a member.
+    /// Sample number `sample` of a member.
     fn call(
         &self,
-        course: &Course<'_>,
+        state: &NoteState<'_>,
         step: &Step,
         member: usize,
         sample: u32,
         messages: Vec<Message>,
         temperature: f32,
     ) -> Call {
-        let agent = course.case.task.panel.members[member].agent.clone();
-        let mut call = course.case.call(step, member, agent, messages);
+        let agent = state.case.task.panel.members[member].agent.clone();
+        let mut call = state.case.call(step, member, agent, messages);
         call.key.sample = sample;
-        call.temperature = match self.protocol.searching.temperatures {
-            Temperatures::Paper => Some(temperature),
-            Temperatures::Model => None,
-        };
+        call.temperature = self.protocol.searching.temperatures.choose(temperature);
         call
     }
 }
 
 /// The labels of the passages in a history.
-fn labels(history: &[Kept]) -> Vec<String> {
+fn labels(history: &[HistoryStep]) -> Vec<String> {
     let found = history.iter().filter_map(|kept| kept.found.as_ref());
     found.flat_map(|found| (1..=found.shown.len()).map(|rank| label(found.step, rank))).collect()
 }

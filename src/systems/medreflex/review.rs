@@ -1,4 +1,4 @@
-//! A review as a model writes it, and what several of them decide.
+//! Parses a review, and decides by several reviews whether an answer is accepted.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,11 +8,11 @@ use crate::record::{FinishReason, Parse, TurnLine};
 use crate::systems::case::Record;
 use crate::systems::reading::{self, record, said};
 
-/// What a review scores, in the order of its fields; the last alone decides.
+/// The criteria that a review scores, in the order of its fields; only the last decides.
 pub const CRITERIA: [&str; 6] =
     ["validity", "preciseness", "confidence", "relevance", "completeness", "final"];
 
-/// What a review came to. Scores are tenths from 10 to 50, in the order of [`CRITERIA`]; `None` where none could be read.
+/// A review. Scores are tenths from 10 to 50, in the order of [`CRITERIA`]; `None` where none could be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Review {
     pub scores: [Option<u32>; 6],
@@ -48,12 +48,9 @@ pub fn read(text: &str, finish_reason: FinishReason) -> (Review, Parse) {
         let review = of_object(value.as_object()?);
         review.final_score().map(|_| review)
     });
-    if let Some((review, parse)) = whole {
-        return (review, parse);
-    }
-    let review = of_prose(said(text));
+    let (review, parse) = whole.unwrap_or_else(|| (of_prose(said(text)), Parse::Fallback));
     let is_read = review.final_score().is_some();
-    (review, Parse::Fallback.if_read(is_read))
+    (review, parse.if_read(is_read))
 }
 
 fn of_object(object: &Map<String, Value>) -> Review {
@@ -125,14 +122,14 @@ fn of_prose(text: &str) -> Review {
     review
 }
 
-/// What the reviews of an answer decide; `scores` are the final ones that could be read, in the reviewers' order.
+/// Decides whether an answer is accepted; `scores` are the final ones that could be parsed, in the reviewers' order.
 pub fn decide(reviewing: &Reviewing, scores: Vec<u32>, release_compat: bool, turn: &mut TurnLine) {
     let n = scores.len() as u32;
     let sum: u32 = scores.iter().sum();
     let least = match release_compat {
         false => scores.iter().min().copied(),
-        // Each reviewer sets the minimum to the lesser of the mean so far and his own score, so the last one's stands. The mean counts
-        // as whole tenths here, rounded down, only for the record.
+        // In the release every reviewer overwrites the minimum with the lesser of the mean so far and the own score, so the last one's
+        // stays. The mean is rounded down to tenths here, for the log alone.
         true => scores.last().map(|last| (*last).min(sum / n.max(1))),
     };
     let minimum = reviewing.minimum.0;

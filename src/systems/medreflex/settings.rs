@@ -1,4 +1,4 @@
-//! How the two systems run; the defaults are those of the paper where it and its release agree, else of what was adopted of both.
+//! The settings of MedReAct'N'MedReFlex and MedReAct. Defaults are the paper's where it agrees with its release, else chosen from both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,17 +30,17 @@ pub enum ResultsKept {
     Last,
 }
 
-/// What a note comes to where no turn's answer was accepted.
+/// The result of a note whose turns are used up without an accepted answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnExhaustion {
     #[default]
     NoError,
-    /// The last answer that was given, else what the last history gives.
+    /// The last answer that was given, else what the parser makes of the last history.
     LastAnswer,
 }
 
-/// Whose temperatures hold.
+/// Which sampling temperatures are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Temperatures {
@@ -51,23 +51,30 @@ pub enum Temperatures {
     Model,
 }
 
-/// How both systems search and are read; flattened into the settings of each.
+impl Temperatures {
+    /// The temperature of a call whose published one is `published`; `None`: the member's.
+    pub fn choose(self, published: f32) -> Option<f32> {
+        (self == Temperatures::Paper).then_some(published)
+    }
+}
+
+/// Settings that both systems have; flattened into the settings of each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Searching {
     /// Chunks that a search retrieves.
     #[serde(deserialize_with = "whole::<1, 10_000, _, _>")]
     pub retrieve_top_k: usize,
-    /// Of these, passages that are shown.
+    /// Passages of these that prompts show.
     #[serde(deserialize_with = "whole::<1, 1_000, _, _>")]
     pub rerank_top_k: usize,
     pub rerank: Rerank,
     pub results_kept: ResultsKept,
-    /// Whether passages have labels, by which an answer names its sources.
+    /// Whether passages have labels, by which an answer cites its sources.
     #[serde(with = "switch")]
     pub cite: bool,
     pub temperatures: Temperatures,
-    /// Whether reviews, minimum, exhaustion and sentence 0 are as in the published release, with its mistakes.
+    /// Whether reviews, minimum, exhaustion and sentence 0 are handled as in the published release, bugs included.
     #[serde(with = "switch")]
     pub release_compat: bool,
 }
@@ -102,7 +109,7 @@ pub struct Reviewing {
     pub on_exhaustion: OnExhaustion,
 }
 
-/// What the protocol needs of either system's settings.
+/// The settings of either system, as the protocol needs them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protocol {
     /// Steps of a turn.
@@ -125,9 +132,9 @@ pub struct Settings {
     pub reflexion_turns: u32,
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub reviewers: u32,
-    /// The least mean of the final scores.
+    /// Minimum mean of the final scores.
     pub avg_threshold: Tenths,
-    /// The least final score.
+    /// Minimum of each final score.
     pub min_threshold: Tenths,
     pub on_exhaustion: OnExhaustion,
     #[serde(flatten)]
@@ -156,7 +163,7 @@ impl config::Settings for Settings {
         ["react", "eval", "reflex", "parser"].map(|agent| Slot::new(agent, 0)).to_vec()
     }
 
-    /// `M·(N + R)` steps and reviews, and with them a reflexion after each turn but the last and one parse.
+    /// `M·(N + R)` steps and reviews, a reflexion after each turn but the last, and one parse; the release has both after every turn.
     fn max_calls(&self) -> u32 {
         let asked = self.reflexion_turns * (self.react_turns + self.reviewers);
         match self.searching.release_compat {
@@ -247,11 +254,9 @@ impl FromStr for Tenths {
         }
         let digit = |place: usize| rest.as_bytes().get(place).map_or(0, |digit| digit - b'0');
         let whole: u32 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| refuse())? };
-        let tenths = u32::from(digit(0)) + u32::from(digit(1) >= 5);
-        match whole {
-            0..=100 => Ok(Tenths(10 * whole + tenths)),
-            _ => Err(refuse()),
-        }
+        let rest = u32::from(digit(0)) + u32::from(digit(1) >= 5);
+        let tenths = whole.saturating_mul(10).saturating_add(rest);
+        if tenths <= 1000 { Ok(Tenths(tenths)) } else { Err(refuse()) }
     }
 }
 

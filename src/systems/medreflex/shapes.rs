@@ -1,4 +1,4 @@
-//! What constrained texts look like: a step whose sentence is one of the note's, a review, the parser's answer.
+//! The grammars of the agents' replies: a step whose sentence is one of the note's, a review, the parser's answer.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::systems::form;
 
 /// Characters of a query at most.
 const QUERY_CHARS: usize = 200;
-/// Passages that an answer may name.
+/// Passages that an answer may cite.
 const MOST_EVIDENCE: usize = 5;
 
-/// A step; `labels` are those of the passages that it sees, where answers name their sources.
+/// A step; `labels` are those of the passages in its prompt, where answers cite their sources.
 pub fn step(decoding: &Decoding, note: &Note, labels: &[String]) -> Shape {
     let name = |name: &str| json!({"const": name});
     let mut answer = vec![

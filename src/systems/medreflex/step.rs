@@ -1,4 +1,4 @@
-//! A step as a model writes it: observation, thought, and an action in either of its two forms, or prose with labels.
+//! Parses a step: observation, thought, and an action as an object or a call, from JSON or from labelled prose.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,12 +8,12 @@ use crate::systems::case::Record;
 use crate::systems::reading::{self, json, record, said};
 use crate::text::Pattern;
 
-/// What a step came to.
+/// A step, as its call's log line has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StepRecord {
     pub observation: String,
     pub thought: String,
-    /// `None` where the action is none of the two: the turn is lost.
+    /// `None` where no known action could be read: the step is lost.
     pub action: Option<Action>,
 }
 
@@ -37,7 +37,7 @@ pub enum Action {
 impl Record for StepRecord {}
 
 impl Action {
-    /// As a JSON object of one line.
+    /// As a JSON object on one line.
     pub fn as_object(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -80,28 +80,20 @@ pub fn is_none(text: &str) -> bool {
 
 /// Reads a step.
 pub fn read(text: &str, finish_reason: FinishReason) -> (StepRecord, Parse) {
-    let text = &text[..own(text)];
+    let text = &text[..end_of_step(text)];
     let whole = record::read(text, finish_reason, |value| {
         let object = value.as_object()?;
         let has = |key: &str| object.contains_key(key);
         let is_step = has("action") || has("thought") && has("observation");
         is_step.then(|| of_object(object))
     });
-    match whole {
-        Some((step, parse)) => {
-            let is_read = step.action.is_some();
-            (step, parse.if_read(is_read))
-        }
-        None => {
-            let step = of_prose(said(text));
-            let is_read = step.action.is_some();
-            (step, Parse::Fallback.if_read(is_read))
-        }
-    }
+    let (step, parse) = whole.unwrap_or_else(|| (of_prose(said(text)), Parse::Fallback));
+    let is_read = step.action.is_some();
+    (step, parse.if_read(is_read))
 }
 
-/// Where a step ends after which the model made up its results, or the next step.
-fn own(text: &str) -> usize {
+/// The end of the step itself: models go on to make up its search results, or the next step.
+fn end_of_step(text: &str) -> usize {
     static MADE_UP: Pattern = Pattern::new(r"(?i)\n\W*(?:results of step|step) \d+\b");
     let start = text.find("action").or_else(|| text.find("Action")).unwrap_or(text.len());
     MADE_UP.find_iter(text).map(|end| end.start()).find(|end| *end > start).unwrap_or(text.len())
@@ -116,10 +108,7 @@ fn of_object(object: &Map<String, Value>) -> StepRecord {
     };
     let action = match object.get("action") {
         Some(Value::Object(inner)) => of_action_object(inner),
-        Some(Value::String(call)) => of_call(call).or_else(|| match beside() {
-            Some(given) => named(call, given),
-            None => None,
-        }),
+        Some(Value::String(call)) => of_call(call).or_else(|| named(call, beside()?)),
         Some(Value::Array(list)) => list.first().and_then(|first| match first {
             Value::Object(inner) => of_action_object(inner),
             other => of_call(&reading::text(other)),
@@ -131,18 +120,17 @@ fn of_object(object: &Map<String, Value>) -> StepRecord {
 
 /// An action as an object: `{"name": "search", "query": "q"}`, `{"search": "q"}`, or with its arguments in an object of their own.
 fn of_action_object(object: &Map<String, Value>) -> Option<Action> {
-    let lower: Map<String, Value> =
-        object.iter().map(|(key, value)| (canonical(key), value.clone())).collect();
+    let lower = with_canonical_keys(object);
     let name = ["name", "action", "tool", "function", "type"]
         .iter()
         .find_map(|key| lower.get(*key)?.as_str());
     if let Some(name) = name {
         let nested = ["arguments", "parameters", "args", "input", "action_input"];
         let inner = nested.iter().find_map(|key| lower.get(*key));
-        return named(name, inner.unwrap_or(&Value::Object(lower.clone())))
-            .or_else(|| of_call(name));
+        let given = inner.cloned().unwrap_or_else(|| lower.clone().into());
+        return named(name, &given).or_else(|| of_call(name));
     }
-    lower.iter().find_map(|(key, value)| kind(key).and_then(|_| named(key, value)))
+    lower.iter().find_map(|(key, value)| named(key, value))
 }
 
 /// The two actions.
@@ -152,13 +140,17 @@ enum Kind {
     Final,
 }
 
-/// Which action a name means: the paper, its figure and its release have three for the answer.
+/// The action of a name; the paper, its figure and its release have three names for the answer.
 fn kind(name: &str) -> Option<Kind> {
     match canonical(name).as_str() {
         "search" => Some(Kind::Search),
         "final_mistake" | "flag_mistake" | "final_flagged_mistake" => Some(Kind::Final),
         _ => None,
     }
+}
+
+fn with_canonical_keys(object: &Map<String, Value>) -> Map<String, Value> {
+    object.iter().map(|(key, value)| (canonical(key), value.clone())).collect()
 }
 
 fn canonical(name: &str) -> String {
@@ -168,10 +160,8 @@ fn canonical(name: &str) -> String {
 /// The action of this name with what it was given: a text, a list, or an object.
 fn named(name: &str, given: &Value) -> Option<Action> {
     let kind = kind(name)?;
-    let object: Map<String, Value> = match given {
-        Value::Object(object) => {
-            object.iter().map(|(key, value)| (canonical(key), value.clone())).collect()
-        }
+    let object = match given {
+        Value::Object(object) => with_canonical_keys(object),
         Value::Array(list) => return of_arguments(kind, list.iter().map(reading::text).collect()),
         other => return of_arguments(kind, vec![reading::text(other)]),
     };
@@ -188,16 +178,13 @@ fn named(name: &str, given: &Value) -> Option<Action> {
                 field(&["sentence", "error_sentence", "mistake", "mistaken_sentence", "original"])?;
             let correction =
                 field(&["correction", "corrected_sentence", "corrected", "corrected_text"]);
-            let evidence = match object.get("evidence").or_else(|| object.get("sources")) {
-                Some(given) => labels(&reading::text(given)),
-                None => Vec::new(),
-            };
-            finish(sentence, correction.unwrap_or_default(), evidence)
+            let evidence = field(&["evidence", "sources"]).unwrap_or_default();
+            finish(sentence, correction.unwrap_or_default(), labels(&evidence))
         }
     }
 }
 
-/// An answer without a sentence says nothing.
+/// An answer; `None` without a sentence.
 fn finish(sentence: String, correction: String, evidence: Vec<String>) -> Option<Action> {
     (!sentence.is_empty()).then_some(Action::FinalMistake { sentence, correction, evidence })
 }
@@ -215,14 +202,10 @@ fn of_call(text: &str) -> Option<Action> {
     static NEXT: Pattern = Pattern::new(
         r"\)[\s,;.`*]*(?:and |then )*(?:search|final_mistake|flag_mistake|final_flagged_mistake)\(",
     );
-    let inside = match NEXT.find(rest).map(|next| next.start()).or_else(|| rest.rfind(')')) {
-        Some(end) => &rest[..end],
-        None => rest,
-    };
-    let is_cut = inside.len() == rest.len();
-    // An answer that was cut in its sentence says nothing yet.
-    let arguments = arguments(inside);
-    if is_cut && kind == Kind::Final && arguments.len() < 2 {
+    let end = NEXT.find(rest).map(|next| next.start()).or_else(|| rest.rfind(')'));
+    let arguments = arguments(&rest[..end.unwrap_or(rest.len())]);
+    // An answer that was cut short in its sentence says nothing yet.
+    if end.is_none() && kind == Kind::Final && arguments.len() < 2 {
         return None;
     }
     of_arguments(kind, arguments)
@@ -238,8 +221,8 @@ fn of_arguments(kind: Kind, arguments: Vec<String>) -> Option<Action> {
         }
         Kind::Final => {
             let correction = arguments.next().unwrap_or_default();
-            let evidence = arguments.next().map(|text| labels(&text)).unwrap_or_default();
-            finish(first, correction, evidence)
+            let evidence = arguments.next().unwrap_or_default();
+            finish(first, correction, labels(&evidence))
         }
     }
 }
@@ -251,7 +234,8 @@ fn labels(text: &str) -> Vec<String> {
     labels.map(str::to_owned).collect()
 }
 
-/// The arguments of a call: quoted texts between commas, quotes and backslashes in them escaped or not, keywords before `=` left out.
+/// The arguments of a call: quoted strings between commas, with or without a name before `=`; quotes and backslashes in them may be
+/// escaped or not.
 fn arguments(inside: &str) -> Vec<String> {
     let inside = inside.trim();
     let Some(quote) = inside.chars().find(|c| matches!(c, '"' | '\'' | '“')) else {
@@ -262,30 +246,23 @@ fn arguments(inside: &str) -> Vec<String> {
         };
     };
     let close = if quote == '“' { '”' } else { quote };
-    let characters: Vec<char> = inside.chars().collect();
     let (mut all, mut current, mut is_open) = (Vec::new(), String::new(), false);
-    let mut place = 0;
-    while place < characters.len() {
-        let c = characters[place];
-        match (is_open, c) {
-            (false, c) if c == quote => is_open = true,
-            (false, _) => {}
-            (true, '\\') if place + 1 < characters.len() => {
-                place += 1;
-                match characters[place] {
-                    'n' => current.push('\n'),
-                    't' => current.push('\t'),
-                    c if c == quote || c == '\\' => current.push(c),
-                    c => current.extend(['\\', c]),
-                }
-            }
-            (true, c) if c == close && ends_argument(&characters[place + 1..], quote) => {
+    let mut rest = inside.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            c if !is_open => is_open = c == quote,
+            '\\' => match rest.next() {
+                Some('n') => current.push('\n'),
+                Some('t') => current.push('\t'),
+                Some(c) if c == quote || c == '\\' => current.push(c),
+                escaped => current.extend(['\\'].into_iter().chain(escaped)),
+            },
+            c if c == close && ends_argument(rest.as_str(), quote) => {
                 all.push(std::mem::take(&mut current));
                 is_open = false;
             }
-            (true, c) => current.push(c),
+            c => current.push(c),
         }
-        place += 1;
     }
     if is_open && !current.is_empty() {
         all.push(current);
@@ -293,9 +270,8 @@ fn arguments(inside: &str) -> Vec<String> {
     all
 }
 
-/// Whether what follows a quote is the call's end, or a comma and another quoted argument, with or without its name.
-fn ends_argument(rest: &[char], quote: char) -> bool {
-    let rest: String = rest.iter().collect();
+/// Whether a quote ends an argument by what follows it: nothing, or a comma and another quoted argument, with or without its name.
+fn ends_argument(rest: &str, quote: char) -> bool {
     let rest = rest.trim_start();
     let Some(next) = rest.strip_prefix(',') else { return rest.is_empty() };
     let next = next.trim_start();
@@ -316,9 +292,10 @@ fn value_of(text: &str) -> String {
 fn of_prose(text: &str) -> StepRecord {
     let lower = text.to_ascii_lowercase();
     let place = |label: &str| {
+        // Backwards, so that a long line with the label in it many times is not read as often.
         let places = lower.match_indices(label).filter(|(at, _)| {
-            let line = lower[..*at].rsplit('\n').next().unwrap_or_default();
-            line.chars().all(|c| !c.is_alphanumeric())
+            let mut line = lower[..*at].chars().rev().take_while(|c| *c != '\n');
+            line.all(|c| !c.is_alphanumeric())
         });
         places.last().map(|(at, _)| (at, at + label.len()))
     };
@@ -336,16 +313,14 @@ fn of_prose(text: &str) -> StepRecord {
         let line = text[at..].trim_end_matches(['`', '*', '.', ' ', '\n']);
         of_call(line)
     };
-    let action = of_call(section(2)).or_else(|| match section(2).split_once(':') {
-        Some((name, given)) => {
-            named(name, &Value::String(given.trim().trim_matches('"').to_owned()))
-        }
-        None => None,
-    });
+    let after_name = || {
+        let (name, given) = section(2).split_once(':')?;
+        named(name, &Value::from(given.trim().trim_matches('"')))
+    };
     StepRecord {
         observation: section(0).to_owned(),
         thought: section(1).to_owned(),
-        action: action.or_else(last_call),
+        action: of_call(section(2)).or_else(after_name).or_else(last_call),
     }
 }
 

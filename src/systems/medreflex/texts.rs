@@ -1,10 +1,10 @@
-//! What the agents are sent: note, memory and history first, the agent's own task last, so that the calls of a turn share a prefix.
+//! The agents' prompts: note, memory and history first, the agent's own task last, so that the calls of a turn share a cached prefix.
 
 use serde_json::Value;
 
 use super::review::Review;
 use super::settings::{Protocol, ResultsKept};
-use super::step::{Action, StepRecord};
+use super::step::StepRecord;
 use crate::data::Note;
 use crate::prompts::{PromptError, PromptSet, fill, passages};
 use crate::record::{Message, Part, SearchLine, SearchPlace};
@@ -38,7 +38,7 @@ pub struct Texts {
 }
 
 /// A step that was taken and kept.
-pub struct Kept {
+pub struct HistoryStep {
     /// From 0, lost steps counted.
     pub number: u32,
     pub record: StepRecord,
@@ -46,19 +46,19 @@ pub struct Kept {
     pub found: Option<SearchLine>,
 }
 
-/// What an agent sees of a case before its task.
+/// The part of a prompt before the agent's task.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub note: &'a Note,
     pub memory: &'a [String],
-    pub history: &'a [Kept],
+    pub history: &'a [HistoryStep],
     /// Whether actions are written as objects; else as calls.
     pub as_objects: bool,
 }
 
 impl Texts {
     pub fn new(protocol: &Protocol, prompts: &PromptSet) -> Result<Texts, PromptError> {
-        let get = |name: &str, holes: &[&str]| prompts.get(&format!("medreflex/{name}"), holes);
+        let get = |name: &str, must: &[&str]| prompts.get(&format!("medreflex/{name}"), must);
         let user = get("user", &["note", "memory", "history", "task"])?;
         let (head, tail) = user.split_once("{history}").unwrap_or((&user, ""));
         let cited = |name: &str| match protocol.searching.cite {
@@ -89,22 +89,19 @@ impl Texts {
         })
     }
 
-    /// The next step of so many, `used` of which are behind.
+    /// The next of `turns` steps, of which `used` were taken.
     pub fn react(&self, view: View<'_>, used: u32, turns: u32) -> Vec<Message> {
         let form = usize::from(!view.as_objects);
         let (left, used, turns) = ((turns - used).to_string(), used.to_string(), turns.to_string());
-        let task = fill(
-            &self.react,
-            &[
-                ("instructions", self.instructions.as_str()),
-                ("actions", &self.actions[form]),
-                ("rules", &self.cite[form]),
-                ("used", &used),
-                ("turns", &turns),
-                ("left", &left),
-            ],
-        );
-        self.messages(view, &task)
+        let values = [
+            ("instructions", self.instructions.as_str()),
+            ("actions", &self.actions[form]),
+            ("rules", &self.cite[form]),
+            ("used", &used),
+            ("turns", &turns),
+            ("left", &left),
+        ];
+        self.messages(view, &fill(&self.react, &values))
     }
 
     pub fn review(&self, view: View<'_>) -> Vec<Message> {
@@ -129,7 +126,7 @@ impl Texts {
         self.messages(view, &fill(&self.parser, &[("numbered", &numbered)]))
     }
 
-    /// Characters of the longest prompt, without those of note, steps and passages.
+    /// Characters of the longest prompt without note, steps and passages, at most.
     pub fn fixed_chars(&self) -> usize {
         let tasks = [
             self.react.len() + self.instructions.len() + self.actions[0].len() + self.cite[0].len(),
@@ -172,8 +169,8 @@ impl Texts {
             }
             let number = (kept.number + 1).to_string();
             let written = kept.record.action.as_ref().map(|action| match view.as_objects {
-                true => Action::as_object(action),
-                false => Action::as_call(action),
+                true => action.as_object(),
+                false => action.as_call(),
             });
             let values = [
                 ("number", number.as_str()),
@@ -197,7 +194,7 @@ impl Texts {
     }
 }
 
-/// The parts of a message, texts in a row joined.
+/// The parts of a message, adjacent texts joined.
 #[derive(Default)]
 struct Parts(Vec<(Part, String)>);
 

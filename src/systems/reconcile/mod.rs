@@ -1,7 +1,7 @@
 //! ReConcile (Chen et al., ACL 2024) as MedAgentBoard runs it: three models answer, discuss grouped answers, and vote by
 //! recalibrated confidence.
 //!
-//! The original's convincing samples are left out, as there; and a discussion round always runs, even after a unanimous start.
+//! As there, prompts have no convincing samples, and one discussion round always runs, even after unanimous initial answers.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 #[cfg(test)]
 mod tests;
 
-/// Models at the table.
+/// The number of agents.
 const AGENTS: usize = 3;
 
 /// How ReConcile runs.
@@ -37,10 +37,10 @@ pub struct Settings {
     /// Discussion rounds at most; one always runs.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub max_rounds: u32,
-    /// Characters of an explanation that the others are shown.
+    /// Characters of an explanation that the other agents' prompts show.
     #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
-    /// Whether replies are read as MedAgentBoard does: JSON as it stands, and answers compared as they are written.
+    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written.
     #[serde(with = "switch")]
     pub mab_compat: bool,
     #[serde(flatten)]
@@ -72,29 +72,28 @@ impl config::Settings for Settings {
     }
 }
 
-/// Models at a round table.
 struct Reconcile {
     settings: Settings,
     initial: Templates,
     discussion: Templates,
-    /// The answers of one letter, as everybody is shown them.
+    /// The agents with one answer, as prompts show them.
     group: String,
 }
 
-/// What one agent answered.
+/// An agent's parsed reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Opinion {
     reasoning: String,
     /// One letter, or empty.
     answer: String,
     confidence: f64,
-    /// The answer as it was written, where MedAgentBoard's way of counting is followed.
+    /// The answer as written; only under `mab_compat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<String>,
 }
 
 impl Opinion {
-    /// What votes and is compared: the letter; under `mab_compat` all that was written, in lower case.
+    /// What is voted on and compared: the letter; under `mab_compat` the answer as written, in lower case.
     fn key(&self) -> String {
         let written = self.written.as_ref();
         written.map_or_else(|| self.answer.clone(), |written| written.trim().to_lowercase())
@@ -118,7 +117,7 @@ impl System for Reconcile {
             let messages = self.discussion.fill_question(case.item, &[("groups", &groups)]);
             opinions = self.ask(&case, round, messages)?;
             rounds.push(round_of(&case, round, &opinions, groups));
-            // Tested after a discussion, never before: agents that agree at once discuss once all the same.
+            // Tested only after a discussion: agents that agree at the start discuss once all the same.
             if agree(&opinions) {
                 break;
             }
@@ -177,19 +176,18 @@ impl Reconcile {
         let agents = case.agents().enumerate();
         let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
         let (options, mab_compat) = (&case.item.options, self.settings.mab_compat);
-        let opinions = case.ask_all(calls, |text, finish_reason| {
+        let asked = case.ask_all(calls, |text, finish_reason| {
             read(&Reply::of(mab_compat, text, finish_reason, "answer"), options, mab_compat)
         })?;
-        let opinions = opinions.into_iter();
-        Ok(opinions.map(|opinion| opinion.value).collect())
+        Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
 
-    /// The answers of a round by letter, in the order in which letters were first given; no names.
+    /// The opinions of a round grouped by answer, in the order in which answers were first given, without names.
     fn groups(&self, opinions: &[Opinion]) -> String {
         let mut keys: Vec<String> = Vec::new();
-        for opinion in opinions {
-            if !keys.contains(&opinion.key()) {
-                keys.push(opinion.key());
+        for key in opinions.iter().map(Opinion::key) {
+            if !keys.contains(&key) {
+                keys.push(key);
             }
         }
         let groups = keys.iter().map(|key| self.group(key, opinions));
@@ -234,7 +232,7 @@ fn read(reply: &Reply, options: &[Choice], mab_compat: bool) -> (Opinion, Parse)
     (opinion, parse)
 }
 
-/// The answer of a vote as the first wrote it who gave it.
+/// The letter of a voted answer, as the first agent gave it.
 fn letter(opinions: &[Opinion], voted: &str) -> String {
     let first = opinions.iter().find(|opinion| opinion.key() == voted);
     first.map_or(String::new(), |opinion| opinion.answer.clone())
@@ -251,7 +249,7 @@ fn weight_tenths(confidence: f64) -> u32 {
     }
 }
 
-/// The weights and what they come to; empty answers have no vote, and of equal sums the first seen wins.
+/// The agents' weights, and the result of the weighted vote.
 fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
     let weights: Vec<u32> = opinions.iter().map(|one| weight_tenths(one.confidence)).collect();
     let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
@@ -260,7 +258,7 @@ fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
     (weights, vote)
 }
 
-/// Whether those that gave an answer gave the same one, and somebody did.
+/// Whether all agents that gave an answer gave the same one, and at least one did.
 fn agree(opinions: &[Opinion]) -> bool {
     let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
     consensus(&keys.iter().map(String::as_str).filter(|key| !key.is_empty()).collect::<Vec<_>>())

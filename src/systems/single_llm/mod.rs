@@ -1,4 +1,4 @@
-//! One model alone, as MedAgentBoard asks it: zero-shot, few-shot, by chain of thought, and by votes over samples of these.
+//! Single-model baselines as in MedAgentBoard: zero-shot, few-shot, chain of thought, and votes over samples (self-consistency).
 
 pub mod parse;
 #[cfg(test)]
@@ -25,14 +25,14 @@ use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{ItemLine, Message, RoundLine, Stage};
 
-/// How the model is asked.
+/// The prompting method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     #[default]
     ZeroShot,
     /// Zero-shot with two examples.
     FewShot,
-    /// Reasons first, then the letter.
+    /// Chain of thought: reasons first, then the letter.
     Cot,
     /// A vote over zero-shot answers.
     SelfConsistency,
@@ -41,7 +41,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Whether reasons are asked for beside the letter.
+    /// Whether the prompt asks for reasons.
     pub fn reasons(self) -> bool {
         matches!(self, Method::Cot | Method::CotSc)
     }
@@ -51,15 +51,15 @@ impl Method {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Fixed by the system's name.
+    /// Determined by the system's name.
     #[serde(skip)]
     pub method: Method,
-    /// Calls on a question, which vote.
+    /// Samples of a question, which are voted on.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub samples: u32,
     #[serde(flatten)]
     pub decoding: Decoding,
-    /// Whether answers are read and counted as MedAgentBoard does, with its mistake.
+    /// Whether answers are parsed and counted as MedAgentBoard does, bugs included.
     #[serde(with = "switch")]
     pub mab_compat: bool,
 }
@@ -75,10 +75,10 @@ impl Default for Settings {
     }
 }
 
-/// The settings that are given, for the system of this method.
+/// The system of this method, with the settings that are given.
 ///
 /// # Errors
-/// A key that is none, or a value that it cannot have.
+/// An unknown setting, or a value that it cannot have.
 pub fn configure(
     entry: &'static Entry,
     given: Vec<(String, toml::Value)>,
@@ -97,7 +97,6 @@ impl config::Settings for Settings {
     }
 }
 
-/// A model on its own.
 struct SingleLlm {
     settings: Settings,
     system: String,
@@ -113,7 +112,7 @@ struct FewShot {
 }
 
 impl System for SingleLlm {
-    /// Draws every sample at once and takes the most common answer.
+    /// Draws all samples at once and takes the most common answer.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
         let question = case.item;
@@ -164,34 +163,28 @@ impl SingleLlm {
         })
     }
 
-    /// What the model is asked. The examples are those of the dataset, by its name, or else MedQA's.
+    /// The prompt. Few-shot examples are PubMedQA's for a dataset whose name begins so, else MedQA's.
     fn messages(&self, dataset: &str, question: &Question) -> Vec<Message> {
-        let user = fill_question(&self.user, question, &[]);
-        let user = match &self.few_shot {
-            None => user,
-            Some(few_shot) => {
-                let examples = match dataset.starts_with("pubmedqa") {
-                    true => &few_shot.pubmedqa,
-                    false => &few_shot.medqa,
-                };
-                fill(&few_shot.frame, &[("zero_shot", &user), ("examples", examples)])
-            }
-        };
+        let mut user = fill_question(&self.user, question, &[]);
+        if let Some(FewShot { frame, medqa, pubmedqa }) = &self.few_shot {
+            let examples = if dataset.starts_with("pubmedqa") { pubmedqa } else { medqa };
+            user = fill(frame, &[("zero_shot", &user), ("examples", examples)]);
+        }
         messages(&self.system, user)
     }
 
     /// A letter, or an answer with its reasons.
     fn shape(&self, question: &Question) -> Shape {
-        let thought = self.settings.decoding.reasons();
-        match self.settings.method.reasons() {
-            true => Shape::record(vec![("Thought", thought), ("Answer", form::answer(question))]),
-            false => Shape::regex(form::letter(question)),
+        if !self.settings.method.reasons() {
+            return Shape::regex(form::letter(question));
         }
+        let thought = self.settings.decoding.reasons();
+        Shape::record(vec![("Thought", thought), ("Answer", form::answer(question))])
     }
 }
 
-/// The most common letter, the first seen of equally common ones; empty answers have no vote. The harness counts answers as they were
-/// written, and reads the letter from the one that won.
+/// The most common letter, the first of several; empty answers have no vote. The harness counts answers as written, and takes the letter of
+/// the one that won.
 fn verdict(readings: &[Reading], mab_compat: bool) -> Verdict {
     let (answer, tie) = match mab_compat {
         true => {
@@ -219,7 +212,7 @@ fn verdict(readings: &[Reading], mab_compat: bool) -> Verdict {
     }
 }
 
-/// The most common text, the first seen of equally common ones, and whether there were any such.
+/// The most common text, the first of several, and whether there were several.
 fn most_common<'a>(texts: &[&'a str]) -> (&'a str, bool) {
     let count = |text: &str| texts.iter().filter(|other| **other == text).count();
     let most = texts.iter().map(|text| count(text)).max();

@@ -1,4 +1,4 @@
-//! From a completion's text to a letter: as it is meant, or by MedAgentBoard's own.
+//! Parses the letter of a completion, by its meaning or as MedAgentBoard does.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,15 +10,15 @@ use crate::systems::case::Record;
 use crate::systems::reading::answer::{harness_letter, of_field, of_text};
 use crate::systems::reading::{harness, record, said, text, without_thinking};
 
-/// What a completion says.
+/// A parsed completion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reading {
-    /// The reasons, where any were asked for.
+    /// The reasons, where the prompt asked for some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought: Option<String>,
-    /// One letter A–J, also one beyond the options; empty where none was found.
+    /// One letter A–J, possibly beyond the options; empty where none was found.
     pub answer: String,
-    /// The answer as it was written, where MedAgentBoard's way of counting is followed.
+    /// The answer as written; only under `mab_compat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<String>,
 }
@@ -36,7 +36,7 @@ impl Reading {
     }
 }
 
-/// Reads a completion on a question with these options. Always succeeds.
+/// Parses a completion on a question with these options. Always succeeds.
 pub fn parse(
     completion: &str,
     finish_reason: FinishReason,
@@ -49,7 +49,7 @@ pub fn parse(
         false => read_letter(completion, finish_reason, options),
     };
     if settings.mab_compat {
-        // The harness trims the answers of two methods alone.
+        // The harness trims the answers of two methods only.
         let written = match settings.method {
             Method::ZeroShot | Method::FewShot => reading.written().trim(),
             Method::SelfConsistency | Method::Cot | Method::CotSc => reading.written(),
@@ -62,7 +62,7 @@ pub fn parse(
     (reading, parse)
 }
 
-/// [`Parse::Ok`] is a letter alone; [`Parse::Repaired`] one with marks around it, such as `(B).`; any other text gives what it says.
+/// A letter alone is [`Parse::Ok`], one with marks around it, such as `(B).`, [`Parse::Repaired`]; any other text is searched for its answer.
 fn read_letter(
     completion: &str,
     finish_reason: FinishReason,
@@ -74,8 +74,8 @@ fn read_letter(
             Some((field, _)) => of_field(&field, completion, options),
             None => of_text(completion, options),
         };
-    let words = said(completion).chars().filter(|c| c.is_alphanumeric()).count();
-    let parse = match (finish_reason, words) {
+    let letters = said(completion).chars().filter(|c| c.is_alphanumeric()).count();
+    let parse = match (finish_reason, letters) {
         (FinishReason::Length, _) => Parse::Fallback,
         (_, 1) if written.trim().len() == 1 => Parse::Ok,
         (_, 1) => Parse::Repaired,
@@ -84,7 +84,7 @@ fn read_letter(
     (Reading { thought: None, answer, written: Some(written.to_owned()) }, parse)
 }
 
-/// A record, as it stands or repaired; else what the text says.
+/// Parses a record, repaired where necessary; else searches the text.
 fn read_thought(
     completion: &str,
     finish_reason: FinishReason,
@@ -103,7 +103,7 @@ fn read_thought(
     (Reading { thought: Some(thought), answer, written: None }, Parse::Fallback)
 }
 
-/// As the harness does: an object that is JSON, else what its lines say.
+/// Parses as the harness does: a JSON object, else labelled lines.
 fn read_as_harness(completion: &str) -> (Reading, Parse) {
     let completion = without_thinking(completion);
     let (thought, written, parse) = match harness::object(completion) {
@@ -122,7 +122,7 @@ fn read_as_harness(completion: &str) -> (Reading, Parse) {
     (Reading { thought: Some(thought), answer: String::new(), written: Some(written) }, parse)
 }
 
-/// What follows the first colon of the last line with the word thought, and of the last other line with the word answer.
+/// The text after the first colon of the last line that contains "thought", and of the last other line that contains "answer".
 fn lines(said: &str) -> (String, String) {
     let (mut thought, mut answer) = ("", "");
     for line in said.lines() {

@@ -1,4 +1,4 @@
-//! The request's body, as OpenAI's chat completions spell it, with vLLM's additions where only those will do.
+//! The JSON body of a request to OpenAI's chat completions API, with vLLM's extensions for what that API lacks.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use crate::record::Grammar;
 
 /// The name that a schema must have.
 const SCHEMA_NAME: &str = "record";
-/// What our own engine alone reads in a schema.
-const OWN_KEYWORD: &str = "x-guidance";
+/// A keyword of our schemas that only llguidance knows.
+const LLGUIDANCE_KEYWORD: &str = "x-guidance";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -72,7 +72,7 @@ pub fn write(
         sampling: SamplingChoice { seed: None, ..request.sampling },
         max_tokens: limit.filter(|_| has_old_name),
         max_completion_tokens: limit.filter(|_| !has_old_name),
-        // Some servers keep it in 32 bits with a sign.
+        // Some servers read it as a signed 32-bit integer.
         seed: is_first(Parameter::Seed).then_some((request.seed & 0x7fff_ffff) as u32),
         response_format: match &request.grammar {
             Some(Grammar::JsonObject) if is_first(Parameter::Object) => {
@@ -95,7 +95,7 @@ pub fn write(
 fn format_of(schema: &str, forms: Forms) -> Result<Option<Value>, RemoteError> {
     let mut schema: Value = serde_json::from_str(schema).map_err(unsendable)?;
     if let Value::Object(fields) = &mut schema {
-        fields.shift_remove(OWN_KEYWORD);
+        fields.shift_remove(LLGUIDANCE_KEYWORD);
     }
     let format = match forms.get(Parameter::Schema) {
         0 => json!({"name": SCHEMA_NAME, "strict": true, "schema": schema}),
@@ -112,7 +112,7 @@ fn unsendable(error: serde_json::Error) -> RemoteError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::complaint::Complaint;
+    use super::super::server_error::ServerError;
     use super::*;
     use crate::record::Message;
 
@@ -135,8 +135,8 @@ mod tests {
     /// The forms after each of `refusals` was heard.
     fn after(request: &RemoteRequest, refusals: &[&str]) -> Forms {
         refusals.iter().fold(Forms::default(), |forms, refusal| {
-            let complaint = Complaint::read(400, refusal.as_bytes());
-            forms.without_blamed(&complaint, request).unwrap()
+            let error = ServerError::read(400, refusal.as_bytes());
+            forms.after_rejection(&error, request).unwrap()
         })
     }
 

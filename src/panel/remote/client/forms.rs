@@ -1,12 +1,12 @@
-//! Parameters that not every server supports: the forms each may be sent in, and which form an endpoint accepts.
+//! Request parameters that not every server supports: the forms each may be sent in, and which form an endpoint accepts.
 //!
-//! A form that a server refuses gives way to the next one for the request at hand. Only when that succeeds is it
-//! remembered: a refusal may have had another cause than the one its words suggest.
+//! When a server rejects one form, the same request is sent with the next. A form is remembered only when a request with it succeeds:
+//! a rejection may have had another cause than its message suggests.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::super::{Address, RemoteRequest};
-use super::complaint::Complaint;
+use super::server_error::ServerError;
 use crate::record::Grammar;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +32,12 @@ const ALL: [Parameter; 6] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forms([u8; ALL.len()]);
 
-/// The forms that one endpoint was found to take.
+/// The forms that one endpoint was found to accept.
 #[derive(Debug, Default)]
-pub struct Known([AtomicU8; ALL.len()]);
+pub struct LearnedForms([AtomicU8; ALL.len()]);
 
 impl Parameter {
-    /// What is sent, the preferred form first, as a user would call it.
+    /// The forms as notes describe them, the preferred one first.
     fn forms(self) -> &'static [&'static str] {
         match self {
             Parameter::Seed => &["`seed`", "no seed"],
@@ -59,7 +59,7 @@ impl Parameter {
         }
     }
 
-    /// The words by which a complaint means this parameter.
+    /// The names of this parameter in a server's error message.
     fn names(self) -> &'static [&'static str] {
         match self {
             Parameter::Seed => &["seed"],
@@ -84,17 +84,13 @@ impl Parameter {
         }
     }
 
-    /// Whether a server may mean this parameter, in its present form, by what it says.
-    fn is_blamed(self, complaint: &Complaint) -> bool {
-        let names = self.names();
-        match complaint.status {
-            400 | 422 => complaint.blames(names),
-            // A validator that crashes: only a word that no other trouble has counts.
-            500 | 501 => {
-                let names: Vec<&str> =
-                    names.iter().copied().filter(|name| name.contains('_')).collect();
-                complaint.blames(&names)
-            }
+    /// Whether an error may be about this parameter.
+    fn is_rejected_by(self, error: &ServerError) -> bool {
+        let is_named = |name: &&str| error.names_parameter(&[name]);
+        match error.status {
+            400 | 422 => self.names().iter().any(is_named),
+            // A validator that crashed: only names that no other error contains count.
+            500 | 501 => self.names().iter().filter(|name| name.contains('_')).any(is_named),
             _ => false,
         }
     }
@@ -105,49 +101,44 @@ impl Forms {
         self.0[parameter as usize]
     }
 
-    /// The forms to try after `complaint`: the first parameter of `request` that it blames, one form on.
-    pub fn without_blamed(
+    /// The forms to try after `error`: the first parameter of `request` that it names, in its next form.
+    pub fn after_rejection(
         mut self,
-        complaint: &Complaint,
+        error: &ServerError,
         request: &RemoteRequest,
     ) -> Option<Forms> {
         let has_next =
             |parameter: Parameter| usize::from(self.get(parameter)) + 1 < parameter.forms().len();
-        let blamed = ALL.into_iter().find(|parameter| {
-            parameter.is_in(request) && has_next(*parameter) && parameter.is_blamed(complaint)
+        let rejected = ALL.into_iter().find(|parameter| {
+            parameter.is_in(request) && has_next(*parameter) && parameter.is_rejected_by(error)
         })?;
-        self.0[blamed as usize] += 1;
+        self.0[rejected as usize] += 1;
         Some(self)
     }
 
-    /// Whether a grammar goes with `request` in these forms.
+    /// Whether `request` is sent with a grammar in these forms.
     pub fn constrain(self, request: &RemoteRequest) -> bool {
         [Parameter::Schema, Parameter::Object, Parameter::Grammar].into_iter().any(|parameter| {
             let last = parameter.forms().len() - 1;
             parameter.is_in(request) && usize::from(self.get(parameter)) < last
         })
     }
-
-    fn departure(self, parameter: Parameter, address: &Address) -> String {
-        let forms = parameter.forms();
-        let form = forms[usize::from(self.get(parameter))];
-        format!("{address} does not support {}; sending {form}", forms[0])
-    }
 }
 
-impl Known {
+impl LearnedForms {
     pub fn forms(&self) -> Forms {
         Forms(std::array::from_fn(|index| self.0[index].load(Ordering::Relaxed)))
     }
 
-    /// Remembers forms that worked; says what is new in them.
+    /// Remembers forms that worked; returns a note for the user on each that is new.
     pub fn learn(&self, forms: Forms, address: &Address) -> Vec<String> {
-        let is_new = |parameter: &Parameter| {
-            let form = forms.get(*parameter);
-            self.0[*parameter as usize].fetch_max(form, Ordering::Relaxed) < form
+        let note = |parameter: Parameter| {
+            let (form, names) = (forms.get(parameter), parameter.forms());
+            let is_new = self.0[parameter as usize].fetch_max(form, Ordering::Relaxed) < form;
+            let (preferred, sent) = (names[0], names[usize::from(form)]);
+            is_new.then(|| format!("{address} does not support {preferred}; sending {sent}"))
         };
-        let new = ALL.into_iter().filter(is_new);
-        new.map(|parameter| forms.departure(parameter, address)).collect()
+        ALL.into_iter().filter_map(note).collect()
     }
 }
 
@@ -163,40 +154,41 @@ mod tests {
         }
     }
 
-    fn complaint(status: u16, message: &str) -> Complaint {
-        Complaint::read(status, message.as_bytes())
+    fn server_error(status: u16, message: &str) -> ServerError {
+        ServerError::read(status, message.as_bytes())
     }
 
     #[test]
     fn a_schema_gives_way_step_by_step_until_it_is_gone() {
-        let refusal = complaint(400, "this response_format is unavailable");
+        let refusal = server_error(400, "this response_format is unavailable");
         let mut forms = Forms::default();
         for step in 1..4 {
             assert!(forms.constrain(&request()));
-            forms = forms.without_blamed(&refusal, &request()).unwrap();
+            forms = forms.after_rejection(&refusal, &request()).unwrap();
             assert_eq!(forms.get(Parameter::Schema), step);
         }
         assert!(!forms.constrain(&request()));
-        assert_eq!(forms.without_blamed(&refusal, &request()), None);
+        assert_eq!(forms.after_rejection(&refusal, &request()), None);
     }
 
     #[test]
     fn only_what_was_sent_is_blamed() {
-        let regex = complaint(400, "no regex here");
-        assert_eq!(Forms::default().without_blamed(&regex, &request()), None);
-        let thinking = complaint(400, "unknown chat_template_kwargs");
-        assert_eq!(Forms::default().without_blamed(&thinking, &request()), None);
-        let other = complaint(400, "the prompt is too long");
-        assert_eq!(Forms::default().without_blamed(&other, &request()), None);
+        let regex = server_error(400, "no regex here");
+        assert_eq!(Forms::default().after_rejection(&regex, &request()), None);
+        let thinking = server_error(400, "unknown chat_template_kwargs");
+        assert_eq!(Forms::default().after_rejection(&thinking, &request()), None);
+        let other = server_error(400, "the prompt is too long");
+        assert_eq!(Forms::default().after_rejection(&other, &request()), None);
     }
 
     #[test]
     fn a_crash_is_blamed_on_unmistakable_words_alone() {
-        let crash = |message| Forms::default().without_blamed(&complaint(500, message), &request());
+        let crash =
+            |message| Forms::default().after_rejection(&server_error(500, message), &request());
         assert!(crash("('body', 'response_format', 'type')").is_some());
         assert_eq!(crash("could not seed the database schema"), None);
         assert_eq!(
-            Forms::default().without_blamed(&complaint(503, "response_format"), &request()),
+            Forms::default().after_rejection(&server_error(503, "response_format"), &request()),
             None
         );
     }
@@ -204,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_learnt_is_said_once_and_never_unlearnt() {
         let address = Address::parse("openai:m@http://box").unwrap();
-        let known = Known::default();
+        let known = LearnedForms::default();
         let forms = Forms([1, 2, 0, 0, 0, 0]);
         let notes = known.learn(forms, &address);
         assert_eq!(

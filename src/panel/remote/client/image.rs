@@ -1,4 +1,4 @@
-//! An image as a request carries it: an address as it is, a file's bytes as a `data:` URL.
+//! An image as a request sends it: a URL as it is, a file as a `data:` URL.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::super::RemoteError;
 
 const MOST_BYTES: u64 = 20 << 20;
 
-/// Turns an item's image, a path or an address, into what `image_url` holds.
-pub fn address(image: &str) -> Result<String, RemoteError> {
+/// The URL of an item's image, which is a path or a URL, for `image_url`.
+pub fn url(image: &str) -> Result<String, RemoteError> {
     if ["http://", "https://", "data:"].iter().any(|scheme| image.starts_with(scheme)) {
         return Ok(image.to_owned());
     }
@@ -41,16 +41,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("scan.PNG");
         fs_err::write(&path, b"\x89PNG!").unwrap();
-        assert_eq!(address(path.to_str().unwrap()).unwrap(), "data:image/png;base64,iVBORyE=");
+        assert_eq!(url(path.to_str().unwrap()).unwrap(), "data:image/png;base64,iVBORyE=");
         for kept in ["https://host/scan", "data:image/png;base64,AA=="] {
-            assert_eq!(address(kept).unwrap(), kept);
+            assert_eq!(url(kept).unwrap(), kept);
         }
     }
 
     #[test]
     fn what_is_no_image_costs_its_item() {
         for image in ["/nowhere/scan.png", "notes.txt", "scan"] {
-            let error = address(image).unwrap_err();
+            let error = url(image).unwrap_err();
             assert!(error.concerns_item() && error.to_string().contains(image), "{error}");
         }
     }

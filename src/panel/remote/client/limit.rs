@@ -1,23 +1,29 @@
-//! Limits of concurrency and rate: how many requests are under way at once, and the interval between their starts.
+//! Limits of concurrency and rate: how many requests are in flight at once, and the interval between their starts.
 //!
-//! Permits and the clock of the next start travel through channels: whoever has received one owns it until it is
-//! sent back.
+//! Permits and the schedule travel through channels: whoever has received one owns it until it is sent back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use super::{PATIENCE, retry};
+use super::{STOP_POLL_INTERVAL, retry};
 
 pub struct Limit {
     permits: (Sender<()>, Receiver<()>),
-    /// The moment at which the next request may begin; one value, always sent back at once.
-    clock: (Sender<Instant>, Receiver<Instant>),
+    /// One value, always sent back at once.
+    schedule: (Sender<Schedule>, Receiver<Schedule>),
     interval: Duration,
 }
 
-/// Leave for one request; dropping it lets the next one in.
+struct Schedule {
+    /// When the next request may begin.
+    next: Instant,
+    /// Before this no request begins, not even one whose time was reserved earlier.
+    held_until: Instant,
+}
+
+/// The right to send one request; dropping it lets the next one in.
 #[derive(Debug)]
 pub struct Permit {
     back: Sender<()>,
@@ -25,7 +31,7 @@ pub struct Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        // The channel has room for every permit; nobody receives once the limit is gone.
+        // The channel has room for every permit; it fails only once the limit itself was dropped.
         let _ = self.back.try_send(());
     }
 }
@@ -34,26 +40,21 @@ impl Limit {
     pub fn new(max_in_flight: usize, per_minute: Option<u32>) -> Limit {
         let permits = bounded(max_in_flight.max(1));
         while permits.0.try_send(()).is_ok() {}
-        let clock = bounded(1);
-        let _ = clock.0.try_send(Instant::now());
+        let schedule = bounded(1);
+        let now = Instant::now();
+        let _ = schedule.0.try_send(Schedule { next: now, held_until: now });
         let minute = Duration::from_secs(60);
-        Limit {
-            permits,
-            clock,
-            interval: per_minute.map_or(Duration::ZERO, |count| minute / count.max(1)),
-        }
+        let interval = per_minute.map_or(Duration::ZERO, |count| minute / count.max(1));
+        Limit { permits, schedule, interval }
     }
 
-    /// Waits for leave to begin a request; `None` if `stop` was set before.
+    /// Waits until a request may begin; `None` if `stop` was set before.
     pub fn enter(&self, stop: &AtomicBool) -> Option<Permit> {
         while !stop.load(Ordering::Relaxed) {
-            match self.permits.1.recv_timeout(PATIENCE) {
+            match self.permits.1.recv_timeout(STOP_POLL_INTERVAL) {
                 Ok(()) => {
                     let permit = Permit { back: self.permits.0.clone() };
-                    let start = self.advance(|next| (next, next + self.interval))?;
-                    let is_over =
-                        retry::sleep(start.saturating_duration_since(Instant::now()), stop);
-                    return is_over.then_some(permit);
+                    return self.wait_for_start(stop).map(|()| permit);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -62,16 +63,37 @@ impl Limit {
         None
     }
 
-    /// Lets no request begin before `pause` is over, whoever asks.
-    pub fn hold_off(&self, pause: Duration) {
-        let until = Instant::now() + pause;
-        self.advance(|next| ((), next.max(until)));
+    /// Reserves the next start and waits for it, and for the end of any pause that began meanwhile.
+    fn wait_for_start(&self, stop: &AtomicBool) -> Option<()> {
+        let mut start = self.update(|schedule| {
+            let start = schedule.next.max(Instant::now());
+            schedule.next = start + self.interval;
+            start
+        })?;
+        loop {
+            if !retry::sleep(start.saturating_duration_since(Instant::now()), stop) {
+                return None;
+            }
+            start = self.update(|schedule| schedule.held_until)?;
+            if start <= Instant::now() {
+                return Some(());
+            }
+        }
     }
 
-    fn advance<T>(&self, step: impl Fn(Instant) -> (T, Instant)) -> Option<T> {
-        let next = self.clock.1.recv().ok()?;
-        let (result, next) = step(next.max(Instant::now()));
-        self.clock.0.send(next).ok()?;
+    /// Lets no request begin before `pause` is over, on any thread.
+    pub fn hold_off(&self, pause: Duration) {
+        let until = Instant::now() + pause;
+        self.update(|schedule| {
+            schedule.next = schedule.next.max(until);
+            schedule.held_until = schedule.held_until.max(until);
+        });
+    }
+
+    fn update<T>(&self, change: impl FnOnce(&mut Schedule) -> T) -> Option<T> {
+        let mut schedule = self.schedule.1.recv().ok()?;
+        let result = change(&mut schedule);
+        self.schedule.0.send(schedule).ok()?;
         Some(result)
     }
 }
@@ -124,6 +146,23 @@ mod tests {
             let earliest = Duration::from_millis(20) * index as u32;
             assert!(*at >= earliest, "{starts:?}");
         }
+    }
+
+    #[test]
+    fn a_pause_also_holds_those_that_already_wait_for_their_start() {
+        // Every 100 ms: the second waits for its start when the pause of 300 ms begins.
+        let limit = Limit::new(8, Some(600));
+        drop(limit.enter(&GO));
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                drop(limit.enter(&GO));
+                start.elapsed()
+            });
+            thread::sleep(Duration::from_millis(20));
+            limit.hold_off(Duration::from_millis(300));
+            assert!(second.join().unwrap() >= Duration::from_millis(300));
+        });
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Reads a server's answer: text, finish reason, usage.
+//! Reads the JSON of a chat completion: text, finish reason, token usage.
 
 use serde_json::Value;
 
-use super::complaint::Complaint;
+use super::server_error::ServerError;
 use crate::record::{AnsweredBy, FinishReason, Usage};
 
 /// A completion as the server gives it.
@@ -14,43 +14,42 @@ pub struct Reply {
     pub answered_by: Option<AnsweredBy>,
 }
 
-/// Why an answer is no completion.
+/// Why a response is no completion.
 #[derive(Debug, PartialEq)]
-pub enum Defect {
-    /// It is not what it claims to be; another attempt may be.
-    Broken(String),
-    /// The provider's filter withheld it.
+pub enum ReplyError {
+    /// It is not JSON or lacks a field; worth another attempt.
+    Malformed(String),
+    /// The provider's content filter withheld it.
     Filtered(String),
-    /// It says what is wrong.
-    Complaint(Complaint),
+    ServerError(ServerError),
 }
 
-/// Reads the first choice. What the server gives apart as reasoning is no part of the text.
-pub fn read(answer: &Value) -> Result<Reply, Defect> {
-    if let Some(complaint) = Complaint::within(answer) {
-        return Err(Defect::Complaint(complaint));
+/// Reads the first choice. Reasoning that the server returns in a field of its own is no part of the text.
+pub fn read(answer: &Value) -> Result<Reply, ReplyError> {
+    if let Some(error) = ServerError::within(answer) {
+        return Err(ReplyError::ServerError(error));
     }
-    let broken = |reason: &str| Defect::Broken(reason.to_owned());
+    let malformed = |reason: &str| ReplyError::Malformed(reason.to_owned());
     let choice = answer
         .get("choices")
         .and_then(Value::as_array)
-        .ok_or_else(|| broken("the answer has no choices"))?
+        .ok_or_else(|| malformed("the answer has no choices"))?
         .first()
-        .ok_or_else(|| broken("the answer's choices are empty"))?;
+        .ok_or_else(|| malformed("the answer's choices are empty"))?;
     let message = choice
         .get("message")
         .filter(|message| message.is_object())
-        .ok_or_else(|| broken("the answer's choice has no message"))?;
+        .ok_or_else(|| malformed("the answer's choice has no message"))?;
     let finish_reason = match choice.get("finish_reason").and_then(Value::as_str) {
         Some("content_filter") => {
             let message = "its finish_reason is content_filter".to_owned();
-            return Err(Defect::Filtered(message));
+            return Err(ReplyError::Filtered(message));
         }
         Some(reason @ ("abort" | "error")) => {
-            return Err(Defect::Broken(format!("the answer's finish_reason is {reason}")));
+            return Err(malformed(&format!("the answer's finish_reason is {reason}")));
         }
         Some("length" | "max_tokens") => FinishReason::Length,
-        // Servers have more words for an end that was not forced.
+        // Servers have more names for a natural stop.
         _ => FinishReason::Stop,
     };
     let content = content(message.get("content"))?;
@@ -70,15 +69,16 @@ pub fn read(answer: &Value) -> Result<Reply, Defect> {
     })
 }
 
-/// `None` where the server says neither.
+/// The model and fingerprint that the server reports; `None` where it reports neither.
 fn answered_by(answer: &Value) -> Option<AnsweredBy> {
-    let own = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
-    let answered_by = AnsweredBy { model: own("model"), fingerprint: own("system_fingerprint") };
+    let field = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
+    let answered_by =
+        AnsweredBy { model: field("model"), fingerprint: field("system_fingerprint") };
     (answered_by.model.is_some() || answered_by.fingerprint.is_some()).then_some(answered_by)
 }
 
-/// A text, nothing, or parts of which the texts count.
-fn content(content: Option<&Value>) -> Result<String, Defect> {
+/// The text of a message: a string, `null`, or a list of parts, of which those of type `text` are joined.
+fn content(content: Option<&Value>) -> Result<String, ReplyError> {
     match content {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -87,7 +87,7 @@ fn content(content: Option<&Value>) -> Result<String, Defect> {
             .filter(|part| part.get("type").and_then(Value::as_str) == Some("text"))
             .filter_map(|part| part.get("text")?.as_str())
             .collect()),
-        Some(_) => Err(Defect::Broken("the answer's content is no text".to_owned())),
+        Some(_) => Err(ReplyError::Malformed("the answer's content is no text".to_owned())),
     }
 }
 
@@ -104,8 +104,8 @@ fn usage(answer: &Value) -> Usage {
     }
 }
 
-/// Whether a list of models has `model`; `None` where it is no such list.
-pub fn lists(list: &Value, model: &str) -> Option<bool> {
+/// Whether the response of `/models` lists `model`; `None` where it is no such list.
+pub fn lists_model(list: &Value, model: &str) -> Option<bool> {
     let models = list.get("data")?.as_array()?;
     Some(models.iter().any(|entry| entry.get("id").and_then(Value::as_str) == Some(model)))
 }
@@ -186,8 +186,8 @@ mod tests {
             assert_eq!(end(reason).unwrap().finish_reason, FinishReason::Stop);
         }
         assert_eq!(end(json!("length")).unwrap().finish_reason, FinishReason::Length);
-        assert!(matches!(end(json!("content_filter")), Err(Defect::Filtered(_))));
-        assert!(matches!(end(json!("abort")), Err(Defect::Broken(_))));
+        assert!(matches!(end(json!("content_filter")), Err(ReplyError::Filtered(_))));
+        assert!(matches!(end(json!("abort")), Err(ReplyError::Malformed(_))));
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
             (with(json!({"content": 7}), json!("stop")), "no text"),
         ] {
             match read(&answer) {
-                Err(Defect::Broken(reason)) => assert!(reason.contains(said), "{reason}"),
+                Err(ReplyError::Malformed(reason)) => assert!(reason.contains(said), "{reason}"),
                 other => panic!("{other:?}"),
             }
         }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn an_error_within_a_success_is_an_error() {
         let read = |error: Value| match read(&json!({"error": error})) {
-            Err(Defect::Complaint(complaint)) => (complaint.status, complaint.message),
+            Err(ReplyError::ServerError(error)) => (error.status, error.message),
             other => panic!("{other:?}"),
         };
         let overloaded = json!({"code": 502, "message": "overloaded"});
@@ -220,10 +220,10 @@ mod tests {
     #[test]
     fn a_list_of_models_tells_whether_the_model_is_there() {
         let list = json!({"data": [{"id": "a"}, {"id": "b"}]});
-        let of = |model| lists(&list, model);
+        let of = |model| lists_model(&list, model);
         assert_eq!(of("b"), Some(true));
         assert_eq!(of("a"), Some(true));
         assert_eq!(of("c"), Some(false));
-        assert_eq!(lists(&json!({"models": []}), "a"), None);
+        assert_eq!(lists_model(&json!({"models": []}), "a"), None);
     }
 }

@@ -4,28 +4,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::PATIENCE;
+use super::STOP_POLL_INTERVAL;
 use crate::random::mix;
 
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
-/// Whether another attempt may fare better after an answer with this status.
+/// Whether another attempt may succeed after a response with this status.
 pub fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 429 | 500 | 502..=599)
 }
 
-/// The pause after the `attempt`th attempt, counted from 1: `first`, doubled each time up to a minute, of which a
-/// share from a half to the whole, drawn from the call's seed, so that calls that failed together do not return
-/// together.
+/// Exponential backoff with jitter: the pause after attempt number `attempt`, counted from 1. `first` doubled for each further attempt, at
+/// most a minute, times a factor from 0.5 to 1 drawn from the call's seed, so that calls that failed together do not retry together.
 pub fn backoff(seed: u64, attempt: u32, first: Duration) -> Duration {
     let doubled = first.saturating_mul(2_u32.saturating_pow(attempt - 1));
-    let share = mix(seed ^ u64::from(attempt).rotate_right(8)) >> 11;
-    let share = 0.5 + 0.5 * share as f64 / (1_u64 << 53) as f64;
-    doubled.min(LONGEST_BACKOFF).mul_f64(share)
+    let drawn = mix(seed ^ u64::from(attempt).rotate_right(8)) >> 11;
+    let factor = 0.5 + 0.5 * drawn as f64 / (1_u64 << 53) as f64;
+    doubled.min(LONGEST_BACKOFF).mul_f64(factor)
 }
 
-/// What a `Retry-After` asks for: seconds, or the date until which to wait (RFC 9110 §10.2.3). `None` where it is
-/// neither; a date that has passed asks for nothing.
+/// The pause of a `retry-after-ms` header, which may have a fraction; `None` where it is no number.
+pub fn milliseconds(value: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(value.trim().parse::<f64>().ok()? / 1000.0).ok()
+}
+
+/// The pause that a `Retry-After` header asks for, in seconds or as a date (RFC 9110 §10.2.3); zero for a date that has passed. `None`
+/// where it is neither.
 pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
@@ -35,7 +39,7 @@ pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// Sleeps; `false` if `stop` was set before the end.
+/// Sleeps, unless `stop` is set before the end; returns whether the whole pause passed.
 pub fn sleep(pause: Duration, stop: &AtomicBool) -> bool {
     let start = Instant::now();
     loop {
@@ -44,7 +48,7 @@ pub fn sleep(pause: Duration, stop: &AtomicBool) -> bool {
         }
         match pause.checked_sub(start.elapsed()) {
             None | Some(Duration::ZERO) => return true,
-            Some(left) => thread::sleep(left.min(PATIENCE)),
+            Some(left) => thread::sleep(left.min(STOP_POLL_INTERVAL)),
         }
     }
 }
@@ -93,6 +97,15 @@ mod tests {
             "Sun, 06 Nov 99999999999999999 08:49:37 GMT",
         ] {
             assert_eq!(seconds(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn milliseconds_may_have_a_fraction() {
+        assert_eq!(milliseconds("120"), Some(Duration::from_millis(120)));
+        assert_eq!(milliseconds("1500.5"), Some(Duration::from_micros(1_500_500)));
+        for value in ["", "soon", "-1", "NaN", "1e300"] {
+            assert_eq!(milliseconds(value), None, "{value}");
         }
     }
 

@@ -15,6 +15,7 @@ use super::super::key::WARDROUND_API_KEY;
 use super::super::{
     Address, ApiKey, RemoteCompletion, RemoteError, RemoteModel, RemoteOptions, RemoteRequest,
 };
+use super::MESSAGE_CHARS;
 use super::fake_server::{Act, FakeServer, ok, said, status};
 use crate::hub::OfflineReason;
 use crate::record::{FinishReason, Message};
@@ -116,6 +117,21 @@ fn the_key_is_in_no_error_and_no_debug_form() {
     let server = FakeServer::play(vec![ok(json!({"error": {"code": 401, "message": SECRET}}))]);
     let error = ask(&server).unwrap_err();
     assert!(!format!("{error:?}").contains(SECRET), "{error:?}");
+}
+
+#[test]
+fn a_message_that_is_cut_leaves_no_part_of_the_key_at_the_cut() {
+    let echo = format!("{}{SECRET}{}", "x".repeat(MESSAGE_CHARS - 4), "y".repeat(300));
+    for code in [400, 401, 500] {
+        let server = FakeServer::play(vec![status(code, &echo)]);
+        let error = open(&server, options()).complete(&request(), &GO).unwrap_err();
+        assert!(error.to_string().contains("xxx***y…"), "{error}");
+    }
+    let server = FakeServer::play(vec![status(400, &"é".repeat(1000))]);
+    let error = ask(&server).unwrap_err().to_string();
+    assert!(error.ends_with(&format!(": {}…", "é".repeat(MESSAGE_CHARS))), "{error}");
+    let server = FakeServer::play(vec![status(400, "")]);
+    assert!(ask(&server).unwrap_err().to_string().ends_with(": no reason given"));
 }
 
 #[test]

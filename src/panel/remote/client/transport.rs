@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use ureq::http::{Response, header};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, RequestBuilder};
 
 use super::super::{ApiKey, RemoteOptions};
-use super::complaint::Complaint;
-use super::reply::Defect;
+use super::reply::ReplyError;
 use super::retry;
+use super::server_error::ServerError;
 
 /// The HTTP client of one endpoint.
 #[derive(Clone, Debug)]
@@ -20,21 +20,21 @@ pub struct Transport {
     most_bytes: u64,
 }
 
-/// Whatever came back whole.
+/// A complete response, whatever its status.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    /// How long the server wants to be left alone.
+    /// How long the server asks to wait before the next request.
     pub retry_after: Option<Duration>,
     pub body: Vec<u8>,
 }
 
-/// Why nothing came back whole.
+/// Why there is no complete response.
 #[derive(Debug)]
 pub enum Failure {
-    /// The connection, the time or a part of the answer.
+    /// The connection failed, timed out or ended early.
     Lost(String),
-    /// More bytes than an answer may have.
+    /// The response exceeds the size limit.
     TooLong,
 }
 
@@ -46,7 +46,7 @@ impl Transport {
     pub fn new(options: &RemoteOptions) -> Transport {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
-            // A key goes where the user sent it and nowhere else.
+            // A redirect must not carry the key to another server.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("wardround/", env!("CARGO_PKG_VERSION")))
@@ -59,35 +59,31 @@ impl Transport {
         Transport { agent, key: options.key.clone(), most_bytes: options.most_bytes }
     }
 
-    /// Posts a body of JSON, or asks without one.
+    /// POSTs a body of JSON; GETs where there is none.
     pub fn send(&self, url: &str, body: Option<&[u8]>) -> Result<Answer, Failure> {
-        let bearer = self.key.as_ref().map(|key| format!("Bearer {}", key.secret()));
-        let response = match (body, bearer) {
-            (None, None) => self.agent.get(url).call(),
-            (None, Some(bearer)) => {
-                self.agent.get(url).header(header::AUTHORIZATION, bearer).call()
-            }
-            (Some(body), bearer) => {
-                let request = self
-                    .agent
-                    .post(url)
-                    .content_type("application/json")
-                    .header(header::ACCEPT, "application/json");
-                match bearer {
-                    None => request.send(body),
-                    Some(bearer) => request.header(header::AUTHORIZATION, bearer).send(body),
-                }
-            }
+        let response = match body {
+            None => self.authorized(self.agent.get(url)).call(),
+            Some(body) => self
+                .authorized(self.agent.post(url))
+                .content_type("application/json")
+                .header(header::ACCEPT, "application/json")
+                .send(body),
         };
         self.receive(response.map_err(lost)?)
+    }
+
+    fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.key {
+            Some(key) => request.header(header::AUTHORIZATION, format!("Bearer {}", key.secret())),
+            None => request,
+        }
     }
 
     fn receive(&self, mut response: Response<Body>) -> Result<Answer, Failure> {
         let headers = response.headers();
         let text = |name: &str| headers.get(name)?.to_str().ok();
-        let milliseconds = text("retry-after-ms").and_then(|value| value.parse().ok());
+        let milliseconds = text("retry-after-ms").and_then(retry::milliseconds);
         let retry_after = milliseconds
-            .map(Duration::from_millis)
             .or_else(|| retry::retry_after(text(header::RETRY_AFTER.as_str())?, SystemTime::now()));
         let status = response.status().as_u16();
         let limited = response.body_mut().with_config().limit(self.most_bytes);
@@ -95,30 +91,30 @@ impl Transport {
         Ok(Answer { status, retry_after, body })
     }
 
-    /// Takes the key out of a text that a server wrote: some repeat what they were sent.
-    pub fn redact(&self, text: String) -> String {
+    /// A server's text with `***` in place of the API key, which some servers repeat.
+    pub fn redact(&self, text: &str) -> String {
         match &self.key {
             Some(key) => text.replace(key.secret(), "***"),
-            None => text,
+            None => text.to_owned(),
         }
     }
 }
 
 impl Answer {
-    /// The JSON of a success, or what is wrong with it.
-    pub fn read(&self) -> Result<Value, Defect> {
+    /// The JSON of a response with a success status.
+    pub fn read(&self) -> Result<Value, ReplyError> {
         if !(200..300).contains(&self.status) {
-            return Err(Defect::Complaint(Complaint::read(self.status, &self.body)));
+            return Err(ReplyError::ServerError(ServerError::read(self.status, &self.body)));
         }
         serde_json::from_slice(&self.body)
-            .map_err(|error| Defect::Broken(format!("the answer is not JSON: {error}")))
+            .map_err(|error| ReplyError::Malformed(format!("the answer is not JSON: {error}")))
     }
 }
 
 fn lost(error: ureq::Error) -> Failure {
     match error {
         ureq::Error::BodyExceedsLimit(_) => Failure::TooLong,
-        // What ureq itself adds to an error of the operating system says nothing.
+        // ureq's own message for this does not say what happened.
         ureq::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             Failure::Lost("the connection ended early".to_owned())
         }

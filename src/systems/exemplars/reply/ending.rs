@@ -1,16 +1,15 @@
-//! The sentence that KU-DMIS' tuned model ends with: which sentence is to become which, or that there is no error.
+//! The closing sentence of KU-DMIS' fine-tuned model: which sentence should be corrected to which, or that there is no error.
 
-use super::{Judgement, LIKENESS, sentence, without_number};
+use super::{Judgement, most_similar, sentence, without_number};
 use crate::data::Note;
-use crate::text::{Aligner, align};
 
 const ERROR: &str = "therefore, the error sentence ";
 const CORRECTED: &str = " should be corrected to the corrected sentence ";
 const NO_ERROR: &str = "therefore, the note does not contain an error";
 
-/// What the last such sentence says; `None` where there is none.
+/// Parses the last such sentence; `None` where there is none.
 pub fn read(reply: &str, note: &Note) -> Option<Judgement> {
-    // Of the same length, so that places are the same.
+    // ASCII lower case keeps every byte's position.
     let lower = reply.to_ascii_lowercase();
     let error = lower.match_indices(ERROR).filter_map(|(at, _)| {
         let start = at + ERROR.len();
@@ -26,16 +25,12 @@ pub fn read(reply: &str, note: &Note) -> Option<Judgement> {
     let wrong = sentence(&reply[start..end]);
     let right = reply[end + CORRECTED.len()..].lines().next().unwrap_or_default();
     let right = sentence(without_closing(right.trim(), wrong.as_deref()));
-    let likest = wrong.and_then(|wrong| {
-        let found = align(&note.sentences, &wrong, note.language, Aligner::default())?;
-        (found.ratio >= LIKENESS).then_some(found.index)
-    });
-    let correction = right.map(|text| without_number(&text, likest, note));
-    let flag = Some(true);
-    Some(Judgement { flag, sentence_id: likest, correction, ..Judgement::default() })
+    let sentence_id = wrong.and_then(|wrong| most_similar(note, &wrong));
+    let correction = right.map(|text| without_number(&text, sentence_id, note));
+    Some(Judgement { flag: Some(true), sentence_id, correction, ..Judgement::default() })
 }
 
-/// A correction without the full stop that closes the sentence around it.
+/// A correction without the full stop of the closing sentence itself.
 fn without_closing<'a>(right: &'a str, wrong: Option<&str>) -> &'a str {
     let Some(rest) = right.strip_suffix('.') else { return right };
     let has_own = wrong.is_some_and(|wrong| wrong.ends_with('.'));

@@ -1,16 +1,16 @@
-//! The labels of an answer's fields as models write them: lines, `=` for a colon, one line for all, rows of a table.
+//! Finds an answer's fields by their labels as models write them: a line each, `=` for a colon, all on one line, rows of a table.
 
 use serde_json::{Map, Value};
 
 use super::{Field, Form};
 
-/// A label as names are compared: lower case, words joined by `_`.
+/// A label normalised for comparison: lower case, words joined by `_`.
 pub fn plain(label: &str) -> String {
     let words = label.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("_").to_lowercase()
 }
 
-/// What models call a field beside what they were asked to call it.
+/// Names that models give a field in place of its own.
 pub fn other_names(field: Field) -> &'static [&'static str] {
     match field {
         Field::Reason => {
@@ -36,11 +36,12 @@ pub fn other_names(field: Field) -> &'static [&'static str] {
     }
 }
 
-/// Labels of remarks that nobody asked for.
+/// Labels of remarks that models add.
 const EXPLAINS: [&str; 6] =
     ["reason", "reasoning", "rationale", "explanation", "justification", "note"];
 
-/// What follows each known label at a line's beginning, up to the next; the first of each counts, for models go on with notes of their own.
+/// The text after each known label at the start of a line, up to the next label. The first of each label counts, since models go on with
+/// notes that they make up.
 pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
     let mut found: Map<String, Value> = Map::new();
     let mut open: Option<String> = None;
@@ -53,7 +54,7 @@ pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
             fields.any(|(key, field)| plain(key) == label || other_names(*field).contains(&label))
         };
         if is_example && cut.as_ref().is_some_and(|(label, _)| found.contains_key(label)) {
-            // The prompt's example was said again before the answer.
+            // The reply repeated the prompt's example before its answer.
             found.clear();
             is_example = false;
         }
@@ -63,7 +64,7 @@ pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
                 found.insert(label.clone(), value.trim().into());
                 open = Some(label);
             }
-            // What explains the answer is no part of it.
+            // An explanation is no part of the field before it.
             Some((label, _)) if EXPLAINS.contains(&label.as_str()) && !found.is_empty() => {
                 open = None
             }
@@ -82,7 +83,7 @@ pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
     found
 }
 
-/// A reply with its labels at lines' beginnings, also where all stand in one line or in the rows of a table.
+/// A reply with every label at the start of a line, also where all were on one line or in the rows of a table.
 fn line_a_field(reply: &str, form: &Form) -> String {
     let row = |line: &str| {
         let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();

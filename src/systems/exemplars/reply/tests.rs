@@ -116,6 +116,9 @@ fn replies_are_read_as_models_write_them() {
         (&JSON, format!("```json\n{{\"is_error\": true, \"reasoning\": \"r\", \"sentence_id\": \"1\", \"error_sentence\": \"{WRONG}\", \"corrected_sentence\": \"{BETTER}\"}}\n```"), wrong(Parse::Repaired)),
         // A number beyond the note: the sentence that is quoted.
         (&JSON, format!("{{\"is_error\": true, \"reasoning\": \"r\", \"sentence_id\": 9, \"error_sentence\": \"{WRONG}\", \"corrected_sentence\": \"{BETTER}\"}}"), wrong(Parse::Repaired)),
+        // A number below 0 is none, with marks around it too.
+        (&LINES, "Error Flag: 1\nError Sentence ID: **-1**\nCorrected Sentence: She went back home.".to_owned(), (Some(true), Some(2), Some("She went back home.".to_owned()), Parse::Repaired)),
+        (&LINES, format!("Error Flag: 1\nError Sentence ID: Sentence-1\nCorrected Sentence: {BETTER}"), wrong(Parse::Ok)),
         // The flag decides.
         (&JSON, format!("{{\"is_error\": false, \"reasoning\": \"\", \"sentence_id\": 1, \"error_sentence\": \"NA\", \"corrected_sentence\": \"{BETTER}\"}}"), right(Parse::Ok)),
         (&JSON, r#"{"is_error": "No error", "sentence_id": -1, "corrected_sentence": null}"#.to_owned(), right(Parse::Ok)),

@@ -207,6 +207,14 @@ fn unknown_names_are_dropped_and_the_defaults_after_as_many_as_remain_fill_up() 
 }
 
 #[test]
+fn thinking_before_the_specialties_is_no_part_of_the_reply() {
+    let thought = r#"<think>Genes?</think>{"fields": ["Genetics", "Pulmonology", "Cardiology"]}"#;
+    let (read, parse) = read_specialties_as_harness(thought);
+    assert_eq!(read.fields, ["Genetics", "Pulmonology", "Cardiology"]);
+    assert_eq!(parse, Parse::Ok);
+}
+
+#[test]
 fn a_reply_that_is_no_object_brings_other_defaults() {
     let unread = (UNREAD.to_vec(), Parse::Unread);
     assert_eq!(specialties("Pediatrics, Genetics"), unread);

@@ -69,6 +69,19 @@ fn the_model_is_asked_for_a_span_first() {
 }
 
 #[test]
+fn an_empty_span_of_a_file_is_none() {
+    let hinted = |span: &str| {
+        let spans = [("ms-1".to_owned(), span.to_owned())].into();
+        let exemplars = Exemplars { spans: Some(spans), ..Exemplars::default() };
+        let config = SystemConfig::parse("edinburgh", &["span=file", "shots=0"]).unwrap();
+        let script = Script::new(|_, _| "NA".to_owned());
+        let (_, calls) = check_with(&config, &note(), script, Arc::new(exemplars));
+        calls[0].messages.last().unwrap().content.contains("deserve attention")
+    };
+    assert_eq!((hinted("Beta blockers"), hinted(""), hinted(" ")), (true, false, false));
+}
+
+#[test]
 fn reasons_of_another_style_are_refused() {
     let styled = |style: &str| Exemplars { style: Some(style.to_owned()), ..Exemplars::default() };
     assert!(check_style(Cot::Brief, &styled("long")).is_err());

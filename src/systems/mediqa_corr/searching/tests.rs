@@ -34,7 +34,10 @@ impl Retrieve for Library {
     }
 }
 
-fn run(name: &str, reply: fn(&str) -> &'static str) -> (NoteLine, Vec<CallLine>) {
+fn run(
+    name: &str,
+    reply: impl Fn(&str) -> &'static str + Send + Sync + 'static,
+) -> (NoteLine, Vec<CallLine>) {
     let config = SystemConfig::named(name).unwrap();
     let script = Script::new(move |key, _| reply(&key.purpose).to_owned());
     let (mut panel, calls) = panel(&["solo".to_owned()], script);
@@ -85,6 +88,26 @@ fn without_an_article_the_first_stage_stands() {
     // The same exemplars for every note, four with an error and three without, or as many as there are.
     assert!(calls[0].messages.iter().any(|one| one.content.contains("Patient 2")));
     assert_eq!(longest_word("Give beta-blockers at once."), "beta-blockers");
+}
+
+#[test]
+fn the_longest_prompt_has_room_for_its_passages() {
+    for (name, reply) in [
+        ("em-mixers", r#"{"Error": "yes", "Error Sentence ID": 1, "keyword": "Beta"}"#),
+        ("maven", r#"{"entity": "Beta blockers"}"#),
+    ] {
+        let longest = |pairs: &[&str]| {
+            let config = SystemConfig::parse(name, pairs).unwrap();
+            let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
+            system.longest_prompt(&note().into(), 100)
+        };
+        let (_, calls) = run(name, move |_| reply);
+        let messages = &calls.last().unwrap().messages;
+        let sent: usize = messages.iter().map(|message| message.content.chars().count()).sum();
+        let longest_prompt = longest(&[]).unwrap();
+        assert!(longest_prompt >= sent && longest_prompt < sent + 400, "{longest_prompt}, {sent}");
+        assert_eq!(longest(&["evidence=off"]), None);
+    }
 }
 
 #[test]

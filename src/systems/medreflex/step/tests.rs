@@ -90,6 +90,16 @@ fn prose_and_replies_that_are_half_kept_are_read() {
 }
 
 #[test]
+fn long_replies_of_quotes_or_labels_are_read_in_linear_time() {
+    let started = std::time::Instant::now();
+    let quotes = format!("search(\"{}\")", "\" ".repeat(50_000));
+    assert_eq!(of_call(&quotes), None);
+    let labels = "so action ".repeat(400_000);
+    assert_eq!(of_prose(&labels), StepRecord::default());
+    assert!(started.elapsed().as_secs() < 20);
+}
+
+#[test]
 fn labels_are_read_and_no_mistake_is_said_in_many_words() {
     let cited = of_call(r#"final_mistake("S", "C", "[1.2], 2.11")"#).unwrap();
     let Action::FinalMistake { evidence, .. } = cited else { panic!("{cited:?}") };
