@@ -16,6 +16,9 @@ use super::models::Served;
 use super::options::ServeOptions;
 use crate::diagnosis::Failure;
 
+/// The number of counters for the users whom a reverse proxy names.
+const USER_LOADS: usize = 4096;
+
 /// How far the server is on its way to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -78,6 +81,8 @@ pub struct App {
     pub page_secret: String,
     /// When the process started, in seconds since 1970.
     pub created: u64,
+    /// The loads of users whom a reverse proxy names, each shared by the users of a bucket.
+    user_loads: Vec<KeyLoad>,
     served: OnceLock<Served>,
     admission: OnceLock<Arc<Admission>>,
 }
@@ -94,9 +99,8 @@ impl App {
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
         let created =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let page_secret = super::session::random_word().map_err(|error| {
-            Failure::usage(error.message, "the machine gives no random numbers")
-        })?;
+        let page_secret =
+            super::session::random_id().map_err(|error| std::io::Error::other(error.message))?;
         Ok(App {
             cases: Cases::start(options.limits.cases, &metrics.cases, &audit)?,
             options,
@@ -107,9 +111,17 @@ impl App {
             audit,
             page_secret,
             created,
+            user_loads: (0..USER_LOADS).map(|_| KeyLoad::default()).collect(),
             served: OnceLock::new(),
             admission: OnceLock::new(),
         })
+    }
+
+    /// A user whom a reverse proxy names.
+    pub fn proxied_user(&self, name: &str) -> Caller {
+        let key = Key::of_user(name);
+        let load = self.user_loads[key.bucket() % USER_LOADS].clone();
+        Caller { key, load }
     }
 
     /// From now on these answer.
@@ -126,10 +138,8 @@ impl App {
     /// While models are loading, when the server is on its way to its end, and when an engine died.
     pub fn served(&self) -> Result<&Served, ApiError> {
         if *self.phase.borrow() != Phase::Serving {
-            let message = "the server is shutting down";
-            return Err(ApiError::new(Code::Draining, message).retry_after(5));
+            return Err(ApiError::draining());
         }
-        let loading = || ApiError::new(Code::Loading, "the models are loading").retry_after(5);
         let served = self.served.get().ok_or_else(loading)?;
         match served.failure() {
             None => Ok(served),
@@ -149,7 +159,10 @@ impl App {
     /// # Errors
     /// While models are loading.
     pub fn admission(&self) -> Result<&Arc<Admission>, ApiError> {
-        let loading = || ApiError::new(Code::Loading, "the models are loading").retry_after(5);
         self.admission.get().ok_or_else(loading)
     }
+}
+
+fn loading() -> ApiError {
+    ApiError::new(Code::Loading, "the models are loading").retry_after(5)
 }

@@ -24,9 +24,9 @@ use super::completion::blocking;
 use super::error::{ApiError, Code};
 use super::guard;
 use super::request::address::Address;
-use super::request::fields::Fields;
+use super::request::fields::{Fields, quoted, required};
 use super::response::events::{EventSource, SILENCE, cut, respond};
-use super::system_chat::{read_seed, run_seed, usage};
+use super::system_chat::{run_seed, usage};
 use crate::data::ItemKind;
 use crate::experiment::case::Worked;
 use crate::experiment::clock;
@@ -55,10 +55,8 @@ pub async fn check(
     let (parts, body) = request.into_parts();
     let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
     let kind = body::media_type(&parts.headers);
-    let ask = {
-        let app = app.clone();
-        blocking(move || read_note(&app, &kind, bytes, chosen)).await?
-    };
+    let reading = app.clone();
+    let ask = blocking(move || read_note(&reading, &kind, bytes, chosen)).await?;
     answer(app, Ask { who, ..ask }, caller, &parts.headers).await
 }
 
@@ -68,15 +66,15 @@ fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask,
         "application/fhir+json" => note_of(app, &fhir::note(&bytes)?, chosen),
         "application/json" => {
             let fields = Fields::parse(&bytes)?;
-            match fields.has("resourceType") {
-                true => note_of(app, &fhir::note(&bytes)?, chosen),
-                false => note_of_json(app, fields),
+            match fields.peek("resourceType") {
+                Some(_) => note_of(app, &fhir::note(&bytes)?, chosen),
+                None => note_of_json(app, fields),
             }
         }
         other => {
             let message = format!(
                 "the content type is {}; expected text/plain, application/json or application/fhir+json",
-                super::request::fields::quoted(other)
+                quoted(other)
             );
             Err(ApiError::new(Code::UnsupportedMediaType, message))
         }
@@ -89,17 +87,15 @@ pub async fn ask(State(app): State<Arc<App>>, request: Request) -> Result<Respon
     app.served()?;
     let (parts, body) = request.into_parts();
     let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
-    let ask = {
-        let app = app.clone();
-        blocking(move || read_question(&app, &bytes)).await?
-    };
+    let reading = app.clone();
+    let ask = blocking(move || read_question(&reading, &bytes)).await?;
     answer(app, Ask { who, ..ask }, caller, &parts.headers).await
 }
 
 fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
     let mut fields = Fields::parse(body)?;
     let system = fields.text("system")?;
-    let seed = fields.take("seed").map(|seed| read_seed(&seed)).transpose()?;
+    let seed = fields.seed()?;
     let asked = required(fields.text("question")?, "question")?;
     let options = required(fields.take("options"), "options")?;
     refuse_others(fields)?;
@@ -129,9 +125,11 @@ fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
 }
 
 fn note_of_json(app: &App, mut fields: Fields) -> Result<Ask, ApiError> {
-    let seed = fields.take("seed").map(|seed| read_seed(&seed)).transpose()?;
-    let chosen =
-        Chosen { system: fields.text("system")?, seed, language: fields.text("language")? };
+    let chosen = Chosen {
+        system: fields.text("system")?,
+        seed: fields.seed()?,
+        language: fields.text("language")?,
+    };
     let text = required(fields.text("text")?, "text")?;
     refuse_others(fields)?;
     note_of(app, &text, chosen)
@@ -144,10 +142,6 @@ pub fn language(name: &str) -> Result<Language, ApiError> {
         let message = "language is not one of english, chinese, arabic";
         ApiError::of(Code::InvalidValue, "language", message)
     })
-}
-
-fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
-    value.ok_or_else(|| ApiError::of(Code::MissingParameter, name, format!("{name} is missing")))
 }
 
 /// These endpoints are ours: a field that is not known is a mistake.
@@ -180,9 +174,7 @@ async fn answer(
     loop {
         let event = tokio::select! {
             event = running.next() => event,
-            () = cut(&mut phase) => {
-                return Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5));
-            }
+            () = cut(&mut phase) => return Err(ApiError::draining()),
         };
         match event {
             Some((_, CaseEvent::Ended(outcome))) => {
@@ -200,7 +192,7 @@ async fn answer(
 /// # Errors
 /// A full queue; an audit log that cannot be written.
 pub fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiError> {
-    let id = super::session::random_word()?;
+    let id = super::session::random_id()?;
     let head = CaseHead {
         id: id.clone(),
         owner: owner(caller),
@@ -301,8 +293,7 @@ pub async fn events(
     Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let owner = owner(guard::caller(&request).as_ref());
-    let named = Named { id, owner };
+    let named = Named { id, owner: owner(guard::caller(&request).as_ref()) };
     let case = app.cases.desk().look(named.clone()).await?;
     let (sender, events) = unbounded_channel();
     app.cases.desk().follow(named, sender).await?;

@@ -177,9 +177,7 @@ pub async fn finish(
     while !answer.is_done() {
         let told = tokio::select! {
             told = generation.next() => told,
-            () = cut(&mut phase) => {
-                return Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5));
-            }
+            () = cut(&mut phase) => return Err(ApiError::draining()),
         };
         let Some(told) = told else {
             return Err(ApiError::new(Code::Internal, "the completion was lost"));

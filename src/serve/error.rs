@@ -132,6 +132,16 @@ impl ApiError {
         ApiError { param: Some(param.to_owned()), ..ApiError::new(code, message) }
     }
 
+    /// The server is shutting down.
+    pub fn draining() -> ApiError {
+        ApiError::new(Code::Draining, "the server is shutting down").retry_after(5)
+    }
+
+    /// The operating system gave no random numbers.
+    pub fn no_random(error: getrandom::Error) -> ApiError {
+        ApiError::new(Code::Internal, error.to_string())
+    }
+
     /// With the seconds after which another attempt may succeed.
     pub fn retry_after(self, seconds: u64) -> ApiError {
         ApiError { retry_after_s: Some(seconds.clamp(1, 60)), ..self }
@@ -157,7 +167,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = (self.code.form().status, Json(self.json())).into_response();
+        let mut response = (self.status(), Json(self.json())).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, seconds.into());
@@ -188,8 +198,9 @@ impl From<EngineError> for ApiError {
             EngineError::Grammar(_) => {
                 ApiError::of(Code::InvalidSchema, "response_format", message)
             }
-            EngineError::EmptyPrompt => ApiError::of(Code::InvalidValue, "prompt", message),
-            EngineError::UnknownToken { .. } => ApiError::of(Code::InvalidValue, "prompt", message),
+            EngineError::EmptyPrompt | EngineError::UnknownToken { .. } => {
+                ApiError::of(Code::InvalidValue, "prompt", message)
+            }
             EngineError::NothingToGenerate => ApiError::of(
                 Code::InvalidValue,
                 "max_tokens",

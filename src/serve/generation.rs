@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::admission::Permit;
 use super::app::{App, Caller};
-use super::error::{ApiError, Code, too_long};
+use super::error::{ApiError, too_long};
 use super::models::ServedModel;
 use super::request::decoding::{Decoding, SEED_BITS};
 use super::request::format::Format;
@@ -31,8 +31,8 @@ pub struct Wanted {
 /// Requests that an engine has. Dropping it cancels those that are not done.
 pub struct Generation {
     pub model: Arc<ServedModel>,
-    /// By prompt, then by sample of it.
-    pub choices: Vec<ChoiceStart>,
+    /// The length of each choice's prompt; choices are ordered by prompt, then by sample.
+    pub prompt_tokens: Vec<usize>,
     pub seed: u64,
     /// Over the digests of all choices: equal ones mean equal answers.
     pub digest: String,
@@ -40,11 +40,6 @@ pub struct Generation {
     events: UnboundedReceiver<ChoiceEvent>,
     permit: Permit,
     _handles: Vec<RequestHandle>,
-}
-
-/// What one choice began with.
-pub struct ChoiceStart {
-    pub prompt_tokens: usize,
 }
 
 /// An event of a choice, and when the engine told it.
@@ -99,9 +94,7 @@ impl Generation {
         let digests: Vec<String> =
             requests.iter().map(|request| digest(identity, request)).collect();
         let (sender, events) = unbounded_channel();
-        let choices =
-            requests.iter().map(|request| ChoiceStart { prompt_tokens: request.tokens.len() });
-        let choices = choices.collect();
+        let prompt_tokens = requests.iter().map(|request| request.tokens.len()).collect();
         let mut handles = Vec::with_capacity(requests.len());
         for (choice, request) in requests.into_iter().enumerate() {
             let sender = sender.clone();
@@ -113,7 +106,7 @@ impl Generation {
         }
         Ok(Generation {
             model: wanted.model,
-            choices,
+            prompt_tokens,
             seed,
             digest: match digests.as_slice() {
                 [one] => one.clone(),
@@ -138,8 +131,7 @@ impl Generation {
 
     /// Tells the queue that a choice's prompt was computed, in this time.
     pub fn prompt_computed(&mut self, choice: usize, prefill: Duration) {
-        let tokens = self.choices.get(choice).map_or(0, |choice| choice.prompt_tokens);
-        self.permit.computed(tokens, prefill);
+        self.permit.computed(self.prompt_tokens[choice], prefill);
     }
 }
 
@@ -183,7 +175,5 @@ impl Wanted {
 /// # Errors
 /// A machine without random numbers.
 pub fn random_seed() -> Result<u64, ApiError> {
-    let bits =
-        getrandom::u64().map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
-    Ok(bits & SEED_BITS)
+    Ok(getrandom::u64().map_err(ApiError::no_random)? & SEED_BITS)
 }

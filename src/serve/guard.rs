@@ -11,11 +11,10 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::admission::KeyLoad;
 use super::app::{App, Caller};
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
-use super::keys::{Key, Role};
+use super::keys::Role;
 use super::page;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -203,8 +202,7 @@ fn proxied(app: &App, request: &Request) -> Option<Caller> {
         Some(address) => address.is_loopback(),
     };
     let user = request.headers().get(name).filter(|_| is_near)?.to_str().ok()?.trim();
-    let key = Key::of_user(user);
-    (!user.is_empty()).then(|| Caller { key, load: KeyLoad::default() })
+    (!user.is_empty()).then(|| app.proxied_user(user))
 }
 
 /// What a path belongs to.

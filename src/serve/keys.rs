@@ -19,6 +19,8 @@ use crate::experiment::whole_file;
 /// What every key begins with.
 const PREFIX: &str = "wr_";
 const MOST_NAME_CHARS: usize = 64;
+/// Hexadecimal digits at the end of a user's name that was shortened.
+const USER_HASH_CHARS: usize = 16;
 
 /// What the holder of a key may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,11 +55,22 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of somebody whom a reverse proxy has let in as a clinician.
-    pub fn of_user(name: &str) -> Key {
-        let name: String = name.chars().take(MOST_NAME_CHARS).collect();
-        let sum = Sha256::digest(format!("user {name}")).into();
+    /// The key of a user whom a reverse proxy names, with the role of a clinician. A long name is shortened, and made unique by a part of
+    /// its hash.
+    pub fn of_user(user: &str) -> Key {
+        let sum: [u8; 32] = Sha256::digest(format!("user {user}")).into();
+        let mut name = user.to_owned();
+        if user.chars().count() > MOST_NAME_CHARS {
+            let hash = digest::hex(&sum[..USER_HASH_CHARS / 2]);
+            let kept = user.chars().take(MOST_NAME_CHARS - USER_HASH_CHARS - 1);
+            name = kept.collect::<String>() + "-" + &hash;
+        }
         Key { name, role: Role::Clinician, sum }
+    }
+
+    /// A number from 0 to 65535 that spreads keys evenly.
+    pub fn bucket(&self) -> usize {
+        usize::from(u16::from_le_bytes([self.sum[0], self.sum[1]]))
     }
 
     /// A salt for the prefix index that no other key has, whatever the request's own.
@@ -122,10 +135,11 @@ impl Keys {
     /// # Errors
     /// A file that cannot be read, or a line that is no key.
     pub fn read(path: &Path) -> Result<Keys, KeyError> {
-        let text = fs_err::read_to_string(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => KeyError::Missing { path: path.to_owned() },
-            _ => error.into(),
-        })?;
+        Keys::parse(path, &read(path)?)
+    }
+
+    /// The keys in the text of the file at `path`.
+    fn parse(path: &Path, text: &str) -> Result<Keys, KeyError> {
         let mut list = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -152,13 +166,16 @@ impl Keys {
         if name.is_empty() || name.len() > MOST_NAME_CHARS || !name.chars().all(is_plain) {
             return Err(KeyError::Name { name: crate::text::ellipsis(name, MOST_NAME_CHARS) });
         }
-        if path.exists() && Keys::read(path)?.list.iter().any(|key| key.name == name) {
+        let text = if path.exists() { read(path)? } else { String::new() };
+        if Keys::parse(path, &text)?.list.iter().any(|key| key.name == name) {
             return Err(KeyError::Taken { path: path.to_owned(), name: name.to_owned() });
         }
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
         let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
-        let line = format!("{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
+        // An editor may have left the last line without its end.
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let line = format!("{end}{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         file.write_all(line.as_bytes())?;
         file.sync_all()?;
@@ -170,10 +187,10 @@ impl Keys {
     /// # Errors
     /// A name that the file does not have; a file that cannot be written.
     pub fn revoke(path: &Path, name: &str) -> Result<(), KeyError> {
-        if !Keys::read(path)?.list.iter().any(|key| key.name == name) {
+        let text = read(path)?;
+        if !Keys::parse(path, &text)?.list.iter().any(|key| key.name == name) {
             return Err(KeyError::Unknown { path: path.to_owned(), name: name.to_owned() });
         }
-        let text = fs_err::read_to_string(path)?;
         let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
         let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
         Ok(whole_file::write_private(path, kept.as_bytes())?)
@@ -192,6 +209,13 @@ impl Keys {
     }
 }
 
+fn read(path: &Path) -> Result<String, KeyError> {
+    fs_err::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => KeyError::Missing { path: path.to_owned() },
+        _ => error.into(),
+    })
+}
+
 fn parse(line: &str) -> Result<Key, &'static str> {
     let mut words = line.split_whitespace();
     let (Some(name), Some(role), Some(sum), None) =
@@ -203,13 +227,11 @@ fn parse(line: &str) -> Result<Key, &'static str> {
         .map_err(|_| "the role is none of api, clinician, metrics, admin")?;
     let hex = sum.strip_prefix("sha256:").ok_or("the sum does not begin with sha256:")?;
     let mut bytes = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
+    if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err("the sum has not 64 hexadecimal digits");
     }
     for (index, byte) in bytes.iter_mut().enumerate() {
-        let digits = &hex[2 * index..2 * index + 2];
-        *byte =
-            u8::from_str_radix(digits, 16).map_err(|_| "the sum has not 64 hexadecimal digits")?;
+        *byte = u8::from_str_radix(&hex[2 * index..2 * index + 2], 16).unwrap_or_default();
     }
     Ok(Key { name: name.to_owned(), role, sum: bytes })
 }
@@ -240,6 +262,27 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_added_behind_a_last_line_without_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let first = Keys::add(&path, "ward", Role::Clinician).unwrap();
+        let text = fs_err::read_to_string(&path).unwrap();
+        fs_err::write(&path, text.trim_end()).unwrap();
+        let second = Keys::add(&path, "lab", Role::Api).unwrap();
+        let keys = Keys::read(&path).unwrap();
+        assert!(keys.find(&first).is_some() && keys.find(&second).is_some());
+    }
+
+    #[test]
+    fn users_of_a_proxy_with_long_names_are_not_taken_for_one_another() {
+        let one = Key::of_user(&format!("{}1", "é".repeat(80)));
+        let other = Key::of_user(&format!("{}2", "é".repeat(80)));
+        assert_ne!((&one.name, one.salt(None)), (&other.name, other.salt(None)));
+        assert_eq!(one.name.chars().count(), MOST_NAME_CHARS);
+        assert_eq!(Key::of_user("dr.ho").name, "dr.ho");
+    }
+
+    #[test]
     fn names_and_lines_that_are_none_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
@@ -249,11 +292,10 @@ mod tests {
         Keys::add(&path, "a", Role::Api).unwrap();
         assert!(matches!(Keys::add(&path, "a", Role::Api), Err(KeyError::Taken { .. })));
         assert!(matches!(Keys::revoke(&path, "b"), Err(KeyError::Unknown { .. })));
-        fs_err::write(&path, "# keys\n\na api sha256:12\n").unwrap();
-        let error = Keys::read(&path).unwrap_err();
-        assert!(
-            error.to_string().ends_with("line 3: the sum has not 64 hexadecimal digits"),
-            "{error}"
-        );
+        for sum in ["12".to_owned(), "+f".repeat(32)] {
+            fs_err::write(&path, format!("# keys\n\na api sha256:{sum}\n")).unwrap();
+            let error = Keys::read(&path).unwrap_err().to_string();
+            assert!(error.ends_with("line 3: the sum has not 64 hexadecimal digits"), "{error}");
+        }
     }
 }

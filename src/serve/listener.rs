@@ -106,7 +106,8 @@ impl Listener {
                 let _ = stream.set_nodelay(true);
                 let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
                 let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
-                Ok(Accepted::Tcp { stream, peer: peer.ip() })
+                // A socket of both IP versions gives IPv4 addresses as IPv6.
+                Ok(Accepted::Tcp { stream, peer: peer.ip().to_canonical() })
             }
             Listener::Unix { listener, .. } => Ok(Accepted::Unix(listener.accept().await?.0)),
         }
@@ -172,4 +173,24 @@ pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
         .map_err(|error| refuse(&files.certificate, error.to_string()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_has_its_ipv4_address_on_a_socket_of_both_versions() {
+        let socket = std::net::TcpListener::bind("[::]:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let listener = Listener::Tcp(TcpListener::from_std(socket).unwrap());
+        #[expect(clippy::disallowed_methods, reason = "the test is the client")]
+        let connecting = TcpStream::connect(("127.0.0.1", port));
+        let (accepted, _client) = tokio::join!(listener.accept(), connecting);
+        let Accepted::Tcp { peer, .. } = accepted.unwrap() else {
+            panic!("not a TCP connection");
+        };
+        assert_eq!(peer.to_string(), "127.0.0.1");
+    }
 }

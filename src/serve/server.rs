@@ -114,7 +114,10 @@ async fn run(
                     console::note("ready");
                 }
                 Ok(Err(failure)) => break End::LoadFailed(failure),
-                Err(_) => break End::LoadFailed(Failure::usage("loading the models failed", "see the message above")),
+                Err(_) => {
+                    let message = "loading the models failed: see the message above";
+                    break End::LoadFailed(std::io::Error::other(message).into());
+                }
             },
             _ = hangup.recv() => {
                 reload(&app.options, &key_sender, &tls_sender);
@@ -277,19 +280,14 @@ fn reload(
     keys: &watch::Sender<Option<Arc<KeyRing>>>,
     tls: &watch::Sender<Option<TlsAcceptor>>,
 ) {
-    match read_keys(options) {
-        Ok(read) => {
-            keys.send_replace(read);
-        }
-        Err(failure) => console::note(format!("the keys stay as they were: {failure}")),
+    let keys = read_keys(options).map(|read| drop(keys.send_replace(read)));
+    let tls = read_tls(options).map(|read| drop(tls.send_replace(read)));
+    for (what, read) in [("keys", keys), ("certificates", tls)] {
+        console::note(match read {
+            Ok(()) => format!("the {what} were read again"),
+            Err(failure) => format!("the {what} stay as they were: {failure}"),
+        });
     }
-    match read_tls(options) {
-        Ok(read) => {
-            tls.send_replace(read);
-        }
-        Err(failure) => console::note(format!("the certificates stay as they were: {failure}")),
-    }
-    console::note("keys and certificates were read again");
 }
 
 /// The signals that end a server.

@@ -22,6 +22,8 @@ pub struct ServedSystem {
     pub id: String,
     pub seated: Seated,
     models: Vec<String>,
+    /// The smallest context of its models, in tokens.
+    context: Option<usize>,
     /// Equal ones mean: equal requests get equal bytes.
     pub fingerprint: String,
     pub is_synthetic: bool,
@@ -31,9 +33,10 @@ impl ServedSystem {
     /// `served` has the models of every seat.
     pub fn new(loaded: LoadedSystem, served: &Served) -> ServedSystem {
         let LoadedSystem { seated, models } = loaded;
-        let own = |name: &String| served.models.iter().find(|model| model.id == *name);
-        let fingerprints = models.iter().filter_map(own).map(|model| model.fingerprint.as_str());
-        let fingerprints: Vec<&str> = fingerprints.collect();
+        let named = |name: &String| served.models.iter().find(|model| model.id == *name);
+        let own = || models.iter().filter_map(named);
+        let fingerprints: Vec<&str> = own().map(|model| model.fingerprint.as_str()).collect();
+        let context = own().map(|model| model.context()).min();
         let mut seats = seated.seats.iter();
         ServedSystem {
             id: seated.protocol.entry.name.to_owned(),
@@ -41,6 +44,7 @@ impl ServedSystem {
             is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
             seated,
             models,
+            context,
         }
     }
 
@@ -51,13 +55,11 @@ impl ServedSystem {
     /// Each agent and its model.
     pub fn seats(&self) -> Vec<Value> {
         let seats = self.seated.seats.iter().zip(&self.models);
-        let seat = |(seat, model): (&crate::experiment::case::AgentModel, &String)| json!({"agent": seat.agent, "model": model});
-        seats.map(seat).collect()
+        seats.map(|(seat, model)| json!({"agent": seat.agent, "model": model})).collect()
     }
 
     /// As the list of models shows it.
     pub fn entry(&self, created: u64) -> Value {
-        let contexts = self.seated.seats.iter().map(|seat| seat.backbone.description.context);
         json!({
             "id": self.id,
             "object": "model",
@@ -65,7 +67,7 @@ impl ServedSystem {
             "owned_by": "wardround",
             "root": self.id,
             "parent": null,
-            "max_model_len": contexts.min(),
+            "max_model_len": self.context,
             "permission": [],
             "wardround": {
                 "kind": "system",

@@ -18,7 +18,6 @@ use super::error::{ApiError, Code};
 use super::generation::random_seed;
 use super::request::chat::ChatRequest;
 use super::request::decoding::{Decoding, Streaming, WITHOUT_EFFECT};
-use super::request::fields::integer;
 use super::response::events::{EventSource, SILENCE, cut, data, respond};
 use super::system::ServedSystem;
 use crate::audit::case;
@@ -87,14 +86,6 @@ impl SystemChat {
 /// A machine without random numbers.
 pub fn run_seed(app: &App, asked: Option<u64>) -> Result<u64, ApiError> {
     asked.or(app.options.default_seed).map_or_else(random_seed, Ok)
-}
-
-/// The seed of a JSON value.
-///
-/// # Errors
-/// A value that is no whole number.
-pub fn read_seed(value: &Value) -> Result<u64, ApiError> {
-    Ok(integer("seed", value, &(i64::MIN..=i64::MAX))? as u64)
 }
 
 /// Who sent a chat.
@@ -173,9 +164,7 @@ impl Answering {
                 }
                 Ok((choice, event))
             }
-            () = cut(&mut self.phase) => {
-                Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5))
-            }
+            () = cut(&mut self.phase) => Err(ApiError::draining()),
         }
     }
 

@@ -11,12 +11,11 @@ use serde_json::{Value, json};
 use super::app::App;
 use super::body;
 use super::completion::{blocking, refuse_ignored, with_ignored};
-use super::error::{ApiError, Code};
+use super::error::ApiError;
 use super::models::ServedModel;
 use super::request::address::Address;
 use super::request::chat::{Messages, messages, thinking};
-use super::request::completions::ids;
-use super::request::fields::{Fields, wrong_type};
+use super::request::fields::{Fields, ids, required};
 use crate::chat::{Prompt, TurnOptions};
 use crate::panel::PanelError;
 
@@ -113,12 +112,7 @@ pub async fn detokenize(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (model, mut fields) = read(&app, request).await?;
-    let tokens = match fields.take("tokens") {
-        Some(Value::Array(list)) if list.is_empty() => Vec::new(),
-        Some(Value::Array(list)) => ids("tokens", &list)?,
-        Some(other) => return Err(wrong_type("tokens", &other, "an array of token ids")),
-        None => return Err(ApiError::of(Code::MissingParameter, "tokens", "tokens is missing")),
-    };
+    let tokens = ids("tokens", &required(fields.take("tokens"), "tokens")?)?;
     let text = model.backbone.description.tokenizer.decode_shown(&tokens);
     told(&app, json!({"prompt": text, "content": text}), fields, Vec::new())
 }

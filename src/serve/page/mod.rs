@@ -66,8 +66,8 @@ pub fn has_token(path: &str) -> bool {
 /// Who is logged in.
 pub async fn caller(app: &App, headers: &HeaderMap) -> Option<Caller> {
     let keys = app.keys.borrow().clone()?;
-    let word = session::word(headers)?;
-    let find = move |sessions: &mut session::Sessions| sessions.find(&word, Instant::now());
+    let id = session::id(headers)?;
+    let find = move |sessions: &mut session::Sessions| sessions.find(&id, Instant::now());
     let name = app.cases.desk().sessions(find).await.flatten()?;
     keys.named(&name)
 }
@@ -158,35 +158,35 @@ async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
     let found =
         keys.find(form.key.trim()).filter(|caller| guard::may(caller.key.role, Needed::Cases));
     let Some(caller) = found else {
-        let is_too_often = app.failures.count(peer);
-        let logged = app.audit.tell(who.event("login_failed")).await;
-        if is_too_often {
+        if app.failures.count(peer) {
             let message = "too many wrong keys from this address; wait a minute";
             let error = ApiError::new(Code::TooManyFailures, message).retry_after(60);
             return page(&app, &shell, Err(error));
         }
+        // Only a failure within the limit is logged: whoever tries keys must not fill the disk.
+        let logged = app.audit.tell(who.event("login_failed")).await;
         let rendered = render(&app, &shell, "login.html", json!({"is_wrong": true}));
         let rendered = logged.and(rendered);
         return page(&app, &shell, rendered.map(|text| html(StatusCode::UNAUTHORIZED, text)));
     };
     let name = caller.key.name.clone();
     let opened = open_session(&app, name, &who.with_actor(&caller)).await;
-    let response = opened.map(|word| with_cookie(&app, Some(&word), see_other("/")));
+    let response = opened.map(|id| with_cookie(&app, Some(&id), see_other("/")));
     page(&app, &shell, response)
 }
 
 async fn open_session(app: &Arc<App>, name: String, who: &Who) -> Result<String, ApiError> {
     app.audit.tell(who.event("login")).await?;
-    let word = session::random_word()?;
-    let own = word.clone();
+    let id = session::random_id()?;
+    let own = id.clone();
     let open = move |sessions: &mut session::Sessions| sessions.open(own, name, Instant::now());
     let opened = app.cases.desk().sessions(open).await;
     opened.ok_or_else(|| ApiError::new(Code::Internal, "no session could be opened"))?;
-    Ok(word)
+    Ok(id)
 }
 
-fn with_cookie(app: &App, word: Option<&str>, mut response: Response) -> Response {
-    if let Some(cookie) = session::cookie(word, app.options.tls.is_some()) {
+fn with_cookie(app: &App, id: Option<&str>, mut response: Response) -> Response {
+    if let Some(cookie) = session::cookie(id, app.options.tls.is_some()) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     response
@@ -199,13 +199,13 @@ struct LogoutForm {
 
 async fn logout(State(app): State<Arc<App>>, request: Request) -> Response {
     let headers = request.headers().clone();
-    let shell = Shell::new(&app, &headers, None);
+    let shell = Shell::new(&app, &headers, guard::caller(&request).as_ref());
     let form: Result<LogoutForm, ApiError> = read(&app, request).await;
     if let Err(error) = form.and_then(|form| shell.check(&form.token)) {
         return page(&app, &shell, Err(error));
     }
-    if let Some(word) = session::word(&headers) {
-        let close = move |sessions: &mut session::Sessions| sessions.close(&word);
+    if let Some(id) = session::id(&headers) {
+        let close = move |sessions: &mut session::Sessions| sessions.close(&id);
         app.cases.desk().sessions(close).await;
     }
     with_cookie(&app, None, to_login())

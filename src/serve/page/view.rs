@@ -37,10 +37,11 @@ pub struct Shell {
 
 impl Shell {
     pub fn new(app: &App, headers: &HeaderMap, caller: Option<&Caller>) -> Shell {
-        let word = session::word(headers);
+        let user = caller.map(|caller| caller.key.name.clone());
+        let session = session::id(headers);
         Shell {
-            token: session::form_token(word.as_deref(), &app.page_secret),
-            user: caller.map(|caller| caller.key.name.clone()),
+            token: session::form_token(session.as_deref(), user.as_deref(), &app.page_secret),
+            user,
         }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{Fields, quoted, unknown, wrong_type};
+use super::fields::{Fields, asks_for_nothing, quoted, required, unknown, wrong_type};
 use crate::record::Message;
 use crate::serve::error::{ApiError, Code};
 
@@ -61,7 +61,7 @@ impl ChatRequest {
             thinking: thinking.wanted,
             opens_turn: opens_turn.unwrap_or(!continues_last),
             continues_last,
-            given: fields.given(),
+            given: std::mem::take(&mut fields.given),
             ignored: fields.rest().into_iter().chain(inside).collect(),
         })
     }
@@ -111,16 +111,13 @@ pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
 /// # Errors
 /// No message; one of another form, role or kind of content.
 pub fn messages(value: Option<Value>) -> Result<Messages, ApiError> {
-    let list = match value {
-        None => {
-            return Err(ApiError::of(Code::MissingParameter, "messages", "messages is missing"));
-        }
-        Some(Value::Array(list)) if list.is_empty() => {
+    let list = match required(value, "messages")? {
+        Value::Array(list) if list.is_empty() => {
             let message = "messages is empty; at least one is needed";
             return Err(ApiError::of(Code::InvalidValue, "messages", message));
         }
-        Some(Value::Array(list)) => list,
-        Some(other) => return Err(wrong_type("messages", &other, "an array")),
+        Value::Array(list) => list,
+        other => return Err(wrong_type("messages", &other, "an array")),
     };
     let mut ignored = Vec::new();
     let numbered = list.into_iter().enumerate();
@@ -136,20 +133,15 @@ fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Messa
     let Value::Object(mut fields) = value else {
         return Err(wrong_type(place, &value, "an object"));
     };
-    let role = match fields.shift_remove("role") {
-        Some(Value::String(role)) => role,
-        Some(other) => return Err(wrong_type(&format!("{place}.role"), &other, "a string")),
-        None => {
-            let param = format!("{place}.role");
-            let message = format!("{param} is missing");
-            return Err(ApiError::of(Code::MissingParameter, &param, message));
-        }
+    let param = format!("{place}.role");
+    let role = match required(fields.shift_remove("role"), &param)? {
+        Value::String(role) => role,
+        other => return Err(wrong_type(&param, &other, "a string")),
     };
     let role = match role.as_str() {
         "developer" => "system".to_owned(),
         "system" | "user" | "assistant" | "tool" => role,
         other => {
-            let param = format!("{place}.role");
             let message = format!(
                 "{param} is {}; expected system, developer, user, assistant or tool",
                 quoted(other)
@@ -157,9 +149,8 @@ fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Messa
             return Err(ApiError::of(Code::InvalidValue, &param, message));
         }
     };
-    if let Some(Value::Array(calls)) = fields.shift_remove("tool_calls")
-        && !calls.is_empty()
-    {
+    let calls = fields.shift_remove("tool_calls").unwrap_or_default();
+    if !calls.is_null() && !asks_for_nothing(&calls) {
         let param = format!("{place}.tool_calls");
         let message = format!("{param}: tools are not supported");
         return Err(ApiError::of(Code::UnsupportedParameter, &param, message));
@@ -169,10 +160,7 @@ fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Messa
         Some(Value::String(text)) => text,
         Some(Value::Array(parts)) => text_of_parts(&param, parts, ignored)?,
         None | Some(Value::Null) if role == "assistant" => String::new(),
-        None | Some(Value::Null) => {
-            let message = format!("{param} is missing");
-            return Err(ApiError::of(Code::MissingParameter, &param, message));
-        }
+        None | Some(Value::Null) => return required(None, &param),
         Some(other) => return Err(wrong_type(&param, &other, "a string or an array of parts")),
     };
     ignored.extend(unknown("messages[]", fields));
@@ -257,6 +245,11 @@ mod tests {
             ),
             (user(Value::Null), "missing_parameter", "messages[0].content"),
             (user(json!(["a"])), "invalid_type", "messages[0].content[0]"),
+            (
+                json!({"messages": [{"role": "assistant", "tool_calls": {"id": "a"}}]}),
+                "unsupported_parameter",
+                "messages[0].tool_calls",
+            ),
             (user(json!([{"type": "image_url"}])), "image_unsupported", "messages[0].content[0]"),
             (user(json!([{"type": "text"}])), "invalid_type", "messages[0].content[0].text"),
         ];

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{Fields, integer, wrong_type};
+use super::fields::{Fields, ids, integer, required, wrong_type};
 use crate::serve::error::{ApiError, Code};
 
 const MOST_PROMPTS: usize = 256;
@@ -79,20 +79,19 @@ fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
     const NAME: &str = "prompt";
     const EXPECTED: &str =
         "a string, an array of strings, an array of token ids, or an array of such arrays";
-    let list = match value {
-        None => return Err(ApiError::of(Code::MissingParameter, NAME, "prompt is missing")),
-        Some(Value::String(text)) => return Ok(vec![TextPrompt::Text(text)]),
-        Some(Value::Array(list)) if list.is_empty() => {
+    let list = match required(value, NAME)? {
+        Value::String(text) => return Ok(vec![TextPrompt::Text(text)]),
+        Value::Array(list) if list.is_empty() => {
             return Err(ApiError::of(Code::InvalidValue, NAME, "prompt is empty"));
         }
-        Some(Value::Array(list)) => list,
-        Some(other) => return Err(wrong_type(NAME, &other, EXPECTED)),
+        Value::Array(list) => list,
+        other => return Err(wrong_type(NAME, &other, EXPECTED)),
     };
     let mixed = || {
         ApiError::of(Code::InvalidType, NAME, format!("prompt mixes types; expected {EXPECTED}"))
     };
     if list[0].is_number() {
-        return ids(NAME, &list).map(|ids| vec![TextPrompt::Ids(ids)]);
+        return Ok(vec![TextPrompt::Ids(ids(NAME, &list.into())?)]);
     }
     if list.len() > MOST_PROMPTS {
         let message =
@@ -103,22 +102,16 @@ fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
     let numbered = list.into_iter().enumerate();
     let prompt = |(index, value): (usize, Value)| match value {
         Value::String(text) if is_text => Ok(TextPrompt::Text(text)),
-        Value::Array(list) if !is_text => {
-            ids(&format!("prompt[{index}]"), &list).map(TextPrompt::Ids)
+        Value::Array(list) if !is_text && list.is_empty() => {
+            let name = format!("prompt[{index}]");
+            Err(ApiError::of(Code::InvalidValue, &name, format!("{name} is empty")))
+        }
+        Value::Array(_) if !is_text => {
+            ids(&format!("prompt[{index}]"), &value).map(TextPrompt::Ids)
         }
         _ => Err(mixed()),
     };
     numbered.map(prompt).collect()
-}
-
-/// # Errors
-/// Something that is no token id; no id at all.
-pub fn ids(name: &str, list: &[Value]) -> Result<Vec<u32>, ApiError> {
-    if list.is_empty() {
-        return Err(ApiError::of(Code::InvalidValue, name, format!("{name} is empty")));
-    }
-    let id = |value: &Value| Ok(integer(name, value, &(0..=i64::from(u32::MAX)))? as u32);
-    list.iter().map(id).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fields::{Fields, asks_for_nothing, integer, number, unknown, wrong_type};
+use super::fields::{Fields, asks_for_nothing, ids, number, unknown, wrong_type};
 use super::format::{self, Format};
 use crate::engine::{Sampling, Stop};
 use crate::serve::error::{ApiError, Code};
@@ -95,8 +95,6 @@ impl Decoding {
         let older = fields.integer("max_tokens", 0..=limit)?;
         let max_tokens = fields.integer("max_completion_tokens", 0..=limit)?.or(older);
         let top_k = fields.integer("top_k", -1..=limit)?.map(|k| k.max(0) as u32);
-        // Negative seeds count from the other end, as in two's complement.
-        let seed = fields.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64);
         Ok(Decoding {
             temperature: float(fields.number("temperature", 0.0..=f64::from(f32::MAX))?),
             top_p,
@@ -108,7 +106,7 @@ impl Decoding {
             presence_penalty: float(fields.number("presence_penalty", -2.0..=2.0)?).unwrap_or(0.0),
             logit_bias: logit_bias(fields.take("logit_bias"))?,
             min_tokens: fields.count("min_tokens", u32::MAX as usize)?.unwrap_or(0),
-            seed,
+            seed: fields.seed()?,
             n: n as usize,
             stop: Stop { strings: stops(fields.take("stop"))?, ids: stop_ids(fields)? },
             ignore_eos: fields.flag("ignore_eos")?.unwrap_or(false),
@@ -168,7 +166,7 @@ fn salt_of(text: &str) -> [u8; 16] {
 
 /// A known parameter that cannot be honoured is refused, unless it asks for nothing.
 fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
-    let calls_no_tool = fields_text(fields, "tool_choice").as_deref() == Some("none");
+    let calls_no_tool = fields.peek("tool_choice").is_some_and(|choice| *choice == "none");
     let is = |number: f64| move |value: &Value| value.as_f64() == Some(number);
     let is_text = |value: &Value| *value == serde_json::json!(["text"]);
     type IsNeutral<'a> = &'a dyn Fn(&Value) -> bool;
@@ -195,11 +193,6 @@ fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
         }
     }
     Ok(())
-}
-
-/// The text of a field that stays where it is only if it is a text.
-fn fields_text(fields: &mut Fields, name: &str) -> Option<String> {
-    fields.take(name).and_then(|value| value.as_str().map(str::to_owned))
 }
 
 fn logit_bias(value: Option<Value>) -> Result<Vec<(u32, f32)>, ApiError> {
@@ -257,15 +250,14 @@ fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
 
 fn stop_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
     const NAME: &str = "stop_token_ids";
-    let list = match fields.take(NAME) {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(list)) if list.len() <= MOST_STOPS => list,
-        Some(other) => {
-            return Err(wrong_type(NAME, &other, &format!("at most {MOST_STOPS} token ids")));
+    match fields.take(NAME) {
+        None => Ok(Vec::new()),
+        Some(Value::Array(list)) if list.len() > MOST_STOPS => {
+            let message = format!("{NAME} has {} ids; at most {MOST_STOPS} are taken", list.len());
+            Err(ApiError::of(Code::InvalidValue, NAME, message))
         }
-    };
-    let id = |value: &Value| Ok(integer(NAME, value, &(0..=i64::from(u32::MAX)))? as u32);
-    list.iter().map(id).collect()
+        Some(value) => ids(NAME, &value),
+    }
 }
 
 fn streaming(
@@ -311,7 +303,8 @@ mod tests {
             "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null});
         assert_eq!(decoding(neutral).unwrap().n, 2);
         let tool = json!([{"type": "function"}]);
-        decoding(json!({"tools": tool, "tool_choice": "none"})).unwrap();
+        let read = decoding(json!({"tools": tool, "tool_choice": "none"})).unwrap();
+        assert_eq!(read.without_effect, ["tool_choice"]);
         for (name, value) in [
             ("tools", tool),
             ("best_of", json!(3)),
@@ -344,6 +337,7 @@ mod tests {
             ("max_tokens", json!(-1)),
             ("stop", json!(vec!["a"; 17])),
             ("stop", json!("a".repeat(257))),
+            ("stop_token_ids", json!([0; 17])),
             ("logit_bias", json!({"x": 1})),
             ("logit_bias", json!({"1": 101})),
             ("prompt_logprobs", json!(21)),

@@ -14,7 +14,8 @@ const QUOTED_CHARS: usize = 60;
 #[derive(Debug)]
 pub struct Fields {
     map: Map<String, Value>,
-    given: Vec<String>,
+    /// The names of the fields that were taken, without those whose value asks for nothing.
+    pub given: Vec<String>,
 }
 
 impl Fields {
@@ -43,14 +44,9 @@ impl Fields {
         Some(value)
     }
 
-    /// The fields that were taken, but for those that ask for nothing.
-    pub fn given(&self) -> Vec<String> {
-        self.given.clone()
-    }
-
-    /// Whether the body has a field that nobody took.
-    pub fn has(&self, name: &str) -> bool {
-        self.map.contains_key(name)
+    /// The value of a field that stays among those that are not taken.
+    pub fn peek(&self, name: &str) -> Option<&Value> {
+        self.map.get(name)
     }
 
     /// # Errors
@@ -118,7 +114,15 @@ impl Fields {
         Ok(self.integer(name, 0..=most as i64)?.map(|count| count as usize))
     }
 
-    /// The names of the fields that nobody took, as the client wrote them.
+    /// A random seed. Negative ones are read as in two's complement.
+    ///
+    /// # Errors
+    /// A value that is no whole number, or out of its range.
+    pub fn seed(&mut self) -> Result<Option<u64>, ApiError> {
+        Ok(self.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64))
+    }
+
+    /// The names of the fields that were not taken.
     pub fn rest(self) -> Vec<String> {
         self.map.into_iter().map(|(name, _)| name).collect()
     }
@@ -165,6 +169,24 @@ pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result
             ),
         )),
     }
+}
+
+/// A list of token ids.
+///
+/// # Errors
+/// A value that is no list, or has something in it that is no token id.
+pub fn ids(name: &str, value: &Value) -> Result<Vec<u32>, ApiError> {
+    let Value::Array(list) = value else {
+        return Err(wrong_type(name, value, "an array of token ids"));
+    };
+    let id = |value: &Value| Ok(integer(name, value, &(0..=i64::from(u32::MAX)))? as u32);
+    list.iter().map(id).collect()
+}
+
+/// # Errors
+/// A field that is absent or null.
+pub fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
+    value.ok_or_else(|| ApiError::of(Code::MissingParameter, name, format!("{name} is missing")))
 }
 
 /// The error for a value of another JSON type.

@@ -89,7 +89,7 @@ impl Answer {
             admitted_at: None,
             last_at: None,
         };
-        let choices: Vec<Choice> = generation.choices.iter().map(choice).collect();
+        let choices: Vec<Choice> = generation.prompt_tokens.iter().map(choice).collect();
         let samples = choices.len() / heading.prompts.len().max(1);
         Answer { heading, choices, samples }
     }

@@ -69,10 +69,7 @@ impl EventSource for Streamed {
                     sleep_until(due).await;
                     self.generation.next().await
                 } => told,
-                () = cut(&mut self.phase) => {
-                    let message = "the server is shutting down";
-                    return Some(self.fail(&ApiError::new(Code::Draining, message)));
-                }
+                () = cut(&mut self.phase) => return Some(self.fail(&ApiError::draining())),
                 () = sleep(SILENCE) => {
                     let sign = if self.has_begun { "working" } else { "queued" };
                     return Some(format!(": {sign}\n\n"));
