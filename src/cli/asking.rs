@@ -10,6 +10,7 @@ use clap::Args;
 use super::interrupt;
 use super::options::{HubFlags, MachineFlags, PromptFlags, RowFlags, SubsetFlags};
 use crate::cli::exit::Failure;
+use crate::console;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
@@ -76,6 +77,9 @@ impl AskFlags {
             ));
         }
         let mut dataset = data::load_with(data, *format, self.rows.bad_rows())?;
+        for notice in &dataset.notices {
+            console::note(format!("note: {notice}"));
+        }
         dataset.items = self.subset.clone().subset().choose(dataset.items)?;
         let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
         let models =

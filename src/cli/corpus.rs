@@ -108,6 +108,12 @@ impl Info {
         })?;
         let notes = dataset.notes().into_iter().map(|note| (note.id.clone(), note.text.clone()));
         let notes: Vec<(String, String)> = notes.collect();
+        if notes.is_empty() {
+            return Err(Failure::usage(
+                format!("{} holds no notes", path.display()),
+                "give --format medec, mederrbench or notes",
+            ));
+        }
         let found = overlap::overlaps(corpus, &notes)?;
         Ok(Against { notes: notes.len(), found })
     }

@@ -135,34 +135,34 @@ impl PanelFlags {
 pub struct ExemplarFlags {
     /// Notes with gold that systems with exemplars show in their prompts (few-shot); never the file under test
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub exemplars: Option<PathBuf>,
+    exemplars: Option<PathBuf>,
     /// Format of the file of exemplars [default: medec]
     #[arg(long, help_heading = "Exemplars", value_enum, value_name = "FORMAT")]
-    pub exemplars_format: Option<Format>,
+    exemplars_format: Option<Format>,
     /// Why exemplars are right or wrong, as `reasons` wrote it
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub exemplar_reasons: Option<PathBuf>,
+    exemplar_reasons: Option<PathBuf>,
     /// Directory of an encoder, for choice=embedding
     #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
-    pub exemplar_encoder: Option<PathBuf>,
+    exemplar_encoder: Option<PathBuf>,
     /// The suspicious words of each note, for edinburgh's span=file: {"ms-test-1": "aspirin", …}
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub spans: Option<PathBuf>,
+    spans: Option<PathBuf>,
     /// Weights of a sentence's vector and a constant, for ikim's candidate=scorer: a list of numbers
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub sentence_scorer: Option<PathBuf>,
+    sentence_scorer: Option<PathBuf>,
     /// Lemmas of words, for choice=bm25: on each line a word, a tab and its lemma
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub lemmas: Option<PathBuf>,
+    lemmas: Option<PathBuf>,
     /// The folder of deberta-xlarge-mnli, for edinburgh's filter=bertscore
     #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
-    pub filter_scorer: Option<PathBuf>,
+    filter_scorer: Option<PathBuf>,
     /// Questions of MedQA, for wanglab's leak=medqa: MEDEC's notes are made of such, and every table says so
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub leak_questions: Option<PathBuf>,
+    leak_questions: Option<PathBuf>,
     /// Finished runs over the same notes, for hse-nlp, each with the share of other notes that it judged rightly
     #[arg(long, help_heading = "Exemplars", value_delimiter = ',', value_name = "RUN=0.61,RUN")]
-    pub experts: Vec<String>,
+    experts: Vec<String>,
 }
 
 impl ExemplarFlags {

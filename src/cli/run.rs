@@ -22,7 +22,7 @@ use crate::systems::SYSTEMS;
 use crate::systems::table::Entry;
 
 /// What a plan settles, a flag or a group of flags each.
-const SETTLED: [&str; 12] = [
+const SETTLED: [&str; 17] = [
     "system",
     "data",
     "format",
@@ -35,6 +35,11 @@ const SETTLED: [&str; 12] = [
     "SamplingFlags",
     "PromptFlags",
     "ExemplarFlags",
+    "sources",
+    "reranker_tokens",
+    "reranker_quant",
+    "no_passages",
+    "RefinementFlags",
 ];
 
 #[derive(Debug, Args)]
@@ -77,16 +82,14 @@ impl Run {
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
         let evaluation = self.evaluation.clone();
         let (allow_version, part) = (self.allow_version, self.start.shard);
-        let promised = match &self.plan {
-            Some(path) => Some((path.clone(), Plan::load(path)?)),
-            None => None,
-        };
+        let load = |path: PathBuf| Ok::<_, Failure>((Plan::load(&path)?, path));
+        let promised = self.plan.clone().map(load).transpose()?;
         let mut spec = match &promised {
-            Some((_, plan)) => self.again(plan)?,
+            Some((plan, _)) => self.again(plan)?,
             None => self.spec()?,
         };
         // A whole plan from elsewhere may be run in parts: it is compared whole.
-        let is_whole = |(_, plan): &(_, Plan)| plan.dataset.shard.is_none();
+        let is_whole = |(plan, _): &(Plan, _)| plan.dataset.shard.is_none();
         let later = part.filter(|_| promised.as_ref().is_some_and(is_whole));
         if promised.is_some() {
             spec.shard = None;
@@ -106,7 +109,7 @@ impl Run {
         let mut run: Resolved = spec.resolve(inputs, &models)?;
         run.plan.host.sandbox = entered.report();
         run.evaluation = evaluation;
-        if let Some((path, plan)) = &promised {
+        if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;
             run.plan.repeats_version = is_other.then(|| plan.version.clone());

@@ -222,7 +222,8 @@ fn links_in(directory: &Path) -> Vec<PathBuf> {
     links.map(|entry| entry.path()).collect()
 }
 
-fn folder_of(path: &Path) -> PathBuf {
+/// The folder of a path; `.` for a bare name.
+pub fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder.to_owned(),
         _ => PathBuf::from("."),

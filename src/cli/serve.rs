@@ -4,7 +4,7 @@ pub mod sources;
 pub mod systems;
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::HeaderName;
@@ -15,7 +15,7 @@ use self::sources::{Asked, Sources};
 use self::systems::SystemFlags;
 use super::audit::flags::AuditFlags;
 use super::options::{HubFlags, MachineFlags};
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::{Paths, SandboxFlag, folder_of};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::sandbox::Network;
@@ -156,7 +156,8 @@ impl Serve {
         let mut sources = self.sources()?;
         let audit = self.audit.options();
         let hub = self.hub.options(true)?;
-        let mut paths = self.listen.paths()?.models(sources.models(), &hub)?;
+        let mut paths =
+            self.listen.paths()?.models(sources.named.iter().map(|named| &named.model), &hub)?;
         paths = self.systems.paths(paths);
         if let Some(options) = &audit {
             paths = paths.write(&options.directory)?;
@@ -192,13 +193,8 @@ impl Serve {
         })
     }
 
-    /// Loads what would be served, without a server.
-    #[cfg(feature = "remote")]
-    pub fn load(&self) -> Result<Loaded, Failure> {
-        self.sources()?.load()
-    }
-
-    fn sources(&self) -> Result<Sources, Failure> {
+    /// The models and systems to serve, checked and not loaded.
+    pub fn sources(&self) -> Result<Sources, Failure> {
         self.listen.refuse_open()?;
         let asked = Asked { models: &self.models, systems: &self.systems, machine: &self.machine };
         asked.sources(self.hub.options(true)?)
@@ -218,11 +214,7 @@ impl ListenFlags {
         let files = [&self.keys, &self.tls_cert, &self.tls_key, &self.tls_client_ca];
         let paths = Paths::default().read_beside(files.into_iter().flatten());
         match &self.unix {
-            Some(path) => {
-                let folder = path.parent().filter(|folder| *folder != Path::new(""));
-                let paths = paths.network(Network::Listen { port: None });
-                paths.write(folder.unwrap_or(Path::new(".")))
-            }
+            Some(path) => paths.network(Network::Listen { port: None }).write(&folder_of(path)),
             None => Ok(paths.network(Network::Listen { port: Some(self.port) })),
         }
     }

@@ -50,11 +50,6 @@ impl SyntheticModels {
         self.directory.clone().unwrap_or_else(cache_directory)
     }
 
-    /// Where something of this name is kept beside the models.
-    pub fn folder(&self, name: &str) -> PathBuf {
-        self.root().join(name)
-    }
-
     /// A panel of the three families, in the order of the default one.
     ///
     /// # Errors

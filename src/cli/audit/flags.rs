@@ -40,10 +40,10 @@ pub struct AuditFlags {
 pub struct AuditDirectory {
     /// Write an audit trail to this directory: a line per answer, login, feedback and deletion
     #[arg(long, help_heading = "Audit", value_name = "DIR", env = "WARDROUND_AUDIT")]
-    pub audit: Option<PathBuf>,
+    audit: Option<PathBuf>,
     /// Space to leave free on the disk of the trail; without it requests are refused
     #[arg(long, help_heading = "Audit", value_name = "SIZE", default_value = "1GiB", requires = "audit", value_parser = size, env = "WARDROUND_AUDIT_RESERVE")]
-    pub audit_reserve: u64,
+    audit_reserve: u64,
 }
 
 impl AuditDirectory {

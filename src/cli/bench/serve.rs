@@ -22,7 +22,6 @@ use crate::cli::serve::Serve;
 use crate::console;
 use crate::experiment::{clock, run};
 use crate::panel::sampling;
-use crate::serve::Loaded;
 
 /// Requests of a load for each of its clients, where neither their number nor a time was asked for.
 const REQUESTS_PER_CLIENT: usize = 8;
@@ -168,21 +167,23 @@ impl ServeBench {
             let message = first.trim_start_matches("error: ").to_owned();
             Failure::usage(message, "behind -- stand a model and flags of `wardround serve`")
         })?;
-        let Loaded { models, .. } = line.serve.load()?;
-        let Some(model) = models.into_iter().next() else {
+        let sources = line.serve.sources()?;
+        let Some(model) = sources.named.first().map(|model| model.name.clone()) else {
             return Err(Failure::usage("there is no model to serve", "name one behind --"));
         };
-        let shape = self.shape();
         let mut finished = Vec::new();
         if !self.http_only && self.rate.is_empty() {
-            ask_in_process(&model.backbone, &shape, usize::MAX);
-            for arrival in self.arrivals() {
-                self.progress.note(format!("in process: {arrival:?}"));
-                let ask = |index| ask_in_process(&model.backbone, &shape, index);
-                finished.push(put(arrival, self.end(arrival), self.seed, &ask));
+            let shape = self.shape();
+            for loaded in sources.load()?.models.into_iter().take(1) {
+                ask_in_process(&loaded.backbone, &shape, usize::MAX);
+                for arrival in self.arrivals() {
+                    self.progress.note(format!("in process: {arrival:?}"));
+                    let ask = |index| ask_in_process(&loaded.backbone, &shape, index);
+                    finished.push(put(arrival, self.end(arrival), self.seed, &ask));
+                }
             }
         }
-        Ok(InProcess { model: model.id, finished })
+        Ok(InProcess { model, finished })
     }
 
     /// What the server is started with: any free port.

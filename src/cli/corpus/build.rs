@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::super::options::{ComputeFlags, DeviceFlags, QuietFlag, model_folder};
+use super::super::sandboxed::folder_of;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::embed::{Embed, encoder_of, encoder_options};
@@ -62,7 +63,7 @@ pub struct Build {
     progress: QuietFlag,
 }
 
-/// What a corpus's own words are measured with on `--dry-run`.
+/// Seconds.
 const HOUR: f64 = 3600.0;
 
 impl Build {
@@ -77,9 +78,8 @@ impl Build {
         let name = self.description.as_deref().unwrap_or_default();
         let encoder_options = self.encoder_options()?;
         let encoder = Encoder::open(&encoder_options)?;
-        let own = Path::new(name).parent().filter(|_| Path::new(name).is_file());
-        let own = own.map(|folder| if folder == Path::new("") { Path::new(".") } else { folder });
-        let data = self.data_dir.as_deref().or(own).ok_or_else(|| {
+        let own = Some(Path::new(name)).filter(|file| file.is_file()).map(folder_of);
+        let data = self.data_dir.clone().or(own).ok_or_else(|| {
             Failure::usage(
                 "the directory of the sources is not known",
                 "name it with --data-dir DIR",
@@ -87,7 +87,7 @@ impl Build {
         })?;
         let options = BuildOptions {
             description: Description::open(name)?,
-            data: data.to_owned(),
+            data,
             out: self.out.clone(),
             encoder: encoder_options.directory,
             dtype: self.vectors,

@@ -64,7 +64,7 @@ pub fn run(
     progress: QuietFlag,
 ) -> Result<(), Failure> {
     let model = models.checkpoint(Family::Qwen3, Shape::Tiny, progress)?;
-    let folder = models.folder("demo-corpus");
+    let folder = models.root().join("demo-corpus");
     let corpus = corpus(&folder, &model, progress)?;
     let protocol = SystemConfig::parse("medreflex", &SETTINGS)?;
     let mut spec = Spec::new(protocol, folder.join("notes.jsonl"), Format::Notes)?;

@@ -92,7 +92,7 @@ impl Asked<'_> {
 
 /// The models and systems to serve, and what they are loaded with.
 pub struct Sources {
-    named: Vec<NamedModel>,
+    pub named: Vec<NamedModel>,
     specs: Vec<Spec>,
     exemplars: ExemplarSets,
     hardware: Hardware,
@@ -100,11 +100,6 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Cards, hub ids or directories.
-    pub fn models(&self) -> impl Iterator<Item = &String> {
-        self.named.iter().map(|named| &named.model)
-    }
-
     /// Reads what the systems show as exemplars, and tries whether they can be made of it.
     ///
     /// # Errors

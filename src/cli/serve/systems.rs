@@ -69,6 +69,10 @@ impl SystemFlags {
                 let hint = "serve it once; another server may serve it with other settings";
                 return Err(Failure::usage(format!("{name} is given twice"), hint));
             }
+            if named.iter().any(|model| model.name == name) {
+                let hint = "give the model another name: NAME=MODEL";
+                return Err(Failure::usage(format!("a model and a system are named {name}"), hint));
+            }
             let set = SetPairs::of(&self.pairs(name))?;
             let panel = panel(&protocol, members, named)?;
             let is_searching = protocol.search().is_some();
@@ -158,10 +162,32 @@ fn panel(
         ));
     }
     if members.len() != 1 && members.len() != wanted {
+        // A damaged audit trail may name no models.
+        let example = served.first().unwrap_or(&"NAME");
         return Err(Failure::usage(
             format!("{name} takes {wanted} models, and has {}", members.len()),
-            &format!("serve {wanted} models, or name one for all: --system {name}={}", served[0]),
+            &format!("serve {wanted} models, or name one for all: --system {name}={example}"),
         ));
     }
     Ok(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_without_models_or_with_the_name_of_one_is_refused() {
+        let flags = SystemFlags { system: vec!["medmad".to_owned()], ..SystemFlags::default() };
+        let refused = |names: &[&str]| {
+            let named = names
+                .iter()
+                .map(|name| NamedModel { name: (*name).to_owned(), model: "qwen3-4b".to_owned() });
+            let hub = HubOptions::new(crate::hub::Environment::capture().unwrap());
+            let named: Vec<NamedModel> = named.collect();
+            flags.specs(&named, &Hardware::default(), &hub).unwrap_err().to_string()
+        };
+        assert_eq!(refused(&[]), "medmad takes 3 models, and has 0");
+        assert_eq!(refused(&["medmad"]), "a model and a system are named medmad");
+    }
 }
