@@ -1,4 +1,4 @@
-//! What `generate`, `logprobs` and `tokenize` share: one model, and where its text comes from.
+//! Shared by `generate`, `logprobs` and `tokenize`: the model, and the input text.
 
 use std::path::Path;
 

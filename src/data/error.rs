@@ -111,7 +111,7 @@ impl Diagnosis for DataError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             DataError::Encoding(_) => "save the file as UTF-8".to_owned(),
-            DataError::Syntax { place, .. } if is_csv(&place.path) => {
+            DataError::Syntax { place, .. } if has_extension(&place.path, "csv") => {
                 "a cell with a comma, a quote or a line break in it stands in quotes, its own quotes \
                  doubled"
                     .to_owned()
@@ -167,9 +167,9 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-/// Whether the plain formats read this file as CSV rather than JSON Lines.
-pub(super) fn is_csv(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+/// Whether a file's name ends in this extension, in any case.
+pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
 fn after_semicolons(notices: &[String]) -> String {

@@ -216,7 +216,7 @@ pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
 pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Dataset, DataError> {
     let draft = if format == Format::Notes && path.is_dir() {
         notes::read_folder(path)?
-    } else if format == Format::Notes && path.extension().is_some_and(|found| found == "txt") {
+    } else if format == Format::Notes && error::has_extension(path, "txt") {
         return note(path, fs_err::read(path)?);
     } else if path == Path::new(DEMO_PATH) {
         (format.reader().read)(&Source::new(path, include_bytes!("demo.jsonl").to_vec())?)?

@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::error::{quoted, shown};
+use super::error::{has_extension, quoted, shown};
 use super::row::Row;
 use super::source::Source;
 use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script, sentences};
@@ -95,8 +95,7 @@ pub(super) fn read_folder(folder: &Path) -> Result<Draft, DataError> {
     let (mut paths, mut others) = (Vec::new(), 0);
     for entry in fs_err::read_dir(folder)? {
         let path: PathBuf = entry?.path();
-        let is_text = path.extension().is_some_and(|extension| extension == "txt");
-        match is_text && path.is_file() {
+        match has_extension(&path, "txt") && path.is_file() {
             true => paths.push(path),
             false => others += 1,
         }

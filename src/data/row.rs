@@ -117,23 +117,15 @@ impl Row {
         }
         options.sort_by(|(one, _), (other, _)| one.cmp(other));
         let lettered = options.into_iter().zip('A'..);
-        lettered.map(|((key, text), letter)| self.choice(field, &key, text, letter)).collect()
-    }
-
-    fn choice(
-        &self,
-        field: &str,
-        key: &str,
-        text: &Value,
-        letter: char,
-    ) -> Result<Choice, DataError> {
-        if key != letter.to_string() {
-            return Err(
-                self.wrong(field, format!("has an option {} where {letter} is due", quoted(key)))
-            );
-        }
-        let text = self.as_text(&format!("{field}.{letter}"), text)?;
-        Ok(Choice { letter, text: text.to_owned() })
+        let choices = lettered.map(|((key, text), letter)| {
+            if key != letter.to_string() {
+                let problem = format!("has an option {} where {letter} is due", quoted(&key));
+                return Err(self.wrong(field, problem));
+            }
+            let text = self.as_text(&format!("{field}.{letter}"), text)?;
+            Ok(Choice { letter, text: text.to_owned() })
+        });
+        choices.collect()
     }
 
     /// A field that names one of the options by its letter.

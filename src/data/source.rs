@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::row::Row;
-use super::{DataError, Place, Position, error::is_csv, json, table};
+use super::{DataError, Place, Position, error::has_extension, json, table};
 use crate::digest::hex;
 
 pub(super) struct Source {
@@ -86,7 +86,7 @@ impl Source {
         columns: &[&str],
         nest: fn(Map<String, Value>) -> Map<String, Value>,
     ) -> Result<Rows, DataError> {
-        if !is_csv(&self.path) {
+        if !has_extension(&self.path, "csv") {
             return Ok(self.json_lines());
         }
         let mut found = table::read(self)?;

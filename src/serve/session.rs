@@ -1,4 +1,4 @@
-//! Sessions of the page: a key that was typed in once, and from then on a cookie.
+//! Sessions of the web page: after a login with a key, a cookie authenticates the user.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::error::ApiError;
 
 const COOKIE: &str = "wr_session";
-/// A session ends after so long, or once nothing was asked for so long.
+/// A session ends after this time, or after [`IDLE`] without a request.
 const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 const IDLE: Duration = Duration::from_secs(30 * 60);
-/// Sessions at a time; the one that was idle longest goes first.
+/// The most sessions; the one that was idle longest is closed first.
 const MOST: usize = 1000;
 
-/// Who is logged in. The desk's thread owns them.
+/// The open sessions. The thread of the case store owns them.
 #[derive(Default)]
 pub struct Sessions {
     open: HashMap<String, Session>,
 }
 
 struct Session {
-    /// The name of its key, which may be revoked meanwhile.
+    /// The name of its key, which may have been revoked.
     key: String,
     began_at: Instant,
     used_at: Instant,
@@ -53,7 +53,7 @@ impl Sessions {
         self.open.remove(id);
     }
 
-    /// Forgets what is over.
+    /// Removes expired sessions.
     pub fn sweep(&mut self, now: Instant) {
         self.open.retain(|_, session| session.is_open(now));
     }
@@ -68,7 +68,7 @@ impl Session {
 /// 256 random bits in 43 characters.
 ///
 /// # Errors
-/// A machine without random numbers.
+/// No random numbers from the operating system.
 pub fn random_id() -> Result<String, ApiError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(ApiError::no_random)?;

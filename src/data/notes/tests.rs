@@ -67,7 +67,7 @@ fn reads_a_folder_in_the_order_of_names() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ward");
     fs_err::create_dir(&path).unwrap();
-    fs_err::write(path.join("b.txt"), "\u{feff}Well.\r\nHome.").unwrap();
+    fs_err::write(path.join("b.TXT"), "\u{feff}Well.\r\nHome.").unwrap();
     fs_err::write(path.join("a.txt"), "Ill.\n").unwrap();
     fs_err::write(path.join("list.csv"), "x").unwrap();
     let dataset = load(&path, Format::Notes).unwrap();
@@ -75,6 +75,7 @@ fn reads_a_folder_in_the_order_of_names() {
     assert_eq!((&*dataset.name, ids), ("ward", vec!["a", "b"]));
     assert_eq!(dataset.notes()[1].sentences, ["Well.", "Home."]);
     assert_eq!(dataset.notices[0], "not .txt files, left out: 1");
+    assert_eq!(load(&path.join("b.TXT"), Format::Notes).unwrap().items[0].id(), "b");
     let whole = Source::new(&path, "Ill.\n\u{feff}Well.\r\nHome.".into()).unwrap();
     assert_eq!(dataset.sha256, super::super::source::sha256(&[&whole]));
 

@@ -1,4 +1,4 @@
-//! A chat: messages, and what is wanted of the answer.
+//! Parses chat completion requests.
 
 use serde_json::{Map, Value};
 
@@ -13,23 +13,23 @@ pub struct ChatRequest {
     pub model: Option<String>,
     pub messages: Vec<Message>,
     pub decoding: Decoding,
-    /// How many of the likeliest tokens to give beside each of the answer; `None`: no log-probabilities.
+    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
-    /// `None`: as the model's card says.
+    /// `None` for the default of the model's card.
     pub thinking: Option<bool>,
     /// Whether the template opens the assistant's turn.
     pub opens_turn: bool,
-    /// Whether the answer goes on in the last message.
+    /// Whether the completion continues the last message.
     pub continues_last: bool,
-    /// Known fields that ask for something.
+    /// Known fields whose value asks for something.
     pub given: Vec<String>,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     pub ignored: Vec<String>,
 }
 
 impl ChatRequest {
     /// # Errors
-    /// A field of another type or out of its range, or one that cannot be honoured.
+    /// A field of another type, out of its range, or not supported.
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
@@ -70,18 +70,18 @@ impl ChatRequest {
 /// The messages of a chat.
 pub struct Messages {
     pub list: Vec<Message>,
-    /// Fields of messages that nobody knows, each once.
+    /// Unknown fields of messages, each once.
     pub ignored: Vec<String>,
 }
 
-/// What the fields say of thinking.
+/// The fields about thinking.
 pub struct Thinking {
     pub wanted: Option<bool>,
-    /// Template arguments that nobody knows.
+    /// Unknown template arguments.
     pub ignored: Vec<String>,
 }
 
-/// The three ways in which clients switch thinking on and off; the one closest to the template wins.
+/// Reads the three fields by which clients switch thinking on and off; the template argument takes precedence.
 ///
 /// # Errors
 /// A value of another type.
@@ -109,7 +109,7 @@ pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
 }
 
 /// # Errors
-/// No message; one of another form, role or kind of content.
+/// No messages; a malformed message, or an unsupported role or content.
 pub fn messages(value: Option<Value>) -> Result<Messages, ApiError> {
     let list = match required(value, "messages")? {
         Value::Array(list) if list.is_empty() => {
@@ -167,7 +167,7 @@ fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Messa
     Ok(Message::new(role, content))
 }
 
-/// The texts of the parts, on lines of their own.
+/// The texts of the parts, joined with newlines.
 fn text_of_parts(
     place: &str,
     parts: Vec<Value>,

@@ -1,4 +1,4 @@
-//! A completion of plain texts or token ids, without a chat template.
+//! Parses completion requests for plain texts or token ids, without a chat template.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ const DEFAULT_MAX_TOKENS: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextPrompt {
     Text(String),
-    /// Taken as they are.
+    /// Used unchanged.
     Ids(Vec<u32>),
 }
 
@@ -25,21 +25,21 @@ pub struct CompletionRequest {
     pub prompts: Vec<TextPrompt>,
     /// Its `max_tokens` is always set.
     pub decoding: Decoding,
-    /// How many of the likeliest tokens to give beside each one; `None`: no log-probabilities.
+    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
-    /// Whether the prompt is given back before its completion.
+    /// Whether the response repeats the prompt before its completion.
     pub echo: bool,
-    /// Whether texts are begun as the tokenizer begins them, with its BOS token.
+    /// Whether the tokenizer adds its special tokens, such as BOS.
     pub add_special_tokens: bool,
     /// Whether tokens are written as `token_id:N` in the log-probabilities.
     pub tokens_as_ids: bool,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     pub ignored: Vec<String>,
 }
 
 impl CompletionRequest {
     /// # Errors
-    /// A field of another type or out of its range, or one that cannot be honoured.
+    /// A field of another type, out of its range, or not supported.
     pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
@@ -48,7 +48,7 @@ impl CompletionRequest {
         let max_tokens = decoding.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
         decoding.max_tokens = Some(max_tokens);
         let logprobs = match fields.take("logprobs") {
-            // Some clients send chat's switch.
+            // Some clients send the flag of chat completions.
             None | Some(Value::Bool(false)) => None,
             Some(value) => Some(integer("logprobs", &value, &(0..=MOST_LOGPROBS as i64))? as usize),
         };
@@ -74,7 +74,7 @@ impl CompletionRequest {
     }
 }
 
-/// A string, several, a list of ids, or several.
+/// Parses a string, a list of strings, a list of token ids, or a list of such lists.
 fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
     const NAME: &str = "prompt";
     const EXPECTED: &str =

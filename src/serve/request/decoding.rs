@@ -1,4 +1,4 @@
-//! How a completion is drawn and what comes with it: the fields that chat and completions share.
+//! Parses the fields shared by chat and text completions: sampling, stopping, log-probabilities and streaming.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -8,15 +8,15 @@ use super::format::{self, Format};
 use crate::engine::{Sampling, Stop};
 use crate::serve::error::{ApiError, Code};
 
-/// Completions of one prompt.
+/// The most completions of one prompt.
 const MOST_CHOICES: i64 = 16;
 const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
 const MOST_BIASED: usize = 1024;
-/// Tokens beside each chosen one whose log-probabilities may be asked for.
+/// The most top log-probabilities of each token.
 pub const MOST_LOGPROBS: usize = 20;
 
-/// Accepted, and without any effect here.
+/// Fields that are accepted and have no effect.
 pub const WITHOUT_EFFECT: [&str; 7] = [
     "user",
     "metadata",
@@ -27,22 +27,22 @@ pub const WITHOUT_EFFECT: [&str; 7] = [
     "tool_choice",
 ];
 
-/// What is asked of a completion; `None` where the request does not say.
+/// The parameters of a completion; `None` if the request does not have the field.
 #[derive(Clone, Debug, Default)]
 pub struct Decoding {
     pub temperature: Option<f32>,
     pub top_p: Option<f32>,
-    /// `Some(0)`: off.
+    /// `Some(0)` switches it off.
     pub top_k: Option<u32>,
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
     pub frequency_penalty: f32,
     pub presence_penalty: f32,
-    /// In the order of the ids.
+    /// Sorted by token id.
     pub logit_bias: Vec<(u32, f32)>,
     pub min_tokens: usize,
     pub seed: Option<u64>,
-    /// Completions of each prompt.
+    /// The number of completions of each prompt.
     pub n: usize,
     pub stop: Stop,
     pub ignore_eos: bool,
@@ -51,28 +51,28 @@ pub struct Decoding {
     pub format: Option<Format>,
     pub stream: Option<Streaming>,
     pub return_token_ids: bool,
-    /// From `cache_salt`.
+    /// Derived from `cache_salt`.
     pub salt: Option<[u8; 16]>,
-    /// The client's own name for the answer.
+    /// The client's own id of the request.
     pub request_id: Option<String>,
-    /// Options of streams that nobody knows.
+    /// Unknown stream options.
     pub ignored: Vec<String>,
-    /// Known fields that were given and change nothing here.
+    /// Given fields of [`WITHOUT_EFFECT`].
     pub without_effect: Vec<&'static str>,
 }
 
-/// How a stream is wanted.
+/// The options of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Streaming {
-    /// A last chunk with the usage.
+    /// Whether a last chunk has the usage.
     pub include_usage: bool,
-    /// The usage so far in every chunk.
+    /// Whether every chunk has the usage so far.
     pub continuous_usage: bool,
 }
 
 impl Decoding {
     /// # Errors
-    /// A value of another type or out of its range; a parameter that cannot be honoured.
+    /// A value of another type or out of its range; an unsupported parameter.
     pub fn read(fields: &mut Fields) -> Result<Decoding, ApiError> {
         let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1);
         refuse_unsupported(fields, n)?;
@@ -122,7 +122,7 @@ impl Decoding {
         })
     }
 
-    /// The sampling over the model's own defaults.
+    /// The sampling parameters; those not given are the model's defaults.
     pub fn sampling(&self, defaults: Sampling) -> Sampling {
         let on = |value: Option<f32>, default: Option<f32>, off: f32| match value {
             Some(value) => Some(value).filter(|value| *value != off),
@@ -139,7 +139,7 @@ impl Decoding {
         }
     }
 
-    /// The seed of choice `index`, given the request's: the first choice is what the request would get with n = 1.
+    /// The seed of choice `index`, derived from the request's; the first choice has the request's own, as with n = 1.
     pub fn seed_of_choice(seed: u64, index: usize) -> u64 {
         if index == 0 {
             return seed;
@@ -154,7 +154,7 @@ impl Decoding {
     }
 }
 
-/// 53 bits: every JSON reader keeps them.
+/// 53 bits, which every JSON parser preserves.
 pub const SEED_BITS: u64 = (1 << 53) - 1;
 
 fn salt_of(text: &str) -> [u8; 16] {
@@ -164,7 +164,7 @@ fn salt_of(text: &str) -> [u8; 16] {
     salt
 }
 
-/// A known parameter that cannot be honoured is refused, unless it asks for nothing.
+/// Refuses known parameters that are not supported, unless their value asks for nothing.
 fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
     let calls_no_tool = fields.peek("tool_choice").is_some_and(|choice| *choice == "none");
     let is = |number: f64| move |value: &Value| value.as_f64() == Some(number);
@@ -337,7 +337,7 @@ mod tests {
             ("max_tokens", json!(-1)),
             ("stop", json!(vec!["a"; 17])),
             ("stop", json!("a".repeat(257))),
-            ("stop_token_ids", json!([0; 17])),
+            ("stop_token_ids", json!(vec![0; 17])),
             ("logit_bias", json!({"x": 1})),
             ("logit_bias", json!({"1": 101})),
             ("prompt_logprobs", json!(21)),

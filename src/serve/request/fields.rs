@@ -1,4 +1,4 @@
-//! The fields of a JSON body: each is taken by the reader that knows it, and what is left over was not known.
+//! The fields of a JSON body: parsers take the fields they know, and those that are left are unknown.
 
 use std::ops::RangeInclusive;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use crate::serve::error::{ApiError, Code};
 use crate::serve::guard::is_plain_id;
 
-/// Characters of a client's own word that an error repeats.
+/// The most characters of a client's text that an error repeats.
 const QUOTED_CHARS: usize = 60;
 
-/// The fields that nobody has taken yet.
+/// The fields that are not taken yet.
 #[derive(Debug)]
 pub struct Fields {
     map: Map<String, Value>,
@@ -20,7 +20,7 @@ pub struct Fields {
 
 impl Fields {
     /// # Errors
-    /// A body that is no JSON object.
+    /// A body that is not a JSON object.
     pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
         let value: Value = serde_json::from_slice(body).map_err(|error| {
             let message = format!("the body is not valid JSON: {error}");
@@ -35,7 +35,7 @@ impl Fields {
         }
     }
 
-    /// The value of a field; `None` where it is absent or null.
+    /// Takes the value of a field; `None` if it is absent or null.
     pub fn take(&mut self, name: &str) -> Option<Value> {
         let value = self.map.shift_remove(name).filter(|value| !value.is_null())?;
         if !asks_for_nothing(&value) {
@@ -44,7 +44,7 @@ impl Fields {
         Some(value)
     }
 
-    /// The value of a field that stays among those that are not taken.
+    /// The value of a field, without taking it.
     pub fn peek(&self, name: &str) -> Option<&Value> {
         self.map.get(name)
     }
@@ -69,7 +69,7 @@ impl Fields {
         text.transpose()
     }
 
-    /// A word that a header may repeat.
+    /// An id that can be used in a header.
     ///
     /// # Errors
     /// A value that is no string, or one with other characters.
@@ -128,7 +128,7 @@ impl Fields {
     }
 }
 
-/// The names of what is left of an object inside the body, but for what asks for nothing.
+/// The names of the unknown fields of an inner object, without those that ask for nothing.
 pub fn unknown(place: &str, left: Map<String, Value>) -> impl Iterator<Item = String> {
     let asking = left.into_iter().filter(|(_, value)| !value.is_null() && !asks_for_nothing(value));
     asking.map(move |(name, _)| format!("{place}.{name}"))
@@ -195,7 +195,7 @@ pub fn wrong_type(name: &str, value: &Value, expected: &str) -> ApiError {
     ApiError::of(Code::InvalidType, name, message)
 }
 
-/// Whether a value asks for nothing: an empty list, object or text, false, or plain text.
+/// Whether a value asks for nothing: an empty list, object or string, false, or the format `text`.
 pub fn asks_for_nothing(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty(),
@@ -206,7 +206,7 @@ pub fn asks_for_nothing(value: &Value) -> bool {
     }
 }
 
-/// What a value is, without repeating it.
+/// The type of a value, in words.
 pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -218,7 +218,7 @@ pub fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// A client's own word, short enough to repeat.
+/// A client's text in quotes, shortened for an error message.
 pub fn quoted(word: &str) -> String {
     format!("`{}`", crate::text::ellipsis(word, QUOTED_CHARS))
 }
