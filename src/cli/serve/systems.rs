@@ -185,7 +185,7 @@ mod tests {
                 .map(|name| NamedModel { name: (*name).to_owned(), model: "qwen3-4b".to_owned() });
             let hub = HubOptions::new(crate::hub::Environment::capture().unwrap());
             let named: Vec<NamedModel> = named.collect();
-            flags.specs(&named, &Hardware::default(), &hub).unwrap_err().to_string()
+            flags.specs(&named, &Hardware::default(), &hub).err().unwrap().to_string()
         };
         assert_eq!(refused(&[]), "medmad takes 3 models, and has 0");
         assert_eq!(refused(&["medmad"]), "a model and a system are named medmad");
