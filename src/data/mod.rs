@@ -376,30 +376,6 @@ mod tests {
     }
 
     #[test]
-    fn notices_do_not_count_rows_that_were_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let notices = |name: &str, format| {
-            load_with(&folder.path().join(name), format, BadRows::Skip).unwrap().notices
-        };
-        fs_err::write(folder.path().join("ward.jsonl"), "{\"text\": \"Ill.\"}\n{}\n").unwrap();
-        let [split, unscored, bad] = &notices("ward.jsonl", Format::Notes)[..] else {
-            panic!("three notices");
-        };
-        assert!(split.ends_with(": 1 of 1"), "{split}");
-        assert_eq!(unscored, "notes without gold, not scored: 1 of 1");
-        assert_eq!(bad, "bad rows, left out: 1 of 2");
-
-        let records =
-            r#"{"1": {"QUESTION": "q?", "CONTEXTS": ["c."], "final_decision": "yes"}, "2": {}}"#;
-        fs_err::write(folder.path().join("ori_pqal.json"), records).unwrap();
-        fs_err::write(folder.path().join("test_ground_truth.json"), r#"{"1": "yes"}"#).unwrap();
-        assert_eq!(
-            notices("ori_pqal.json", Format::Pubmedqa)[0],
-            "questions taken, those that test_ground_truth.json lists: 1 of 2"
-        );
-    }
-
-    #[test]
     fn a_file_that_cannot_be_read_is_named() {
         let error = load(Path::new("no/such.jsonl"), Format::Mcq).unwrap_err();
         assert!(error.to_string().contains("no/such.jsonl"), "{error}");
