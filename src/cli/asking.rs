@@ -1,4 +1,4 @@
-//! One model asked once about each of a file's notes: what `keywords` and `reasons` share.
+//! Asks one model once about each note of a file; shared by `keywords` and `reasons`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use clap::Args;
 use super::interrupt;
 use super::options::{HubFlags, MachineFlags, PromptFlags, RowFlags, SubsetFlags};
 use crate::cli::exit::Failure;
+use crate::console;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
@@ -46,7 +47,7 @@ pub struct AskFlags {
     hub: HubFlags,
 }
 
-/// The notes that a model is asked about.
+/// Which notes a model is asked about.
 pub struct Asking<'a> {
     pub agent: &'static str,
     pub data: &'a Path,
@@ -59,7 +60,7 @@ impl AskFlags {
         Ok(PromptSet::open(self.prompts.prompts.as_deref())?)
     }
 
-    /// What `ask` makes of each wanted note, by the notes' ids.
+    /// The result of `ask` on each wanted note, by the note's id.
     ///
     /// # Errors
     /// A file of questions; a model that cannot be loaded; a call that failed.
@@ -71,11 +72,14 @@ impl AskFlags {
         let Asking { agent, data, format, wanted } = asking;
         if format.kind() != ItemKind::Notes {
             return Err(Failure::usage(
-                format!("{agent} are of notes, and {format} holds questions"),
+                format!("{agent} needs notes, and {format} files hold questions"),
                 "the formats of notes are medec, mederrbench and notes",
             ));
         }
         let mut dataset = data::load_with(data, *format, self.rows.bad_rows())?;
+        for notice in &dataset.notices {
+            console::note(format!("note: {notice}"));
+        }
         dataset.items = self.subset.clone().subset().choose(dataset.items)?;
         let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
         let models =
@@ -90,7 +94,7 @@ impl AskFlags {
         });
         let panel = Panel {
             members: members.collect(),
-            // What is kept is the file.
+            // The calls are not recorded.
             recorder: Box::new(channel().0),
             run_seed: self.seed.unwrap_or(DEFAULT_SEED),
             decoding: DecodingMode::Grammar,
@@ -104,18 +108,18 @@ impl AskFlags {
         };
         let items = dataset.items.iter();
         let items: Vec<&Item> = items.filter(|item| item.note().is_some_and(wanted)).collect();
-        let (teller, found) = channel();
+        let (sender, found) = channel();
         run_all(items, at_once, &stop, |item| {
             let task = Task { panel: &panel, dataset: &dataset.name, item, run: 1 };
             let answer = ask(&task.note()?)?;
             // The receiver outlives the jobs.
-            let _ = teller.send((item.id().to_owned(), answer));
+            let _ = sender.send((item.id().to_owned(), answer));
             Ok::<_, PanelError>(())
         })?;
         if stop.load(Ordering::Relaxed) {
             return Err(PanelError::Interrupted.into());
         }
-        drop(teller);
+        drop(sender);
         Ok(found.into_iter().collect())
     }
 }

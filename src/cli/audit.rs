@@ -1,8 +1,8 @@
-//! `audit`: reading an audit trail, and deleting the texts that it keeps.
+//! `audit`: reads an audit trail, and deletes the texts that it keeps.
 
 pub mod flags;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::audit::{AuditOptions, Event};
 use crate::cli::exit::Failure;
 use crate::console;
 
-/// What a table and a CSV file show of a line.
+/// The columns of the table and of CSV files.
 const COLUMNS: [&str; 15] = [
     "seq",
     "at_utc",
@@ -132,8 +132,8 @@ impl AuditVerb {
 }
 
 impl FilterFlags {
-    /// The digest of a request stands in the trail under its key.
-    fn filter(self, directory: &std::path::Path) -> Result<Filter, Failure> {
+    /// The filter; the trail has requests by their keyed hash, which needs the trail's key.
+    fn filter(self, directory: &Path) -> Result<Filter, Failure> {
         let FilterFlags { from, to, actor, event, request } = self;
         let request = match request {
             None => None,
@@ -157,7 +157,7 @@ impl Export {
         let Export { directory, format, filter } = self;
         let filter = filter.filter(&directory)?;
         refuse_missing(&directory)?;
-        // Logged first: what is given out is in the trail.
+        // Logged first, so that no export is missing in the trail.
         let trail = begin(&AuditOptions::new(&directory), "audit export", None)?;
         trail.finish(Event::new("export").with("actor", user()))?;
         format.write(&directory, &filter)
@@ -166,7 +166,7 @@ impl Export {
 
 impl Format {
     /// Writes the lines of a trail to stdout.
-    fn write(self, directory: &std::path::Path, filter: &Filter) -> Result<(), Failure> {
+    fn write(self, directory: &Path, filter: &Filter) -> Result<(), Failure> {
         if let Format::Csv = self {
             console::write(&csv_row(&COLUMNS)?)?;
         }
@@ -200,8 +200,8 @@ impl Forget {
     }
 }
 
-/// A mistyped directory is no new trail.
-fn refuse_missing(directory: &std::path::Path) -> Result<(), Failure> {
+/// Refuses a directory without a trail, so that a mistyped one does not become a new trail.
+fn refuse_missing(directory: &Path) -> Result<(), Failure> {
     crate::audit::files::all(directory).map(|_| ())
 }
 
@@ -218,10 +218,8 @@ fn cells(line: &Line) -> Vec<String> {
 }
 
 fn row(line: &Line) -> Vec<String> {
-    cells(line)
-        .into_iter()
-        .map(|cell| if cell.is_empty() { "-".to_owned() } else { cell })
-        .collect()
+    let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { cell };
+    cells(line).into_iter().map(shown).collect()
 }
 
 fn csv_row(cells: &[impl AsRef<str>]) -> Result<String, Failure> {

@@ -1,4 +1,4 @@
-//! `bench`: how fast a model or a panel is on this machine, and how far that is from what the machine could do.
+//! `bench`: measures the speed of a model or a panel on this machine, and compares it with the machine's limits.
 
 mod embed;
 mod model;

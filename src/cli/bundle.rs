@@ -1,4 +1,4 @@
-//! `bundle`: program, models and data as one signed directory, made on one side of an air gap, and checked and installed on the other.
+//! `bundle`: packs program, models and data into one signed directory, and checks and installs it behind an air gap.
 
 mod create;
 mod install;
@@ -40,17 +40,17 @@ pub struct Verify {
     directory: PathBuf,
     #[command(flatten)]
     trust: TrustFlag,
-    /// Look into the files too: headers of weights, tokenizers, chat templates, and models against the cards of this program
+    /// Also check the content of the files: headers of weights, tokenizers, chat templates, and models against the cards of this program
     #[arg(long)]
     deep: bool,
     #[command(flatten)]
     sandbox: SandboxFlag,
 }
 
-/// Whom the user trusts.
+/// The keys that the user trusts.
 #[derive(Clone, Debug, Args)]
 pub struct TrustFlag {
-    /// Public key of minisign that must have signed the bundle: a file, or the line that begins with RW; each one that is given must
+    /// minisign public key that must have signed the bundle: a file, or the line that begins with RW; of several, all must have
     #[arg(long, value_name = "KEY")]
     trust: Vec<String>,
 }
@@ -121,7 +121,7 @@ impl Verify {
     }
 }
 
-/// Says who signed, or loudly that nobody was asked for.
+/// Prints who signed the bundle, or a warning if no key was given.
 fn tell_signers(opened: &Opened) -> Result<(), Failure> {
     for signer in &opened.signers {
         console::say(format!("signed  by {signer}"))?;

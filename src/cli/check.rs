@@ -1,4 +1,4 @@
-//! `check`: one note, one readable answer.
+//! `check`: checks one clinical note and prints the result.
 
 mod log;
 
@@ -30,7 +30,7 @@ use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
 use crate::systems::Task;
 use crate::systems::table::Entry;
 
-/// What a note from stdin is called.
+/// The name of a note from stdin.
 const STDIN: &str = "stdin";
 
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub struct Check {
     /// Exit with 1 if an error was found or the answer could not be parsed
     #[arg(long)]
     gate: bool,
-    /// Keep the run in this directory; else nothing is written but the audit trail, where --audit or WARDROUND_AUDIT asks for one
+    /// Keep the run in this directory; without it only the audit trail is written, if --audit or WARDROUND_AUDIT names one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The system that reads the note
@@ -151,7 +151,7 @@ impl Check {
     }
 }
 
-/// The longest note that is read, bytes: what is longer is something else.
+/// The longest note that is accepted, in bytes.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// The note of a file, or of stdin.
@@ -178,20 +178,20 @@ fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
     data::note(path, text).map_err(|error| error.of_needed_rows("give a note with some text"))
 }
 
-/// What came of a check.
+/// A finished check.
 pub struct Checked {
     about: About,
     answer: Answer,
 }
 
-/// What the agents said of the note.
+/// The result on the note, and the calls and searches that led to it.
 pub struct Answer {
     record: NoteLine,
     calls: Vec<CallLine>,
     searches: Vec<SearchLine>,
 }
 
-/// Asks the agents, and writes nothing.
+/// Runs the system on the note without a run directory.
 fn ask(run: Run, models: Models) -> Result<Answer, Failure> {
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
     let recorder = Box::new((sender, searcher));
@@ -205,7 +205,7 @@ fn ask(run: Run, models: Models) -> Result<Answer, Failure> {
     })
 }
 
-/// Asks the agents in a run directory.
+/// Runs the system on the note in a run directory.
 fn keep(run: Run, models: Models, out: &Path) -> Result<Answer, Failure> {
     let executed = carry_out(run, models, out, Arc::new(Unobserved), interrupt::watch())?;
     summary::write(&executed)?;

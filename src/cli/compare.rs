@@ -1,4 +1,4 @@
-//! `compare`: runs over the same questions, side by side.
+//! `compare`: compares runs over the same questions.
 
 use std::path::PathBuf;
 

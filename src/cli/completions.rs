@@ -1,4 +1,4 @@
-//! `completions` and `man`: what a shell and `man` know of the command line, generated from its definition.
+//! `completions` and `man`: shell completions and man pages, generated from the definition of the command line.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `corpus`: what systems search: built from descriptions, listed, checked, searched.
+//! `corpus`: builds, lists, checks and searches the corpora that systems search.
 
 mod build;
 mod search;
@@ -23,7 +23,7 @@ pub enum CorpusVerb {
     Add(Box<build::Add>),
     /// Import texts with precomputed vectors, such as MedCPT's of PubMed
     Import(Box<build::Import>),
-    /// Download the sources of a description that may be handed on, for --data-dir of `corpus build`
+    /// Download the sources of a description that may be redistributed, for --data-dir of `corpus build`
     Fetch(Fetch),
     /// Show what a corpus holds: documents, chunks, licences by source
     Info(Info),
@@ -82,13 +82,13 @@ impl Info {
         let against = self.against.as_ref().map(|path| self.overlaps(&corpus, path)).transpose()?;
         if self.json {
             let mut value = serde_json::json!({ "id": corpus.id(), "corpus": corpus.manifest() });
-            if let Some(Against { notes, found }) = &against {
+            if let Some((notes, found)) = &against {
                 value["against"] = serde_json::json!({ "notes": notes, "overlaps": found });
             }
             return Ok(console::say(value.to_string())?);
         }
         table(&corpus)?;
-        let Some(Against { notes, found }) = &against else { return Ok(()) };
+        let Some((notes, found)) = &against else { return Ok(()) };
         for overlap in found {
             let percent = 100.0 * overlap.share;
             console::say(format!("{}\t{percent:.0} %\t{}", overlap.note, overlap.document))?;
@@ -100,7 +100,8 @@ impl Info {
         Ok(())
     }
 
-    fn overlaps(&self, corpus: &Corpus, path: &Path) -> Result<Against, Failure> {
+    /// The number of notes in a file, and those that overlap with documents of the corpus.
+    fn overlaps(&self, corpus: &Corpus, path: &Path) -> Result<(usize, Vec<Overlap>), Failure> {
         let dataset = data::load(path, self.format).map_err(|error| {
             error.of_needed_rows(
                 "mend the row; if all rows look like it, another --format may be right",
@@ -108,16 +109,15 @@ impl Info {
         })?;
         let notes = dataset.notes().into_iter().map(|note| (note.id.clone(), note.text.clone()));
         let notes: Vec<(String, String)> = notes.collect();
+        if notes.is_empty() {
+            return Err(Failure::usage(
+                format!("{} holds no notes", path.display()),
+                "give --format medec, mederrbench or notes",
+            ));
+        }
         let found = overlap::overlaps(corpus, &notes)?;
-        Ok(Against { notes: notes.len(), found })
+        Ok((notes.len(), found))
     }
-}
-
-/// Notes of a file that stand in documents of a corpus.
-struct Against {
-    /// How many there are in the file.
-    notes: usize,
-    found: Vec<Overlap>,
 }
 
 fn table(corpus: &Corpus) -> Result<(), Failure> {

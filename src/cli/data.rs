@@ -1,4 +1,4 @@
-//! `data`: the datasets that recipes run on: fetched, listed, verified.
+//! `data`: fetches, lists and verifies the datasets of recipes.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, DatasetCard};
 
-/// Every dataset that has a card.
+/// The name for all datasets that have a card.
 const ALL: &str = "all";
 
 #[derive(Debug, Subcommand)]
@@ -57,7 +57,7 @@ impl Data {
 impl Fetch {
     fn run(self) -> Result<(), Failure> {
         let options = self.from.options()?;
-        // A mistake in a name should be told before anything is fetched.
+        // A mistake in a name is reported before anything is fetched.
         let mut cards = Vec::new();
         for name in &self.names {
             match name.as_str() {

@@ -1,4 +1,4 @@
-//! `demo`: the whole way at once, with models made on the spot.
+//! `demo`: a whole run with tiny models that are made for it.
 
 mod search;
 
@@ -42,7 +42,7 @@ impl Demo {
     pub fn run(self) -> Result<(), Failure> {
         let progress = self.progress;
         let out = self.out.clone().unwrap_or_else(free_name);
-        // Its models are made inside too: their files, and the run's, are all that it writes.
+        // The models are made inside the sandbox too: it writes only their files and those of the run.
         let paths = Paths::default().write(&self.models.root())?.write(&out)?;
         let entered = paths.enter(self.sandbox, "cpu")?.sealed(progress.quiet)?;
         if self.system == "medreflex" {
@@ -57,7 +57,7 @@ impl Demo {
         if let Some(item) =
             contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
         {
-            tell_debate(item, contents.texts.get(&item.item))?;
+            print_debate(item, contents.texts.get(&item.item))?;
         }
         console::say("")?;
         Ok(console::say(
@@ -66,7 +66,7 @@ impl Demo {
     }
 }
 
-/// Runs what `spec` says into `out`, and tells what it came to.
+/// Runs `spec` into `out`, and prints the summary.
 fn execute(
     spec: Spec,
     out: &Path,
@@ -83,8 +83,8 @@ fn execute(
     Ok(executed.contents)
 }
 
-/// One debate, round by round.
-fn tell_debate(item: &AnswerLine, text: Option<&ItemText>) -> std::io::Result<()> {
+/// Prints one debate, round by round.
+fn print_debate(item: &AnswerLine, text: Option<&ItemText>) -> std::io::Result<()> {
     console::say(format!("\nThe debate on {}", item.item))?;
     if let Some(ItemText::Question(text)) = text {
         for line in text.question.lines() {

@@ -1,4 +1,4 @@
-//! `doctor`: what this machine and this build can do, for a bug report or before a long run.
+//! `doctor`: shows what this machine and this build can do, for a bug report or before a long run.
 
 mod disk;
 mod sandbox;
@@ -21,7 +21,7 @@ pub struct Doctor {
     /// Try each forbidden action inside the sandbox, and print the kernel's answer
     #[arg(long)]
     sandbox: bool,
-    /// Say what disk an audit trail, or any other directory, lies on, and whether that is encrypted
+    /// Show which disk an audit trail, or any other directory, is on, and whether it is encrypted
     #[arg(long, value_name = "DIR")]
     audit: Option<PathBuf>,
     #[arg(long, hide = true, value_name = "DIR")]
@@ -33,13 +33,13 @@ pub struct Doctor {
 impl Doctor {
     pub fn run(self) -> Result<(), Failure> {
         if let Some(folder) = &self.sandbox_child {
-            return sandbox::act(folder);
+            return sandbox::run_child(folder);
         }
         if self.sandbox {
-            return sandbox::try_acts();
+            return sandbox::run_all();
         }
         if let Some(directory) = &self.audit {
-            return disk::tell(directory);
+            return disk::print(directory);
         }
         let options = self.hub.options(true)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,4 +1,4 @@
-//! How a command ends: what stderr is told, and the exit code.
+//! The end of a command: its error message and its exit code.
 
 use std::process::ExitCode;
 
@@ -16,13 +16,13 @@ Exit codes:
   70   a failure of the machine or of an endpoint: disk full, out of memory, GPU fault, internal error
   130  interrupted; `wardround resume DIR` goes on";
 
-/// Ends the process where it stands, for a second interrupt: every line that was counted is durable.
+/// Exits at once on a second interrupt: every line that was counted is durable.
 #[expect(clippy::exit, reason = "nothing is left to unwind for")]
 pub fn at_once() -> ! {
     std::process::exit(i32::from(Blame::Interrupted.exit_code()))
 }
 
-/// Tells stderr what went wrong, where, and what may help; a reader of stdout that went away is no error.
+/// Prints the error and its hint to stderr, and returns the exit code; a closed stdout is not an error.
 pub fn report(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

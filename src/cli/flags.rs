@@ -1,4 +1,4 @@
-//! Flags that the verbs which run a panel share, and what they make of a spec.
+//! The flags shared by the commands that run a panel, and how they fill in a spec.
 
 mod retrieval;
 
@@ -34,13 +34,13 @@ pub struct DecodingFlags {
 }
 
 impl DecodingFlags {
-    /// `None` where the flags do not say.
+    /// `None` if neither flag is given.
     pub fn mode(self) -> Option<DecodingMode> {
         self.decoding.or(self.free.then_some(DecodingMode::Text))
     }
 }
 
-/// Which models answer, and how.
+/// The models of a panel and how they are sampled.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PanelFlags {
     /// The models in the order of the system's roles, or one for all: cards, hub ids, directories or endpoints
@@ -62,20 +62,20 @@ pub struct PanelFlags {
     pub prompts: PromptFlags,
 }
 
-/// What `--set` was given, by what it concerns.
+/// The arguments of `--set`, by kind.
 #[derive(Debug, Default)]
 pub struct SetPairs {
     /// `slot.AGENT=MODEL`
     pub models: BTreeMap<String, String>,
     /// `slot.AGENT.PARAMETER=VALUE`
     pub sampling: BTreeMap<String, SamplingChoice>,
-    /// The system's settings, as they were given.
+    /// The system's settings, unparsed.
     pub settings: Vec<String>,
 }
 
 impl SetPairs {
     /// # Errors
-    /// A sampling parameter that there is not, or a value that it cannot have.
+    /// An unknown sampling parameter, or an invalid value.
     pub fn of(pairs: &[String]) -> Result<SetPairs, Failure> {
         let mut set = SetPairs::default();
         for pair in pairs {
@@ -105,10 +105,10 @@ impl SetPairs {
 }
 
 impl PanelFlags {
-    /// A system on the items of a file, with what was given.
+    /// The spec of a system on the items of a file.
     ///
     /// # Errors
-    /// A setting that there is not, or a value that it cannot have.
+    /// An unknown setting, or an invalid value.
     pub fn spec(
         self,
         system: &str,
@@ -129,44 +129,44 @@ impl PanelFlags {
     }
 }
 
-/// What a system with exemplars is given to show.
+/// The files of systems that show exemplars.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExemplarFlags {
     /// Notes with gold that systems with exemplars show in their prompts (few-shot); never the file under test
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub exemplars: Option<PathBuf>,
+    exemplars: Option<PathBuf>,
     /// Format of the file of exemplars [default: medec]
     #[arg(long, help_heading = "Exemplars", value_enum, value_name = "FORMAT")]
-    pub exemplars_format: Option<Format>,
+    exemplars_format: Option<Format>,
     /// Why exemplars are right or wrong, as `reasons` wrote it
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub exemplar_reasons: Option<PathBuf>,
+    exemplar_reasons: Option<PathBuf>,
     /// Directory of an encoder, for choice=embedding
     #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
-    pub exemplar_encoder: Option<PathBuf>,
+    exemplar_encoder: Option<PathBuf>,
     /// The suspicious words of each note, for edinburgh's span=file: {"ms-test-1": "aspirin", …}
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub spans: Option<PathBuf>,
+    spans: Option<PathBuf>,
     /// Weights of a sentence's vector and a constant, for ikim's candidate=scorer: a list of numbers
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub sentence_scorer: Option<PathBuf>,
+    sentence_scorer: Option<PathBuf>,
     /// Lemmas of words, for choice=bm25: on each line a word, a tab and its lemma
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub lemmas: Option<PathBuf>,
+    lemmas: Option<PathBuf>,
     /// The folder of deberta-xlarge-mnli, for edinburgh's filter=bertscore
     #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
-    pub filter_scorer: Option<PathBuf>,
+    filter_scorer: Option<PathBuf>,
     /// Questions of MedQA, for wanglab's leak=medqa: MEDEC's notes are made of such, and every table says so
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    pub leak_questions: Option<PathBuf>,
+    leak_questions: Option<PathBuf>,
     /// Finished runs over the same notes, for hse-nlp, each with the share of other notes that it judged rightly
     #[arg(long, help_heading = "Exemplars", value_delimiter = ',', value_name = "RUN=0.61,RUN")]
-    pub experts: Vec<String>,
+    experts: Vec<String>,
 }
 
 impl ExemplarFlags {
-    /// Every file and folder that is named, runs apart.
+    /// Every file and folder given, without the runs.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         let files = [
             &self.exemplars,
@@ -181,10 +181,10 @@ impl ExemplarFlags {
         files.into_iter().flatten()
     }
 
-    /// `None` where no file of exemplars was given; `default` is a recipe's own.
+    /// `None` without a file of exemplars; `default` is that of a recipe.
     ///
     /// # Errors
-    /// Files beside exemplars that are not there; a path that cannot be made absolute.
+    /// Other files without exemplars; a path that cannot be made absolute.
     pub fn spec(
         &self,
         default: Option<(PathBuf, Format)>,
@@ -193,7 +193,7 @@ impl ExemplarFlags {
         let given = self.exemplars.clone().map(|file| (file, format));
         let Some((notes, format)) = given.or(default) else {
             let is_alone = self.files().next().is_some() || !self.experts.is_empty();
-            let message = "files beside exemplars were given, and no exemplars";
+            let message = "files for exemplars were given without exemplars";
             return match is_alone {
                 true => Err(Failure::usage(message, "give --exemplars FILE")),
                 false => Ok(None),
@@ -216,7 +216,7 @@ impl ExemplarFlags {
     }
 }
 
-/// Has a system that searches cite what it found, unless `settings` say otherwise: whoever reads one note wants its sources.
+/// Makes a system that searches cite its sources, unless `settings` say otherwise: the reader of a single note wants to see them.
 pub fn cite_by_default(system: &str, settings: &mut Vec<String>) -> Result<(), Failure> {
     let searches = SystemConfig::named(system)?.search().is_some();
     if searches && !settings.iter().any(|pair| pair.starts_with("cite=")) {
@@ -225,7 +225,7 @@ pub fn cite_by_default(system: &str, settings: &mut Vec<String>) -> Result<(), F
     Ok(())
 }
 
-/// Where the corpora of a plan lie now.
+/// New paths of a plan's corpora.
 #[derive(Clone, Debug, Default, Args)]
 pub struct MovedCorpusFlags {
     /// The corpora, where they have moved
@@ -240,7 +240,7 @@ pub struct MovedCorpusFlags {
 }
 
 impl MovedCorpusFlags {
-    /// Says in the spec of a plan where things lie now.
+    /// Replaces the paths in the spec of a plan.
     pub fn apply(self, spec: &mut Option<CorpusSpec>) {
         if let Some(spec) = spec {
             if !self.corpus.is_empty() {
@@ -252,7 +252,7 @@ impl MovedCorpusFlags {
     }
 }
 
-/// Where a run's models lie and what they run on.
+/// The machine that a run uses, and the hub that its models come from.
 #[derive(Clone, Debug, Args)]
 pub struct ExecutionFlags {
     #[command(flatten)]
@@ -266,7 +266,7 @@ pub struct ExecutionFlags {
     pub progress: QuietFlag,
 }
 
-/// What `run` and `recipe` are asked alike.
+/// The flags shared by `run` and `recipe`.
 #[derive(Clone, Debug, Args)]
 pub struct StartFlags {
     /// Run shard I of N of every dataset (item k belongs to shard k mod N); combine the shards with `merge`
@@ -285,7 +285,7 @@ pub struct StartFlags {
     pub exemplars: ExemplarFlags,
     #[command(flatten)]
     pub execution: ExecutionFlags,
-    /// Say what would run, and run nothing
+    /// Show what would run, and run nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -299,7 +299,7 @@ impl ExecutionFlags {
         self.max_in_flight.map(usize::from)
     }
 
-    /// Says in `spec` what was given.
+    /// Fills in `spec`.
     pub fn apply(&self, spec: &mut Spec) -> Result<(), Failure> {
         spec.hardware = self.machine.hardware();
         spec.max_in_flight = self.max_in_flight();

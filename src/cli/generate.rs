@@ -1,4 +1,4 @@
-//! `generate`: one completion of one model, to look at what it says.
+//! `generate`: prints one completion of one model.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ impl Generate {
     }
 }
 
-/// A text that its grammar could not be followed to the end of.
+/// The failure of a completion that ended before its grammar was matched.
 fn too_complex(problem: &str) -> Failure {
     let message =
         format!("the text ends before the schema or the regular expression is matched: {problem}");
@@ -182,7 +182,7 @@ impl Form {
     }
 }
 
-/// An engine to start.
+/// Everything that an engine is started with.
 struct Start<'a> {
     checkpoint: &'a Checkpoint,
     config: Config,

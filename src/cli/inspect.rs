@@ -1,6 +1,5 @@
-//! What `generate`, `logprobs` and `tokenize` share: one model, and where its text comes from.
+//! Shared by `generate`, `logprobs` and `tokenize`: the model, and the input text.
 
-use std::io::Read;
 use std::path::Path;
 
 use clap::Args;
@@ -27,12 +26,10 @@ impl ModelFlags {
 
 /// The text itself, or stdin's for `-`.
 pub fn read_text(text: &str) -> Result<String, Failure> {
-    let mut read = text.to_owned();
-    if text == "-" {
-        read.clear();
-        std::io::stdin().read_to_string(&mut read)?;
+    match text {
+        "-" => Ok(std::io::read_to_string(std::io::stdin())?),
+        text => Ok(text.to_owned()),
     }
-    Ok(read)
 }
 
 /// A file that holds a JSON list of messages.

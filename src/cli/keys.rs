@@ -1,4 +1,4 @@
-//! `keys`: who may ask a server.
+//! `keys`: manages the API keys of a server.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Subcommand;
 
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::serve::keys::{Keys, Role};
+use crate::serve::keys::{Role, add, read, revoke};
 
 #[derive(Debug, Subcommand)]
 pub enum KeysVerb {
@@ -14,9 +14,9 @@ pub enum KeysVerb {
     Add {
         /// File of keys; created if it does not exist
         file: PathBuf,
-        /// Whose key it is
+        /// Name of the key's holder
         name: String,
-        /// What it allows
+        /// What the key allows
         #[arg(long, value_enum, default_value = "api")]
         role: Role,
     },
@@ -25,11 +25,11 @@ pub enum KeysVerb {
         /// The file of keys
         file: PathBuf,
     },
-    /// Take a key out of the file; a running server knows after SIGHUP
+    /// Remove a key from the file; a running server reloads the file on SIGHUP
     Revoke {
         /// The file of keys
         file: PathBuf,
-        /// Whose key it is
+        /// Name of the key's holder
         name: String,
     },
 }
@@ -37,13 +37,13 @@ pub enum KeysVerb {
 impl KeysVerb {
     pub fn run(self) -> Result<(), Failure> {
         match self {
-            KeysVerb::Add { file, name, role } => console::say(Keys::add(&file, &name, role)?)?,
+            KeysVerb::Add { file, name, role } => console::say(add(&file, &name, role)?)?,
             KeysVerb::Ls { file } => {
-                for key in Keys::read(&file)?.list {
+                for key in read(&file)? {
                     console::say(format!("{} {}", key.name, key.role.name()))?;
                 }
             }
-            KeysVerb::Revoke { file, name } => Keys::revoke(&file, &name)?,
+            KeysVerb::Revoke { file, name } => revoke(&file, &name)?,
         }
         Ok(())
     }

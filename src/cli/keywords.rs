@@ -1,4 +1,5 @@
-//! `keywords`: what a correction of each wrong note must name, by a model that compares the wrong sentence with the right one (MedGuards, A.1).
+//! `keywords`: has a model extract, for each note with an error, the keywords that a correction must name, from the erroneous and the
+//! corrected sentence (MedGuards, A.1).
 
 use std::path::PathBuf;
 
@@ -19,11 +20,11 @@ use crate::systems::form;
 use crate::systems::mediqa_corr::words;
 use crate::systems::messages::messages;
 
-/// Keywords of a note at most.
+/// The most keywords of a note.
 const MOST: usize = 8;
 const AGENT: &str = "keywords";
 
-/// What a model names; any JSON.
+/// The record of a call; `keywords` is any JSON.
 #[derive(Serialize)]
 struct Reading {
     keywords: Value,
@@ -70,7 +71,7 @@ impl Keywords {
             })?;
             Ok(match asked.call.parse {
                 Parse::Refused | Parse::Unread => Vec::new(),
-                // What is no keyword does not stand in the gold correction.
+                // A keyword must occur in the gold correction.
                 Parse::Ok | Parse::Repaired | Parse::Fallback => {
                     named(&asked.value.keywords, &error.correction)
                 }
@@ -80,14 +81,14 @@ impl Keywords {
         let out = &self.ask.out;
         whole_file::write_private(out, format!("{:#}\n", json!(found)).as_bytes())?;
         console::note(format!(
-            "{} wrong notes; of {empty} no keyword stands in the gold correction",
+            "{} notes with an error; {empty} without a keyword that occurs in the gold correction",
             found.len()
         ));
         Ok(console::say(out.display().to_string())?)
     }
 }
 
-/// Those that the gold correction has, each once: nobody can be asked for others.
+/// The keywords that occur in the gold correction, each once.
 fn named(keywords: &Value, correction: &str) -> Vec<String> {
     let mut named: Vec<String> = Vec::new();
     for keyword in keywords.as_array().into_iter().flatten() {

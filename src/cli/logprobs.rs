@@ -1,4 +1,4 @@
-//! `logprobs`: what a model expects after each of some token ids.
+//! `logprobs`: prints a model's next-token log-probabilities, or its logits, for a token sequence.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::ops::{Backend, Device, PAGE, Precision, Rows, StepLimits};
 use crate::panel::PanelError;
 use crate::tokenizer::Tokenizer;
 
-/// Tokens that are given of each position without --full.
+/// The number of tokens printed for each position without --full.
 const TOP: usize = 10;
 
 #[derive(Debug, Args)]
@@ -37,15 +37,15 @@ pub struct Logprobs {
     compute: ComputeFlags,
 }
 
-/// What was computed of each token's row: one of the two.
+/// The results for each token: logits with --full, else log-probabilities.
 #[derive(Default)]
-struct Told {
+struct Computed {
     logits: Vec<Vec<f32>>,
-    /// Of the token after it, and of the likeliest.
+    /// Those of the next token and of the likeliest ones.
     logprobs: Vec<TokenLogprobs>,
 }
 
-/// What is printed: a row for each token, about the one after it; `logits`, or `logprobs` and `next`.
+/// The printed object. Each list has a row for each token about the token after it: `logits`, or `logprobs` and `next`.
 #[derive(Serialize)]
 struct Shown<'a> {
     tokens: &'a [u32],
@@ -53,7 +53,7 @@ struct Shown<'a> {
     logits: Vec<Vec<f32>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     logprobs: Vec<Vec<Likely>>,
-    /// Of the second token and those after it: how likely they were. Their sum is the log-likelihood of the text.
+    /// The log-probabilities of the second token and those after it; their sum is the log-likelihood of the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     next: Vec<Next>,
 }
@@ -62,7 +62,7 @@ struct Shown<'a> {
 struct Next {
     token: u32,
     logprob: f32,
-    /// 1 is the likeliest.
+    /// 1 for the likeliest token.
     rank: u32,
 }
 
@@ -81,12 +81,12 @@ impl Logprobs {
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.weights(), device.machine())?;
         let vocabulary = config.vocab_size;
-        // Rows of the embedding table that no token has are no part of the distribution.
+        // Rows of the embedding table without a token are excluded from the distribution.
         let present = match &checkpoint.files.tokenizer {
             Some(path) => Tokenizer::load(path).map_err(PanelError::from)?.present(vocabulary),
             None => vec![u32::MAX; vocabulary.div_ceil(32)].into(),
         };
-        let told = match device {
+        let computed = match device {
             Device::Cpu(cpu) => self.rows(cpu, config, files, precision, &present)?,
             Device::Cuda(gpu) => {
                 self.rows(gpu.for_engine()?, config, files, precision, &present)?
@@ -97,12 +97,12 @@ impl Logprobs {
         };
         let mut shown = Shown {
             tokens: &self.tokens,
-            logits: told.logits,
+            logits: computed.logits,
             logprobs: Vec::new(),
             next: Vec::new(),
         };
         let following = self.tokens.iter().skip(1).copied().map(Some).chain([None]);
-        for (row, following) in told.logprobs.into_iter().zip(following) {
+        for (row, following) in computed.logprobs.into_iter().zip(following) {
             let likely = |(token, logprob)| Likely { token, logprob };
             shown.logprobs.push(row.top.into_iter().map(likely).collect());
             let next = |token| Next { token, logprob: row.chosen, rank: row.rank };
@@ -112,7 +112,7 @@ impl Logprobs {
         Ok(console::say(text)?)
     }
 
-    /// What is asked for of the logits after each of the tokens.
+    /// Runs the model over the tokens.
     fn rows<B: Backend>(
         &self,
         ops: B,
@@ -120,7 +120,7 @@ impl Logprobs {
         files: &[PathBuf],
         precision: Precision,
         present: &Arc<[u32]>,
-    ) -> Result<Told, ModelError> {
+    ) -> Result<Computed, ModelError> {
         let tokens = &self.tokens;
         let decoder = Decoder::load(&ops, config, files, precision, tokens.len())?;
         let config = &decoder.config;
@@ -130,7 +130,7 @@ impl Logprobs {
         let at_once = usize::from(self.rows).min(tokens.len());
         let limits = StepLimits { rows: at_once, logit_rows: at_once, positions: tokens.len() };
         let mut scratch = Scratch::new(&ops, config, limits)?;
-        let mut told = Told::default();
+        let mut computed = Computed::default();
         for (chunk, start) in tokens.chunks(at_once).zip((0..).step_by(at_once)) {
             let positions: Vec<u32> = (start..).take(chunk.len()).collect();
             let sequences = vec![0; chunk.len()];
@@ -146,17 +146,17 @@ impl Logprobs {
             let (logits, stage) = scratch.logits();
             if self.full {
                 let logits = ops.read(logits, chunk.len())?;
-                told.logits.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
+                computed.logits.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
                 continue;
             }
-            // After the last of all tokens there is none.
+            // The last token has no next one.
             let following = tokens[start as usize + 1..].iter().copied().chain([0]);
             let following: Vec<(u32, usize)> =
                 following.take(chunk.len()).map(|token| (token, TOP)).collect();
             let scored = ops.run(|| ops.score(logits, 0, &following, present, stage));
-            told.logprobs.extend(scored?);
+            computed.logprobs.extend(scored?);
         }
-        Ok(told)
+        Ok(computed)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `merge`: the shards of a run, or of a recipe, become the whole.
+//! `merge`: combines the shards of a run or of a recipe.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The verbs. stdout is data, stderr is progress; what a machine sets has an environment variable, what a run asks for has none.
+//! The commands. stdout has data, stderr progress. Settings of the machine have environment variables, settings of a run only flags.
 
 mod asking;
 mod audit;
@@ -67,7 +67,7 @@ enum Verb {
     Run(Box<run::Run>),
     /// Run every cell of a paper's table or figure, then print it
     Recipe(Box<recipe::RecipeVerb>),
-    /// Go on with a run or a recipe where it stopped
+    /// Continue a run or a recipe where it stopped
     Resume(Box<resume::Resume>),
     /// Extract keywords from erroneous notes (input of the KPCS metric)
     Keywords(Box<keywords::Keywords>),
@@ -134,7 +134,7 @@ enum Verb {
     Man(completions::Man),
 }
 
-/// What a machine sets, on all verbs alike; what a run asks for is said by flags alone. Those of flags are shown there too.
+/// The environment variables, which mean the same for all commands. Those of flags are also shown with the flags.
 const ENVIRONMENT: &str = "\
 Environment variables:
   WARDROUND_OFFLINE             open no network connection (--offline)
@@ -165,10 +165,10 @@ fn after_help() -> String {
     format!("{ENVIRONMENT}\n\n{}", exit::EXIT_CODES)
 }
 
-/// Runs the verb that the command line names.
+/// Runs the command of the command line.
 ///
 /// # Errors
-/// Whatever kept it from ending well.
+/// The failure of the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.verb {
         Verb::Demo(demo) => demo.run(),

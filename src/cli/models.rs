@@ -1,4 +1,4 @@
-//! `models`: the cards, what is cached of them, and models made on the spot.
+//! `models`: lists the model cards, downloads and verifies models, and makes synthetic ones.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ impl Models {
     }
 }
 
-/// Where a card's files are, or what is missing of them.
+/// The directory of a card's files, or what is missing.
 pub fn state(card: &Card, options: &HubOptions) -> String {
     match hub::resolve(&card.name, options) {
         Ok(checkpoint) => checkpoint.directory.display().to_string(),
@@ -85,7 +85,7 @@ pub fn state(card: &Card, options: &HubOptions) -> String {
 }
 
 fn list(options: &HubOptions) -> Result<(), Failure> {
-    // Whether a card's files are here is no reason to fetch them.
+    // Listing downloads nothing.
     let options = HubOptions { offline: true, ..options.clone() };
     for card in Card::all() {
         let state = state(card, &options);
@@ -123,10 +123,10 @@ impl Verify {
     }
 }
 
-/// Prints what became of every file.
+/// Prints the result for every file.
 ///
 /// # Errors
-/// Files that are missing, or are not what they should be.
+/// Files that are missing or have another checksum.
 pub fn tell_checks(checks: &[FileCheck], directory: &Path) -> Result<(), Failure> {
     for check in checks {
         let sum = check.sha256.as_deref().unwrap_or("-");
@@ -151,7 +151,7 @@ fn describe(status: &Status) -> String {
         Status::Mismatch { authority, expected } => {
             format!("MISMATCH: {authority} says {expected}")
         }
-        Status::Unknown => "unknown: nothing says what it should be".to_owned(),
+        Status::Unknown => "unknown: it has no recorded checksum".to_owned(),
         Status::Missing => "MISSING".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Flags that several verbs share.
+//! The flags shared by several commands.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::panel::sampling::{self, SamplingChoice};
 pub const MOST_DRAFT: i64 = 31;
 pub const DEFAULT_CONTEXT: u32 = 16_384;
 
-/// Where models come from.
+/// How models are found.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HubFlags {
     /// Open no network connection, as HF_HUB_OFFLINE=1 does
@@ -40,10 +40,10 @@ impl HubFlags {
     }
 }
 
-/// Where datasets and the sources of corpora come from and go to.
+/// The flags of the commands that download datasets and the sources of corpora.
 #[derive(Clone, Debug, Args)]
 pub struct FetchFlags {
-    /// Directory to write to; files that are there and right are kept
+    /// Directory to write to; existing files with the right checksum are kept
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
     /// Mirror of the hub and of raw.githubusercontent.com, with the paths of both
@@ -60,7 +60,7 @@ impl FetchFlags {
         self.hub.options(self.progress.quiet)
     }
 
-    /// Downloads the files of a dataset, and says where they are.
+    /// Downloads the files of a dataset, and prints their paths.
     pub fn fetch(&self, card: &DatasetCard, options: &HubOptions) -> Result<(), Failure> {
         for path in hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), options)? {
             console::say(path.display().to_string())?;
@@ -69,15 +69,15 @@ impl FetchFlags {
     }
 }
 
-/// The folder of an encoder or a reranker that is named by its directory or its card; a card's files are fetched where the cache has them not.
+/// The folder of an encoder or a reranker, named by its directory or its card; files of a card that are not cached are downloaded.
 ///
 /// # Errors
-/// A card whose files are not there and may not be fetched.
+/// A card whose files are missing and may not be downloaded.
 pub fn model_folder(named: &Path) -> Result<PathBuf, Failure> {
     Ok(hub::folder(named, &HubOptions::new(Environment::capture()?))?)
 }
 
-/// What every verb that shows progress takes.
+/// The flag of the commands that show progress.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct QuietFlag {
     /// Print no progress
@@ -86,7 +86,7 @@ pub struct QuietFlag {
 }
 
 impl QuietFlag {
-    /// Says a line of progress.
+    /// Prints a line of progress.
     pub fn note(self, line: impl AsRef<str>) {
         if !self.quiet {
             console::note(line);
@@ -94,7 +94,7 @@ impl QuietFlag {
     }
 }
 
-/// Where prompts come from.
+/// The source of the prompts.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 pub struct PromptFlags {
     /// A directory of prompts that override the built-in ones
@@ -102,7 +102,7 @@ pub struct PromptFlags {
     pub prompts: Option<PathBuf>,
 }
 
-/// What overrides the models' own decoding defaults.
+/// Sampling parameters that override the models' defaults.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct SamplingFlags {
     /// Sampling temperature; 0 is greedy [default: the model's]
@@ -126,7 +126,7 @@ impl SamplingFlags {
     }
 }
 
-/// Weights of the metrics that compare texts.
+/// The models and parameters of metrics that compare texts.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ScorerFlags {
     /// Directory with the BERTScore and BLEURT models, each in a folder named after its card (`models fetch bleurt-20 --to DIR/bleurt-20`)
@@ -141,10 +141,10 @@ pub struct ScorerFlags {
 }
 
 impl ScorerFlags {
-    /// What the corrections in these runs are measured by.
+    /// The scorer of the corrections in these runs.
     ///
     /// # Errors
-    /// Weights that are missing altogether, or damaged; a file of keywords that is none.
+    /// Weights that are all missing, or damaged; a malformed file of keywords.
     pub fn correction_scorer<'a>(
         &self,
         runs: impl IntoIterator<Item = &'a Contents>,
@@ -168,10 +168,10 @@ impl ScorerFlags {
         Ok(scorer)
     }
 
-    /// BERTScore and BLEURT of pairs; nothing without their weights.
+    /// BERTScore and BLEURT of pairs; empty without their weights.
     ///
     /// # Errors
-    /// Weights that are missing altogether, or damaged.
+    /// Weights that are all missing, or damaged.
     pub fn score(&self, pairs: &Pairs) -> Result<ScoresByPair, Failure> {
         let Some(folder) = self.scorers.as_ref().filter(|_| !pairs.is_empty()) else {
             return Ok(ScoresByPair::default());
@@ -187,7 +187,7 @@ impl ScorerFlags {
     }
 }
 
-/// What computes.
+/// The device.
 #[derive(Clone, Debug, Args)]
 pub struct DeviceFlags {
     /// Device: cpu, cuda, metal, or several GPUs as cuda:0,cuda:1
@@ -213,7 +213,7 @@ impl DeviceFlags {
         }
     }
 
-    /// The one device of a verb that runs one model.
+    /// The device of a command that runs a single model.
     pub fn one_device(&self) -> Result<Device, Failure> {
         one_device(&self.hardware())
     }
@@ -230,7 +230,7 @@ fn one_device(hardware: &Hardware) -> Result<Device, Failure> {
     }
 }
 
-/// What computes, and how precisely. Of it --dtype, --quant and --fast alone change an answer.
+/// The device and the precision. Only --dtype, --quant, --kv-dtype and --fast change the output.
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
     #[command(flatten)]
@@ -260,18 +260,18 @@ impl ComputeFlags {
         }
     }
 
-    /// The one device of a verb that runs one model, as fast as --fast makes it.
+    /// The device of a command that runs a single model, with --fast.
     pub fn one_device(&self) -> Result<Device, Failure> {
         one_device(&self.hardware())
     }
 
-    /// How weights are to be kept.
+    /// The precision of weights and KV cache.
     pub fn weights(&self) -> WantedPrecision {
         self.hardware().precision()
     }
 }
 
-/// What a panel runs on. None of it but --dtype, --quant, --kv-dtype, --fast and --context changes an answer.
+/// The machine that a panel runs on. Only --dtype, --quant, --kv-dtype, --fast and --context change the output.
 #[derive(Clone, Debug, Args)]
 pub struct MachineFlags {
     #[command(flatten)]
@@ -295,7 +295,7 @@ pub struct MachineFlags {
     pub remote: RemoteFlags,
 }
 
-/// How members behind an endpoint, openai:MODEL@URL, are asked.
+/// The requests to members behind an endpoint, openai:MODEL@URL.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RemoteFlags {
     /// Timeout of a request in seconds [default: 600]
@@ -350,7 +350,7 @@ fn fraction(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number above 0, up to 1".to_owned())
 }
 
-/// What becomes of rows of a data file that are not what its format says.
+/// How malformed rows of a data file are handled.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct RowFlags {
     /// Skip malformed rows, and list them in the plan and the report; without it such a file is refused
@@ -364,7 +364,7 @@ impl RowFlags {
     }
 }
 
-/// Which items run.
+/// The items that run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SubsetFlags {
     /// Maximum number of items: the first N, or a random sample with --sample-seed

@@ -1,4 +1,4 @@
-//! How long one item takes here at most, from the machine's measured limits and the models' configs: nothing is loaded.
+//! Estimates the most time that one item takes, from the machine's measured limits and the models' configurations; no model is loaded.
 
 use std::iter::once;
 
@@ -10,13 +10,13 @@ use crate::model::{CostModel, available_memory};
 use crate::ops::Limits;
 use crate::panel::backbone::Description;
 
-/// Tokens that a call is taken to write, and to read beside what its prompt shares with the one before.
+/// The tokens that a call is assumed to generate, and to prefill beyond the prefix it shares with the call before.
 const CALL_TOKENS: usize = 200;
 
-/// Says how many minutes an item takes, alone and with every call that its system can make; `None` where no model runs here.
+/// The minutes that a single item takes if its system makes all calls that it can; `None` if no model runs on this machine.
 ///
 /// # Errors
-/// A GPU that refuses to be measured; a prompt that cannot be made.
+/// A GPU that cannot be measured; a prompt that cannot be rendered.
 pub fn of_item(run: &Run, models: &Models, first_prompt: usize) -> Result<Option<String>, Failure> {
     let (Some(device), false) = (models.devices.first(), models.descriptions.is_empty()) else {
         return Ok(None);
@@ -32,7 +32,7 @@ pub fn of_item(run: &Run, models: &Models, first_prompt: usize) -> Result<Option
     };
     let slowest = models.descriptions.iter().map(seconds).fold(0.0, f64::max);
     Ok(Some(format!(
-        "{:.1} minutes an item, alone, if all {calls} calls are made: {prompt} tokens read once, {CALL_TOKENS} read and {CALL_TOKENS} written a call, by this machine's measured limits; searches come beside",
+        "{:.1} minutes an item, alone, if all {calls} calls are made: {prompt} tokens read once, {CALL_TOKENS} read and {CALL_TOKENS} written a call, by this machine's measured limits, without searches",
         slowest / 60.0
     )))
 }
@@ -44,7 +44,7 @@ struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Reading positions in one step, or a token: whichever of memory and arithmetic is slower.
+    /// The time to prefill these positions in one step, or to decode one: bound by memory or by arithmetic.
     fn seconds(&self, from: usize, to: usize) -> f64 {
         let cost = self.costs.step(once(from..to), 1);
         let read = cost.bytes_read as f64 / self.limits.bytes_per_second;

@@ -1,4 +1,4 @@
-//! How far a run is: a bar on a terminal, a plain line now and then elsewhere.
+//! The progress of a run: a bar on a terminal, otherwise a line every few seconds.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::console;
 use crate::experiment::driver::Observer;
 use crate::record::CallLine;
 
-/// Between plain lines.
+/// The pause between plain lines.
 const PAUSE: Duration = Duration::from_secs(10);
 
 pub struct Progress {
@@ -87,7 +87,7 @@ impl Progress {
         let now = self.elapsed_ms();
         let last = self.last_line_ms.load(Ordering::Relaxed);
         let is_due = is_last || now.saturating_sub(last) >= PAUSE.as_millis() as u64;
-        // One thread alone wins the right to write this line.
+        // Only one thread writes this line.
         let wins = || {
             self.last_line_ms
                 .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
@@ -104,7 +104,7 @@ impl Progress {
     }
 }
 
-/// Shows on stderr how far runs are, one after another.
+/// Shows the progress of consecutive runs on stderr.
 pub struct Terminal {
     quiet: bool,
     current: RwLock<Option<Progress>>,

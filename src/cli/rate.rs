@@ -1,4 +1,4 @@
-//! `rate`: a blinded page for clinicians, and what their scores come to.
+//! `rate`: writes a blinded page for clinicians, and evaluates their ratings.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ pub struct Export {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     notes: u32,
-    /// Random seed of the draw and the order
+    /// Random seed of the sample and its order
     #[arg(long, default_value = "42")]
     seed: u64,
     /// Show raters the reference answer (the paper did not)
@@ -104,11 +104,8 @@ impl Export {
 }
 
 fn refuse_taken(out: &Path) -> Result<(), Failure> {
-    let is_free = match fs_err::exists(out)? {
-        false => true,
-        true => out.is_dir() && fs_err::read_dir(out)?.next().is_none(),
-    };
-    match is_free {
+    let is_empty = || Ok::<_, Failure>(fs_err::read_dir(out)?.next().is_none());
+    match !fs_err::exists(out)? || (out.is_dir() && is_empty()?) {
         true => Ok(()),
         false => Err(RatingError::OutputTaken { path: out.to_owned() }.into()),
     }
@@ -121,7 +118,7 @@ impl Score {
         let entries = Rated::all(&key, &raters);
         let names: Vec<String> = raters.into_iter().map(|rater| rater.name).collect();
         let pairs = pairs(&names, &entries)?;
-        // All of them are checked before the first is written.
+        // All runs are checked before the first is written.
         let joined = self.join.iter().map(|path| {
             let contents = Contents::read(path)?;
             let ratings = RunRatings::of(&contents, &key, &names, &entries, &pairs)?;

@@ -1,4 +1,4 @@
-//! `reasons`: why each exemplar is right or wrong, by a model that is told its gold and must not say so.
+//! `reasons`: has a model explain why each exemplar is right or wrong; it is given the gold annotation and must not mention it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -96,13 +96,13 @@ impl Reasons {
         let text = serde_json::to_string_pretty(&file).map_err(std::io::Error::from)?;
         whole_file::write_private(&self.ask.out, format!("{text}\n").as_bytes())?;
         console::note(format!(
-            "{total} notes; of {without} there is no reason, or one that mentions what the model was told"
+            "{total} notes; {without} without a reason, or with one that mentions the gold annotation"
         ));
         Ok(console::say(self.ask.out.display().to_string())?)
     }
 }
 
-/// Whether a reason says that its writer knew the answer.
+/// Whether a reason reveals that the model was given the answer.
 fn mentions_gold(text: &str) -> bool {
     const WORDS: [&str; 10] = [
         "i was told",

@@ -1,4 +1,4 @@
-//! `recipe`: every cell of a paper's table or figure that is not there yet, then the table.
+//! `recipe`: runs the missing cells of a paper's table or figure, then prints it.
 
 use std::path::{Path, PathBuf};
 
@@ -49,10 +49,10 @@ pub struct RecipeVerb {
     output: RecipeOutput,
     #[command(flatten)]
     sandbox: SandboxFlag,
-    /// The recipe's folder; cells that are there already are kept [default: wardround-NAME]
+    /// The recipe's folder; existing cells are kept [default: wardround-NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Take cells that another version of wardround wrote
+    /// Accept cells that another version of wardround wrote
     #[arg(long)]
     allow_version: bool,
 }
@@ -116,10 +116,10 @@ impl RecipeVerb {
     }
 }
 
-/// What a recipe's figures need besides its cells.
+/// The models that a recipe's metrics need.
 #[derive(Debug, Args)]
 pub struct RecipeOutput {
-    /// Directory of all-MiniLM-L6-v2, with which recipes measure the similarity of texts
+    /// Directory of all-MiniLM-L6-v2, for recipes that measure the similarity of texts
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     pub encoder: Option<PathBuf>,
     #[command(flatten)]
@@ -127,10 +127,10 @@ pub struct RecipeOutput {
 }
 
 impl RecipeOutput {
-    /// Runs what is missing of a recipe, then writes and prints its table.
+    /// Runs the missing cells of a recipe, then writes and prints its table.
     ///
     /// # Errors
-    /// What stopped a cell; items that errored, once everything else is done.
+    /// The failure of a cell; items that errored, once everything else is done.
     pub fn run(
         &self,
         recipe: &RecipeRun,
@@ -151,7 +151,7 @@ impl RecipeOutput {
         self.write(&recipe.forms, finished, encoder.as_ref(), &recipe.out)
     }
 
-    /// What the cells and their figures are made of, and where they are written.
+    /// The files that the cells and their metrics read and write.
     fn paths(&self, recipe: &RecipeRun) -> Result<Paths, Failure> {
         let figures = [&self.encoder, &self.scorers.scorers, &self.scorers.keywords];
         let paths = Paths::default().read(figures.into_iter().flatten());
@@ -162,7 +162,7 @@ impl RecipeOutput {
     /// Writes the results and the page of every form of a recipe all of whose cells have run, and prints the recipe's table.
     ///
     /// # Errors
-    /// Figures that cannot be computed; items that errored, once everything else is done.
+    /// Metrics that cannot be computed; items that errored, once everything else is done.
     pub fn write(
         &self,
         forms: &[Form],
@@ -203,7 +203,7 @@ impl RecipeOutput {
         }
     }
 
-    /// `None`, and a note, where the recipe measures similarity and nothing was given to measure it by.
+    /// The encoder, if the recipe measures similarity; `None` with a note if none was given.
     pub fn open_encoder(&self, recipe: &Recipe) -> Result<Option<Encoder>, Failure> {
         let wants = recipe.analyses.contains(&Analysis::SimilarityInitial)
             || recipe.analyses.contains(&Analysis::SimilarityRounds);

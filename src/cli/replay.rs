@@ -1,4 +1,4 @@
-//! `replay`: generate a run's calls again, and say where they differ.
+//! `replay`: repeats the calls of a run or of an audit trail, and reports where the output differs.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 #[cfg(feature = "serve")]
-use super::serve::sources::Asked as AskedToLoad;
+use super::serve::sources::Sources;
 #[cfg(feature = "serve")]
 use super::serve::systems::SystemFlags;
 use super::summary::count;
@@ -54,7 +54,7 @@ impl Replay {
 
 #[cfg(feature = "serve")]
 impl Replay {
-    /// Lines of an audit trail, on the models that it names.
+    /// Repeats lines of an audit trail on the models that it names.
     fn audit(&self) -> Result<(), Failure> {
         let directory = self.audit.clone().unwrap_or_default();
         let mut lines = Vec::with_capacity(self.what.len());
@@ -62,7 +62,7 @@ impl Replay {
         for text in &self.what {
             let seq = text.parse().map_err(|_| {
                 let hint = "`wardround audit show` lists them";
-                Failure::usage(format!("{text} is no number of a line"), hint)
+                Failure::usage(format!("{text} is not the number of a line"), hint)
             })?;
             first = first.min(seq);
             lines.push(kept::one(&directory, seq)?);
@@ -71,7 +71,7 @@ impl Replay {
         let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
         let mut systems: SystemFlags =
             serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
-        let models = match self.panel.is_empty() {
+        let models: Vec<String> = match self.panel.is_empty() {
             true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
             false => self.panel.clone(),
         };
@@ -80,9 +80,8 @@ impl Replay {
             systems.corpus.corpus = moved.corpus.clone();
         }
         systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
-        let asked =
-            AskedToLoad { models: &models, systems: &systems, machine: &self.execution.machine };
-        let loaded = asked.sources(self.execution.hub_options()?)?.load()?;
+        let (machine, hub) = (&self.execution.machine, self.execution.hub_options()?);
+        let loaded = Sources::check(&models, &systems, machine, hub)?.load()?;
         let repeated = crate::serve::replay::replay(loaded, lines)?;
         let differences =
             repeated.iter().filter_map(|line| Some((line.seq, line.difference.as_ref()?)));

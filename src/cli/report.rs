@@ -1,4 +1,4 @@
-//! `report`: the page of a run or of a recipe, from what lies on disk; or their tables.
+//! `report`: writes the page of a run or a recipe from its files, or prints its tables.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ use crate::experiment::whole_file;
 use crate::record::NoteLine;
 use crate::report::{Beside, Scoring};
 
-/// The page's name in the run directory, and in a recipe's folder.
+/// The page's file name in a run directory or a recipe's folder.
 pub const FILE: &str = "report.html";
 
 #[derive(Debug, Args)]
@@ -71,26 +71,25 @@ impl Report {
             return self.submit(file);
         }
         let begun = RecipeManifest::read(&self.directory)?;
-        match (&self.format, begun) {
-            (None, Some(begun)) => self.write_recipe(&begun)?,
-            (None, None) => {
+        if let Some(format) = self.format {
+            return print(&self.tables(begun.as_ref())?, format);
+        }
+        match begun {
+            Some(begun) => self.write_recipe(&begun)?,
+            None => {
                 let contents = Contents::read(&self.directory)?;
                 write_scored(&contents, &self.directory, &self.scoring(&contents)?)?;
-            }
-            (Some(format), begun) => {
-                let tables = self.tables(begun.as_ref())?;
-                return print(&tables, *format);
             }
         }
         Ok(console::say(self.directory.join(FILE).display().to_string())?)
     }
 
-    /// What the figures of notes need besides the records.
+    /// The scorer and the prices of a run on notes.
     fn scoring(&self, contents: &Contents) -> Result<Scoring, Failure> {
         Ok(Scoring { scorer: self.scorers.correction_scorer([contents])?, prices: self.prices })
     }
 
-    /// A run on notes as MEDIQA-CORR 2024 takes it.
+    /// Writes a run on notes as a submission to MEDIQA-CORR 2024.
     fn submit(&self, file: &Path) -> Result<(), Failure> {
         let contents = Contents::read(&self.directory)?;
         let notes = contents.notes();
@@ -178,20 +177,20 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
     write_scored(contents, directory, &Scoring::default())
 }
 
-/// The same; what is learned and priced bears on the page of a run on notes.
+/// As [`write`], with the scorer and the prices of a run on notes.
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
     let beside = Beside { evaluation: evaluation(contents)?, ratings: ratings(contents)? };
     let page = crate::report::render(contents, scoring, &beside)?;
     Ok(whole_file::write_private(&directory.join(FILE), page.as_bytes())?)
 }
 
-/// The form of the run's evaluation, where there is one.
+/// The table of the run's evaluation.toml, if there is one.
 fn evaluation(contents: &Contents) -> Result<Option<Table>, Failure> {
     let form = Evaluation::of_run(&contents.path)?;
     Ok(form.as_ref().map(tables::evaluation::table))
 }
 
-/// What clinicians said of a run, where any did.
+/// The tables of the clinicians' ratings of a run.
 fn ratings(contents: &Contents) -> Result<Vec<Table>, Failure> {
     let ratings = RunRatings::read(contents)?;
     Ok(ratings.map_or(Vec::new(), |ratings| ratings.tables()))

@@ -1,4 +1,4 @@
-//! `resume`: goes on with a run, or with a recipe, where it stopped.
+//! `resume`: continues a run or a recipe where it stopped.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct Resume {
     execution: ExecutionFlags,
     #[command(flatten)]
     output: RecipeOutput,
-    /// Go on with what another version of wardround began; versions.json then lists both
+    /// Continue what another version of wardround began; versions.json then lists both
     #[arg(long)]
     allow_version: bool,
 }

@@ -1,4 +1,4 @@
-//! `run`: a system on a file of questions or notes, into a run directory.
+//! `run`: runs a system on a file of questions or notes, into a run directory.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,8 @@ use crate::experiment::spec::Spec;
 use crate::systems::SYSTEMS;
 use crate::systems::table::Entry;
 
-/// What a plan settles, a flag or a group of flags each.
-const SETTLED: [&str; 12] = [
+/// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
+const SETTLED: [&str; 17] = [
     "system",
     "data",
     "format",
@@ -35,11 +35,16 @@ const SETTLED: [&str; 12] = [
     "SamplingFlags",
     "PromptFlags",
     "ExemplarFlags",
+    "sources",
+    "reranker_tokens",
+    "reranker_quant",
+    "no_passages",
+    "RefinementFlags",
 ];
 
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The system to run; or give --plan
+    /// The system to run, if no --plan is given
     #[arg(value_parser = systems(|_| true), required_unless_present = "plan")]
     system: Option<String>,
     /// The questions, or the notes
@@ -77,16 +82,14 @@ impl Run {
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
         let evaluation = self.evaluation.clone();
         let (allow_version, part) = (self.allow_version, self.start.shard);
-        let promised = match &self.plan {
-            Some(path) => Some((path.clone(), Plan::load(path)?)),
-            None => None,
-        };
+        let load = |path: PathBuf| Ok::<_, Failure>((Plan::load(&path)?, path));
+        let promised = self.plan.clone().map(load).transpose()?;
         let mut spec = match &promised {
-            Some((_, plan)) => self.again(plan)?,
+            Some((plan, _)) => self.again(plan)?,
             None => self.spec()?,
         };
-        // A whole plan from elsewhere may be run in parts: it is compared whole.
-        let is_whole = |(_, plan): &(_, Plan)| plan.dataset.shard.is_none();
+        // A plan without shards may be run in shards: it is compared before the run is split.
+        let is_whole = |(plan, _): &(Plan, _)| plan.dataset.shard.is_none();
         let later = part.filter(|_| promised.as_ref().is_some_and(is_whole));
         if promised.is_some() {
             spec.shard = None;
@@ -106,7 +109,7 @@ impl Run {
         let mut run: Resolved = spec.resolve(inputs, &models)?;
         run.plan.host.sandbox = entered.report();
         run.evaluation = evaluation;
-        if let Some((path, plan)) = &promised {
+        if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;
             run.plan.repeats_version = is_other.then(|| plan.version.clone());
@@ -119,7 +122,7 @@ impl Run {
         {
             return Err(Failure::usage(
                 format!("--shard {part} was given, but the plan is that of another shard"),
-                "leave the flag out, or begin another run with --data and another --out",
+                "leave the flag out, or start another run with --data and another --out",
             ));
         }
         if dry_run {
@@ -163,7 +166,7 @@ impl Run {
         Ok(spec)
     }
 
-    /// The spec that `plan` gives. Flags may say where its models lie now and how fast it runs.
+    /// The spec of `plan`. Flags may give new paths of its models and change how fast it runs.
     fn again(self, plan: &Plan) -> Result<Spec, Failure> {
         let reranker = self.start.corpus.reranker()?;
         let CorpusFlags { corpus, retrieval_device, .. } = self.start.corpus;
@@ -172,7 +175,7 @@ impl Run {
     }
 }
 
-/// The spec that gives `plan` again, on models that may lie elsewhere now.
+/// The spec that repeats `plan`, on models that may have moved.
 pub fn again(
     plan: &Plan,
     execution: &ExecutionFlags,
@@ -190,7 +193,7 @@ pub fn again(
     Ok(spec)
 }
 
-/// The systems by their names; where a plan has another name for one, by that too.
+/// A parser of the systems' names; a system is also found by its name in plans.
 pub fn systems(is_wanted: fn(&Entry) -> bool) -> PossibleValuesParser {
     let systems = SYSTEMS.iter().filter(|system| is_wanted(system)).map(|system| {
         let in_plans = Some(system.plan_name).filter(|other| *other != system.name);

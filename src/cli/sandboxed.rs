@@ -1,4 +1,4 @@
-//! What each verb is given in its sandbox: its models, its data, where it writes, and whom it talks to.
+//! The sandbox of a command: the files that it may read and write, and its network.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::hub::{self, HubError, HubOptions};
 use crate::panel::remote::Address;
 use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
 
-/// How far the process is restricted.
+/// Whether the process is sandboxed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct SandboxFlag {
     /// Sandbox the process: only its own files, no other network, no other programs
@@ -29,20 +29,20 @@ pub struct SandboxFlag {
     pub sandbox: SandboxMode,
 }
 
-/// The paths of a verb, as they are found out.
+/// The paths that a command may access, collected before it is sandboxed.
 #[derive(Debug, Default)]
 pub struct Paths {
     policy: Policy,
-    /// Directories that were made for it.
+    /// Directories that were created for it.
     made: Vec<Made>,
 }
 
-/// A directory that was made so that it can be allowed; where nothing was written it is removed again.
+/// A directory that was created so that access to it can be allowed; it is removed on drop if it is empty.
 #[derive(Debug)]
 pub struct Made(PathBuf);
 
 impl Made {
-    /// One that everybody may read; `None` where it was there.
+    /// Creates a directory that everybody may read; `None` if it exists.
     pub fn directory(path: &Path) -> Result<Option<Made>, Failure> {
         if path.exists() {
             return Ok(None);
@@ -54,19 +54,19 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // One that is not empty stays.
+        // Fails if it is not empty.
         let _ = fs_err::remove_dir(&self.0);
     }
 }
 
-/// A sandbox that holds from now on, and the directories that it was given.
+/// A sandbox that is in force, and the directories created for it.
 pub struct Entered {
     sandbox: Option<Sandbox>,
     _made: Vec<Made>,
 }
 
 impl Paths {
-    /// Files, and directories with what the links in them lead to.
+    /// Allows reading files and directories, and the targets of links in the directories.
     pub fn read<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Paths {
         for path in paths {
             let path = path.as_ref();
@@ -76,15 +76,15 @@ impl Paths {
         self
     }
 
-    /// The directories of files that may be replaced while it runs.
+    /// Allows reading the directories of files that may be replaced while the command runs.
     pub fn read_beside<'a>(self, files: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
         self.read(files.into_iter().map(|file| folder_of(file)))
     }
 
-    /// A directory to write to; it is made where it is not there.
+    /// Allows writing to a directory, which is created if it does not exist.
     ///
     /// # Errors
-    /// A directory that cannot be made.
+    /// A directory that cannot be created.
     pub fn write(mut self, directory: &Path) -> Result<Paths, Failure> {
         if !directory.exists() {
             whole_file::create_private_directory(directory).map_err(RunError::from)?;
@@ -101,7 +101,7 @@ impl Paths {
         self
     }
 
-    /// The models of these names, wherever they lie. Where one must be fetched, or is asked elsewhere, the network stays open.
+    /// Allows reading these models. If one must be downloaded or is remote, the network stays open.
     pub fn models<'a>(
         mut self,
         names: impl IntoIterator<Item = &'a String>,
@@ -114,7 +114,7 @@ impl Paths {
                 self.policy.network = Network::Open;
                 continue;
             }
-            // One that is damaged is told by whoever reads it.
+            // A damaged model is reported when it is loaded.
             self = self.read([name]);
             match hub::resolve(name, &here) {
                 Ok(checkpoint) => {
@@ -129,24 +129,24 @@ impl Paths {
                         self = self.read(cache.parent()).write(cache)?;
                     }
                 }
-                // Whoever loads it says what is missing.
+                // A missing model is reported when it is loaded.
                 Err(_) => {}
             }
         }
         Ok(self.read(cache))
     }
 
-    /// Corpora, each with the encoder that it was made by.
+    /// Allows reading corpora, each with its encoder.
     pub fn corpora<'a>(mut self, directories: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
         for directory in directories {
-            // One that cannot be read is an error later.
+            // A damaged corpus is reported when it is opened.
             let file = ManifestFile::read(&directory.join(manifest::MANIFEST));
             self = self.read([directory]).read(file.ok().map(|file| file.local.encoder));
         }
         self
     }
 
-    /// Everything that a run reads.
+    /// Allows reading everything that a run reads.
     pub fn run(self, spec: &Spec) -> Result<Paths, Failure> {
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
@@ -170,10 +170,10 @@ impl Paths {
         paths.models(spec.panel.iter().chain(spec.slots.values()), &spec.hub)
     }
 
-    /// Enters. `device`: what computes.
+    /// Enters the sandbox. `device` is the device that the command computes on.
     ///
     /// # Errors
-    /// A kernel that cannot, where a sandbox is required.
+    /// A kernel without sandboxes, if one is required.
     pub fn enter(self, flag: SandboxFlag, device: &str) -> Result<Entered, Failure> {
         let mode = match flag.sandbox {
             SandboxMode::Auto if device != "cpu" => {
@@ -189,7 +189,7 @@ impl Paths {
 }
 
 impl Entered {
-    /// Restricts the calls of every thread too: whatever listens does so already.
+    /// Restricts the system calls of every thread too, once sockets are listening.
     pub fn seal(&mut self) -> Result<(), Failure> {
         match &mut self.sandbox {
             Some(sandbox) => sandbox.seal(),
@@ -197,7 +197,7 @@ impl Entered {
         }
     }
 
-    /// The same for a verb without a network, before its threads start; where nothing held that is said.
+    /// The same for a command without a network, before its threads start; prints a note if the sandbox is not fully in force.
     pub fn sealed(mut self, is_quiet: bool) -> Result<Entered, Failure> {
         self.seal()?;
         let failed = |sandbox: &&Sandbox| sandbox.report.files.is_none() || !sandbox.report.calls;
@@ -209,20 +209,21 @@ impl Entered {
         Ok(self)
     }
 
-    /// What held, in words.
+    /// A description of the sandbox that is in force.
     pub fn report(&self) -> Option<String> {
         self.sandbox.as_ref().map(|sandbox| sandbox.report.to_string())
     }
 }
 
-/// The links of a directory; none where it is a file, or not there.
+/// The links in a directory; empty if it is a file or does not exist.
 fn links_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs_err::read_dir(directory).into_iter().flatten().flatten();
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     links.map(|entry| entry.path()).collect()
 }
 
-fn folder_of(path: &Path) -> PathBuf {
+/// The folder of a path; `.` for a bare name.
+pub fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder.to_owned(),
         _ => PathBuf::from("."),

@@ -1,4 +1,4 @@
-//! `score`: a file of answers by the rules of a shared task.
+//! `score`: scores a submission file by the rules of a shared task.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub struct MediqaCorr {
     format: FigureFormat,
 }
 
-/// How figures are printed.
+/// The output format of scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FigureFormat {
     /// Markdown tables, rounded

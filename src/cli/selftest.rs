@@ -1,5 +1,5 @@
-//! `selftest`: whether what is installed is whole and gives the tokens that it gave where it was released; a table, selftest.json
-//! and selftest.html.
+//! `selftest`: checks an installation and compares the models' tokens with the golden files of the release; prints a table, and
+//! writes selftest.json and selftest.html.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::report;
 use crate::selftest::JSON;
 use crate::selftest::{Check, Report, SelftestError, SelftestOptions, modes, run};
 
-/// What a selftest writes.
+/// The file name of the page.
 const PAGE: &str = "selftest.html";
 
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub struct Selftest {
     progress: QuietFlag,
 }
 
-/// What computes, and how numbers are kept.
+/// The device and the precision.
 #[derive(Clone, Debug, Args)]
 struct SelftestCompute {
     #[command(flatten)]
@@ -66,7 +66,7 @@ struct SelftestCompute {
 }
 
 impl SelftestCompute {
-    /// `None` where no flag says how numbers are kept.
+    /// `None` if no flag of the precision is given.
     fn precision(&self) -> Option<WantedPrecision> {
         let Self { dtype, quant, kv_dtype, on: _ } = self;
         let is_given = dtype.is_some() || quant.is_some() || kv_dtype.is_some();
@@ -89,7 +89,7 @@ impl Selftest {
         self.test(&models, golden.as_deref(), found, &hub)
     }
 
-    /// Tests and writes; an error may be the verdict.
+    /// Runs the selftest and writes its report; a failed selftest is an error.
     fn test(
         &self,
         models: &[String],
@@ -129,7 +129,7 @@ impl Selftest {
         report.verdict()
     }
 
-    /// What is tested: as it was asked for, else everything that is installed.
+    /// The models to test: those of --model, else all that are installed.
     fn models(&self, hub: &HubOptions) -> Result<Vec<String>, Failure> {
         let folder = match &self.root {
             Some(root) if !root.is_dir() => {
@@ -176,7 +176,7 @@ impl Selftest {
         }
     }
 
-    /// Where the report goes.
+    /// The directory of the report.
     fn out(&self) -> Option<&Path> {
         match (&self.out, self.write_golden) {
             (Some(out), _) => Some(out),
@@ -185,12 +185,12 @@ impl Selftest {
         }
     }
 
-    /// Directories that are written to.
+    /// The directories that are written to.
     fn written<'a>(&'a self, golden: Option<&'a Path>) -> Vec<&'a Path> {
         self.out().into_iter().chain(golden.filter(|_| self.write_golden)).collect()
     }
 
-    /// Looked at before the sandbox: it reads no file.
+    /// Checks file modes, before the sandbox is entered.
     fn modes(&self) -> Result<Vec<Check>, Failure> {
         let mut found = Vec::new();
         if let Some(root) = self.root.as_ref().filter(|_| !self.write_golden) {
@@ -203,7 +203,7 @@ impl Selftest {
     }
 }
 
-/// The cards of language models whose files are in the cache.
+/// The names of the language models whose files are in the cache.
 fn cached(hub: &HubOptions) -> Result<Vec<String>, Failure> {
     let mut models = Vec::new();
     for card in Card::all().iter().filter(|card| card.kind == Kind::Decoder) {

@@ -1,21 +1,20 @@
-//! `serve`: models over HTTP, as clients of OpenAI's interface ask for them.
+//! `serve`: serves models and systems through an OpenAI-compatible HTTP API.
 
 pub mod sources;
 pub mod systems;
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use axum::http::HeaderName;
 use clap::Args;
 use serde_json::json;
 
-use self::sources::{Asked, Sources};
+use self::sources::Sources;
 use self::systems::SystemFlags;
 use super::audit::flags::AuditFlags;
 use super::options::{HubFlags, MachineFlags};
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::{Paths, SandboxFlag, folder_of};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::sandbox::Network;
@@ -37,13 +36,13 @@ pub struct Serve {
     /// Do not share the prefix cache between API keys
     #[arg(long, requires = "keys")]
     isolate_keys: bool,
-    /// Prefix of the metrics' names; `vllm:` makes dashboards for vLLM work
+    /// Prefix of the metrics' names; with `vllm:` dashboards for vLLM work
     #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix)]
     metrics_prefix: String,
     #[command(flatten)]
     listen: ListenFlags,
     #[command(flatten)]
-    limits: LimitFlags,
+    limits: Limits,
     #[command(flatten)]
     systems: SystemFlags,
     #[command(flatten)]
@@ -59,7 +58,7 @@ pub struct Serve {
     hub: HubFlags,
 }
 
-/// Where the server listens, and to whom.
+/// The address that the server listens on, and who may connect.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Network")]
 struct ListenFlags {
@@ -99,50 +98,14 @@ struct ListenFlags {
     cors_origin: Vec<String>,
 }
 
-/// How much the server takes on.
-#[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Limits")]
-struct LimitFlags {
-    /// Maximum sequences queued or running; a request counts its prompts times n
-    #[arg(long, value_name = "N", default_value_t = 512)]
-    max_queue: u32,
-    /// Maximum prompt tokens queued for prefill [default: 8 times the KV cache]
-    #[arg(long, value_name = "TOKENS")]
-    max_queue_tokens: Option<u64>,
-    /// Maximum sequences per API key [default: half of --max-queue]
-    #[arg(long, value_name = "N")]
-    max_per_key: Option<u32>,
-    /// Maximum concurrent cases of systems
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
-    max_cases: u32,
-    /// Maximum open connections
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
-    max_connections: u32,
-    /// Maximum size of a request body in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
-    max_body: u64,
-    /// Timeout for a request's headers in seconds; idle connections are closed after it too
-    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    header_timeout: u32,
-    /// Timeout for a request's body in seconds
-    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-    body_timeout: u32,
-    /// Timeout for writing to a client that reads nothing, in seconds
-    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
-    stall_timeout: u32,
-    /// Grace period for running requests after SIGTERM, in seconds
-    #[arg(long, value_name = "S", default_value_t = 30)]
-    drain: u32,
-}
-
-/// Has the kernel end this process when the one that started it is gone, however that ended.
+/// Has the kernel kill this process when its parent process ends.
 #[cfg(target_os = "linux")]
 fn end_with_parent() -> Result<(), Failure> {
     use rustix::process::{Signal, set_parent_process_death_signal};
     Ok(set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)?)
 }
 
-/// There is no such call: a benchmark that is killed leaves its server.
+/// Not available: the server of a benchmark that is killed keeps running.
 #[cfg(not(target_os = "linux"))]
 fn end_with_parent() -> Result<(), Failure> {
     Ok(())
@@ -156,15 +119,16 @@ impl Serve {
         let mut sources = self.sources()?;
         let audit = self.audit.options();
         let hub = self.hub.options(true)?;
-        let mut paths = self.listen.paths()?.models(sources.models(), &hub)?;
+        let mut paths =
+            self.listen.paths()?.models(sources.named.iter().map(|named| &named.model), &hub)?;
         paths = self.systems.paths(paths);
         if let Some(options) = &audit {
             paths = paths.write(&options.directory)?;
         }
         let selftest = std::env::current_exe().ok().and_then(|own| LastSelftest::of(&own));
-        // The first thread comes later: it inherits this.
+        // Entered before the first thread starts, which inherits it.
         let mut entered = paths.enter(self.sandbox, &self.machine.hardware().device)?;
-        // Before anybody is listened to.
+        // Mistakes are reported before the socket is bound.
         sources.read_exemplars()?;
         let arguments = json!({"models": self.models, "systems": self.systems});
         let options = ServeOptions {
@@ -175,7 +139,7 @@ impl Serve {
             insecure: self.listen.insecure,
             allowed_hosts: self.listen.allow_host,
             cors_origins: self.listen.cors_origin,
-            limits: self.limits.limits(),
+            limits: self.limits,
             trusted_user_header: self.listen.trust_user_header,
             default_seed: self.default_seed,
             strict: self.strict,
@@ -192,16 +156,10 @@ impl Serve {
         })
     }
 
-    /// Loads what would be served, without a server.
-    #[cfg(feature = "remote")]
-    pub fn load(&self) -> Result<Loaded, Failure> {
-        self.sources()?.load()
-    }
-
-    fn sources(&self) -> Result<Sources, Failure> {
+    /// The models and systems to serve, checked and not loaded.
+    pub fn sources(&self) -> Result<Sources, Failure> {
         self.listen.refuse_open()?;
-        let asked = Asked { models: &self.models, systems: &self.systems, machine: &self.machine };
-        asked.sources(self.hub.options(true)?)
+        Sources::check(&self.models, &self.systems, &self.machine, self.hub.options(true)?)
     }
 }
 
@@ -213,16 +171,12 @@ impl ListenFlags {
         }
     }
 
-    /// What the listener reads and writes: keys and certificates are read again on SIGHUP.
+    /// The files that the listener reads and writes; keys and certificates are read again on SIGHUP.
     fn paths(&self) -> Result<Paths, Failure> {
         let files = [&self.keys, &self.tls_cert, &self.tls_key, &self.tls_client_ca];
         let paths = Paths::default().read_beside(files.into_iter().flatten());
         match &self.unix {
-            Some(path) => {
-                let folder = path.parent().filter(|folder| *folder != Path::new(""));
-                let paths = paths.network(Network::Listen { port: None });
-                paths.write(folder.unwrap_or(Path::new(".")))
-            }
+            Some(path) => paths.network(Network::Listen { port: None }).write(&folder_of(path)),
             None => Ok(paths.network(Network::Listen { port: Some(self.port) })),
         }
     }
@@ -235,28 +189,10 @@ impl ListenFlags {
         })
     }
 
-    /// Before models are looked for; what is handed over is looked at when it is taken.
+    /// Refuses an unprotected address before models are searched; a socket from systemd is checked when it is taken.
     fn refuse_open(&self) -> Result<(), Failure> {
         let is_guarded = self.insecure || (self.keys.is_some() && self.tls_cert.is_some());
         refuse_open(self.host, is_guarded || self.unix.is_some())
-    }
-}
-
-impl LimitFlags {
-    fn limits(&self) -> Limits {
-        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
-        Limits {
-            queued_sequences: self.max_queue as usize,
-            queued_tokens: self.max_queue_tokens.map(|tokens| tokens as usize),
-            sequences_per_key: self.max_per_key.map(|sequences| sequences as usize),
-            cases: self.max_cases as usize,
-            connections: self.max_connections as usize,
-            body_bytes: self.max_body as usize,
-            header_timeout: seconds(self.header_timeout),
-            body_timeout: seconds(self.body_timeout),
-            stall_timeout: seconds(self.stall_timeout),
-            drain_timeout: seconds(self.drain),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Sizes in bytes, as flags have them.
+//! Parses sizes in bytes.
 
-/// Bytes, as in `4000M` or `2GiB`: K, M and G are powers of 1000, as sticks and `split` count them; of 1024 with iB behind.
+/// A size such as `4000M` or `2GiB`: K, M and G are powers of 1000, KiB, MiB and GiB powers of 1024.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
     let factor: u64 = match text[digits.len()..].trim_start() {

@@ -1,4 +1,4 @@
-//! What a run came to, and what one would be.
+//! The summary of a finished run, and the preview of a dry run.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub fn write(executed: &Executed) -> Result<(Results, Figures), Failure> {
     Ok(written)
 }
 
-/// Writes the results and the page of a finished run, and tells what it came to.
+/// Writes the results and the page of a finished run, and prints its summary.
 pub fn finish(executed: &Executed) -> Result<(), Failure> {
     let (results, figures) = write(executed)?;
     let contents = &executed.contents;
@@ -76,7 +76,7 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
     console::say(format!("report     {}", out.join(report::FILE).display()))
 }
 
-/// What a run on notes came to.
+/// Prints the figures of a run on notes.
 fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
     let shown = |figure: Option<&OverRuns>| figure.map_or("none".to_owned(), OverRuns::to_string);
     if let Some(detection) = &figures.detection {
@@ -121,7 +121,7 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// How many items run, and of how many they are a part.
+/// The number of items that run; of a shard also the number of all items.
 fn planned_items(plan: &Plan) -> String {
     let items = count(plan.dataset.items.len(), "item");
     match &plan.dataset.shard {
@@ -130,7 +130,7 @@ fn planned_items(plan: &Plan) -> String {
     }
 }
 
-/// What would run.
+/// Prints what would run.
 pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
     let plan = &run.plan;
     let calls = u64::from(run.protocol.max_calls());
@@ -162,7 +162,7 @@ pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
     }
 }
 
-/// What the models will take, and what is free.
+/// Prints the memory that the models need, and how much is free.
 pub fn tell_memory(models: &Models) -> std::io::Result<()> {
     let mut total = 0;
     for (description, memory) in models.descriptions.iter().zip(&models.memory) {
@@ -181,7 +181,7 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
     }
     if models.beside.mapped > 0 {
         console::say(format!(
-            "memory     {} of corpora are mapped: they are kept in what is free, and not counted",
+            "memory     {} of corpora are memory-mapped: they use free memory as a cache, and are not counted",
             gibibytes(models.beside.mapped as usize)
         ))?;
     }
@@ -192,14 +192,14 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
     ))
 }
 
-/// Tokens of all first prompts together, and of the longest.
+/// The number of tokens of all first prompts, and of the longest one.
 fn initial_prompt_tokens(run: &Run, models: &Models) -> Result<(usize, usize), Failure> {
     let system = run.protocol.build(&run.prompts, &run.exemplars)?;
     let (mut sum, mut longest) = (0, 0);
     let thinking = run.protocol.decoding.thinking;
     for item in &run.items {
         for opening in system.opening(&run.plan.dataset.name, item).into_iter().flatten() {
-            // A remote member's tokens are counted where it is.
+            // A remote member's tokens cannot be counted here.
             if let Some(description) = models.descriptions.get(run.models[opening.member]) {
                 let of_item = |error| Failure::from(error).about(&format!("item {}", item.id()));
                 let tokens = description.tokenise(&opening.messages, thinking);

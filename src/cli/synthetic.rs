@@ -1,4 +1,4 @@
-//! Synthetic models that a verb makes for itself, kept so that the next time need not.
+//! Synthetic models that commands make for themselves and cache.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use crate::cli::options::QuietFlag;
 use crate::model::Family;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 
-/// Changes whenever a synthetic model of the same seed would come out different.
+/// Must change whenever a synthetic model of the same seed changes.
 const MODELS: &str = "1";
 
-/// Where they are kept.
+/// The directory of synthetic models.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SyntheticModels {
     /// Directory of synthetic models [default: the user's cache]
@@ -21,10 +21,10 @@ pub struct SyntheticModels {
 }
 
 impl SyntheticModels {
-    /// The checkpoint of `family` and `shape`; it is made first if it is not there.
+    /// The checkpoint of `family` and `shape`, which is made if it does not exist.
     ///
     /// # Errors
-    /// When the family has no such shape, or a file cannot be written.
+    /// A shape that the family does not have; a file that cannot be written.
     pub fn checkpoint(
         &self,
         family: Family,
@@ -50,15 +50,10 @@ impl SyntheticModels {
         self.directory.clone().unwrap_or_else(cache_directory)
     }
 
-    /// Where something of this name is kept beside the models.
-    pub fn folder(&self, name: &str) -> PathBuf {
-        self.root().join(name)
-    }
-
-    /// A panel of the three families, in the order of the default one.
+    /// A panel of the three families, in the order of the default panel.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// A file that cannot be written.
     pub fn panel(&self, shape: Shape, progress: QuietFlag) -> Result<Vec<String>, Failure> {
         [Family::Gemma3, Family::Llama, Family::Qwen3]
             .into_iter()

@@ -1,4 +1,4 @@
-//! `tokenize`: the ids of texts, or the text and the ids of a chat.
+//! `tokenize`: prints the token ids of texts, or the rendered text and the token ids of a chat.
 
 use std::path::PathBuf;
 
@@ -24,8 +24,8 @@ pub struct Tokenize {
 }
 
 impl Tokenize {
-    /// Without --messages: a JSON string a line on stdin, a JSON list of ids a line on stdout. No special token is
-    /// added; those that are written there are recognised.
+    /// Without --messages: one JSON string per line on stdin, one JSON list of ids per line on stdout. No special token is
+    /// added; special tokens in the text are recognised.
     pub fn run(self) -> Result<(), Failure> {
         let checkpoint = self.model.find()?;
         let tokenizer = Tokenizer::load(checkpoint.tokenizer()?).map_err(PanelError::from)?;

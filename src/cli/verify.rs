@@ -1,4 +1,4 @@
-//! `verify`: whether a run directory, or an audit trail, still says what it said.
+//! `verify`: checks that a run directory or an audit trail is complete and unchanged.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `version`: which program this is, and how it was built.
+//! `version`: prints the version and how the program was built.
 
 use clap::Args;
 

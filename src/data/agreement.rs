@@ -1,4 +1,4 @@
-//! Notes under a data-use agreement, found by what a file holds: MEDEC-UW's, whose ids begin with `uw-`, may not be passed on.
+//! Detects notes under a data-use agreement by the content of a file: those of MEDEC-UW, whose ids begin with `uw-`, may not be shared.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -19,7 +19,7 @@ static ID: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i-u)\buw-(?:train|training|val|valid|validation|test)-?\d+").ok()
 });
 
-/// How many ids of MEDEC-UW a file holds, compressed by gzip or not, whatever it is called. A text without its id is not recognised.
+/// Counts the ids of MEDEC-UW in a file of any name, plain or compressed with gzip. A note's text without its id is not recognised.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -40,7 +40,7 @@ fn count(mut reader: impl Read) -> io::Result<u64> {
     loop {
         let read = reader.by_ref().take(BUFFER_BYTES as u64).read_to_end(&mut window)?;
         let is_last = read == 0;
-        // What may go on behind the end is looked at with the next piece.
+        // A match near the end of the window may be incomplete: it is left to the next window.
         let safe = if is_last { window.len() } else { window.len().saturating_sub(OVERLAP_BYTES) };
         let within = id.find_iter(&window).filter(|hit| hit.start() >= done && hit.start() < safe);
         found += within.count() as u64;

@@ -1,4 +1,4 @@
-//! What can be wrong with a file of questions or notes, and where.
+//! Errors in files of questions or notes, with the place in the file.
 
 use std::fmt;
 use std::io;
@@ -11,12 +11,12 @@ use thiserror::Error;
 use super::{Format, ItemKind, SkippedRow};
 use crate::diagnosis::{Blame, Diagnosis, Failure};
 
-/// Where in a file: what an editor can jump to, or else the record's own name.
+/// A position in a file: a line number, or the name of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// From 1.
     Line(usize),
-    /// The key of a record in a file that is one JSON object, or the number from 1 of an entry in a list.
+    /// The key of a record in a file that is one JSON object, or the number of a list entry, from 1.
     Record(String),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// A position and its file; prints as `file:line` or `file: record key`.
+/// A file and a position in it, displayed as `file:line` or `file: record key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub path: PathBuf,
@@ -45,25 +45,25 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a file of questions or notes, or a choice among them, is refused.
+/// Why a file of questions or notes, or a subset of it, is refused.
 #[derive(Debug, Error)]
 pub enum DataError {
-    /// The message names the path.
+    /// The message of `fs_err` names the path.
     #[error(transparent)]
     Read(#[from] io::Error),
     #[error("{0}: not valid UTF-8")]
     Encoding(Place),
-    /// The notices say what was left out.
+    /// `notices` say which rows were left out.
     #[error("{}: no {kind}{}", path.display(), after_semicolons(notices))]
     Empty { path: PathBuf, kind: ItemKind, notices: Vec<String> },
-    /// The row could not be taken apart into fields.
+    /// The row could not be split into fields.
     #[error("{place}: {problem}")]
     Syntax { place: Place, problem: String },
     #[error("{place}: field `{}` {problem}", shortened(field))]
     Field { place: Place, field: String, problem: String },
     #[error("{place}: the id `{}` came before, in {first}", shortened(id))]
     RepeatedId { place: Place, id: String, first: Position },
-    /// `example` is an id that the dataset does have.
+    /// `example` is an id that exists in the dataset.
     #[error("{place}: no item has the id `{}`", shortened(id))]
     UnknownId { place: Place, id: String, example: String },
     #[error("{0} chooses no item")]
@@ -73,12 +73,12 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// What is wrong, without the place where a file has it.
+    /// The message without the place in the file.
     pub fn problem(&self) -> String {
         self.row().map_or_else(|| self.to_string(), |row| row.problem)
     }
 
-    /// As it is told of a file whose rows cannot be left out; `hint` is for a row that is not what its format says.
+    /// The failure for a command without `--skip-bad-rows`; `hint` replaces the hint of a malformed row.
     pub fn of_needed_rows(self, hint: &str) -> Failure {
         match self {
             DataError::Field { .. } => Failure::usage(self.to_string(), hint),
@@ -86,7 +86,7 @@ impl DataError {
         }
     }
 
-    /// The row that is to blame, where one alone is.
+    /// The malformed row, if the error is about a single row.
     pub(super) fn row(&self) -> Option<SkippedRow> {
         let (DataError::Syntax { place, .. }
         | DataError::Field { place, .. }
@@ -111,7 +111,7 @@ impl Diagnosis for DataError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             DataError::Encoding(_) => "save the file as UTF-8".to_owned(),
-            DataError::Syntax { place, .. } if is_csv(&place.path) => {
+            DataError::Syntax { place, .. } if has_extension(&place.path, "csv") => {
                 "a cell with a comma, a quote or a line break in it stands in quotes, its own quotes \
                  doubled"
                     .to_owned()
@@ -135,10 +135,10 @@ impl Diagnosis for DataError {
     }
 }
 
-/// As much of a file's text as an error shows, characters.
+/// The most characters of a file's text that an error shows.
 const MOST_QUOTED: usize = 200;
 
-/// A text of a file as an error may show it: what cannot be printed escaped, and of a long text the beginning alone.
+/// A text of a file for an error message: unprintable characters are escaped, and a long text is truncated.
 pub(super) fn shortened(text: &str) -> String {
     let mut shown: String = text.chars().take(MOST_QUOTED).collect();
     let escaped = |shown: &str| {
@@ -154,12 +154,12 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// As [`shortened`], between quotation marks.
+/// [`shortened`] in quotation marks.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", shortened(text))
 }
 
-/// A value of JSON as an error may show it.
+/// A JSON value for an error message.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -167,9 +167,9 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-/// Whether the plain format reads this file as CSV rather than JSON Lines.
-pub(super) fn is_csv(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+/// Whether a file's name ends in this extension, in any case.
+pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
 fn after_semicolons(notices: &[String]) -> String {

@@ -1,4 +1,4 @@
-//! What a system works on: a question to answer, or a clinical note to check.
+//! The items that systems work on: questions to answer and clinical notes to check.
 
 use std::fmt;
 
@@ -60,7 +60,7 @@ impl From<&Item> for ItemText {
     }
 }
 
-/// What the items of a format are, all of them.
+/// The kind of all items of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemKind {
     Questions,
@@ -96,9 +96,9 @@ pub struct Question {
     pub question: String,
     /// In the file's order; 2 to 10 of them, lettered A, B, C, … without gaps.
     pub options: Vec<Choice>,
-    /// The letter of the right option; `None` where the file gives none.
+    /// The letter of the correct option; `None` if the file has none.
     pub gold: Option<char>,
-    /// Where an image belongs to the question; only a remote member can be shown one.
+    /// The file or URL of the question's image, if it has one; only a remote member can be shown it.
     pub image: Option<String>,
 }
 
@@ -126,19 +126,19 @@ pub struct Choice {
 pub struct Note {
     /// Unique within its file.
     pub id: String,
-    /// As the file has it.
+    /// The text as in the file.
     pub text: String,
-    /// One at least. Their places are their ids: 0, 1, 2, …
+    /// At least one. A sentence's id is its index.
     pub sentences: Vec<String>,
     pub language: Language,
-    /// `None` where the file gives none.
+    /// `None` if the file has none.
     pub gold: Option<NoteGold>,
 }
 
-/// What a note is scored against.
+/// The gold annotation that a note is scored against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteGold {
-    /// The note's one error; `None` for a note that is right.
+    /// The note's one error; `None` for a correct note.
     pub error: Option<NoteError>,
 }
 
@@ -162,18 +162,18 @@ impl From<&NoteGold> for GoldLine {
     }
 }
 
-/// The error of a note, by its file.
+/// The error of a note according to its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteError {
     /// The id of one of the note's sentences.
     pub sentence_id: usize,
-    /// The wrong sentence as its own column has it: whitespace, an apostrophe or the last full stop may differ from the
+    /// The erroneous sentence as in its own column; whitespace, an apostrophe or the last full stop may differ from the
     /// note's.
     pub sentence: String,
     pub correction: String,
-    /// Such as `diagnosis`, spelled as the file does.
+    /// The error type as in the file, such as `diagnosis`.
     pub kind: Option<String>,
-    /// What a correction must name.
+    /// The keywords that a correction must name.
     pub keywords: Vec<String>,
     /// Such as `Hard`.
     pub difficulty: Option<String>,

@@ -1,4 +1,4 @@
-//! JSON in which a key that comes twice is an error; serde_json alone would keep the last one silently.
+//! A JSON parser that refuses duplicate keys, of which serde_json would silently keep the last.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::error::shortened;
 /// Parses one JSON value.
 ///
 /// # Errors
-/// As serde_json's, with line and column; a repeated key is one too.
+/// Those of serde_json, with line and column, and a duplicate key.
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     let Unique(value) = serde_json::from_str(text)?;
     Ok(value)

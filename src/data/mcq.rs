@@ -1,4 +1,4 @@
-//! The plain format for questions of your own: JSON Lines, or CSV in a file whose name ends in `.csv`.
+//! The plain format for the user's own questions: JSON Lines, or CSV in a file whose name ends in `.csv`.
 //!
 //! One question a line:
 //!
@@ -19,12 +19,12 @@
 //! |---|---|
 //! | `question` | required |
 //! | `options` | required: 2 to 10, a list, or an object whose keys are the letters from A on; in CSV the columns `A`, `B`, …, with empty cells only after the last option |
-//! | `answer` | the letter of the right option; where it is missing the question is answered but not scored |
-//! | `id` | unique in the file, a string or an integer; where it is missing, the record's number from 1 |
-//! | `image` | an address or a path, kept as it is written |
+//! | `answer` | the letter of the correct option; a question without it is answered but not scored |
+//! | `id` | unique in the file, a string or an integer; if missing, the record's number from 1 |
+//! | `image` | a URL or a path, kept as written |
 //!
-//! Files are UTF-8, with or without a byte order mark, with either line end. A missing field may also be `null`, in CSV
-//! an empty cell or no column at all. Any other field is refused: it may be a misspelt one.
+//! Files are UTF-8, with or without a byte order mark, with either line ending. A missing field may also be `null`, in CSV
+//! an empty cell or no column at all. An unknown field is refused, since it may be a misspelling.
 
 use serde_json::{Map, Value};
 
@@ -54,7 +54,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     Ok(Draft::new(source.stem(), &[source], questions, notices))
 }
 
-/// A CSV record's lettered cells as the one field `options`; `\r\n` in a cell counts as `\n`.
+/// Moves a CSV record's lettered cells into the field `options`; `\r\n` in a cell becomes `\n`.
 fn nest(cells: Map<String, Value>) -> Map<String, Value> {
     let (mut fields, mut options) = (Map::new(), Map::new());
     for (column, cell) in cells {
@@ -69,7 +69,8 @@ fn nest(cells: Map<String, Value>) -> Map<String, Value> {
     fields
 }
 
-fn question(row: &Row, number: usize) -> Result<Question, DataError> {
+/// The question of a row; without an id it is named by `number`.
+pub(super) fn question(row: &Row, number: usize) -> Result<Question, DataError> {
     row.refuse_others(&["id", "question", "options", "answer", "image"])?;
     let options = row.options("options")?;
     Ok(Question {

@@ -1,13 +1,13 @@
-//! MEDEC, clinical notes with at most one error, as CSV; of it MEDEC-MS alone.
+//! MEDEC: clinical notes with at most one error each, as CSV. Only MEDEC-MS is loaded.
 //!
 //! Columns are found by name: `Text ID`, `Text`, `Sentences`, `Error Flag`, `Error Sentence ID`, `Error Sentence`,
-//! `Corrected Sentence`, and where there is one `Error Type`; others, such as the shared task's index, are not read.
+//! `Corrected Sentence`, and `Error Type` if there is one; others, such as the shared task's index, are ignored.
 //! `Sentences` numbers its lines from 0. Rows without an id are left out and counted: the published test set has them
 //! where MEDEC-UW was. MEDEC-UW itself is under a data-use agreement: a row whose id does not begin with `ms-` is not
 //! loaded, and counted.
 //!
 //! A row of flag 0 has the sentence id -1; one of flag 1 names one of its sentences and corrects it. The dataset is
-//! called after its ids, `medec-ms-test`.
+//! named after its ids, such as `medec-ms-test`.
 
 use super::error::{quoted, shortened};
 use super::row::Row;
@@ -25,7 +25,7 @@ const COLUMNS: [&str; 7] = [
     "Corrected Sentence",
 ];
 
-/// MEDEC's test notes, of both its parts.
+/// The number of MEDEC's test notes, MEDEC-UW included.
 const PAPER_NOTES: usize = 925;
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
@@ -65,7 +65,7 @@ pub(super) struct Records {
     pub rows: Vec<Result<(String, Row), DataError>>,
     /// Rows with and without an id.
     pub total: usize,
-    /// How many have none.
+    /// The notice about rows without an id.
     pub notices: Vec<String>,
 }
 
@@ -92,10 +92,10 @@ pub(super) fn records(source: &Source) -> Result<Records, DataError> {
     Ok(Records { rows, total, notices: notices.into_iter().collect() })
 }
 
-/// The note of a row with MEDEC's columns; without a language, that of its script.
+/// The note of a row with MEDEC's columns. Without `language` it is detected from the script.
 ///
 /// # Errors
-/// Sentences that are not numbered from 0, and gold that does not hold together.
+/// Sentences that are not numbered from 0; inconsistent gold columns.
 pub(super) fn note(row: &Row, id: String, language: Option<Language>) -> Result<Note, DataError> {
     let text = row.text("Text")?;
     let sentences = sentences::numbered(row.text("Sentences")?, text);
@@ -145,7 +145,7 @@ fn gold(row: &Row, id: &str, sentences: usize) -> Result<NoteGold, DataError> {
     }
 }
 
-/// A text that flag 1 asks for.
+/// The text of a column that flag 1 requires.
 fn given(row: &Row, column: &str, id: &str) -> Result<String, DataError> {
     match row.text(column)? {
         "NA" => Err(row.wrong(column, format!("of {id} is NA, where the flag is 1"))),
@@ -159,7 +159,7 @@ fn label(row: &Row, column: &str) -> Result<Option<String>, DataError> {
     Ok(text.filter(|text| *text != "NA").map(str::to_owned))
 }
 
-/// What all ids have before their last dash, as in `ms-test-17`.
+/// The part before the last dash of the ids, such as `ms-test` of `ms-test-17`, if it is the same in all.
 pub(super) fn split(notes: &[Result<(Place, Note), DataError>]) -> Option<String> {
     let mut stems = notes.iter().flatten().map(|(_, note)| note.id.rsplit_once('-'));
     let (first, _) = stems.next()??;

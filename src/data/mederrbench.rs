@@ -1,8 +1,8 @@
-//! MedErrBench, MedGuards' notes in English, Chinese and Arabic, as CSV.
+//! MedErrBench: MedGuards' clinical notes in English, Chinese and Arabic, as CSV.
 //!
-//! MEDEC's columns, and `Important Words` (what a correction must name, phrases between separators), `Difficulty` and
-//! `Reasoning Type`. English and Arabic rows have all sentences on one line. A note's language is that of its script.
-//! The dataset is called after its ids, `mederrbench-cn-test`.
+//! The columns are MEDEC's and `Important Words` (keywords that a correction must name, with separators between), `Difficulty` and
+//! `Reasoning Type`. English and Arabic rows have all sentences on one line. A note's language is detected from its script.
+//! The dataset is named after its ids, such as `mederrbench-cn-test`.
 
 use super::source::Source;
 use super::{DataError, Draft, medec};

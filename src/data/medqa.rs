@@ -1,9 +1,9 @@
-//! MedQA: the US test set as JSON Lines, with its 4 or its 5 options.
+//! MedQA: the US test set as JSON Lines, with 4 or 5 options.
 //!
 //! A line has `question`, `options` (`{"A": …}`), `answer_idx` (a letter) and `answer`, which must be that option's
-//! text; other fields (`meta_info`, `metamap_phrases`) are not read. The ids are MedAgentBoard's, `medqa_mc_001` for
-//! the first record. The dataset is called `medqa-4opt` or `medqa-5opt`, for the two number the same questions alike
-//! and letter them differently.
+//! text; other fields (`meta_info`, `metamap_phrases`) are ignored. The ids are MedAgentBoard's, `medqa_mc_001` for
+//! the first record. The dataset is named `medqa-4opt` or `medqa-5opt`: both files give the same questions the same ids,
+//! with different option letters.
 
 use super::row::Row;
 use super::source::Source;

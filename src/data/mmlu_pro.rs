@@ -1,8 +1,8 @@
 //! MMLU-Pro's professional medicine questions, as JSON Lines.
 //!
 //! A line has `question_id`, `question`, `options` (a list of 3 to 10), `answer` (a letter), `answer_index` (from 0,
-//! the same option) and `src`. Only rows whose `src` is `ori_mmlu-professional_medicine` are taken; the notices count
-//! the others. An id is `mmlu_pro_6033`.
+//! the same option) and `src`. Only rows whose `src` is `ori_mmlu-professional_medicine` are loaded; the notices count
+//! the others. Ids look like `mmlu_pro_6033`.
 
 use super::error::shown;
 use super::row::Row;
@@ -25,7 +25,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     Ok(Draft::new("mmlu-pro", &[source], questions, notices))
 }
 
-/// A row's question, where it is one of the subject.
+/// A row's question; `None` if it is of another subject.
 fn taken(row: Result<Row, DataError>) -> Result<Option<(Place, Question)>, DataError> {
     let row = row?;
     if row.text("src")? != SUBJECT {

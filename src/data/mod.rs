@@ -1,6 +1,6 @@
-//! Questions and notes from files: one reader per published format, each row checked, none dropped silently.
+//! Reads questions and notes from files: one reader per format; every row is checked and none is dropped silently.
 //!
-//! [`load`] reads a file whole, [`subset::Subset`] says which of its items run.
+//! [`load`] reads all items of a file, [`subset::Subset`] selects those that run.
 
 mod agreement;
 mod error;
@@ -31,12 +31,13 @@ use serde::{Deserialize, Serialize};
 pub use agreement::count_restricted;
 pub use error::{DataError, Place, Position};
 pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
+use row::Row;
 use source::Source;
 
-/// The path that stands for the built-in questions, in [`load`] as in a plan.
+/// The path that stands for the built-in questions, in [`load`] and in plans.
 pub const DEMO_PATH: &str = "built-in/demo.jsonl";
 
-/// How a file of questions or notes is laid out. Its name is the same on the command line, in a plan and in [`fmt::Display`].
+/// The format of a file of questions or notes. Its name is the same on the command line, in plans and in [`fmt::Display`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -56,7 +57,7 @@ pub enum Format {
     Notes,
 }
 
-/// How a format is called and read.
+/// The name of a format, the kind of its items, and the function that reads it.
 struct Reader {
     name: &'static str,
     kind: ItemKind,
@@ -85,7 +86,7 @@ impl Format {
         self.reader().name
     }
 
-    /// What a file of this format holds.
+    /// The kind of the items in a file of this format.
     pub fn kind(self) -> ItemKind {
         self.reader().kind
     }
@@ -108,29 +109,28 @@ impl FromStr for Format {
     }
 }
 
-/// A file of questions or notes, read and checked whole.
+/// A file of questions or notes that was read and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dataset {
-    /// What calls and items are filed under. A published format names itself, whatever its file is called; the plain
-    /// format takes the file's name without its extension.
+    /// The dataset's name in the records of calls and items. A published format has its own name, whatever the file's name; the plain
+    /// formats take the file's name without its extension.
     pub name: String,
     pub format: Format,
-    /// As it was given.
+    /// The path as it was given.
     pub path: PathBuf,
-    /// Over the bytes of every file read, in order: that of `path`, then for PubMedQA those of the test ids
+    /// The SHA-256 over the bytes of every file read, in order: that of `path`, then for PubMedQA those of the test ids
     /// (`cat ori_pqal.json test_ground_truth.json | sha256sum`), for a folder those of its notes (`cat *.txt | sha256sum`
     /// in the C locale).
     pub sha256: String,
-    /// In the file's order, one at least, no id twice.
+    /// In the file's order; at least one, with unique ids.
     pub items: Vec<Item>,
-    /// What was left out or is missing, with counts.
+    /// Messages about rows that were left out and fields that are missing, with counts.
     pub notices: Vec<String>,
-    /// Rows that are not what the format says and were left out, in the file's order; none where [`BadRows::Refuse`] was
-    /// asked for.
+    /// Malformed rows that were left out, in the file's order; empty with [`BadRows::Refuse`].
     pub skipped: Vec<SkippedRow>,
 }
 
-/// What becomes of a row that is not what the format says.
+/// How malformed rows are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BadRows {
     /// The file is refused.
@@ -153,24 +153,24 @@ impl BadRows {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SkippedRow {
-    /// Where it stands, and what is wrong with it.
+    /// The row's position in the file.
     pub row: String,
     pub problem: String,
 }
 
 impl Dataset {
-    /// Those of the items that are questions.
+    /// The items that are questions.
     pub fn questions(&self) -> Vec<&Question> {
         self.items.iter().filter_map(Item::question).collect()
     }
 
-    /// Those of the items that are notes.
+    /// The items that are notes.
     pub fn notes(&self) -> Vec<&Note> {
         self.items.iter().filter_map(Item::note).collect()
     }
 }
 
-/// What a format's reader found, with the place of each item; a bad row is an error in its place.
+/// The output of a format's reader, before ids are checked: each item with its place; a malformed row is an error in its place.
 struct Draft {
     name: String,
     sha256: String,
@@ -179,7 +179,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Of `sources`, whose bytes are hashed in this order.
+    /// The draft of items from `sources`, whose bytes are hashed in this order.
     fn new<T: Into<Item>>(
         name: impl Into<String>,
         sources: &[&Source],
@@ -196,7 +196,7 @@ impl Draft {
     }
 }
 
-/// `what: count of total`, where there are any.
+/// `what: count of total`; `None` if the count is 0.
 fn notice(what: &str, count: usize, total: usize) -> Option<String> {
     (count > 0).then(|| format!("{what}: {count} of {total}"))
 }
@@ -204,20 +204,19 @@ fn notice(what: &str, count: usize, total: usize) -> Option<String> {
 /// Reads every item of a file, the built-in ones for [`DEMO_PATH`], or a folder of notes.
 ///
 /// # Errors
-/// The first row that is not what its format says, with file, line and field; also a file without an item and an id
-/// that comes twice.
+/// The first malformed row, with file, line and field; a file without items; a duplicate id.
 pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
     load_with(path, format, BadRows::Refuse)
 }
 
-/// As [`load`], where bad rows may be left out.
+/// As [`load`], with a choice to leave malformed rows out.
 ///
 /// # Errors
-/// What concerns no single row: a file that cannot be taken apart into rows, or has no item that is left.
+/// Also with [`BadRows::Skip`] a file that cannot be split into rows, or of which no item is left.
 pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Dataset, DataError> {
     let draft = if format == Format::Notes && path.is_dir() {
         notes::read_folder(path)?
-    } else if format == Format::Notes && path.extension().is_some_and(|found| found == "txt") {
+    } else if format == Format::Notes && error::has_extension(path, "txt") {
         return note(path, fs_err::read(path)?);
     } else if path == Path::new(DEMO_PATH) {
         (format.reader().read)(&Source::new(path, include_bytes!("demo.jsonl").to_vec())?)?
@@ -227,10 +226,10 @@ pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Datas
     checked(path.to_owned(), format, draft, bad_rows)
 }
 
-/// One note, whose text this is; its id is the path's file name without the extension.
+/// A dataset of one note with this text; its id is the path's file name without the extension.
 ///
 /// # Errors
-/// A text that is empty or no UTF-8.
+/// A text that is empty or not UTF-8.
 pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
     let source = Source::new(path, text)?;
     checked(
@@ -241,21 +240,16 @@ pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
     )
 }
 
-/// One question, as a line of the plain format has it.
+/// One question from a record of the plain format.
 ///
 /// # Errors
-/// A field that is missing, unknown or of another form.
+/// A field that is missing, unknown or malformed.
 pub fn question(line: &serde_json::Value) -> Result<Question, DataError> {
-    let path = Path::new("question");
-    let source = Source::new(path, line.to_string().into_bytes())?;
-    let draft = mcq::read(&source)?;
-    let dataset = checked(path.to_owned(), Format::Mcq, draft, BadRows::Refuse)?;
-    let question = dataset.items.iter().find_map(Item::question).cloned();
-    let (path, kind) = (path.to_owned(), ItemKind::Questions);
-    question.ok_or(DataError::Empty { path, kind, notices: Vec::new() })
+    let place = Place { path: "question".into(), position: Position::Line(1) };
+    mcq::question(&Row::new(place, line.clone())?, 1)
 }
 
-/// Eight questions of our own, in the plain format, built into the binary.
+/// The eight built-in questions.
 pub fn demo() -> Result<Dataset, DataError> {
     load(Path::new(DEMO_PATH), Format::Mcq)
 }
@@ -266,7 +260,7 @@ fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
     checked(source.path, format, draft, BadRows::Refuse)
 }
 
-/// A draft of one item at least, no id twice, as a dataset.
+/// The dataset of a draft, whose ids are checked here.
 fn checked(
     path: PathBuf,
     format: Format,
@@ -293,7 +287,7 @@ fn checked(
     Ok(Dataset { name, format, path, sha256, items, notices, skipped })
 }
 
-/// The item, where none before it has its id.
+/// The item, if its id is new.
 fn first_of_its_id(
     positions: &mut HashMap<String, Position>,
     place: Place,

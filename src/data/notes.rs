@@ -1,8 +1,8 @@
-//! The plain format for notes of your own: a `.txt` file or a folder of them, JSON Lines, or CSV in a file whose name
+//! The plain format for the user's own notes: a `.txt` file or a folder of them, JSON Lines, or CSV in a file whose name
 //! ends in `.csv`.
 //!
-//! A `.txt` file is a note and its name without the extension the note's id; a folder's run in the order of the names.
-//! Else one note a line:
+//! A `.txt` file is one note, whose id is the file's name without the extension; the notes of a folder run in the order of
+//! their names. In the other forms each line is a note:
 //!
 //! ```json
 //! {"id": "ward-7", "text": "Fever for two days. Malaria is treated with aspirin.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate.", "keywords": ["artesunate"]}}
@@ -22,22 +22,22 @@
 //! |---|---|
 //! | `text` | required |
 //! | `sentences` | a list; in CSV one a line |
-//! | `gold` | `flag` (1: the note has an error; 0: it is right) and for flag 1 `sentence_id` (from 0), `correction`, and if you like `sentence` (which must be that sentence), `type` and `keywords` (a list; in CSV between `,` or `;`); in CSV columns of their own. Where it is missing the note is checked but not scored |
-//! | `language` | `english`, `chinese` or `arabic`; else that of the note's script |
-//! | `id` | unique in the file, a string or an integer; where it is missing, the record's number from 1 |
+//! | `gold` | `flag` (1: the note has an error; 0: it has none) and for flag 1 `sentence_id` (from 0), `correction`, and optionally `sentence` (which must be that sentence), `type` and `keywords` (a list; in CSV separated by `,` or `;`); in CSV columns of their own. A note without it is checked but not scored |
+//! | `language` | `english`, `chinese` or `arabic`; if missing, detected from the note's script |
+//! | `id` | unique in the file, a string or an integer; if missing, the record's number from 1 |
 //!
-//! Where sentences are missing, a text that numbers them 0, 1, 2, … is split at the numbers; any other is split at line
-//! ends, and after . ! ? before a blank, or 。 ！ ？, but not after a common abbreviation. The notices say how many notes
-//! were.
+//! If `sentences` is missing, a text that numbers its sentences 0, 1, 2, … is split at the numbers; any other is split at line
+//! ends, and after . ! ? before whitespace, or 。 ！ ？, but not after a common abbreviation. The notices count the notes that
+//! were split.
 //!
-//! Files are UTF-8, with or without a byte order mark, with either line end. A missing field may also be `null`, in CSV
-//! an empty cell or no column at all. Any other field is refused: it may be a misspelt one.
+//! Files are UTF-8, with or without a byte order mark, with either line ending. A missing field may also be `null`, in CSV
+//! an empty cell or no column at all. An unknown field is refused, since it may be a misspelling.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::error::{quoted, shown};
+use super::error::{has_extension, quoted, shown};
 use super::row::Row;
 use super::source::Source;
 use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script, sentences};
@@ -68,7 +68,8 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     Ok(draft(source.stem(), &[source], notes, split, notices))
 }
 
-/// A CSV record's cells with those of the gold as the one field `gold`, and lists where JSON Lines has them.
+/// Turns a CSV record into the form of JSON Lines: gold columns move into the field `gold`, and `sentences` and `keywords`
+/// become lists.
 fn nest(cells: Map<String, Value>) -> Map<String, Value> {
     let (mut fields, mut gold) = (Map::new(), Map::new());
     for (column, cell) in cells {
@@ -94,8 +95,7 @@ pub(super) fn read_folder(folder: &Path) -> Result<Draft, DataError> {
     let (mut paths, mut others) = (Vec::new(), 0);
     for entry in fs_err::read_dir(folder)? {
         let path: PathBuf = entry?.path();
-        let is_text = path.extension().is_some_and(|extension| extension == "txt");
-        match is_text && path.is_file() {
+        match has_extension(&path, "txt") && path.is_file() {
             true => paths.push(path),
             false => others += 1,
         }
@@ -109,7 +109,7 @@ pub(super) fn read_folder(folder: &Path) -> Result<Draft, DataError> {
     read_texts(name.into_owned(), &sources, left_out.into_iter().collect())
 }
 
-/// Files each of which is one note.
+/// The notes of files that hold one note each.
 pub(super) fn read_texts(
     name: String,
     sources: &[&Source],
@@ -121,7 +121,7 @@ pub(super) fn read_texts(
         let row = Row::new(source.at_line(1), fields)?;
         notes.push(note(&row, 0).map(|note| (row.place, note)));
     }
-    let split = notes.len();
+    let split = notes.iter().flatten().count();
     Ok(draft(name, sources, notes, split, notices))
 }
 
@@ -132,8 +132,9 @@ fn draft(
     split: usize,
     mut notices: Vec<String>,
 ) -> Draft {
-    let total = notes.len();
-    let unscored = notes.iter().flatten().filter(|(_, note)| note.gold.is_none()).count();
+    let read = notes.iter().flatten();
+    let unscored = read.clone().filter(|(_, note)| note.gold.is_none()).count();
+    let total = read.count();
     notices.extend(notice(
         "notes without sentences, split at their numbers, or else at line ends and after . ! ? 。 ！ ？",
         split,
@@ -217,7 +218,7 @@ fn is_wrong(row: &Row) -> Result<bool, DataError> {
     }
 }
 
-/// A number of JSON, or of a CSV cell.
+/// A whole number, in JSON a number or in a CSV cell a text.
 fn integer(value: &Value) -> Option<usize> {
     match value {
         Value::String(text) => text.parse().ok(),

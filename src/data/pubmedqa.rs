@@ -1,9 +1,9 @@
 //! PubMedQA: the expert-labelled questions of `ori_pqal.json`, each with its abstract, answered Yes, No or Maybe.
 //!
 //! The file is one object from PubMed ids to records with `QUESTION`, `CONTEXTS` (a list) and `final_decision`; other
-//! fields are not read, least of all the conclusion in `LONG_ANSWER`. Where `test_ground_truth.json` lies beside it,
-//! only the ids there are taken, in the order of `ori_pqal.json`, and both labels must agree: the official test set
-//! of 500. Without it all records are taken, and the notices say so. The ids are MedAgentBoard's,
+//! fields are ignored, in particular the conclusion in `LONG_ANSWER`. If `test_ground_truth.json` lies beside it,
+//! only its ids are loaded, in the order of `ori_pqal.json`, and the labels of both files must agree: the official test set
+//! of 500. Without it all records are loaded, and the notices say so. The ids are MedAgentBoard's, such as
 //! `pubmedqa_mc_21645374`.
 
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use super::{Choice, DataError, Draft, Question};
 
 const TEST_FILE: &str = "test_ground_truth.json";
 
-/// The options, and the label that stands for each.
+/// The options: letter, text, and the label in the file.
 const OPTIONS: [(char, &str, &str); 3] =
     [('A', "Yes", "yes"), ('B', "No", "no"), ('C', "Maybe", "maybe")];
 
@@ -27,7 +27,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     }
 }
 
-/// The questions that the test file lists; without one, all.
+/// The questions that the test file lists; without a test file all.
 fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
     let records = source.members()?;
     let labels = test.map(Source::members).transpose()?;
@@ -56,7 +56,8 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
     let questions: Vec<_> = rows.filter_map(Result::transpose).collect();
     let notice = match test {
         Some(_) => {
-            format!("questions taken, those that {TEST_FILE} lists: {} of {total}", questions.len())
+            let taken = questions.iter().flatten().count();
+            format!("questions taken, those that {TEST_FILE} lists: {taken} of {total}")
         }
         None => {
             format!("no {TEST_FILE} beside the file: not the test set, but all {total} questions")

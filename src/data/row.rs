@@ -1,4 +1,4 @@
-//! One record of a data file: its fields, read with checks, and its place for the errors.
+//! One record of a data file: checked access to its fields, and its place for error messages.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ impl Row {
         }
     }
 
-    /// The error for a field of this row; the message reads on from the field's name.
+    /// The error for a field of this row; in the message `problem` follows the field's name.
     pub fn wrong(&self, field: &str, problem: impl Into<String>) -> DataError {
         DataError::Field {
             place: self.place.clone(),
@@ -30,7 +30,7 @@ impl Row {
         }
     }
 
-    /// Refuses a field that is not among `known`.
+    /// Refuses fields that are not among `known`.
     pub fn refuse_others(&self, known: &[&str]) -> Result<(), DataError> {
         match self.fields.keys().find(|field| !known.contains(&field.as_str())) {
             Some(field) => {
@@ -57,7 +57,7 @@ impl Row {
         self.get(field).map(|value| self.as_text(field, value)).transpose()
     }
 
-    /// A list of one text at least.
+    /// A list of at least one text.
     pub fn texts(&self, field: &str) -> Result<Vec<&str>, DataError> {
         match self.require(field)? {
             Value::Array(texts) if texts.is_empty() => Err(self.wrong(field, "is empty")),
@@ -66,7 +66,7 @@ impl Row {
         }
     }
 
-    /// A field that is an object, as a row of its own.
+    /// A field that is an object, as a row at the same place.
     pub fn object(&self, field: &str) -> Result<Option<Row>, DataError> {
         match self.get(field) {
             None => Ok(None),
@@ -79,7 +79,7 @@ impl Row {
         }
     }
 
-    /// An identifier, a string or an integer, such as can stand on a line of an ids file.
+    /// An id, a string or an integer, that can be written on a line of an ids file.
     pub fn optional_id(&self, field: &str) -> Result<Option<String>, DataError> {
         match self.get(field) {
             None => Ok(None),
@@ -97,7 +97,7 @@ impl Row {
         }
     }
 
-    /// The options of a list, or of an object keyed by letter, in letter order: 2 to 10, from A on without gaps.
+    /// The options of a list, or of an object keyed by letter, in letter order: 2 to 10 of them, lettered from A without gaps.
     pub fn options(&self, field: &str) -> Result<Vec<Choice>, DataError> {
         let mut options: Vec<(String, &Value)> = match self.require(field)? {
             Value::Array(texts) => ('A'..).map(String::from).zip(texts).collect(),
@@ -117,23 +117,15 @@ impl Row {
         }
         options.sort_by(|(one, _), (other, _)| one.cmp(other));
         let lettered = options.into_iter().zip('A'..);
-        lettered.map(|((key, text), letter)| self.choice(field, &key, text, letter)).collect()
-    }
-
-    fn choice(
-        &self,
-        field: &str,
-        key: &str,
-        text: &Value,
-        letter: char,
-    ) -> Result<Choice, DataError> {
-        if key != letter.to_string() {
-            return Err(
-                self.wrong(field, format!("has an option {} where {letter} is due", quoted(key)))
-            );
-        }
-        let text = self.as_text(&format!("{field}.{letter}"), text)?;
-        Ok(Choice { letter, text: text.to_owned() })
+        let choices = lettered.map(|((key, text), letter)| {
+            if key != letter.to_string() {
+                let problem = format!("has an option {} where {letter} is due", quoted(&key));
+                return Err(self.wrong(field, problem));
+            }
+            let text = self.as_text(&format!("{field}.{letter}"), text)?;
+            Ok(Choice { letter, text: text.to_owned() })
+        });
+        choices.collect()
     }
 
     /// A field that names one of the options by its letter.

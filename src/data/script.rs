@@ -1,9 +1,9 @@
-//! The language of a note by its script.
+//! Detects the language of a note from its script.
 
 use crate::record::Language;
 
-/// Chinese where a tenth of the letters are Han characters, Arabic where a tenth are Arabic, else English: Chinese and
-/// Arabic notes name drugs and units in Latin letters, English ones hardly the other way.
+/// Chinese if at least a tenth of the letters are Han characters, Arabic if a tenth are Arabic, else English: Chinese and
+/// Arabic notes name drugs and units in Latin letters, while English notes hardly ever use other scripts.
 pub(super) fn language(text: &str) -> Language {
     let (mut letters, mut han, mut arabic) = (0, 0, 0);
     for letter in text.chars().filter(|c| c.is_alphabetic()) {

@@ -1,44 +1,44 @@
-//! The sentences of a note: read off their numbers, or found in running text.
+//! Splits a note into sentences: at their numbers, or at the ends of sentences in running text.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-/// What may stand between a sentence and the number of the next.
+/// Characters that may precede the number of the next sentence.
 const PUNCTUATION: &str = ".!?:;)\"”。！？：；）،؛؟";
 const ENDS: &str = ".!?。！？؟";
-/// Ends that need no blank after them.
+/// Ends that need no whitespace after them.
 const FULL_WIDTH_ENDS: &str = "。！？";
 const CLOSERS: &str = "\"')]”’」）";
-/// Words with a full stop that ends no sentence, in lower case.
+/// Words whose full stop does not end a sentence, in lower case.
 const ABBREVIATIONS: [&str; 20] = [
     "dr", "mr", "mrs", "ms", "prof", "st", "vs", "e.g", "i.e", "approx", "no", "fig", "resp",
     "temp", "wt", "ca", "cf", "al", "pt", "pts",
 ];
 
-/// What a place is worth where a number stands after punctuation, or where the text without numbers has none.
+/// The score of a number after punctuation, or of one that the text without numbers lacks.
 const CLEAR: u32 = 10;
-/// Where a line begins.
+/// The score of a number at the beginning of a line.
 const LINE: u32 = 5;
-/// Between blanks.
+/// The score of a number between whitespace.
 const LIKELY: u32 = 2;
-/// A line break as some published rows spell it.
+/// A line break as some published rows write it out.
 const ESCAPED: &str = "\\n";
-/// Without one of its blanks, as in `ago.1 He` and `، 3و`.
+/// The score of a number that lacks whitespace on one side, as in `ago.1 He` and `، 3و`.
 const JOINED: u32 = 1;
 
-/// The sentences of a text that numbers them 0, 1, 2, …: after `0`, whatever comes before `1`, and so on. Empty where the
+/// The sentences of a text that numbers them 0, 1, 2, …: the first stands between `0` and `1`, and so on. Empty if the
 /// text does not begin with `0`.
 ///
-/// `plain` is the same text without the numbers, or empty where nobody has it.
+/// `plain` is the same text without the numbers, or empty if it is not available.
 ///
-/// Where a line begins with `1`, every number begins a line, and a line without the next number goes on with the
-/// sentence before. Else numbers stand between blanks on one line, where `type 2 diabetes` and a list of laboratory values
-/// have some too: of all ways to find 0, 1, 2, … one after the other, the one is taken whose places are the clearest
-/// together. A number that `plain` has at the same place is part of the sentence.
+/// If a line begins with `1`, every number begins a line, and a line without the next number belongs to the sentence before.
+/// Otherwise the numbers stand within the text, where `type 2 diabetes` and lists of laboratory values have numbers too: of all
+/// increasing chains 0, 1, 2, … of numbers in the text, the one with the highest total score is chosen. A number that `plain` has
+/// at the same place is part of the sentence.
 pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
     let places = match place_in_lines(text, 0, 1) {
         Some(_) => places_in_lines(text),
-        // A blank and a line break in place of what is spelt out move nothing.
+        // The replacement has the same length, so that offsets stay valid.
         None => {
             let [text, plain] = [text, plain].map(|text| text.replace(ESCAPED, " \n"));
             chain(&marks(&text, &pairs(&plain)))
@@ -54,7 +54,7 @@ pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
     sentences.map(|((_, from), to)| without_blanks_after(text[*from..to].trim())).collect()
 }
 
-/// The sentences of a text that numbers them; of any other those that `otherwise` finds.
+/// The sentences of a text that numbers them; of any other text those that `otherwise` returns.
 pub(super) fn numbered_or(text: &str, otherwise: fn(&str) -> Vec<&str>) -> Vec<&str> {
     match numbered(text, "") {
         numbered if numbered.is_empty() => otherwise(text),
@@ -62,13 +62,13 @@ pub(super) fn numbered_or(text: &str, otherwise: fn(&str) -> Vec<&str>) -> Vec<&
     }
 }
 
-/// The lines of a text that are not blank, trimmed.
+/// The trimmed lines of a text, without blank ones.
 pub(super) fn lines(text: &str) -> Vec<&str> {
     let lines = text.lines().map(str::trim);
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// Where a line begins with `number` and a blank: the number's start and end.
+/// The start and end of `number` at the first line that begins with it and whitespace.
 fn place_in_lines(text: &str, from: usize, number: usize) -> Option<(usize, usize)> {
     let number = number.to_string();
     let mut start = from;
@@ -86,7 +86,7 @@ fn place_in_lines(text: &str, from: usize, number: usize) -> Option<(usize, usiz
     None
 }
 
-/// Where lines begin with 0, 1, 2, …: each number's start and end.
+/// The start and end of each of 0, 1, 2, … at the beginning of lines.
 fn places_in_lines(text: &str) -> Vec<(usize, usize)> {
     let (mut places, mut from) = (Vec::new(), 0);
     while let Some((start, end)) = place_in_lines(text, from, places.len()) {
@@ -101,17 +101,17 @@ struct Mark {
     number: usize,
     start: usize,
     end: usize,
-    worth: u32,
+    score: u32,
 }
 
 type Pairs<'a> = HashSet<(&'a str, &'a str)>;
 
-/// The words of a text, each with the next.
+/// The pairs of adjacent words of a text.
 fn pairs(text: &str) -> Pairs<'_> {
     text.split_whitespace().zip(text.split_whitespace().skip(1)).collect()
 }
 
-/// Every number that stands as a word, or is the beginning of one after punctuation, in the order of the text.
+/// Every number that may begin a sentence, in the order of the text.
 fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut from = 0;
@@ -122,20 +122,20 @@ fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
         let word = &text[start..from];
         let is_spelt_so = word == "0" || !word.starts_with('0');
         if let (true, Ok(number)) = (is_spelt_so, word.parse()) {
-            let worth = worth(&text[..start], word, &text[from..], plain);
-            marks.extend(worth.map(|worth| Mark { number, start, end: from, worth }));
+            let score = score(&text[..start], word, &text[from..], plain);
+            marks.extend(score.map(|score| Mark { number, start, end: from, score }));
         }
     }
     marks
 }
 
-/// How likely a number begins a sentence between these two texts; `None` where it does not.
-fn worth(before: &str, number: &str, after: &str, plain: &Pairs<'_>) -> Option<u32> {
+/// The score of a number between these two texts: how clearly it begins a sentence; `None` if it does not.
+fn score(before: &str, number: &str, after: &str, plain: &Pairs<'_>) -> Option<u32> {
     let follows_blank = before.is_empty() || before.ends_with(char::is_whitespace);
     let precedes_blank = after.starts_with(char::is_whitespace);
     let word_before = before.trim_end();
     let follows_punctuation = word_before.is_empty() || word_before.ends_with(is_punctuation);
-    // Words are looked for at their ends alone, so each is read once.
+    // Only numbers at the edge of a word are looked up, so that each word is read once.
     let (last, next) = match follows_blank || precedes_blank {
         true => (word_before.rsplit(char::is_whitespace).next(), after.split_whitespace().next()),
         false => (None, None),
@@ -153,11 +153,11 @@ fn worth(before: &str, number: &str, after: &str, plain: &Pairs<'_>) -> Option<u
             _ => Some(LIKELY),
         };
     }
-    // Where one blank is missing, the text without numbers knows it.
+    // If whitespace is missing on one side, the text without numbers tells.
     if is_added {
         return Some(CLEAR);
     }
-    // Not the decimals of 7.1.
+    // Decimals, as in 7.1, do not count.
     let mut last_two = before.chars().rev();
     let joins_before = last_two.next().is_some_and(is_punctuation)
         && last_two.next().is_some_and(|c| !c.is_numeric() && !c.is_whitespace());
@@ -175,8 +175,8 @@ fn without_blanks_after(text: &str) -> &str {
     rest
 }
 
-/// Of the ways to find 0, 1, 2, … one after the other, from the first mark on, the one of the highest worth: each number's
-/// start and end. Of equal ones the longest, and the one whose places come first.
+/// Of the chains 0, 1, 2, … that begin with the first mark, the one with the highest total score: each number's start and end. Of
+/// equal chains the longest, and the one whose marks come first.
 fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
     let mut by_number: Vec<Vec<usize>> = vec![Vec::new(); marks.len()];
     for (index, mark) in marks.iter().enumerate() {
@@ -184,10 +184,10 @@ fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
             same.push(index);
         }
     }
-    // The worth of the best way to each mark and the mark before it there; `None` where no way leads to it.
-    let mut ways: Vec<Option<(u32, Option<usize>)>> = vec![None; marks.len()];
+    // Dynamic programming: the score of the best chain that ends at each mark, and the mark before it; `None` if there is no such chain.
+    let mut chains: Vec<Option<(u32, Option<usize>)>> = vec![None; marks.len()];
     if let Some(first) = marks.first().filter(|mark| mark.number == 0) {
-        ways[0] = Some((first.worth, None));
+        chains[0] = Some((first.score, None));
     }
     let (mut best, mut last) = (0, None);
     for number in 0..by_number.len() {
@@ -197,22 +197,22 @@ fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
             while let Some((&one, rest)) = earlier.split_first()
                 && marks[one].end <= marks[index].start
             {
-                if let Some((worth, _)) = ways[one]
-                    && before.is_none_or(|(most, _)| worth > most)
+                if let Some((score, _)) = chains[one]
+                    && before.is_none_or(|(most, _)| score > most)
                 {
-                    before = Some((worth, Some(one)));
+                    before = Some((score, Some(one)));
                 }
                 earlier = rest;
             }
-            if let Some((worth, one)) = before {
-                ways[index] = Some((worth.saturating_add(marks[index].worth), one));
+            if let Some((score, one)) = before {
+                chains[index] = Some((score.saturating_add(marks[index].score), one));
             }
         }
-        // Of equal marks the first, of equal ways the longest.
-        let reached = by_number[number].iter().filter_map(|&index| Some((ways[index]?.0, index)));
-        let most = reached.min_by_key(|&(worth, index)| (Reverse(worth), index));
-        if let Some((worth, index)) = most.filter(|(worth, _)| *worth >= best) {
-            (best, last) = (worth, Some(index));
+        // Of equal marks the first, of equal chains the longest.
+        let reached = by_number[number].iter().filter_map(|&index| Some((chains[index]?.0, index)));
+        let most = reached.min_by_key(|&(score, index)| (Reverse(score), index));
+        if let Some((score, index)) = most.filter(|(score, _)| *score >= best) {
+            (best, last) = (score, Some(index));
         }
         if by_number[number].is_empty() {
             break;
@@ -222,7 +222,7 @@ fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
     let mut at = last;
     while let Some(index) = at {
         places.push((marks[index].start, marks[index].end));
-        at = ways[index].and_then(|(_, before)| before);
+        at = chains[index].and_then(|(_, before)| before);
     }
     places.reverse();
     places
@@ -232,7 +232,7 @@ fn is_punctuation(c: char) -> bool {
     PUNCTUATION.contains(c)
 }
 
-/// The sentences of running text, which ends one at every line end, and after . ! ? before a blank, or after 。 ！ ？.
+/// The sentences of running text: they end at line ends, after . ! ? before whitespace, and after 。 ！ ？.
 ///
 /// No full stop ends a sentence after a common abbreviation; one after a single letter does, as in `hepatitis A.`.
 /// Closing quotes and brackets stay with the sentence.
@@ -262,7 +262,7 @@ fn split_line(line: &str) -> Vec<&str> {
     sentences
 }
 
-/// Whether the text before a full stop ends in a word that takes one.
+/// Whether the text before a full stop ends in an abbreviation.
 fn is_abbreviation(before: &str) -> bool {
     let word = before.rsplit(char::is_whitespace).next().unwrap_or("");
     let word = word.trim_start_matches(['(', '[', '"']).to_lowercase();

@@ -1,4 +1,4 @@
-//! A data file, read whole: its text, its hash, its lines, and the objects that they hold.
+//! A data file in memory: its text, its hash, its lines, and their records.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::row::Row;
-use super::{DataError, Place, Position, error::is_csv, json, table};
+use super::{DataError, Place, Position, error::has_extension, json, table};
 use crate::digest::hex;
 
 pub(super) struct Source {
@@ -16,11 +16,11 @@ pub(super) struct Source {
 
 /// The records of a file.
 pub(super) struct Rows {
-    /// A CSV file's columns, as fields of no value.
+    /// The columns of a CSV file, as fields whose value is `null`.
     pub header: Option<Row>,
-    /// A record that could not be taken apart into fields is an error in its place.
+    /// A record that could not be split into fields is an error in its place.
     pub rows: Vec<Result<Row, DataError>>,
-    /// Lines that hold no record.
+    /// The number of lines without a record.
     pub blank_lines: usize,
 }
 
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// Without the byte order mark that some spreadsheets put in front.
+    /// The content without the byte order mark that some spreadsheets write.
     pub fn text(&self) -> &str {
         self.content.strip_prefix('\u{feff}').unwrap_or(&self.content)
     }
@@ -54,14 +54,9 @@ impl Source {
         Place { path: self.path.clone(), position: Position::Record(record.to_owned()) }
     }
 
-    /// Lines that end in `\n` or `\r\n`, numbered from 1, without their ends.
+    /// The lines, numbered from 1, without their ends `\n` or `\r\n`.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text().lines())
-    }
-
-    /// Whether the plain formats read this file as CSV rather than JSON Lines.
-    pub fn is_csv(&self) -> bool {
-        is_csv(&self.path)
     }
 
     /// The file's name without its extension.
@@ -91,7 +86,7 @@ impl Source {
         columns: &[&str],
         nest: fn(Map<String, Value>) -> Map<String, Value>,
     ) -> Result<Rows, DataError> {
-        if !self.is_csv() {
+        if !has_extension(&self.path, "csv") {
             return Ok(self.json_lines());
         }
         let mut found = table::read(self)?;
@@ -117,7 +112,7 @@ impl Source {
         }
     }
 
-    /// The error for text that is not JSON. serde_json's own line counts from the wrong start in JSON Lines.
+    /// The error for text that is not JSON. In JSON Lines serde_json's own line number is always 1.
     fn not_json(&self, line: usize, error: &serde_json::Error) -> DataError {
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());
@@ -136,7 +131,7 @@ impl Rows {
     }
 }
 
-/// In hexadecimal, over the bytes of the files one after the other.
+/// The SHA-256 of the concatenated files, in hexadecimal.
 pub(super) fn sha256(sources: &[&Source]) -> String {
     let mut hasher = Sha256::new();
     for source in sources {

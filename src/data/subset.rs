@@ -1,4 +1,4 @@
-//! Which items of a dataset run: all, the first, a seeded sample, or a list of ids.
+//! Selects the items of a dataset that run: all, the first, a random sample, or a list of ids.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,26 +7,26 @@ use super::source::Source;
 use super::{DataError, Item, Place, Position};
 use crate::random::sample;
 
-/// A choice among the items of a dataset.
+/// A selection of the items of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subset {
     All,
-    /// The first `limit` items; all, where there are fewer.
+    /// The first `limit` items, or all if there are fewer.
     First {
         limit: usize,
     },
-    /// `limit` items drawn without replacement, in the file's order; all, where there are fewer. The same items
-    /// for the same seed and number of items, on every machine and in every version; a smaller limit draws a subset
-    /// of a larger one's.
+    /// A random sample of `limit` items without replacement, in the file's order, or all if there are fewer. It depends only on
+    /// the seed and the number of items, on every machine and in every version; the sample of a smaller limit is a subset of that of a
+    /// larger one.
     Sample {
         limit: usize,
         seed: u64,
     },
-    /// The ids of a text file, in its order: one a line; blank lines and lines that begin with `#` are passed over.
+    /// The ids of a text file, one per line, in its order; blank lines and lines that begin with `#` are ignored.
     IdsFile {
         path: PathBuf,
     },
-    /// Ids that a plan lists, in its order; the path is the plan's, for the errors.
+    /// The ids that a plan lists, in its order; `path` is the plan's, for error messages.
     Ids {
         path: PathBuf,
         ids: Vec<String>,
@@ -34,7 +34,7 @@ pub enum Subset {
 }
 
 impl Subset {
-    /// The file that lists the ids, where one does.
+    /// The file that lists the ids, if there is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Subset::IdsFile { path } | Subset::Ids { path, .. } => Some(path),
@@ -42,10 +42,10 @@ impl Subset {
         }
     }
 
-    /// The chosen items, in the order in which they run; none twice.
+    /// The selected items, in the order in which they run, without duplicates.
     ///
     /// # Errors
-    /// An id that is unknown or listed twice, with its line; an ids file that cannot be read; a choice of none.
+    /// An id that is unknown or listed twice, with its line; an ids file that cannot be read; an empty selection.
     pub fn choose(&self, items: Vec<Item>) -> Result<Vec<Item>, DataError> {
         let chosen = match self {
             Subset::All => items,

@@ -1,4 +1,4 @@
-//! A CSV file with a header: each record as an object in which empty cells are absent.
+//! Reads a CSV file with a header: each record becomes an object without its empty cells.
 
 use csv::{ReaderBuilder, StringRecord, Terminator};
 use serde_json::{Map, Value};
@@ -7,10 +7,10 @@ use super::DataError;
 use super::row::Row;
 use super::source::{Rows, Source};
 
-/// The records of a CSV file; lines of empty cells alone count as blank.
+/// The records of a CSV file; a line with only empty cells counts as blank.
 ///
 /// # Errors
-/// A repeated column, a quote that is not closed. A record with more or fewer cells than the header is an error among
+/// A duplicate column; a quote that is not closed. A record with more or fewer cells than the header is an error among
 /// the rows.
 pub(super) fn read(source: &Source) -> Result<Rows, DataError> {
     let (records, blank_lines) = records(source)?;
@@ -47,7 +47,7 @@ pub(super) fn read(source: &Source) -> Result<Rows, DataError> {
     Ok(Rows { header: header.map(|(row, _)| row), rows, blank_lines })
 }
 
-/// The records with the lines that they begin on, and the number of those that are blank or have empty cells alone.
+/// The records with the numbers of their first lines, and the number of blank lines.
 fn records(source: &Source) -> Result<(Vec<(usize, StringRecord)>, usize), DataError> {
     let text = source.text();
     let mut reader = ReaderBuilder::new()
@@ -60,7 +60,7 @@ fn records(source: &Source) -> Result<(Vec<(usize, StringRecord)>, usize), DataE
         let start = reader.position().clone();
         let mut record = StringRecord::new();
         let found = reader.read_record(&mut record);
-        // The reader steps over blank lines and lets an open quote run to the end; the raw text shows both.
+        // The reader skips blank lines and lets an unclosed quote run to the end of the file: the raw text shows both.
         let raw = &text[start.byte() as usize..reader.position().byte() as usize];
         let blank = raw.len() - raw.trim_start_matches('\n').len();
         let line = start.line() as usize + blank;
@@ -83,7 +83,7 @@ fn records(source: &Source) -> Result<(Vec<(usize, StringRecord)>, usize), DataE
     }
 }
 
-/// Of a line that ends in `\r\n` the `\r` is read as part of the last cell; those inside quotes stay.
+/// Removes the `\r` of the line end `\r\n`, which the reader keeps in the last cell.
 fn without_last_character(record: &StringRecord) -> StringRecord {
     let last = record.len().saturating_sub(1);
     let cells = record.iter().enumerate().map(|(index, cell)| {

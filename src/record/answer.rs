@@ -1,16 +1,16 @@
-//! A question's line in `items.jsonl`: what a system answered, and the rounds it took.
+//! A question's line in `items.jsonl`: the system's answer, and every round that led to it.
 
 use serde::{Deserialize, Serialize};
 
 use super::Stage;
 
-/// What one round of answers came to. Vectors run over `agents`.
+/// The answers of one round and their vote. Every vector has one entry for each of `agents`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundLine {
     pub round: u32,
     pub stage: Stage,
-    /// Who answered, in the order of the system; one that was asked more than once comes more than once.
+    /// The agents that answered, in the system's order; an agent that was asked several times is listed several times.
     pub agents: Vec<String>,
     /// The agent behind Doctor A, Doctor B, … in this round's brief; empty in round 0, which has none.
     pub labels: Vec<String>,
@@ -18,15 +18,15 @@ pub struct RoundLine {
     pub answers: Vec<String>,
     /// Empty where the system asks for none.
     pub confidences: Vec<f64>,
-    /// What each answer counts in the vote; recalibrated confidences, for MED-MAD (B.8).
+    /// The weight of each answer in the vote; for MED-MAD the recalibrated confidence (B.8).
     pub weights: Vec<f64>,
-    /// What the vote over this round's answers gives.
+    /// The result of the vote over this round's answers.
     pub aggregate: String,
-    /// What every agent was shown of the others in this round; empty in round 0.
+    /// The text about the other agents' answers that every agent was shown in this round; empty in round 0.
     pub brief: String,
 }
 
-/// A question, and what a system answered.
+/// A question and the system's answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerLine {

@@ -1,4 +1,4 @@
-//! One line of `calls.jsonl`: a model call with all that fixes it and all that came back. Field order here is field order on disk.
+//! One line of `calls.jsonl`: a model call with its whole request and response. Fields are written in the order of the struct.
 
 use std::fmt;
 
@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::{AnsweredBy, FinishReason, Message, SamplingLine, Usage};
 
-/// What names a call: equal keys mean the same call, and the call's seed derives from nothing else.
+/// The identity of a call within a run directory: calls with equal keys are the same call. Its random seed is derived from the run's seed
+/// and this key.
 ///
-/// `round` 0 is the initial one; `sample` counts repeated draws of one prompt (self-consistency, no-debate).
+/// `round` 0 is the initial one; `sample` counts repeated completions of one prompt (self-consistency, no-debate).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallKey {
     pub dataset: String,
@@ -21,19 +22,19 @@ pub struct CallKey {
     pub sample: u32,
 }
 
-/// How a record was read from a completion's text.
+/// How a record was parsed from a completion's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Parse {
     /// The text was the record.
     Ok,
-    /// The record was found after stripping fences, trailing commas or closing open brackets.
+    /// The record was parsed after stripping code fences or trailing commas, or closing open brackets.
     Repaired,
-    /// The text has another form than the one asked for; what was asked for was taken from its words.
+    /// The text is not in the requested format; the values were extracted from its words.
     Fallback,
-    /// The model declined: no answer was taken from its text.
+    /// The model refused: no answer was taken from its text.
     Refused,
-    /// Nothing of what was asked for could be read.
+    /// None of the requested values could be parsed.
     Unread,
 }
 
@@ -41,7 +42,7 @@ impl Parse {
     pub const ALL: [Parse; 5] =
         [Parse::Ok, Parse::Repaired, Parse::Fallback, Parse::Refused, Parse::Unread];
 
-    /// As logs and tables have it.
+    /// The name in logs and tables.
     pub fn name(self) -> &'static str {
         match self {
             Parse::Ok => "ok",
@@ -52,16 +53,16 @@ impl Parse {
         }
     }
 
-    /// [`Parse::Unread`] where nothing was read.
+    /// This value, or [`Parse::Unread`] if nothing was read.
     pub fn if_read(self, is_read: bool) -> Parse {
         if is_read { self } else { Parse::Unread }
     }
 }
 
-/// Where a call's record keeps a letter that the item has not, which is no answer.
+/// The key of a call's record that keeps an answer letter which is not one of the item's options.
 pub const NOT_AN_OPTION: &str = "not_an_option";
 
-/// What a call is to the item: the diagnostics of MED-MAD B.7 compare like with like by it.
+/// The role of a call in answering its item; the diagnostics of MED-MAD B.7 compare calls of equal stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
@@ -69,9 +70,9 @@ pub enum Stage {
     Initial,
     /// An agent's answer in a round of interaction.
     Round,
-    /// The answer of whoever decides for all.
+    /// The answer of the agent that decides for all.
     Final,
-    /// Whatever gives no answer: a plan, a recruitment, a critique, a synthesis.
+    /// A call that gives no answer: a plan, a recruitment, a critique, a synthesis.
     Aside,
 }
 
@@ -89,9 +90,9 @@ pub struct CallLine {
     pub sample: u32,
     pub stage: Stage,
     pub backbone: String,
-    /// What fixes the completion's bytes, as one hash: calls with equal ones have equal texts.
+    /// The hash of everything that determines the completion: calls with equal hashes have equal texts.
     pub request: String,
-    /// Of an endpoint alone, where it says.
+    /// Only of calls to an endpoint that states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<AnsweredBy>,
     pub messages: Vec<Message>,

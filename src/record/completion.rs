@@ -1,34 +1,34 @@
-//! How a completion was asked for, what it cost and why it ended.
+//! The sampling parameters of a completion, its token usage and its finish reason.
 
 use serde::{Deserialize, Serialize};
 
-/// How a completion was decoded. A field that is off is `null`.
+/// The sampling parameters of a completion. A parameter that is off is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SamplingLine {
-    /// 0 means greedy. A remote member decodes as its provider pleases: everything is `null`.
+    /// 0 means greedy. Of a remote member, whose provider decides, every parameter is `null`.
     pub temperature: Option<f32>,
     pub top_k: Option<u32>,
     pub top_p: Option<f32>,
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
     pub max_tokens: Option<usize>,
-    /// Whether a grammar constrained the completion.
+    /// Whether decoding was constrained by a grammar.
     pub constrained: bool,
 }
 
-/// Tokens of one call.
+/// The token counts of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     pub prompt_tokens: usize,
-    /// Of the prompt, found in the prefix index.
+    /// Tokens of the prompt that were found in the prefix cache.
     pub cached_tokens: usize,
     pub completion_tokens: usize,
-    /// Of the completion, dictated by the constraint and never sampled.
+    /// Tokens of the completion that the grammar forced, so that they were not sampled.
     pub forced_tokens: usize,
 }
 
 impl Usage {
-    /// Of two calls together.
+    /// The sum of both.
     pub fn and(self, other: Usage) -> Usage {
         Usage {
             prompt_tokens: self.prompt_tokens + other.prompt_tokens,
@@ -47,20 +47,20 @@ pub enum FinishReason {
     Stop,
     /// `max_tokens` was reached.
     Length,
-    /// The grammar could not go on (dead state, exceeded limits).
+    /// The grammar allowed no further token, or exceeded its limits.
     Constraint,
-    /// The ticket was dropped.
+    /// The request's handle was dropped.
     Cancelled,
-    /// The model declined, as its endpoint says.
+    /// The model refused, according to its endpoint.
     Refusal,
 }
 
-/// Who an endpoint says answered: its models change under the name that was asked for.
+/// The model that answered according to its endpoint, which may serve another one under the requested name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnsweredBy {
-    /// Often more exact than the name that was asked for.
+    /// Often more specific than the requested name.
     pub model: Option<String>,
-    /// OpenAI's `system_fingerprint`: weights and software together.
+    /// OpenAI's `system_fingerprint`, of weights and software together.
     pub fingerprint: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the text of a completion must look like.
+//! The grammars of constrained decoding.
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Grammar {

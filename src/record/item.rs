@@ -1,4 +1,4 @@
-//! One line of `items.jsonl`: what a system made of a question or a note.
+//! One line of `items.jsonl`: a system's result on a question or a note.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnswerLine, NoteLine};
 
-/// What names an item's outcome.
+/// The identity of an item's result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ItemKey {
     pub dataset: String,
@@ -59,7 +59,7 @@ impl ItemLine {
         }
     }
 
-    /// What it says in a word: a letter, or whether the note has an error; empty where it says nothing.
+    /// The result in a word: a letter, or whether the note has an error; empty if there is none.
     pub fn says(&self) -> &str {
         match self {
             ItemLine::Answer(record) => &record.answer,
@@ -67,7 +67,7 @@ impl ItemLine {
         }
     }
 
-    /// What it should say.
+    /// The gold result in a word.
     pub fn gold(&self) -> Option<&str> {
         match self {
             ItemLine::Answer(record) => record.gold.as_deref(),
@@ -75,7 +75,7 @@ impl ItemLine {
         }
     }
 
-    /// Whether the answer, or the flag, is the gold one; what errored or gave none is wrong. `None` without gold.
+    /// Whether the answer, or the flag, equals the gold one. An item that errored or has no answer is wrong; `None` without gold.
     pub fn correct(&self) -> Option<bool> {
         let is_right = match self {
             ItemLine::Answer(record) => {

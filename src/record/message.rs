@@ -1,18 +1,18 @@
-//! One message of a chat; what it quotes of a search stands in the log by reference.
+//! One message of a chat. Passages that it quotes from a search are logged by reference.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// One message of a chat, as it was given to the template.
+/// One message of a chat, as passed to the chat template.
 ///
 /// In JSON its content is one text, or, where it quotes passages, a list of texts and `{"passages": {"round": 0, "step": 1}}`.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub role: String,
-    /// The whole text; of a message with passages that was read from a log, empty until [`Message::fill_in`].
+    /// The whole text. In a message with passages that was read from a log it is empty until [`Message::fill_in`].
     pub content: String,
-    /// What the log keeps in place of the text; empty where the message quotes no passages.
+    /// What is logged in place of the text; empty if the message quotes no passages.
     pub parts: Vec<Part>,
 }
 
@@ -24,7 +24,7 @@ pub enum Part {
     Passages { passages: SearchPlace },
 }
 
-/// A search among those of its item: the outer turn of the protocol and the step in it, each from 0.
+/// The place of a search within its item: the outer turn of the protocol and the step in it, both counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchPlace {
@@ -37,7 +37,7 @@ impl Message {
         Message { role: role.into(), content: content.into(), parts: Vec::new() }
     }
 
-    /// A message of parts, each with its text.
+    /// A message made of parts, each with its text.
     pub fn of_parts(role: &str, parts: Vec<(Part, String)>) -> Message {
         let content = parts.iter().map(|(_, text)| text.as_str()).collect();
         let quotes = parts.iter().any(|(part, _)| matches!(part, Part::Passages { .. }));
@@ -45,7 +45,7 @@ impl Message {
         Message { role: role.to_owned(), content, parts }
     }
 
-    /// Makes the content of a message that was read from a log whole: `passages` gives the text of a search's passages.
+    /// Restores the content of a message that was read from a log. `passages` gives the text of a search's passages.
     pub fn fill_in(&mut self, passages: impl Fn(SearchPlace) -> String) {
         let text = |part: &Part| match part {
             Part::Text(text) => text.clone(),
@@ -57,7 +57,7 @@ impl Message {
     }
 }
 
-/// Messages are equal where the log keeps the same of them.
+/// Messages are equal if they are logged alike.
 impl PartialEq for Message {
     fn eq(&self, other: &Message) -> bool {
         let is_equal = match (self.parts.is_empty(), other.parts.is_empty()) {
@@ -70,7 +70,7 @@ impl PartialEq for Message {
 
 impl Eq for Message {}
 
-/// A message as the log keeps it.
+/// A message as it is logged.
 #[derive(Serialize, Deserialize)]
 struct Logged<'a> {
     role: Cow<'a, str>,

@@ -1,4 +1,4 @@
-//! What lies on disk and goes over the wire: a call, an item's outcome, and what they are made of.
+//! The records of run directories and of the API: calls, searches, results of items, and their parts.
 
 mod answer;
 mod call;

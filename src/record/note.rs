@@ -1,4 +1,4 @@
-//! A note's line in `items.jsonl`: what a system found in it, and how.
+//! A note's line in `items.jsonl`: the error that a system found in it, and how it was found.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Language, Trajectory};
 
-/// A clinical note, and what a system found in it (MedGuards, Algorithm 1).
+/// A clinical note and the system's result on it (MedGuards, Algorithm 1).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoteLine {
@@ -14,26 +14,26 @@ pub struct NoteLine {
     pub run: u32,
     pub item: String,
     pub language: Language,
-    /// `null` where the file gives none.
+    /// `null` if the file has none.
     pub gold: Option<GoldLine>,
-    /// Whether the note has an error; `null` where no label could be read, which is wrong whatever the gold.
+    /// Whether the note has an error; `null` if no label could be parsed, which counts as wrong.
     pub flag: Option<bool>,
-    /// The sentence that was located; `null` where none was.
+    /// The id of the located sentence; `null` if none was located.
     pub sentence_id: Option<usize>,
-    /// Its text in the note; empty where none was located.
+    /// Its text in the note; empty if none was located.
     pub sentence: String,
-    /// The sentence whose text the system's words equal, where they were aligned by likeness; equal to `sentence_id` where the system
-    /// gave a number.
+    /// If the system named the sentence by its text: the sentence with exactly this text, while `sentence_id` is the most similar one. If the
+    /// system gave an id, that id.
     pub exact_sentence_id: Option<usize>,
-    /// `null` where there is none.
+    /// `null` if there is none.
     pub correction: Option<String>,
-    /// Of whoever corrected last, from 0 to 1.
+    /// The confidence of the agent that corrected last, from 0 to 1.
     pub confidence: Option<f64>,
-    /// `null` where the item errored before.
+    /// `null` if the item errored before this stage.
     pub detection: Option<DetectionLine>,
-    /// `null` where nothing was to be located.
+    /// `null` if there was nothing to locate.
     pub localisation: Option<LocalisationLine>,
-    /// Of a system that searches; absent elsewhere.
+    /// Only of systems that search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Trajectory>,
     pub calls: u32,
@@ -42,7 +42,7 @@ pub struct NoteLine {
     pub hash: String,
 }
 
-/// What a note is scored against.
+/// The gold annotation that a note is scored against.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldLine {
@@ -52,14 +52,14 @@ pub struct GoldLine {
     pub correction: Option<String>,
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// What the correction must name, by the file.
+    /// The keywords that a correction must name, according to the file.
     pub keywords: Vec<String>,
 }
 
-/// The opinion of an agent who says that no sentence has an error.
+/// The opinion of an agent that no sentence has an error.
 pub const NO_SENTENCE: &str = "NAN";
 
-/// A stage of work on a note; the purpose of its calls.
+/// A stage of the work on a note; its name is the purpose of its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NoteStage {
@@ -72,7 +72,7 @@ impl NoteStage {
     pub const ALL: [NoteStage; 3] =
         [NoteStage::Detection, NoteStage::Localisation, NoteStage::Correction];
 
-    /// As calls have it for a purpose.
+    /// The purpose of its calls.
     pub const fn name(self) -> &'static str {
         match self {
             NoteStage::Detection => "detection",
@@ -88,22 +88,22 @@ impl fmt::Display for NoteStage {
     }
 }
 
-/// Who settled a stage.
+/// How a stage was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// One agent alone.
     Single,
-    /// Both first agents, who said the same.
+    /// The first two agents gave the same result.
     Agreement,
-    /// A third agent who had read what both said.
+    /// A third agent, which read both results, decided.
     Arbitration,
-    /// The majority of three who had not read one another.
+    /// The majority of three agents that did not see one another's results.
     Vote,
 }
 
 impl Source {
-    /// As tables and figures say it.
+    /// The name in tables and figures.
     pub fn in_words(self) -> &'static str {
         match self {
             Source::Single => "one agent alone",
@@ -114,27 +114,27 @@ impl Source {
     }
 }
 
-/// How it was decided whether the note has an error. Vectors run over `agents`.
+/// How it was decided whether the note has an error. Every vector has one entry for each of `agents`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionLine {
     pub source: Source,
     pub agents: Vec<String>,
-    /// Whether each says that there is an error; `null` where that could not be read.
+    /// Whether each agent found an error; `null` if its answer could not be parsed.
     pub flags: Vec<Option<bool>>,
     /// From 0 to 1.
     pub confidences: Vec<Option<f64>>,
 }
 
-/// How the sentence was located. Vectors run over `agents`.
+/// How the sentence was located. Every vector has one entry for each of `agents`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalisationLine {
     pub source: Source,
     pub agents: Vec<String>,
-    /// What each said: a sentence, a number or [`NO_SENTENCE`]; empty where nothing could be read.
+    /// The answer of each agent: a sentence, an id or [`NO_SENTENCE`]; empty if it could not be parsed.
     pub opinions: Vec<String>,
-    /// The sentence that each means; `null` where it means none.
+    /// The sentence id that each answer stands for; `null` for none.
     pub sentence_ids: Vec<Option<usize>>,
     /// From 0 to 1.
     pub confidences: Vec<Option<f64>>,

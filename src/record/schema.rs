@@ -1,10 +1,10 @@
-//! The schema number that every file that wardround writes carries: it changes when a field does.
+//! The schema version in every file that wardround writes. It changes when a field does.
 
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: u32 = 1;
 
-/// [`SCHEMA`] as a file's field: another number is refused where it is read.
+/// [`SCHEMA`] as a field of a file; reading another version is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "u32", try_from = "u32")]
 pub struct Schema;

@@ -1,4 +1,4 @@
-//! One line of `searches.jsonl`: a query to a corpus and the passages that came of it. Field order here is field order on disk.
+//! One line of `searches.jsonl`: a query to a corpus and its results. Fields are written in the order of the struct.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchPlace;
 
-/// What names a search: equal keys mean the same search.
+/// The identity of a search within a run directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SearchKey {
     pub dataset: String,
@@ -27,7 +27,7 @@ pub struct RetrievedChunk {
     pub score: f32,
 }
 
-/// A passage as a model was shown it.
+/// A passage as it was shown to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Passage {
@@ -36,25 +36,25 @@ pub struct Passage {
     /// The label of its source.
     pub source: String,
     pub title: String,
-    /// Its place in its document, from 0.
+    /// Its index in its document, from 0.
     pub paragraph: u32,
-    /// Of reranking; of retrieval where nothing was reranked. The logistic function of a reranker's one logit.
+    /// The reranker's score, the logistic function of its one logit; without a reranker that of retrieval.
     pub score: f32,
-    /// Of `text`, in hex.
+    /// The SHA-256 of `text`, in hexadecimal.
     pub sha256: String,
-    /// As its document has it; `None` where the corpus may not be copied.
+    /// The text as in its document; `None` if the corpus may not be copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Of its document, as given: `2021-05-03`.
+    /// The date of its document as given, such as `2021-05-03`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub licence: Option<String>,
 }
 
-/// What a corpus has of a source.
+/// The size of one source of a corpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceCounts {
@@ -83,19 +83,19 @@ pub struct SearchLine {
     pub round: u32,
     pub step: u32,
     pub query: String,
-    /// Whether the encoder's limit cut the query.
+    /// Whether the query was truncated to the encoder's maximum length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub query_cut: bool,
     /// The ids of the corpora.
     pub corpus: Vec<String>,
-    /// The labels of the sources that were searched; empty: all.
+    /// The labels of the searched sources; empty means all.
     pub sources: Vec<String>,
     /// Best first.
     pub retrieved: Vec<RetrievedChunk>,
     /// Best first.
     pub shown: Vec<Passage>,
     pub took: SearchTimes,
-    /// Whether an equal query of the same run had been answered before.
+    /// Whether the result is that of an earlier equal query of the same run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
     pub prev: String,

@@ -1,4 +1,4 @@
-//! One line of `dataset.jsonl`: an item as it was put to the system, so that a run explains itself.
+//! One line of `dataset.jsonl`: an item as the system was given it, so that a run directory is self-contained.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{GoldLine, Language};
 
-/// An item as it was put; its `kind` says what it is.
+/// An item as the system was given it; `kind` tells questions from notes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 pub enum ItemText {
@@ -32,11 +32,11 @@ impl ItemText {
 pub struct QuestionText {
     pub item: String,
     pub question: String,
-    /// Letter to text; letters are in the order of the options.
+    /// The options by letter, in their order.
     pub options: BTreeMap<char, String>,
-    /// The gold letter; `null` where the file gives none.
+    /// The gold letter; `null` if the file has none.
     pub answer: Option<String>,
-    /// A file or an address; `null` where there is none.
+    /// A file or a URL; `null` if there is none.
     pub image: Option<String>,
 }
 
@@ -46,10 +46,10 @@ pub struct QuestionText {
 pub struct NoteText {
     pub item: String,
     pub language: Language,
-    /// As the file has it.
+    /// The text as in the file.
     pub text: String,
-    /// Their places are their ids: 0, 1, 2, …
+    /// A sentence's id is its index.
     pub sentences: Vec<String>,
-    /// `null` where the file gives none.
+    /// `null` if the file has none.
     pub gold: Option<GoldLine>,
 }

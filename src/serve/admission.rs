@@ -1,4 +1,4 @@
-//! How much is taken on: sequences and prompt tokens that wait, of all clients and of each key.
+//! Admission control: limits the queued sequences and prompt tokens, of all clients and of each key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -7,37 +7,37 @@ use std::time::Duration;
 use super::error::{ApiError, Code};
 use super::options::Limits;
 
-/// Prompt tokens a second before anything was measured.
+/// The assumed prefill rate before any was measured, in tokens per second.
 const FIRST_RATE: u64 = 200;
 
-/// What waits or runs, counted before it reaches an engine.
+/// The counters of everything that waits or runs.
 #[derive(Debug)]
 pub struct Admission {
     most_sequences: usize,
     most_tokens: usize,
     most_per_key: usize,
     sequences: AtomicUsize,
-    /// Prompt tokens that are not yet computed.
+    /// Prompt tokens that are not yet prefilled.
     tokens: AtomicUsize,
-    /// Prompt tokens computed a second, of late.
+    /// The recent prefill rate, in tokens per second.
     rate: AtomicU64,
 }
 
-/// Sequences of one key that wait or run.
+/// The number of sequences of one key that wait or run.
 pub type KeyLoad = Arc<AtomicUsize>;
 
-/// A request's place; dropping it frees the place.
+/// A request's place in the queue, which is freed on drop.
 #[derive(Debug)]
 pub struct Permit {
     admission: Arc<Admission>,
     sequences: usize,
-    /// Prompt tokens that are not yet computed.
+    /// Prompt tokens that are not yet prefilled.
     tokens: usize,
     key: Option<KeyLoad>,
 }
 
 impl Admission {
-    /// `kv_tokens`: what all KV caches hold.
+    /// `kv_tokens` is the size of all KV caches.
     pub fn new(limits: &Limits, kv_tokens: usize) -> Admission {
         Admission {
             most_sequences: limits.queued_sequences,
@@ -49,11 +49,11 @@ impl Admission {
         }
     }
 
-    /// A place for `sequences` with prompts of `tokens` in all. A request that is larger than every limit is taken where
-    /// nothing else waits.
+    /// A place for `sequences` with prompts of `tokens` in total. A request that exceeds a limit by itself is admitted if nothing
+    /// else waits or runs.
     ///
     /// # Errors
-    /// When the queue is full, or the key's share of it.
+    /// A full queue, or a full share of the key.
     pub fn admit(
         self: &Arc<Admission>,
         sequences: usize,
@@ -101,21 +101,21 @@ impl Admission {
     }
 }
 
-/// Adds to a counter unless that would go beyond `most`; a first addition always counts.
+/// Adds to a counter unless the sum would exceed `most`; an empty counter accepts any number.
 fn add(counter: &AtomicUsize, count: usize, most: usize) -> bool {
     let fits = |now: usize| (now == 0 || now + count <= most).then_some(now + count);
     counter.fetch_update(Relaxed, Relaxed, fits).is_ok()
 }
 
 impl Permit {
-    /// Tells that a prompt of `tokens` was computed, in this time.
+    /// Records that a prompt of `tokens` was prefilled in this time.
     pub fn computed(&mut self, tokens: usize, prefill: Duration) {
         let tokens = tokens.min(self.tokens);
         self.tokens -= tokens;
         self.admission.tokens.fetch_sub(tokens, Relaxed);
         if prefill > Duration::from_millis(1) {
             let rate = (tokens as f64 / prefill.as_secs_f64()) as u64;
-            // A quarter of the new one: near enough for a hint, whoever writes last.
+            // A moving average. Concurrent updates may be lost: it is only a hint.
             let old = self.admission.rate.load(Relaxed);
             self.admission.rate.store((3 * old + rate) / 4, Relaxed);
         }

@@ -1,4 +1,4 @@
-//! What every handler of the server shares: its set-up, what it serves, and how it stands.
+//! The state shared by all handlers: options, models and systems, keys, and the phase of the server.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,81 +10,85 @@ use super::audit::Audit;
 use super::case::pool::Cases;
 use super::error::{ApiError, Code};
 use super::failures::Failures;
-use super::keys::{Key, Keys};
+use super::keys::Key;
 use super::metrics::Metrics;
 use super::models::Served;
 use super::options::ServeOptions;
 use crate::diagnosis::Failure;
 
-/// How far the server is on its way to its end.
+/// The number of counters for the users whom a reverse proxy names.
+const USER_LOADS: usize = 4096;
+
+/// The phase of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     Serving,
-    /// What runs may finish; nothing new is taken.
+    /// Running requests may finish; new ones are refused.
     Draining,
-    /// What still runs is ended.
+    /// Running requests are aborted.
     Cut,
 }
 
-/// The keys that hold now, and the load of each.
+/// The current keys, and the load of each.
 #[derive(Debug, Default)]
 pub struct KeyRing {
-    keys: Keys,
-    loads: Vec<KeyLoad>,
+    callers: Vec<Caller>,
 }
 
 impl KeyRing {
-    pub fn new(keys: Keys) -> KeyRing {
-        let loads = keys.list.iter().map(|_| KeyLoad::default()).collect();
-        KeyRing { keys, loads }
+    pub fn new(keys: Vec<Key>) -> KeyRing {
+        let caller = |key| Caller { key, load: KeyLoad::default() };
+        KeyRing { callers: keys.into_iter().map(caller).collect() }
     }
 
-    /// Who holds this key.
+    /// The caller with this key. All keys are compared, so that the time tells nothing.
     pub fn find(&self, given: &str) -> Option<Caller> {
-        let key = self.keys.find(given)?;
-        let index = self.keys.list.iter().position(|other| other == key)?;
-        Some(Caller { key: key.clone(), load: self.loads[index].clone() })
+        let matching = |found, caller: &Caller| match caller.key.is(given) {
+            true => Some(caller.clone()),
+            false => found,
+        };
+        self.callers.iter().fold(None, matching)
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.keys.list.iter().map(|key| key.name.as_str())
+        self.callers.iter().map(|caller| caller.key.name.as_str())
     }
 
-    /// Who holds the key of this name.
+    /// The caller with the key of this name.
     pub fn named(&self, name: &str) -> Option<Caller> {
-        let index = self.keys.list.iter().position(|key| key.name == name)?;
-        Some(Caller { key: self.keys.list[index].clone(), load: self.loads[index].clone() })
+        self.callers.iter().find(|caller| caller.key.name == name).cloned()
     }
 }
 
-/// Who asks, where there are keys.
+/// The key of a request, and its load.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub key: Key,
     pub load: KeyLoad,
 }
 
-/// What every handler shares.
+/// The shared state.
 pub struct App {
     pub options: ServeOptions,
     pub phase: watch::Receiver<Phase>,
-    /// `None` where everyone may ask.
+    /// `None` if no key is needed.
     pub keys: watch::Receiver<Option<Arc<KeyRing>>>,
     pub failures: Failures,
     pub metrics: Metrics,
     pub audit: Audit,
     pub cases: Cases,
-    /// What the tokens of the page's forms are made with.
+    /// The secret that the tokens of the page's forms are derived from.
     pub page_secret: String,
     /// When the process started, in seconds since 1970.
     pub created: u64,
-    served: OnceLock<Served>,
-    admission: OnceLock<Arc<Admission>>,
+    /// The loads of users whom a reverse proxy names, each shared by the users of a bucket.
+    user_loads: Vec<KeyLoad>,
+    served: OnceLock<(Served, Arc<Admission>)>,
 }
 
 impl App {
     /// # Errors
-    /// An audit log that cannot be opened; a thread that cannot be started.
+    /// An audit trail that cannot be opened; a thread that cannot be started.
     pub fn new(
         options: ServeOptions,
         phase: watch::Receiver<Phase>,
@@ -94,9 +98,8 @@ impl App {
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
         let created =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let page_secret = super::session::random_word().map_err(|error| {
-            Failure::usage(error.message, "the machine gives no random numbers")
-        })?;
+        let page_secret =
+            super::session::random_id().map_err(|error| std::io::Error::other(error.message))?;
         Ok(App {
             cases: Cases::start(options.limits.cases, &metrics.cases, &audit)?,
             options,
@@ -107,30 +110,34 @@ impl App {
             audit,
             page_secret,
             created,
+            user_loads: (0..USER_LOADS).map(|_| KeyLoad::default()).collect(),
             served: OnceLock::new(),
-            admission: OnceLock::new(),
         })
     }
 
-    /// From now on these answer.
-    pub fn begin(&self, served: Served) {
-        let admission = Admission::new(&self.options.limits, served.kv_tokens());
-        let _ = self.admission.set(Arc::new(admission));
-        self.audit.served(&served, &self.options.arguments);
-        let _ = self.served.set(served);
+    /// A user whom a reverse proxy names.
+    pub fn proxied_user(&self, name: &str) -> Caller {
+        let key = Key::of_user(name);
+        let load = self.user_loads[key.bucket() % USER_LOADS].clone();
+        Caller { key, load }
     }
 
-    /// What is served.
+    /// Starts to serve these models and systems.
+    pub fn begin(&self, served: Served) {
+        let admission = Admission::new(&self.options.limits, served.kv_tokens());
+        self.audit.served(&served, &self.options.arguments);
+        let _ = self.served.set((served, Arc::new(admission)));
+    }
+
+    /// The models and systems.
     ///
     /// # Errors
-    /// While models are loading, when the server is on its way to its end, and when an engine died.
+    /// While models are loading, while the server shuts down, and if an engine died.
     pub fn served(&self) -> Result<&Served, ApiError> {
         if *self.phase.borrow() != Phase::Serving {
-            let message = "the server is shutting down";
-            return Err(ApiError::new(Code::Draining, message).retry_after(5));
+            return Err(ApiError::draining());
         }
-        let loading = || ApiError::new(Code::Loading, "the models are loading").retry_after(5);
-        let served = self.served.get().ok_or_else(loading)?;
+        let served = self.loaded().ok_or_else(loading)?;
         match served.failure() {
             None => Ok(served),
             Some(error) => {
@@ -139,17 +146,20 @@ impl App {
         }
     }
 
-    /// What is served, however the server stands.
+    /// The models and systems, in any phase.
     pub fn loaded(&self) -> Option<&Served> {
-        self.served.get()
+        self.served.get().map(|(served, _)| served)
     }
 
-    /// The queue; there is one as soon as something is served.
+    /// The admission control.
     ///
     /// # Errors
     /// While models are loading.
     pub fn admission(&self) -> Result<&Arc<Admission>, ApiError> {
-        let loading = || ApiError::new(Code::Loading, "the models are loading").retry_after(5);
-        self.admission.get().ok_or_else(loading)
+        self.served.get().map(|(_, admission)| admission).ok_or_else(loading)
     }
+}
+
+fn loading() -> ApiError {
+    ApiError::new(Code::Loading, "the models are loading").retry_after(5)
 }

@@ -1,4 +1,4 @@
-//! What the server tells the audit trail: who asked, what for, what came of it; and nothing is answered before its line is durable.
+//! The server's audit trail: each request, its client and its result. No response is sent before its line is durable.
 
 use std::time::Instant;
 
@@ -19,33 +19,18 @@ use crate::diagnosis::Failure;
 use crate::experiment::case::Worked;
 use crate::record::ItemText;
 
-/// The way to the trail; without one nothing is kept.
+/// The audit trail, if there is one.
 #[derive(Clone, Default)]
 pub struct Audit {
     trail: Option<Trail>,
 }
 
-/// Who asks, and from where.
+/// The client of a request: its key's name and role, and its address.
 #[derive(Clone, Debug, Default)]
 pub struct Who {
     actor: Option<String>,
     role: Option<&'static str>,
     from: Option<String>,
-}
-
-/// A case that has ended.
-pub struct CaseRecord<'a> {
-    pub id: Option<&'a str>,
-    pub ask: &'a Ask,
-    pub outcome: &'a Result<Worked, ApiError>,
-    pub elapsed_ms: u64,
-}
-
-/// What somebody thinks of a case.
-pub struct Feedback<'a> {
-    pub case: &'a str,
-    pub is_helpful: Option<bool>,
-    pub comment: &'a str,
 }
 
 impl Who {
@@ -58,7 +43,7 @@ impl Who {
         Who { from, ..Who::holder(guard::caller(request).as_ref()) }
     }
 
-    /// Of a key, wherever its holder is.
+    /// The client of a key, without an address.
     fn holder(caller: Option<&Caller>) -> Who {
         Who {
             actor: caller.map(|caller| caller.key.name.clone()),
@@ -67,7 +52,7 @@ impl Who {
         }
     }
 
-    /// The same, known by a key since.
+    /// The same client, after it has logged in with a key.
     pub fn with_actor(self, caller: &Caller) -> Who {
         Who { from: self.from, ..Who::holder(Some(caller)) }
     }
@@ -82,7 +67,7 @@ impl Who {
 }
 
 impl Audit {
-    /// Opens the trail of a directory, and logs that the server starts.
+    /// Opens the trail of a directory, and logs the start of the server.
     ///
     /// # Errors
     /// A directory that cannot be written; a trail that was changed.
@@ -96,13 +81,13 @@ impl Audit {
         Ok(Audit { trail: Some(trail) })
     }
 
-    /// Whether anything is kept.
+    /// Whether there is a trail.
     pub fn is_on(&self) -> bool {
         self.trail.is_some()
     }
 
     /// # Errors
-    /// A trail that could not be written: what cannot be logged is not served.
+    /// A trail that could not be written: without it nothing is served.
     pub fn check(&self) -> Result<(), ApiError> {
         match &self.trail {
             Some(trail) if trail.is_failing() => Err(failed()),
@@ -118,7 +103,7 @@ impl Audit {
         let Some(trail) = &self.trail else { return Ok(()) };
         let (sender, written) = oneshot::channel();
         trail.send(event, move |is_written| {
-            // Nobody waits any more where a client is gone.
+            // The client may be gone.
             let _ = sender.send(is_written);
         });
         match written.await {
@@ -127,14 +112,14 @@ impl Audit {
         }
     }
 
-    /// Logs an event that nobody waits for.
+    /// Logs an event without waiting.
     pub fn note(&self, event: Event) {
         if let Some(trail) = &self.trail {
             trail.send(event, |_| {});
         }
     }
 
-    /// Logs that the server ends, and tells the head.
+    /// Logs the end of the server, and prints the head of the chain.
     ///
     /// # Errors
     /// See [`Audit::check`].
@@ -145,7 +130,7 @@ impl Audit {
         }
     }
 
-    /// Logs what is served from now on, and how it was asked for.
+    /// Logs the models and systems, and the arguments they were loaded with.
     pub fn served(&self, served: &Served, arguments: &Value) {
         let model = |id: &str, fingerprint: &str| json!({"id": id, "fingerprint": fingerprint});
         let models = served.models.iter().map(|one| model(&one.id, &one.fingerprint));
@@ -158,20 +143,25 @@ impl Audit {
         self.note(event);
     }
 
-    /// Logs which keys hold from now on.
+    /// Logs the names of the current keys.
     pub fn keys(&self, keys: Option<&KeyRing>) {
         let name = |name: &str| name.to_owned();
         let names: Option<Vec<String>> = keys.map(|keys| keys.names().map(name).collect());
         self.note(Event::new("config").with("keys", json!(names)));
     }
 
-    /// Logs what came of a case: the outcome without its text, and the text as the trail is to keep it. It waits for the disk.
+    /// Logs the outcome of a case without its text, and the text as far as the trail keeps it. Blocks until the line is durable.
     ///
     /// # Errors
     /// See [`Audit::check`].
-    pub fn case(&self, case: &CaseRecord<'_>) -> Result<(), ApiError> {
+    pub fn case(
+        &self,
+        id: Option<&str>,
+        ask: &Ask,
+        outcome: &Result<Worked, ApiError>,
+        elapsed_ms: u64,
+    ) -> Result<(), ApiError> {
         let Some(trail) = &self.trail else { return Ok(()) };
-        let CaseRecord { id, ask, outcome, elapsed_ms } = case;
         let mut more = Map::new();
         let output = match outcome {
             Ok(worked) => {
@@ -188,11 +178,11 @@ impl Audit {
             fingerprint: Some(&ask.system.fingerprint),
             seed: ask.seed,
             run: ask.run,
-            elapsed_ms: *elapsed_ms,
+            elapsed_ms,
             status: outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done"),
             item: ask.item.id(),
         };
-        let event = ask.who.event("case").with("case", *id).with_texts(Texts {
+        let event = ask.who.event("case").with("case", id).with_texts(Texts {
             input: json!(ItemText::from(&ask.item)),
             output,
             more,
@@ -206,13 +196,18 @@ impl Audit {
         trail.write(event).map_err(|_| failed())
     }
 
-    /// Logs what somebody thinks of a case.
+    /// Logs the feedback of a user on a case.
     ///
     /// # Errors
     /// See [`Audit::check`].
-    pub async fn feedback(&self, who: &Who, feedback: &Feedback<'_>) -> Result<(), ApiError> {
-        let Feedback { case, is_helpful, comment } = feedback;
-        let mut event = who.event("feedback").with("case", *case).with("is_helpful", *is_helpful);
+    pub async fn feedback(
+        &self,
+        who: &Who,
+        case: &str,
+        is_helpful: Option<bool>,
+        comment: &str,
+    ) -> Result<(), ApiError> {
+        let mut event = who.event("feedback").with("case", case).with("is_helpful", is_helpful);
         if !comment.is_empty() {
             let input = json!({"comment": comment});
             event = event.with_texts(Texts { input, output: Value::Null, more: Map::new() });
@@ -226,7 +221,7 @@ fn failed() -> ApiError {
     ApiError::new(Code::AuditFailed, message).retry_after(60)
 }
 
-/// A completion on its way to the trail: one line, however it ends. Dropped before its end, its client was gone.
+/// The line of a completion, which is logged however it ends; dropped before, it was cancelled by its client.
 pub struct Pending {
     audit: Audit,
     who: Who,
@@ -237,7 +232,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// `body`: what was sent, which is JSON.
+    /// `body` is the request's JSON.
     pub fn new(audit: &Audit, who: Who, path: &str, body: &[u8]) -> Pending {
         let body = match audit.is_on() {
             true => serde_json::from_slice(body).unwrap_or_default(),
@@ -247,7 +242,7 @@ impl Pending {
         Pending { audit, who, path, body, began: Instant::now(), is_told: false }
     }
 
-    /// Logs the finished answer, and waits until the line is durable.
+    /// Logs the finished response, and waits until the line is durable.
     ///
     /// # Errors
     /// See [`Audit::check`].
@@ -259,7 +254,7 @@ impl Pending {
         self.audit.tell(event).await
     }
 
-    /// Logs that the answer broke off.
+    /// Logs a response that failed.
     pub fn failed(&mut self, error: &ApiError, answer: &Answer) {
         if self.audit.is_on() && !self.is_told {
             let event = self.event(error.code.name(), Some(answer));

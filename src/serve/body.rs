@@ -1,4 +1,4 @@
-//! Reading a request's body under its limits.
+//! Reads request bodies within the limits of size and time.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
@@ -10,7 +10,7 @@ use super::options::Limits;
 /// The whole body of a JSON request.
 ///
 /// # Errors
-/// Another media type; more bytes than are taken, by its header before any is read; one that does not come in time.
+/// Another media type; too many bytes, also by the header alone; a timeout.
 pub async fn read_json(
     headers: &HeaderMap,
     body: Body,
@@ -27,7 +27,7 @@ pub async fn read_json(
     read(headers, body, limits).await
 }
 
-/// The content type without its parameters, in lower case; empty where there is none.
+/// The content type without its parameters, in lower case; empty if there is none.
 pub fn media_type(headers: &HeaderMap) -> String {
     let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = text.and_then(|text| text.split(';').next()).unwrap_or_default();

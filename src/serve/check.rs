@@ -1,4 +1,4 @@
-//! Notes to check and questions to ask, each as one case; and cases that are asked for again.
+//! The endpoints of cases: check a note, ask a question, and get a case or its events.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use tokio::time::sleep;
 use super::app::{App, Caller, Phase};
 use super::audit::Who;
 use super::body;
-use super::case::desk::{Case, CaseHead, Message, Named};
 use super::case::pool::Job;
+use super::case::store::{Case, CaseHead, Named};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, fhir, question};
 use super::completion::blocking;
 use super::error::{ApiError, Code};
 use super::guard;
 use super::request::address::Address;
-use super::request::fields::Fields;
+use super::request::fields::{Fields, quoted, required};
 use super::response::events::{EventSource, SILENCE, cut, respond};
-use super::system_chat::{read_seed, run_seed, usage};
+use super::system_chat::{run_seed, usage};
 use crate::data::ItemKind;
 use crate::experiment::case::Worked;
 use crate::experiment::clock;
@@ -36,7 +36,7 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 const APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 const ASYNC: &str = "respond-async";
 
-/// What a request that is no JSON says in its address.
+/// The query parameters of a request whose body is not JSON.
 #[derive(Deserialize)]
 pub struct Chosen {
     system: Option<String>,
@@ -55,10 +55,8 @@ pub async fn check(
     let (parts, body) = request.into_parts();
     let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
     let kind = body::media_type(&parts.headers);
-    let ask = {
-        let app = app.clone();
-        blocking(move || read_note(&app, &kind, bytes, chosen)).await?
-    };
+    let reading = app.clone();
+    let ask = blocking(move || read_note(&reading, &kind, bytes, chosen)).await?;
     answer(app, Ask { who, ..ask }, caller, &parts.headers).await
 }
 
@@ -68,15 +66,15 @@ fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask,
         "application/fhir+json" => note_of(app, &fhir::note(&bytes)?, chosen),
         "application/json" => {
             let fields = Fields::parse(&bytes)?;
-            match fields.has("resourceType") {
-                true => note_of(app, &fhir::note(&bytes)?, chosen),
-                false => note_of_json(app, fields),
+            match fields.peek("resourceType") {
+                Some(_) => note_of(app, &fhir::note(&bytes)?, chosen),
+                None => note_of_json(app, fields),
             }
         }
         other => {
             let message = format!(
                 "the content type is {}; expected text/plain, application/json or application/fhir+json",
-                super::request::fields::quoted(other)
+                quoted(other)
             );
             Err(ApiError::new(Code::UnsupportedMediaType, message))
         }
@@ -89,17 +87,15 @@ pub async fn ask(State(app): State<Arc<App>>, request: Request) -> Result<Respon
     app.served()?;
     let (parts, body) = request.into_parts();
     let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
-    let ask = {
-        let app = app.clone();
-        blocking(move || read_question(&app, &bytes)).await?
-    };
+    let reading = app.clone();
+    let ask = blocking(move || read_question(&reading, &bytes)).await?;
     answer(app, Ask { who, ..ask }, caller, &parts.headers).await
 }
 
 fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
     let mut fields = Fields::parse(body)?;
     let system = fields.text("system")?;
-    let seed = fields.take("seed").map(|seed| read_seed(&seed)).transpose()?;
+    let seed = fields.seed()?;
     let asked = required(fields.text("question")?, "question")?;
     let options = required(fields.take("options"), "options")?;
     refuse_others(fields)?;
@@ -129,16 +125,18 @@ fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
 }
 
 fn note_of_json(app: &App, mut fields: Fields) -> Result<Ask, ApiError> {
-    let seed = fields.take("seed").map(|seed| read_seed(&seed)).transpose()?;
-    let chosen =
-        Chosen { system: fields.text("system")?, seed, language: fields.text("language")? };
+    let chosen = Chosen {
+        system: fields.text("system")?,
+        seed: fields.seed()?,
+        language: fields.text("language")?,
+    };
     let text = required(fields.text("text")?, "text")?;
     refuse_others(fields)?;
     note_of(app, &text, chosen)
 }
 
 /// # Errors
-/// A word that is no language of notes.
+/// An unknown language.
 pub fn language(name: &str) -> Result<Language, ApiError> {
     name.parse().map_err(|_| {
         let message = "language is not one of english, chinese, arabic";
@@ -146,11 +144,7 @@ pub fn language(name: &str) -> Result<Language, ApiError> {
     })
 }
 
-fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
-    value.ok_or_else(|| ApiError::of(Code::MissingParameter, name, format!("{name} is missing")))
-}
-
-/// These endpoints are ours: a field that is not known is a mistake.
+/// Refuses unknown fields, which are mistakes at these endpoints of our own.
 fn refuse_others(fields: Fields) -> Result<(), ApiError> {
     match fields.rest().first() {
         None => Ok(()),
@@ -158,7 +152,7 @@ fn refuse_others(fields: Fields) -> Result<(), ApiError> {
     }
 }
 
-/// Answers with the outcome, or at once with the place where it will be.
+/// Responds with the outcome, or with `Prefer: respond-async` at once with the URL where it will be.
 async fn answer(
     app: Arc<App>,
     ask: Ask,
@@ -180,14 +174,12 @@ async fn answer(
     loop {
         let event = tokio::select! {
             event = running.next() => event,
-            () = cut(&mut phase) => {
-                return Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5));
-            }
+            () = cut(&mut phase) => return Err(ApiError::draining()),
         };
         match event {
             Some((_, CaseEvent::Ended(outcome))) => {
                 let worked = Result::as_ref(&outcome).map_err(ApiError::clone)?;
-                return Ok(Json(whole(&ask, worked)).into_response());
+                return Ok(Json(result(&ask, worked)).into_response());
             }
             Some(_) => {}
             None => return Err(ApiError::new(Code::Internal, "the case was lost")),
@@ -195,37 +187,37 @@ async fn answer(
     }
 }
 
-/// Opens a case that is kept. Gives its id.
+/// Queues a case that is kept, and returns its id.
 ///
 /// # Errors
-/// A full queue; an audit log that cannot be written.
+/// A full queue; an audit trail that cannot be written.
 pub fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiError> {
-    let id = super::session::random_word()?;
+    let id = super::session::random_id()?;
     let head = CaseHead {
         id: id.clone(),
         owner: owner(caller),
         ask: ask.clone(),
         created_at: clock::utc_now(),
     };
-    let desk = app.cases.desk();
-    desk.tell(Message::Open(Arc::new(head)));
-    let job = Job::new(ask, Arc::default(), desk.teller(id.clone()), caller).named(&id);
+    let store = &app.cases.store;
+    store.open(head);
+    let job = Job::new(ask, Arc::default(), store.recorder(id.clone()), caller).kept_as(&id);
     match app.cases.submit(app, job) {
         Ok(()) => Ok(id),
         Err(error) => {
-            desk.tell(Message::Close { id });
+            store.close(id);
             Err(error)
         }
     }
 }
 
-/// Whose cases a caller sees.
+/// The owner of a caller's cases.
 pub fn owner(caller: Option<&Caller>) -> Option<String> {
     caller.map(|caller| caller.key.name.clone())
 }
 
-/// The outcome with what made it.
-fn whole(ask: &Ask, worked: &Worked) -> Value {
+/// The outcome of a case, and how it was made.
+fn result(ask: &Ask, worked: &Worked) -> Value {
     let mut value = words::outcome(&ask.item, worked);
     value["wardround"] = json!({
         "system": ask.system.id,
@@ -239,22 +231,22 @@ fn whole(ask: &Ask, worked: &Worked) -> Value {
     value
 }
 
-/// `GET /v1/cases/{id}`: everything of a case.
+/// `GET /v1/cases/{id}`: a whole case.
 pub async fn case(
     State(app): State<Arc<App>>,
     Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Result<Json<Value>, ApiError> {
     let owner = owner(guard::caller(&request).as_ref());
-    let case = app.cases.desk().look(Named { id, owner }).await?;
+    let case = app.cases.store.look(Named { id, owner }).await?;
     Ok(Json(export(&case)))
 }
 
-/// A case as JSON: what went in, what was said, what came of it.
+/// A case as JSON: its input, calls and outcome.
 pub fn export(case: &Case) -> Value {
     let Case { head, calls, outcome, .. } = case;
     let ask = &head.ask;
-    let result = outcome.as_ref().map(|outcome| Result::as_ref(outcome));
+    let ended = outcome.as_ref().map(|outcome| Result::as_ref(outcome));
     let calls: Vec<Value> = calls
         .iter()
         .map(|call| {
@@ -267,7 +259,7 @@ pub fn export(case: &Case) -> Value {
             value
         })
         .collect();
-    let worked = result.and_then(Result::ok);
+    let worked = ended.and_then(Result::ok);
     json!({
         "id": head.id,
         "status": status(case),
@@ -278,14 +270,14 @@ pub fn export(case: &Case) -> Value {
         "synthetic": ask.system.is_synthetic,
         "seed": ask.seed,
         "item": ItemText::from(&ask.item),
-        "outcome": worked.map(|worked| whole(ask, worked)),
-        "error": result.and_then(Result::err).map(|error| error.json()["error"].clone()),
+        "outcome": worked.map(|worked| result(ask, worked)),
+        "error": ended.and_then(Result::err).map(|error| error.json()["error"].clone()),
         "calls": calls,
         "searches": worked.map(|worked| &worked.searches),
     })
 }
 
-/// How far a case is.
+/// The status of a case.
 pub fn status(case: &Case) -> &'static str {
     match &case.outcome {
         None if case.has_begun => "running",
@@ -301,11 +293,10 @@ pub async fn events(
     Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let owner = owner(guard::caller(&request).as_ref());
-    let named = Named { id, owner };
-    let case = app.cases.desk().look(named.clone()).await?;
+    let named = Named { id, owner: owner(guard::caller(&request).as_ref()) };
+    let case = app.cases.store.look(named.clone()).await?;
     let (sender, events) = unbounded_channel();
-    app.cases.desk().follow(named, sender).await?;
+    app.cases.store.follow(named, sender).await?;
     let phase = app.phase.clone();
     Ok(respond(Followed { ask: case.head.ask.clone(), events, phase, is_over: false }))
 }
@@ -338,7 +329,7 @@ impl EventSource for Followed {
                 CaseEvent::Ended(outcome) => {
                     self.is_over = true;
                     match outcome.as_ref() {
-                        Ok(worked) => ("done", whole(&self.ask, worked)),
+                        Ok(worked) => ("done", result(&self.ask, worked)),
                         Err(error) => ("error", error.json()),
                     }
                 }

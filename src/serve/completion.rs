@@ -1,4 +1,4 @@
-//! Completions of chats and of plain texts: from a body to an answer, whole or streamed.
+//! The endpoints of completions, of chats and of plain text: from a request body to a response, whole or streamed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,23 +31,23 @@ use crate::panel::PanelError;
 
 const CHAT: &str = "/v1/chat/completions";
 pub const TEXT: &str = "/v1/completions";
-/// Fields of a request that had no effect.
+/// The response header that lists fields of the request without effect.
 const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
 
-/// An answer that has begun.
+/// A completion that has begun.
 pub struct StartedCompletion {
     pub generation: Generation,
     pub answer: Answer,
     stream: Option<Streaming>,
-    /// The client's own word for it.
+    /// The client's own id of the request.
     request_id: Option<String>,
 }
 
-/// What was sent, and by whom.
-struct Sent {
-    bytes: Bytes,
-    caller: Option<Caller>,
-    who: Who,
+/// A request's body and its client.
+pub struct Sent {
+    pub bytes: Bytes,
+    pub caller: Option<Caller>,
+    pub who: Who,
     path: &'static str,
 }
 
@@ -55,17 +55,12 @@ pub async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Respo
     let sent = read(&app, CHAT, request).await?;
     let system = named_system(&app, sent.bytes.clone()).await?;
     match system {
-        Some(system) => {
-            let Sent { bytes, caller, who, .. } = sent;
-            let sender = system_chat::Sender { caller, who };
-            let (response, ignored) = system_chat::answer(app, system, bytes, sender).await?;
-            Ok(with_ignored(response, &ignored))
-        }
+        Some(system) => system_chat::answer(app, system, sent).await,
         None => answer(app, sent, begin_chat).await,
     }
 }
 
-/// Reads a request whole, once it is clear that it could be answered.
+/// Reads a request, if the server can answer requests at all.
 async fn read(app: &App, path: &'static str, request: Request) -> Result<Sent, ApiError> {
     app.served()?;
     app.audit.check()?;
@@ -75,7 +70,7 @@ async fn read(app: &App, path: &'static str, request: Request) -> Result<Sent, A
     Ok(Sent { bytes, caller, who, path })
 }
 
-/// The system that a request names as its model.
+/// The system that a request has as its model.
 async fn named_system(app: &Arc<App>, body: Bytes) -> Result<Option<Arc<ServedSystem>>, ApiError> {
     if app.served()?.systems.is_empty() {
         return Ok(None);
@@ -89,7 +84,7 @@ async fn named_system(app: &Arc<App>, body: Bytes) -> Result<Option<Arc<ServedSy
     .await
 }
 
-/// The model of a request, looked at before the rest.
+/// The model of a request, read before the rest.
 #[derive(Deserialize)]
 struct Named {
     model: String,
@@ -100,17 +95,15 @@ pub async fn complete(State(app): State<Arc<App>>, request: Request) -> Result<R
     answer(app, sent, begin_completion).await
 }
 
-/// How an endpoint begins with a body.
+/// The function that begins the completion of a body.
 type Begin = fn(&App, &[u8], Option<&Caller>) -> Result<StartedCompletion, ApiError>;
 
 async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, ApiError> {
     let Sent { bytes, caller, who, path } = sent;
     let (body, audited) = (bytes.clone(), app.audit.clone());
-    // Templates, tokenisers and grammars take time that other connections need.
-    let begun = {
-        let app = app.clone();
-        blocking(move || begin(&app, &bytes, caller.as_ref())).await?
-    };
+    // Templates, tokenizers and grammars would block other connections.
+    let beginning = app.clone();
+    let begun = blocking(move || begin(&beginning, &bytes, caller.as_ref())).await?;
     let pending = Pending::new(&audited, who, path, &body);
     let ignored = begun.answer.heading.ignored.clone();
     let request_id = begun.request_id.clone();
@@ -131,7 +124,7 @@ async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, Api
     Ok(with_request_id(with_ignored(response, &ignored), request_id.as_deref()))
 }
 
-/// Names the fields that had no effect.
+/// Lists the fields that had no effect in a header.
 pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
     if !ignored.is_empty()
         && let Ok(value) = HeaderValue::from_str(&ignored.join(","))
@@ -141,7 +134,7 @@ pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
     response
 }
 
-/// Runs what takes long beside the connections. Dropped early, its result is dropped when it comes.
+/// Runs blocking work on a thread of its own. If the future is dropped, the work still finishes and its result is dropped.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -151,7 +144,7 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Waits for the whole answer, and until it is in the audit trail.
+/// Waits for the whole completion, and until it is in the audit trail.
 async fn whole(
     app: &App,
     begun: StartedCompletion,
@@ -177,9 +170,7 @@ pub async fn finish(
     while !answer.is_done() {
         let told = tokio::select! {
             told = generation.next() => told,
-            () = cut(&mut phase) => {
-                return Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5));
-            }
+            () = cut(&mut phase) => return Err(ApiError::draining()),
         };
         let Some(told) = told else {
             return Err(ApiError::new(Code::Internal, "the completion was lost"));
@@ -309,14 +300,8 @@ fn begin(
     })
 }
 
-/// The name of an answer, and when it was begun, in seconds since 1970.
-pub struct AnswerId {
-    pub id: String,
-    pub created: u64,
-}
-
-/// By the client's own word for the request; else an id that no other answer has.
-pub fn new_id(prefix: &str, request_id: Option<&str>) -> AnswerId {
+/// The id of a response and its creation time, in seconds since 1970. The id has the client's own request id, or is unique.
+pub fn new_id(prefix: &str, request_id: Option<&str>) -> (String, u64) {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let id = match request_id {
@@ -326,10 +311,10 @@ pub fn new_id(prefix: &str, request_id: Option<&str>) -> AnswerId {
             format!("{prefix}-{:x}-{count:x}", created.as_micros())
         }
     };
-    AnswerId { id, created: created.as_secs() }
+    (id, created.as_secs())
 }
 
-/// A response with the id that its request named.
+/// Adds the client's own request id to a response.
 pub fn with_request_id(mut response: Response, request_id: Option<&str>) -> Response {
     if let Some(value) = request_id.and_then(|word| HeaderValue::from_str(word).ok()) {
         response.headers_mut().insert(guard::REQUEST_ID, value);
@@ -337,9 +322,12 @@ pub fn with_request_id(mut response: Response, request_id: Option<&str>) -> Resp
     response
 }
 
-/// A heading with what every answer has.
-fn heading(model: &Arc<ServedModel>, id: AnswerId, ignored: Vec<String>) -> Heading {
-    let AnswerId { id, created } = id;
+/// A heading with the fields that all responses have.
+fn heading(
+    model: &Arc<ServedModel>,
+    (id, created): (String, u64),
+    ignored: Vec<String>,
+) -> Heading {
     Heading {
         id,
         created,
@@ -355,10 +343,10 @@ fn heading(model: &Arc<ServedModel>, id: AnswerId, ignored: Vec<String>) -> Head
     }
 }
 
-/// Under `--strict` a field that nobody knows is an error.
+/// Refuses unknown fields under `--strict`.
 ///
 /// # Errors
-/// The first of these fields, if there are any.
+/// The first unknown field.
 pub fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
     match ignored.first().filter(|_| app.options.strict) {
         None => Ok(()),
@@ -366,7 +354,7 @@ pub fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
     }
 }
 
-/// A field that nobody knows, where it is no longer just listed.
+/// The error for an unknown field.
 pub fn unknown_field(name: &str) -> ApiError {
     let name = crate::text::ellipsis(name, 60);
     let message = format!("{name} is not known here; leave it out");

@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1 with timeouts, and a reader that takes nothing is not waited for.
+//! Serves one HTTP/1.1 connection, with timeouts for headers and for clients that read nothing.
 
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind, IoSlice, Result};
@@ -20,11 +20,11 @@ use tower::Service;
 use super::app::Phase;
 use super::options::Limits;
 
-/// A request's head.
+/// The largest head of a request.
 const MOST_HEAD_BYTES: usize = 32 << 10;
 const MOST_HEADERS: usize = 100;
 
-/// Answers requests until the client or the server ends the connection.
+/// Answers requests until the client or the server closes the connection.
 pub async fn serve<S, H>(stream: S, handler: H, limits: Limits, mut phase: watch::Receiver<Phase>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -41,7 +41,7 @@ where
     let mut is_draining = false;
     loop {
         tokio::select! {
-            // What went wrong is the client's to know: it is gone, or was told.
+            // After an error the client is gone, or has received it.
             _ = connection.as_mut() => return,
             changed = phase.changed(), if !is_draining => {
                 is_draining = true;
@@ -53,11 +53,11 @@ where
     }
 }
 
-/// A stream whose writes fail once its reader has taken no byte for too long.
+/// A stream whose writes time out if the client reads nothing.
 struct StallGuard<S> {
     stream: S,
     patience: Duration,
-    /// Runs while bytes wait to be taken.
+    /// The timer of a pending write.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -66,7 +66,7 @@ impl<S> StallGuard<S> {
         StallGuard { stream, patience, waiting: None }
     }
 
-    /// Watches the outcome of a write.
+    /// Starts or stops the timer after a write.
     fn watch<T>(&mut self, context: &mut Context<'_>, outcome: Poll<Result<T>>) -> Poll<Result<T>> {
         if outcome.is_ready() {
             self.waiting = None;

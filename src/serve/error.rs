@@ -1,4 +1,4 @@
-//! What a client is told when a request cannot be answered: a status, and an error object as OpenAI's.
+//! The errors of the API: an HTTP status and an error object in OpenAI's form.
 
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::engine::EngineError;
 use crate::panel::PanelError;
 
-/// The machine-readable reason; with it come status and type.
+/// The machine-readable code of an error, which determines its status and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     InvalidJson,
@@ -44,7 +44,7 @@ pub enum Code {
     AuditFailed,
 }
 
-/// How a [`Code`] goes over the wire.
+/// The status, type and name of a [`Code`].
 struct Form {
     status: StatusCode,
     kind: &'static str,
@@ -102,13 +102,13 @@ impl Code {
         }
     }
 
-    /// As in the error object and in metrics.
+    /// The name in the error object and in metrics.
     pub fn name(self) -> &'static str {
         self.form().name
     }
 }
 
-/// An error for a client. Its message never repeats a prompt.
+/// An error response. Its message never contains a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiError {
     pub code: Code,
@@ -118,7 +118,7 @@ pub struct ApiError {
     pub retry_after_s: Option<u64>,
 }
 
-/// What an [`ApiError`] was, kept beside the response for the metrics.
+/// The code of an [`ApiError`], attached to its response for the metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Rejected(pub Code);
 
@@ -127,17 +127,27 @@ impl ApiError {
         ApiError { code, message: message.into(), param: None, retry_after_s: None }
     }
 
-    /// About one field of the request.
+    /// An error of one field of the request.
     pub fn of(code: Code, param: &str, message: impl Into<String>) -> ApiError {
         ApiError { param: Some(param.to_owned()), ..ApiError::new(code, message) }
     }
 
-    /// With the seconds after which another attempt may succeed.
+    /// The server is shutting down.
+    pub fn draining() -> ApiError {
+        ApiError::new(Code::Draining, "the server is shutting down").retry_after(5)
+    }
+
+    /// The operating system gave no random numbers.
+    pub fn no_random(error: getrandom::Error) -> ApiError {
+        ApiError::new(Code::Internal, error.to_string())
+    }
+
+    /// With a `Retry-After` of so many seconds.
     pub fn retry_after(self, seconds: u64) -> ApiError {
         ApiError { retry_after_s: Some(seconds.clamp(1, 60)), ..self }
     }
 
-    /// The same of a request whose prompt is no chat.
+    /// The same error of a request with `prompt` instead of `messages`.
     pub fn of_prompt(self) -> ApiError {
         let is_messages = self.param.as_deref() == Some("messages");
         let param = if is_messages { Some("prompt".to_owned()) } else { self.param };
@@ -148,7 +158,7 @@ impl ApiError {
         self.code.form().status
     }
 
-    /// The error object, as in a body or an event.
+    /// The error object of a body or an event.
     pub fn json(&self) -> Value {
         let Form { kind, name, .. } = self.code.form();
         json!({"error": {"message": self.message, "type": kind, "param": self.param, "code": name}})
@@ -157,7 +167,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = (self.code.form().status, Json(self.json())).into_response();
+        let mut response = (self.status(), Json(self.json())).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, seconds.into());
@@ -165,7 +175,7 @@ impl IntoResponse for ApiError {
         if self.code == Code::InvalidApiKey {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        // SDKs ask again after every 5xx; what will fail the same way says so.
+        // SDKs retry after every 5xx: an internal error would fail again.
         if self.code == Code::Internal {
             let name = HeaderName::from_static("x-should-retry");
             headers.insert(name, HeaderValue::from_static("false"));
@@ -188,8 +198,9 @@ impl From<EngineError> for ApiError {
             EngineError::Grammar(_) => {
                 ApiError::of(Code::InvalidSchema, "response_format", message)
             }
-            EngineError::EmptyPrompt => ApiError::of(Code::InvalidValue, "prompt", message),
-            EngineError::UnknownToken { .. } => ApiError::of(Code::InvalidValue, "prompt", message),
+            EngineError::EmptyPrompt | EngineError::UnknownToken { .. } => {
+                ApiError::of(Code::InvalidValue, "prompt", message)
+            }
             EngineError::NothingToGenerate => ApiError::of(
                 Code::InvalidValue,
                 "max_tokens",
@@ -205,7 +216,7 @@ impl From<EngineError> for ApiError {
     }
 }
 
-/// A prompt that leaves no room. The words are those that clients look for.
+/// A prompt that leaves no room for a completion. Clients recognise the beginning of the message.
 pub fn too_long(prompt: usize, max_tokens: usize, context: usize) -> ApiError {
     ApiError::of(
         Code::ContextLengthExceeded,

@@ -1,4 +1,4 @@
-//! Failed attempts at a key, counted by address, so that guessing is slow.
+//! Rate-limits failed authentication by client address.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use crate::random::mix;
 
-/// Failures of an address in a minute.
+/// The most failures of an address in a minute.
 const MOST_A_MINUTE: u64 = 10;
-/// Addresses share a counter where their sums meet, which costs only those that fail too.
+/// The number of counters. Addresses with equal hashes share one, which affects only clients that fail.
 const COUNTERS: usize = 4096;
 
-/// Counters of failures, each of the current minute and no other.
+/// Counters of failures in the current minute.
 pub struct Failures {
     started: Instant,
     /// The minute in the upper half, the failures in it in the lower.
@@ -26,12 +26,12 @@ impl Default for Failures {
 }
 
 impl Failures {
-    /// Counts one failure. Whether there were too many in this minute.
+    /// Counts one failure; returns whether there were too many in this minute.
     pub fn count(&self, address: Option<IpAddr>) -> bool {
         let minute = self.started.elapsed().as_secs() / 60;
         let bits = match address {
             Some(IpAddr::V4(address)) => u64::from(address.to_bits()),
-            // A household has 2⁶⁴ addresses.
+            // One client usually has a whole /64 network.
             Some(IpAddr::V6(address)) => (address.to_bits() >> 64) as u64,
             None => 0,
         };

@@ -1,4 +1,4 @@
-//! From what a client asks to requests of an engine, and their events as they come.
+//! Submits a completion's requests to an engine, and receives their events.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,34 +7,34 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::admission::Permit;
 use super::app::{App, Caller};
-use super::error::{ApiError, Code, too_long};
+use super::error::{ApiError, too_long};
 use super::models::ServedModel;
 use super::request::decoding::{Decoding, SEED_BITS};
 use super::request::format::Format;
 use crate::engine::{Constraint, Event, Request, RequestHandle, Stop};
 use crate::panel::request::digest;
 
-/// What is to be generated, in tokens.
+/// The completions to generate, with tokenised prompts.
 pub struct Wanted {
     pub model: Arc<ServedModel>,
-    /// Each is answered `decoding.n` times.
+    /// Each gets `decoding.n` completions.
     pub prompts: Vec<Vec<u32>>,
     pub decoding: Decoding,
-    /// How many of the likeliest tokens to give beside each of the answer.
+    /// The number of top log-probabilities for each token of the completion.
     pub logprobs: Option<usize>,
-    /// The same for the tokens of the prompt.
+    /// The number of top log-probabilities for each token of the prompt.
     pub prompt_logprobs: Option<usize>,
-    /// A token that must have come before a grammar holds.
+    /// The token after which the grammar applies.
     pub constrain_after: Option<u32>,
 }
 
-/// Requests that an engine has. Dropping it cancels those that are not done.
+/// Requests that were submitted to an engine; those that have not ended are cancelled on drop.
 pub struct Generation {
     pub model: Arc<ServedModel>,
-    /// By prompt, then by sample of it.
-    pub choices: Vec<ChoiceStart>,
+    /// The length of each choice's prompt; choices are ordered by prompt, then by sample.
+    pub prompt_tokens: Vec<usize>,
     pub seed: u64,
-    /// Over the digests of all choices: equal ones mean equal answers.
+    /// The digest of the requests of all choices: equal digests mean equal completions.
     pub digest: String,
     pub begun_at: Instant,
     events: UnboundedReceiver<ChoiceEvent>,
@@ -42,12 +42,7 @@ pub struct Generation {
     _handles: Vec<RequestHandle>,
 }
 
-/// What one choice began with.
-pub struct ChoiceStart {
-    pub prompt_tokens: usize,
-}
-
-/// An event of a choice, and when the engine told it.
+/// An event of a choice, and its time.
 pub struct ChoiceEvent {
     pub choice: usize,
     pub at: Instant,
@@ -55,7 +50,7 @@ pub struct ChoiceEvent {
 }
 
 impl Generation {
-    /// Hands everything that is wanted to the model's engine. It takes as long as compiling the grammar.
+    /// Submits all requests to the model's engine. Blocks while the grammar is compiled.
     ///
     /// # Errors
     /// A prompt that leaves no room, a grammar that does not compile, a full queue, an engine that died.
@@ -99,21 +94,19 @@ impl Generation {
         let digests: Vec<String> =
             requests.iter().map(|request| digest(identity, request)).collect();
         let (sender, events) = unbounded_channel();
-        let choices =
-            requests.iter().map(|request| ChoiceStart { prompt_tokens: request.tokens.len() });
-        let choices = choices.collect();
+        let prompt_tokens = requests.iter().map(|request| request.tokens.len()).collect();
         let mut handles = Vec::with_capacity(requests.len());
         for (choice, request) in requests.into_iter().enumerate() {
             let sender = sender.clone();
             let on_event = Box::new(move |event| {
-                // Nobody listens any more: the handle is gone too, and the engine will see.
+                // If the receiver is gone, so is the handle, and the engine cancels the request.
                 let _ = sender.send(ChoiceEvent { choice, at: Instant::now(), event });
             });
             handles.push(model.backbone.engine.submit_with(request, on_event)?);
         }
         Ok(Generation {
             model: wanted.model,
-            choices,
+            prompt_tokens,
             seed,
             digest: match digests.as_slice() {
                 [one] => one.clone(),
@@ -126,20 +119,19 @@ impl Generation {
         })
     }
 
-    /// The next event, as a future that may be dropped without losing one.
+    /// The next event. Cancel-safe.
     pub async fn next(&mut self) -> Option<ChoiceEvent> {
         self.events.recv().await
     }
 
-    /// The next event, if it is there already.
+    /// The next event, if it has already arrived.
     pub fn next_at_hand(&mut self) -> Option<ChoiceEvent> {
         self.events.try_recv().ok()
     }
 
-    /// Tells the queue that a choice's prompt was computed, in this time.
+    /// Records that a choice's prompt was prefilled in this time.
     pub fn prompt_computed(&mut self, choice: usize, prefill: Duration) {
-        let tokens = self.choices.get(choice).map_or(0, |choice| choice.prompt_tokens);
-        self.permit.computed(tokens, prefill);
+        self.permit.computed(self.prompt_tokens[choice], prefill);
     }
 }
 
@@ -181,9 +173,7 @@ impl Wanted {
 /// 53 random bits.
 ///
 /// # Errors
-/// A machine without random numbers.
+/// No random numbers from the operating system.
 pub fn random_seed() -> Result<u64, ApiError> {
-    let bits =
-        getrandom::u64().map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
-    Ok(bits & SEED_BITS)
+    Ok(getrandom::u64().map_err(ApiError::no_random)? & SEED_BITS)
 }

@@ -1,4 +1,4 @@
-//! What every request passes before it reaches a handler: names, origins, keys; and what every response gets.
+//! Middleware of all requests: checks host names, origins and keys, and adds headers to responses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,21 +11,20 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::admission::KeyLoad;
 use super::app::{App, Caller};
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
-use super::keys::{Key, Role};
+use super::keys::Role;
 use super::page;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
 
-/// Where a connection comes from; `None`: a Unix socket.
+/// The client's address; `None` for a Unix socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub Option<IpAddr>);
 
-/// `router` behind everything that is checked. The first that is added is the last that is passed.
+/// `router` behind all checks. The layer that is added last runs first.
 pub fn around(router: Router, app: &Arc<App>) -> Router {
     router
         .layer(from_fn_with_state(app.clone(), check_key))
@@ -36,7 +35,7 @@ pub fn around(router: Router, app: &Arc<App>) -> Router {
         .layer(from_fn_with_state(app.clone(), finish))
 }
 
-/// Gives every response its headers, and counts the refused.
+/// Adds headers to every response, and counts errors.
 async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let is_head = request.method() == Method::HEAD;
@@ -45,7 +44,7 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         app.metrics.rejected(*code);
     }
     let headers = response.headers_mut();
-    // One of the request's own, in its body, is there already.
+    // An id from the request's body is set already.
     headers.entry(REQUEST_ID).or_insert(id);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -56,7 +55,7 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     response
 }
 
-/// The client's own id where it is a plain word, else a number.
+/// The client's own id if it is valid, else a number.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let given = headers.get(&REQUEST_ID).filter(|id| is_plain_id(id.as_bytes()));
     given.cloned().unwrap_or_else(|| HeaderValue::from(new_request_id()))
@@ -68,22 +67,22 @@ pub fn new_request_id() -> u64 {
     COUNTER.fetch_add(1, Relaxed)
 }
 
-/// Whether an id may be repeated in a header.
+/// Whether an id may be used in a header.
 pub fn is_plain_id(bytes: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
     !bytes.is_empty() && bytes.len() <= MOST_ID_BYTES && bytes.iter().all(is_plain)
 }
 
-/// Refuses names under which a web page may have brought a browser here, and pages of other origins.
+/// Refuses unknown host names, against DNS rebinding, and web pages of other origins.
 async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     if headers.get_all(header::HOST).iter().count() > 1 {
         let message = "the request has more than one Host header";
         return ApiError::of(Code::InvalidValue, "host", message).into_response();
     }
-    // What is no text is no name either.
+    // A header that is not text is an unknown name.
     let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-    // No browser comes by a Unix socket.
+    // Browsers cannot connect to Unix sockets.
     let is_tcp = peer(&request).is_some();
     if let Some(host) =
         host.filter(|host| is_tcp && !is_allowed_host(host, &app.options.allowed_hosts))
@@ -96,7 +95,7 @@ async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next)
         return next.run(request).await;
     };
     let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-    // Browsers name no origin where the page says `no-referrer`, as ours does; its forms carry a token.
+    // With `no-referrer`, as on our page, browsers send the origin `null`; the page's forms carry a token.
     let is_form = origin == "null" && page::has_token(request.uri().path());
     if is_form || own.is_some_and(|(_, authority)| Some(authority) == host) {
         return next.run(request).await;
@@ -132,7 +131,7 @@ fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// An address can be no name of an attacker's.
+/// IP addresses, `localhost` and the names in `allowed`: DNS rebinding needs another name.
 fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -144,9 +143,9 @@ fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
         || allowed.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
-/// Refuses whoever has no key for what it asks.
+/// Refuses requests without a key whose role allows them.
 async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    // Owned: a request's body is not shared between threads.
+    // Owned, since a request is not `Sync`.
     let (path, headers) = (request.uri().path().to_owned(), request.headers().clone());
     let needed = needed(&path);
     if let Some(caller) = proxied(&app, &request)
@@ -168,7 +167,7 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
     };
     let given = given_key(&headers);
     let caller = match given {
-        // A session of the page is good for cases alone.
+        // A session of the page gives access to cases only.
         None if needed == Needed::Cases => page::caller(&app, &headers).await,
         given => given.and_then(|key| keys.find(key)),
     };
@@ -180,7 +179,7 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
             true => ApiError::new(Code::TooManyFailures, "too many wrong keys from this address")
                 .retry_after(60),
             false => {
-                // Not of every one: whoever tries keys must not fill the disk.
+                // Only failures within the limit are logged: whoever tries keys must not fill the disk.
                 app.audit.note(Who::of(&request).event("login_failed"));
                 let message = "this needs an API key: send it as `Authorization: Bearer KEY`";
                 ApiError::new(Code::InvalidApiKey, message)
@@ -195,7 +194,7 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
     next.run(request).await
 }
 
-/// Who a reverse proxy says is asking, where one on this machine is trusted to say so.
+/// The user whom a trusted reverse proxy on this machine names.
 fn proxied(app: &App, request: &Request) -> Option<Caller> {
     let name = app.options.trusted_user_header.as_ref()?;
     let is_near = match request.extensions().get::<Peer>()?.0 {
@@ -203,20 +202,19 @@ fn proxied(app: &App, request: &Request) -> Option<Caller> {
         Some(address) => address.is_loopback(),
     };
     let user = request.headers().get(name).filter(|_| is_near)?.to_str().ok()?.trim();
-    let key = Key::of_user(user);
-    (!user.is_empty()).then(|| Caller { key, load: KeyLoad::default() })
+    (!user.is_empty()).then(|| app.proxied_user(user))
 }
 
-/// What a path belongs to.
+/// The access that a path needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
     Metrics,
-    /// What clinicians use too.
+    /// The page and the endpoints of cases.
     Cases,
     Api,
 }
 
-/// `None`: everyone may ask.
+/// The access that a path needs; `None` if it is public.
 fn needed(path: &str) -> Option<Needed> {
     match path.trim_end_matches('/') {
         "" | "/login" | "/logout" | "/health" | "/v1/health" | "/live" | "/version"
@@ -250,12 +248,12 @@ fn given_key(headers: &HeaderMap) -> Option<&str> {
     bearer.filter(|key| !key.is_empty()).or_else(|| text(HeaderName::from_static("x-api-key")))
 }
 
-/// Where a request comes from; `None`: a Unix socket.
+/// The client's address; `None` for a Unix socket.
 pub fn peer(request: &Request) -> Option<IpAddr> {
     request.extensions().get::<Peer>().and_then(|peer| peer.0)
 }
 
-/// Who asks, where there are keys.
+/// The key of a request, if there are keys.
 pub fn caller(request: &Request) -> Option<Caller> {
     request.extensions().get::<Caller>().cloned()
 }

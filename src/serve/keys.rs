@@ -1,4 +1,4 @@
-//! API keys: a file of names, roles and sums. The keys themselves are kept by whom they were given to.
+//! API keys: a file of names, roles and hashes. The keys themselves are not stored.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,13 @@ use crate::diagnosis::{Blame, Diagnosis};
 use crate::digest;
 use crate::experiment::whole_file;
 
-/// What every key begins with.
+/// The prefix of every key.
 const PREFIX: &str = "wr_";
 const MOST_NAME_CHARS: usize = 64;
+/// Hexadecimal digits at the end of a user's name that was shortened.
+const USER_HASH_CHARS: usize = 16;
 
-/// What the holder of a key may ask for.
+/// The access that a key gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
     /// Completions, systems and cases
@@ -53,14 +55,31 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of somebody whom a reverse proxy has let in as a clinician.
-    pub fn of_user(name: &str) -> Key {
-        let name: String = name.chars().take(MOST_NAME_CHARS).collect();
-        let sum = Sha256::digest(format!("user {name}")).into();
+    /// The key of a user whom a reverse proxy names, with the role of a clinician. A long name is shortened, and made unique by a part of
+    /// its hash.
+    pub fn of_user(user: &str) -> Key {
+        let sum: [u8; 32] = Sha256::digest(format!("user {user}")).into();
+        let mut name = user.to_owned();
+        if user.chars().count() > MOST_NAME_CHARS {
+            let hash = digest::hex(&sum[..USER_HASH_CHARS / 2]);
+            let kept = user.chars().take(MOST_NAME_CHARS - USER_HASH_CHARS - 1);
+            name = kept.collect::<String>() + "-" + &hash;
+        }
         Key { name, role: Role::Clinician, sum }
     }
 
-    /// A salt for the prefix index that no other key has, whatever the request's own.
+    /// A number from 0 to 65535 that spreads keys evenly.
+    pub fn bucket(&self) -> usize {
+        usize::from(u16::from_le_bytes([self.sum[0], self.sum[1]]))
+    }
+
+    /// Whether `given` is this key, compared in constant time.
+    pub fn is(&self, given: &str) -> bool {
+        let sum: [u8; 32] = Sha256::digest(given).into();
+        self.sum.ct_eq(&sum).into()
+    }
+
+    /// A salt for the prefix cache that no other key has; `own` is the request's own salt.
     pub fn salt(&self, own: Option<[u8; 16]>) -> [u8; 16] {
         let sum =
             Sha256::digest([&self.sum[..], own.as_ref().map_or(&[], |own| &own[..])].concat());
@@ -68,12 +87,6 @@ impl Key {
         salt.copy_from_slice(&sum[..16]);
         salt
     }
-}
-
-/// The keys of a file, in its order.
-#[derive(Clone, Debug, Default)]
-pub struct Keys {
-    pub list: Vec<Key>,
 }
 
 #[derive(Debug, Error)]
@@ -118,81 +131,72 @@ impl Diagnosis for KeyError {
     }
 }
 
-impl Keys {
-    /// # Errors
-    /// A file that cannot be read, or a line that is no key.
-    pub fn read(path: &Path) -> Result<Keys, KeyError> {
-        let text = fs_err::read_to_string(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => KeyError::Missing { path: path.to_owned() },
-            _ => error.into(),
-        })?;
-        let mut list = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let key = parse(line).map_err(|problem| KeyError::Line {
-                path: path.to_owned(),
-                line: index + 1,
-                problem,
-            })?;
-            list.push(key);
-        }
-        Ok(Keys { list })
-    }
-
-    /// Makes a key and appends its sum to the file, which is made where there is none, readable by its owner alone. The key
-    /// itself is given back, and kept nowhere.
-    ///
-    /// # Errors
-    /// A name that is taken or none; a file that cannot be written.
-    pub fn add(path: &Path, name: &str, role: Role) -> Result<String, KeyError> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || name.len() > MOST_NAME_CHARS || !name.chars().all(is_plain) {
-            return Err(KeyError::Name { name: crate::text::ellipsis(name, MOST_NAME_CHARS) });
-        }
-        if path.exists() && Keys::read(path)?.list.iter().any(|key| key.name == name) {
-            return Err(KeyError::Taken { path: path.to_owned(), name: name.to_owned() });
-        }
-        let mut random = [0; 32];
-        getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
-        let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
-        let line = format!("{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        file.write_all(line.as_bytes())?;
-        file.sync_all()?;
-        Ok(key)
-    }
-
-    /// Takes a key out of the file.
-    ///
-    /// # Errors
-    /// A name that the file does not have; a file that cannot be written.
-    pub fn revoke(path: &Path, name: &str) -> Result<(), KeyError> {
-        if !Keys::read(path)?.list.iter().any(|key| key.name == name) {
-            return Err(KeyError::Unknown { path: path.to_owned(), name: name.to_owned() });
-        }
-        let text = fs_err::read_to_string(path)?;
-        let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
-        let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
-        Ok(whole_file::write_private(path, kept.as_bytes())?)
-    }
-
-    /// The key that `given` is. Every one is compared in constant time.
-    pub fn find(&self, given: &str) -> Option<&Key> {
-        let sum: [u8; 32] = Sha256::digest(given).into();
-        let mut found = None;
-        for key in &self.list {
-            if bool::from(key.sum.ct_eq(&sum)) {
-                found = Some(key);
-            }
-        }
-        found
-    }
+/// The keys of a file, in its order.
+///
+/// # Errors
+/// A file that cannot be read; a malformed line.
+pub fn read(path: &Path) -> Result<Vec<Key>, KeyError> {
+    parse(path, &read_text(path)?)
 }
 
-fn parse(line: &str) -> Result<Key, &'static str> {
+/// Makes a key, appends its hash to the file, and returns the key, which is stored nowhere. A new file is readable by its owner alone.
+///
+/// # Errors
+/// A name that is taken or invalid; a file that cannot be written.
+pub fn add(path: &Path, name: &str, role: Role) -> Result<String, KeyError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.is_empty() || name.len() > MOST_NAME_CHARS || !name.chars().all(is_plain) {
+        return Err(KeyError::Name { name: crate::text::ellipsis(name, MOST_NAME_CHARS) });
+    }
+    let text = if path.exists() { read_text(path)? } else { String::new() };
+    if parse(path, &text)?.iter().any(|key| key.name == name) {
+        return Err(KeyError::Taken { path: path.to_owned(), name: name.to_owned() });
+    }
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
+    let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
+    // An editor may have left the last line without its end.
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let line = format!("{end}{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    file.write_all(line.as_bytes())?;
+    file.sync_all()?;
+    Ok(key)
+}
+
+/// Removes a key from the file.
+///
+/// # Errors
+/// A name that is not in the file; a file that cannot be written.
+pub fn revoke(path: &Path, name: &str) -> Result<(), KeyError> {
+    let text = read_text(path)?;
+    if !parse(path, &text)?.iter().any(|key| key.name == name) {
+        return Err(KeyError::Unknown { path: path.to_owned(), name: name.to_owned() });
+    }
+    let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
+    let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
+    Ok(whole_file::write_private(path, kept.as_bytes())?)
+}
+
+fn read_text(path: &Path) -> Result<String, KeyError> {
+    fs_err::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => KeyError::Missing { path: path.to_owned() },
+        _ => error.into(),
+    })
+}
+
+/// The keys in the text of the file at `path`.
+fn parse(path: &Path, text: &str) -> Result<Vec<Key>, KeyError> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let keys = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let key = |(number, text)| {
+        let wrong = |problem| KeyError::Line { path: path.to_owned(), line: number, problem };
+        parse_line(text).map_err(wrong)
+    };
+    keys.map(key).collect()
+}
+
+fn parse_line(line: &str) -> Result<Key, &'static str> {
     let mut words = line.split_whitespace();
     let (Some(name), Some(role), Some(sum), None) =
         (words.next(), words.next(), words.next(), words.next())
@@ -203,13 +207,11 @@ fn parse(line: &str) -> Result<Key, &'static str> {
         .map_err(|_| "the role is none of api, clinician, metrics, admin")?;
     let hex = sum.strip_prefix("sha256:").ok_or("the sum does not begin with sha256:")?;
     let mut bytes = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
+    if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err("the sum has not 64 hexadecimal digits");
     }
     for (index, byte) in bytes.iter_mut().enumerate() {
-        let digits = &hex[2 * index..2 * index + 2];
-        *byte =
-            u8::from_str_radix(digits, 16).map_err(|_| "the sum has not 64 hexadecimal digits")?;
+        *byte = u8::from_str_radix(&hex[2 * index..2 * index + 2], 16).unwrap_or_default();
     }
     Ok(Key { name: name.to_owned(), role, sum: bytes })
 }
@@ -224,19 +226,41 @@ mod tests {
     fn a_key_is_made_found_and_revoked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let first = Keys::add(&path, "ward", Role::Clinician).unwrap();
-        let second = Keys::add(&path, "lab.1", Role::Api).unwrap();
+        let first = add(&path, "ward", Role::Clinician).unwrap();
+        let second = add(&path, "lab.1", Role::Api).unwrap();
         assert!(first.starts_with("wr_") && first.len() == 46 && first != second);
-        let keys = Keys::read(&path).unwrap();
-        assert_eq!(keys.find(&first).unwrap().name, "ward");
-        assert_eq!(keys.find(&second).unwrap().role, Role::Api);
-        assert!(keys.find("wr_").is_none() && keys.find("").is_none());
+        let keys = read(&path).unwrap();
+        let find = |given: &str| keys.iter().find(|key| key.is(given));
+        assert_eq!(find(&first).unwrap().name, "ward");
+        assert_eq!(find(&second).unwrap().role, Role::Api);
+        assert!(find("wr_").is_none() && find("").is_none());
         assert!(!fs_err::read_to_string(&path).unwrap().contains(&first));
-        Keys::revoke(&path, "ward").unwrap();
-        let keys = Keys::read(&path).unwrap();
-        assert!(keys.find(&first).is_none() && keys.find(&second).is_some());
+        revoke(&path, "ward").unwrap();
+        let keys = read(&path).unwrap();
+        assert!(keys.len() == 1 && keys[0].is(&second));
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_key_is_added_behind_a_last_line_without_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let first = add(&path, "ward", Role::Clinician).unwrap();
+        let text = fs_err::read_to_string(&path).unwrap();
+        fs_err::write(&path, text.trim_end()).unwrap();
+        let second = add(&path, "lab", Role::Api).unwrap();
+        let keys = read(&path).unwrap();
+        assert!(keys.len() == 2 && keys[0].is(&first) && keys[1].is(&second));
+    }
+
+    #[test]
+    fn users_of_a_proxy_with_long_names_are_not_taken_for_one_another() {
+        let one = Key::of_user(&format!("{}1", "é".repeat(80)));
+        let other = Key::of_user(&format!("{}2", "é".repeat(80)));
+        assert_ne!((&one.name, one.salt(None)), (&other.name, other.salt(None)));
+        assert_eq!(one.name.chars().count(), MOST_NAME_CHARS);
+        assert_eq!(Key::of_user("dr.ho").name, "dr.ho");
     }
 
     #[test]
@@ -244,16 +268,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         for name in ["", "a b", "a\nb", "ä"] {
-            assert!(matches!(Keys::add(&path, name, Role::Api), Err(KeyError::Name { .. })));
+            assert!(matches!(add(&path, name, Role::Api), Err(KeyError::Name { .. })));
         }
-        Keys::add(&path, "a", Role::Api).unwrap();
-        assert!(matches!(Keys::add(&path, "a", Role::Api), Err(KeyError::Taken { .. })));
-        assert!(matches!(Keys::revoke(&path, "b"), Err(KeyError::Unknown { .. })));
-        fs_err::write(&path, "# keys\n\na api sha256:12\n").unwrap();
-        let error = Keys::read(&path).unwrap_err();
-        assert!(
-            error.to_string().ends_with("line 3: the sum has not 64 hexadecimal digits"),
-            "{error}"
-        );
+        add(&path, "a", Role::Api).unwrap();
+        assert!(matches!(add(&path, "a", Role::Api), Err(KeyError::Taken { .. })));
+        assert!(matches!(revoke(&path, "b"), Err(KeyError::Unknown { .. })));
+        for sum in ["12".to_owned(), "+f".repeat(32)] {
+            fs_err::write(&path, format!("# keys\n\na api sha256:{sum}\n")).unwrap();
+            let error = read(&path).unwrap_err().to_string();
+            assert!(error.ends_with("line 3: the sum has not 64 hexadecimal digits"), "{error}");
+        }
     }
 }

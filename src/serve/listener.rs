@@ -1,4 +1,4 @@
-//! Where connections come from: a TCP port, a Unix socket, or a socket that systemd hands over; with TLS or without.
+//! The listening socket: a TCP port, a Unix socket, or a socket passed by systemd; with or without TLS.
 
 use std::fs::Permissions;
 use std::io;
@@ -19,9 +19,9 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use super::options::{Listen, TlsFiles};
 use crate::diagnosis::Failure;
 
-/// Silent peers are asked after this long whether they are still there.
+/// The interval of TCP keepalive.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// Who may use a Unix socket: its owner and group.
+/// The mode of a Unix socket: for its owner and group.
 const SOCKET_MODE: u32 = 0o660;
 
 /// A bound socket.
@@ -37,10 +37,10 @@ pub enum Accepted {
 }
 
 impl Listener {
-    /// What systemd handed over, if it did; else a socket of our own. A socket file that a server left behind is replaced.
+    /// The socket passed by systemd, else a new one. An existing socket file is replaced.
     ///
     /// # Errors
-    /// An address that is taken or not this machine's; a path where something else is.
+    /// An address that is in use or not of this machine; a path of another file.
     pub fn bind(listen: &Listen) -> Result<Listener, Failure> {
         let mut handed = listenfd::ListenFd::from_env();
         if let Ok(Some(listener)) = handed.take_tcp_listener(0) {
@@ -75,7 +75,7 @@ impl Listener {
         }
     }
 
-    /// Where clients find it.
+    /// The URL of the server.
     pub fn address(&self, is_tls: bool) -> io::Result<String> {
         let scheme = if is_tls { "https" } else { "http" };
         Ok(match self {
@@ -89,7 +89,7 @@ impl Listener {
         })
     }
 
-    /// The address that it listens on; `None`: a Unix socket.
+    /// The IP address of the socket; `None` for a Unix socket.
     pub fn host(&self) -> io::Result<Option<IpAddr>> {
         match self {
             Listener::Tcp(listener) => Ok(Some(listener.local_addr()?.ip())),
@@ -97,16 +97,17 @@ impl Listener {
         }
     }
 
-    /// The next connection. Dropping the future loses none.
+    /// The next connection. Cancel-safe.
     pub async fn accept(&self) -> io::Result<Accepted> {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                // Small events must not wait for more; what cannot be set costs speed alone.
+                // Small events must be sent at once. A failure costs only speed.
                 let _ = stream.set_nodelay(true);
                 let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
                 let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
-                Ok(Accepted::Tcp { stream, peer: peer.ip() })
+                // A socket of both IP versions gives IPv4 addresses as IPv6.
+                Ok(Accepted::Tcp { stream, peer: peer.ip().to_canonical() })
             }
             Listener::Unix { listener, .. } => Ok(Accepted::Unix(listener.accept().await?.0)),
         }
@@ -116,7 +117,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Listener::Unix { path: Some(path), .. } = self {
-            // A file that stays is replaced by the next server.
+            // A remaining file is replaced by the next server.
             let _ = fs_err::remove_file(path);
         }
     }
@@ -132,10 +133,10 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// What speaks TLS with these files.
+/// A TLS acceptor with these files.
 ///
 /// # Errors
-/// A file that cannot be read, or holds no certificate or key that fit.
+/// A file that cannot be read; certificates and keys that are missing or do not match.
 pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
     let hint = "give PEM files: --tls-cert with the chain, --tls-key with its key";
     let refuse = |path: &Path, problem: String| {
@@ -172,4 +173,24 @@ pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
         .map_err(|error| refuse(&files.certificate, error.to_string()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_has_its_ipv4_address_on_a_socket_of_both_versions() {
+        let socket = std::net::TcpListener::bind("[::]:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let listener = Listener::Tcp(TcpListener::from_std(socket).unwrap());
+        #[expect(clippy::disallowed_methods, reason = "the test is the client")]
+        let connecting = TcpStream::connect(("127.0.0.1", port));
+        let (accepted, _client) = tokio::join!(listener.accept(), connecting);
+        let Accepted::Tcp { peer, .. } = accepted.unwrap() else {
+            panic!("not a TCP connection");
+        };
+        assert_eq!(peer.to_string(), "127.0.0.1");
+    }
 }

@@ -1,4 +1,4 @@
-//! Metrics in Prometheus' text format, under the names that vLLM's dashboards know, behind a prefix.
+//! Metrics in Prometheus' text format, with vLLM's names behind a prefix.
 
 use std::fmt::Error;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::error::Code;
 use crate::engine::{Completion, EngineSnapshot, EngineStats};
 use crate::record::FinishReason;
 
-/// vLLM's bounds of buckets, in seconds and in numbers.
+/// vLLM's histogram buckets, in seconds and in numbers.
 const FIRST_TOKEN_S: [f64; 22] = [
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
     20.0, 40.0, 80.0, 160.0, 640.0, 2560.0,
@@ -67,24 +67,24 @@ struct Parameter {
     name: &'static str,
 }
 
-/// A gauge, a counter and a histogram by model.
+/// Metrics by model.
 type Gauges = Family<Model, Gauge<f64, AtomicU64>>;
 type Counters = Family<Model, Counter>;
 type Histograms = Family<Model, Histogram, fn() -> Histogram>;
 
-/// A metric's name, what it means, and how it is read off `T`.
-type Told<T, V> = (&'static str, &'static str, fn(&T) -> V);
+/// A metric's name, its help text, and its value in `T`.
+type Definition<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
-/// How an engine stands.
-const GAUGES: [Told<EngineSnapshot, f64>; 3] = [
+/// The state of an engine.
+const GAUGES: [Definition<EngineSnapshot, f64>; 3] = [
     ("num_requests_running", "Sequences in the running batch", |now| now.running as f64),
     ("num_requests_waiting", "Sequences that wait for the batch", |now| now.waiting as f64),
     ("kv_cache_usage_perc", "Share of the KV cache's pages in use, from 0 to 1", |now| {
         now.pages_in_use as f64 / now.stats.pages.max(1) as f64
     }),
 ];
-/// What an engine has counted since it started. The encoder adds `_total`.
-const COUNTERS: [Told<EngineStats, u64>; 7] = [
+/// The counters of an engine since its start. The encoder appends `_total`.
+const COUNTERS: [Definition<EngineStats, u64>; 7] = [
     ("prompt_tokens", "Tokens of prompts", |stats| stats.counts.prompt_tokens),
     ("generation_tokens", "Tokens generated", |stats| stats.sampled_tokens + stats.forced_tokens),
     ("forced_tokens", "Generated tokens that a grammar dictated", |stats| stats.forced_tokens),
@@ -96,7 +96,7 @@ const COUNTERS: [Told<EngineStats, u64>; 7] = [
     ("requests_cancelled", "Sequences whose client went away", |stats| stats.counts.cancelled),
 ];
 
-/// Everything that is counted, for the whole server.
+/// All metrics of the server.
 pub struct Metrics {
     registry: Registry,
     families: Arc<Families>,
@@ -107,7 +107,7 @@ pub struct Metrics {
     builds: Family<Build, Gauge>,
 }
 
-/// What is counted by model.
+/// The metrics by model.
 struct Families {
     /// In the order of [`GAUGES`] and [`COUNTERS`].
     gauges: [Gauges; 3],
@@ -126,7 +126,7 @@ struct Families {
     step_tokens: Family<Model, StepTokens>,
 }
 
-/// Tokens of each step, which the engine counts in buckets of powers of two.
+/// The tokens per step, which the engine counts in buckets of powers of two.
 #[derive(Clone, Debug, Default)]
 struct StepTokens {
     sum: Arc<AtomicU64>,
@@ -154,14 +154,14 @@ impl EncodeMetric for StepTokens {
     }
 }
 
-/// What is counted of one model's requests.
+/// The metrics of one model.
 pub struct ModelMetrics {
     labels: Model,
     families: Arc<Families>,
 }
 
 impl Metrics {
-    /// `prefix` comes before every name, such as `wardround:`.
+    /// `prefix`, such as `wardround:`, comes before every name.
     pub fn new(prefix: &str) -> Metrics {
         let histograms = |make: fn() -> Histogram| Histograms::new_with_constructor(make);
         let families = Families {
@@ -206,45 +206,35 @@ impl Metrics {
         ] {
             registry.register(named(name), help, family.clone());
         }
-        let metrics = Metrics {
-            families: Arc::new(families),
-            connections: Gauge::default(),
-            cases: Gauge::default(),
-            rejections: Family::default(),
-            parameters: Family::default(),
-            builds: Family::default(),
-            registry,
-        };
-        metrics.with_own(named)
-    }
-
-    fn with_own(mut self, named: impl Fn(&str) -> String) -> Metrics {
-        let registry = &mut self.registry;
-        registry.register(named("connections"), "Open connections", self.connections.clone());
-        registry.register(named("cases_running"), "Cases of systems at work", self.cases.clone());
+        let (connections, cases) = (Gauge::default(), Gauge::default());
+        registry.register(named("connections"), "Open connections", connections.clone());
+        registry.register(named("cases_running"), "Cases of systems at work", cases.clone());
+        let (rejections, parameters, builds) =
+            (Family::default(), Family::default(), Family::default());
         let help = "Requests that were refused or failed";
-        registry.register(named("requests_rejected"), help, self.rejections.clone());
+        registry.register(named("requests_rejected"), help, Family::clone(&rejections));
         let help = "Known parameters without effect that requests named";
-        registry.register(named("ignored_parameters"), help, self.parameters.clone());
+        registry.register(named("ignored_parameters"), help, Family::clone(&parameters));
         let help = "The program, and what its models compute on";
-        registry.register(named("build_info"), help, self.builds.clone());
-        self
+        registry.register(named("build_info"), help, Family::clone(&builds));
+        let families = Arc::new(families);
+        Metrics { registry, families, connections, cases, rejections, parameters, builds }
     }
 
-    /// The counters of a model.
+    /// The metrics of a model.
     pub fn of_model(&self, name: &str) -> ModelMetrics {
         let labels = Model { model_name: name.to_owned(), engine: "0" };
         ModelMetrics { labels, families: self.families.clone() }
     }
 
-    /// Tells what a model computes on.
+    /// Records the kind of device that a model runs on.
     pub fn computes_on(&self, device_kind: &str) {
         let device_kind = device_kind.to_owned();
         let build = Build { version: env!("CARGO_PKG_VERSION"), device_kind };
         self.builds.get_or_create(&build).set(1);
     }
 
-    /// Counts a request that got an error.
+    /// Counts an error response.
     pub fn rejected(&self, code: Code) {
         self.rejections.get_or_create(&Rejection { code: code.name() }).inc();
     }
@@ -255,7 +245,7 @@ impl Metrics {
     }
 
     /// # Errors
-    /// None that the encoder has reason for.
+    /// An error of the encoder, which does not occur.
     pub fn text(&self) -> Result<String, Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -268,14 +258,14 @@ impl ModelMetrics {
         self.families.first_token.get_or_create(&self.labels).observe(after.as_secs_f64());
     }
 
-    /// Some tokens came after the ones before.
+    /// Records the time between the previous tokens and these.
     pub fn inter_token(&self, after: Duration, tokens: usize) {
         let each = after.as_secs_f64() / tokens.max(1) as f64;
         let histogram = self.families.inter_token.get_or_create(&self.labels);
         (0..tokens.max(1)).for_each(|_| histogram.observe(each));
     }
 
-    /// Counts what a request asked for.
+    /// Records the parameters of a request.
     pub fn asked(&self, choices: usize, max_tokens: usize) {
         let families = &self.families;
         families.choices.get_or_create(&self.labels).observe(choices as f64);
@@ -305,7 +295,7 @@ impl ModelMetrics {
         families.generated_lengths.get_or_create(labels).observe(usage.completion_tokens as f64);
     }
 
-    /// Takes over how the engine stands.
+    /// Copies the state of the engine.
     pub fn engine(&self, snapshot: &EngineSnapshot) {
         let (families, labels, stats) = (&self.families, &self.labels, &snapshot.stats);
         for ((_, _, of), family) in GAUGES.iter().zip(&families.gauges) {

@@ -1,13 +1,13 @@
-//! An OpenAI-compatible server on the engine of a run: equal requests get equal bytes.
+//! An OpenAI-compatible server on the engines that runs use: equal requests get equal bytes.
 //!
-//! The way of a request:
+//! The path of a request:
 //!
 //! ```text
 //! listener → connection → guard → router → completion → request → generation → engine
 //! and back: events → response → connection
 //! ```
 //!
-//! tokio lives here alone; an engine is a thread that tells of its requests by closures.
+//! tokio is used only here; an engine is a thread that reports the events of a request through a callback.
 
 mod admission;
 mod app;

@@ -1,4 +1,4 @@
-//! The models that answer, by the names that clients know them under.
+//! The served models, by their names in the API.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
 use crate::selftest::last::LastSelftest;
 
-/// What a server serves.
+/// The served models and systems.
 pub struct Served {
     pub models: Vec<Arc<ServedModel>>,
     pub systems: Vec<Arc<ServedSystem>>,
-    /// What holds of the process's sandbox, in words; `None` without one.
+    /// A description of the process's sandbox; `None` without one.
     pub sandbox: Option<String>,
-    /// That of the installation; `None` of a program that no bundle brought.
+    /// The last selftest of the installation; `None` if the program was not installed from a bundle.
     pub selftest: Option<LastSelftest>,
 }
 
-/// Everything that was loaded.
+/// The loaded models and systems.
 pub struct Loaded {
     pub models: Vec<LoadedModel>,
     pub systems: Vec<LoadedSystem>,
@@ -33,20 +33,20 @@ pub struct Loaded {
     pub selftest: Option<LastSelftest>,
 }
 
-/// A model under its name.
+/// A served model.
 pub struct ServedModel {
     pub id: String,
     pub backbone: Arc<Backbone>,
-    /// Equal ones mean: equal requests get equal bytes.
+    /// Models with equal fingerprints answer equal requests with equal bytes.
     pub fingerprint: String,
-    /// The device that computes, as plans name it.
+    /// The kind of its device, as in plans.
     pub device_kind: String,
-    /// Pages of its KV cache.
+    /// The number of pages of its KV cache.
     pub pages: usize,
     pub metrics: ModelMetrics,
 }
 
-/// A model that was loaded, before it is served.
+/// A loaded model, before it is served.
 pub struct LoadedModel {
     pub id: String,
     pub backbone: Arc<Backbone>,
@@ -68,23 +68,23 @@ impl ServedModel {
         }
     }
 
-    /// Tokens of a prompt and its completion together.
+    /// The context length: the most tokens of a prompt and its completion together.
     pub fn context(&self) -> usize {
         self.backbone.description.context.min(self.pages * PAGE)
     }
 
-    /// Whether it thinks where a request does not say.
+    /// Whether thinking is enabled by default.
     pub fn thinks(&self) -> bool {
         let card = self.backbone.description.checkpoint.card.as_ref();
         card.and_then(|card| card.thinking).unwrap_or(false)
     }
 
-    /// Words that its licence has shown wherever the model is used.
+    /// The notice that its licence requires wherever the model is used.
     pub fn notice(&self) -> Option<&'static str> {
         self.backbone.description.checkpoint.card?.licence.shown.as_deref()
     }
 
-    /// As the list of models shows it.
+    /// The entry in the list of models.
     pub fn entry(&self, created: u64) -> Value {
         let description = &self.backbone.description;
         let sampling = &description.generation.sampling;
@@ -143,10 +143,10 @@ impl Served {
         Served { systems, ..alone }
     }
 
-    /// The model of this name; without a name, the only one.
+    /// The model of this name; without a name the only model.
     ///
     /// # Errors
-    /// A name that nothing has, or none where there are several models.
+    /// An unknown name; no name if there are several models.
     pub fn find(&self, name: Option<&str>) -> Result<&Arc<ServedModel>, ApiError> {
         let names = || {
             let models = self.models.iter().map(|model| model.id.as_str());
@@ -172,12 +172,12 @@ impl Served {
         }
     }
 
-    /// Tokens that all KV caches hold.
+    /// The size of all KV caches in tokens.
     pub fn kv_tokens(&self) -> usize {
         self.models.iter().map(|model| model.pages * PAGE).sum()
     }
 
-    /// Why an engine ended, if one did.
+    /// The error of an engine that died, if any.
     pub fn failure(&self) -> Option<EngineError> {
         self.models.iter().find_map(|model| model.backbone.engine.failure())
     }

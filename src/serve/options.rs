@@ -1,48 +1,49 @@
-//! How a server is set up: where it listens, whom it lets in, and how much it takes on.
+//! The options of a server: its address, access control and limits.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::HeaderName;
-
+use clap::Args;
+use clap::builder::TypedValueParser;
 use serde_json::Value;
 
 use crate::audit::AuditOptions;
 use crate::diagnosis::Failure;
 
-/// Everything that `wardround serve` can be told but for its models.
+/// All options of `wardround serve` but its models and systems.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
     pub listen: Listen,
-    /// The file of API keys; without it everyone may ask.
+    /// The file of API keys; without it no key is needed.
     pub keys: Option<PathBuf>,
-    /// Whether other machines may ask without keys and TLS.
+    /// Whether the server may listen on public addresses without keys and TLS.
     pub insecure: bool,
     pub tls: Option<TlsFiles>,
-    /// Host names beside IP addresses and `localhost` under which the server may be asked.
+    /// Accepted host names besides IP addresses and `localhost`.
     pub allowed_hosts: Vec<String>,
-    /// Origins of web pages elsewhere whose scripts may ask.
+    /// Allowed CORS origins.
     pub cors_origins: Vec<String>,
     pub limits: Limits,
-    /// The seed of requests that send none; else each gets a random one.
+    /// The random seed of requests without one; by default each gets another.
     pub default_seed: Option<u64>,
-    /// The header in which a reverse proxy on this machine names who is logged in there.
+    /// The header in which a reverse proxy on this machine names the user who is logged in there.
     pub trusted_user_header: Option<HeaderName>,
     /// Whether a request with an unknown field is refused.
     pub strict: bool,
-    /// Whether prompts of different keys never share pages of the prefix index.
+    /// Whether the prefix cache is not shared between keys.
     pub isolate_keys: bool,
-    /// Where it is logged what was done; `None`: nowhere.
+    /// The audit trail, if there is one.
     pub audit: Option<AuditOptions>,
-    /// How models and systems were asked for, which the audit trail repeats.
+    /// The arguments that models and systems were loaded with, for the audit trail.
     pub arguments: Value,
-    /// Before the names of the metrics.
+    /// The prefix of the metrics' names.
     pub metrics_prefix: String,
 }
 
 impl ServeOptions {
-    /// For a program that asks itself, and listens to nobody.
+    /// The options of a server without a listener, for requests in process.
     pub fn alone() -> ServeOptions {
         ServeOptions {
             listen: Listen::Unix { path: PathBuf::new() },
@@ -62,16 +63,16 @@ impl ServeOptions {
         }
     }
 
-    /// Whether addresses that other machines reach may be listened on.
+    /// Whether the server may listen on addresses that other machines can reach.
     pub fn is_guarded(&self) -> bool {
         self.insecure || (self.keys.is_some() && self.tls.is_some())
     }
 }
 
-/// Without keys and TLS only this machine may ask, unless told otherwise. `host`: where a socket listens, whoever bound it.
+/// Refuses a public address without keys and TLS. `host` is the address of the socket, whoever bound it.
 ///
 /// # Errors
-/// An address that other machines reach.
+/// An address that other machines can reach.
 pub fn refuse_open(host: IpAddr, is_guarded: bool) -> Result<(), Failure> {
     if is_guarded || host.to_canonical().is_loopback() {
         return Ok(());
@@ -84,7 +85,7 @@ pub fn refuse_open(host: IpAddr, is_guarded: bool) -> Result<(), Failure> {
     ))
 }
 
-/// What the server listens on, unless the environment hands it a socket.
+/// The socket to listen on, if systemd passes none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     Tcp { host: IpAddr, port: u16 },
@@ -96,31 +97,57 @@ pub enum Listen {
 pub struct TlsFiles {
     pub certificate: PathBuf,
     pub key: PathBuf,
-    /// Clients must show a certificate of this authority.
+    /// The authority that must have issued the certificates of clients.
     pub client_authority: Option<PathBuf>,
 }
 
-/// How much is taken on.
-#[derive(Clone, Copy, Debug)]
+/// Limits that protect the server from overload.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// Sequences that wait or run.
+    /// Maximum sequences queued or running; a request counts its prompts times n
+    #[arg(long = "max-queue", value_name = "N", default_value = "512", value_parser = number())]
     pub queued_sequences: usize,
-    /// Prompt tokens that are not yet computed; `None`: eight times the KV cache.
+    /// Maximum prompt tokens queued for prefill [default: 8 times the KV cache]
+    #[arg(long = "max-queue-tokens", value_name = "TOKENS")]
     pub queued_tokens: Option<usize>,
-    /// Sequences of one key; `None`: half of all.
+    /// Maximum sequences per API key [default: half of --max-queue]
+    #[arg(long = "max-per-key", value_name = "N", value_parser = number())]
     pub sequences_per_key: Option<usize>,
-    /// Cases of systems at work at once.
+    /// Maximum concurrent cases of systems
+    #[arg(long = "max-cases", value_name = "N", default_value = "8", value_parser = above_zero())]
     pub cases: usize,
+    /// Maximum open connections
+    #[arg(long = "max-connections", value_name = "N", default_value = "2048", value_parser = above_zero())]
     pub connections: usize,
+    /// Maximum size of a request body in bytes
+    #[arg(long = "max-body", value_name = "BYTES", default_value_t = 8 << 20)]
     pub body_bytes: usize,
-    /// Until a request's head is there; it also ends idle connections.
+    /// Timeout for a request's headers in seconds; idle connections are closed after it too
+    #[arg(long, value_name = "S", default_value = "20", value_parser = seconds(1))]
     pub header_timeout: Duration,
-    /// Until a request's body is there.
+    /// Timeout for a request's body in seconds
+    #[arg(long, value_name = "S", default_value = "30", value_parser = seconds(1))]
     pub body_timeout: Duration,
-    /// How long a client may take no byte of an answer.
+    /// Timeout for writing to a client that reads nothing, in seconds
+    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds(1))]
     pub stall_timeout: Duration,
-    /// How long running requests may go on after a signal to end.
+    /// Grace period for running requests after SIGTERM, in seconds
+    #[arg(long = "drain", value_name = "S", default_value = "30", value_parser = seconds(0))]
     pub drain_timeout: Duration,
+}
+
+fn number() -> impl TypedValueParser<Value = usize> {
+    clap::value_parser!(u32).map(|number| number as usize)
+}
+
+fn above_zero() -> impl TypedValueParser<Value = usize> {
+    clap::value_parser!(u32).range(1..).map(|number| number as usize)
+}
+
+fn seconds(least: i64) -> impl TypedValueParser<Value = Duration> {
+    let seconds = clap::value_parser!(u32).range(least..);
+    seconds.map(|seconds| Duration::from_secs(seconds.into()))
 }
 
 impl Default for Limits {

@@ -1,4 +1,4 @@
-//! Repeats what an audit trail keeps: each request and case again, by the way that the server takes.
+//! Repeats the requests and cases of an audit trail with the code of the server.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::diagnosis::Failure;
 use crate::experiment::case::{self, CaseOptions};
 use crate::record::ItemText;
 
-/// What came of repeating one line.
+/// The result of repeating one line.
 pub struct Repeated {
     pub seq: u64,
-    /// How it differs; `None`: the same bytes.
+    /// How the output differs; `None` if it has the same bytes.
     pub difference: Option<String>,
 }
 
-/// Repeats lines one after another.
+/// Repeats lines one by one.
 ///
 /// # Errors
-/// A runtime or a thread that cannot be started. What cannot be repeated differs.
+/// A runtime or a thread that cannot be started. A line that cannot be repeated counts as a difference.
 pub fn replay(loaded: Loaded, lines: Vec<Kept>) -> Result<Vec<Repeated>, Failure> {
     let (_phase, phase) = watch::channel(Phase::Serving);
     let (_keys, keys) = watch::channel(None);
@@ -57,7 +57,7 @@ async fn request(app: &App, kept: &Kept) -> Result<Value, ApiError> {
     for name in ["stream", "stream_options"] {
         fields.shift_remove(name);
     }
-    // As JSON has seeds: those from 2⁶³ on are negative.
+    // Seeds from 2⁶³ on are negative in JSON.
     fields.insert("seed".to_owned(), (seed as i64).into());
     let bytes = body.to_string();
     let begin = match kept.texts["path"].as_str() {
@@ -91,7 +91,7 @@ fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
     Ok(words::outcome(&item, &worked))
 }
 
-/// The item of its text.
+/// The item of a logged text.
 fn item(text: &Value) -> Result<Item, ApiError> {
     let text: ItemText = from_value(text.clone()).map_err(|_| lacking("item"))?;
     let item = match text {

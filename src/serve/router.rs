@@ -1,4 +1,4 @@
-//! Which path is answered by what.
+//! The routes of the API and the page.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::app::App;
 use super::error::{ApiError, Code};
 use super::{check, completion, guard, page, status, tokenize};
 
-/// Every path, behind the guards. With a slash at its end a path is the same.
+/// All routes, behind the middleware. A trailing slash is ignored.
 pub fn router(app: &Arc<App>) -> Router {
     let routes = Router::new()
         .route("/health", get(status::health))

@@ -1,4 +1,4 @@
-//! The life of a server: bind, load, answer, drain.
+//! The life cycle of a server: bind, load, serve, drain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::app::{App, KeyRing, Phase};
 use super::connection;
 use super::error::{ApiError, Code};
 use super::guard::{self, Peer};
-use super::keys::Keys;
+use super::keys;
 use super::listener::{Accepted, Listener, tls};
 use super::models::{Loaded, Served};
 use super::options::{ServeOptions, refuse_open};
@@ -26,31 +26,31 @@ use super::router::router;
 use crate::console;
 use crate::diagnosis::{Blame, Failure};
 
-/// Threads for connections; the engines have their own.
+/// The number of threads for connections; engines have their own.
 const WORKERS: usize = 2;
-/// Threads for templates, tokenisers, grammars.
+/// The number of threads for templates, tokenizers and grammars.
 const BLOCKING: usize = 8;
-/// After errors of accepting, which say that the machine is short of something.
+/// The pause after a failed accept, which means that a resource is exhausted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// For the last words to those that are cut off.
+/// The time to send final errors to aborted connections.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How often it is looked whether cases are still at work.
+/// How often running cases are checked while draining.
 const CASES_WATCH: Duration = Duration::from_millis(50);
-/// How often it is looked whether an engine died.
+/// How often engines are checked.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// What ended the answering.
+/// The reason why the server ends.
 enum End {
     Signal,
     EngineDied(String),
     LoadFailed(Failure),
 }
 
-/// Serves what `load` gives until a signal ends it. The socket is bound before anything is loaded.
+/// Serves the models that `load` returns until a signal ends the server. The socket is bound before anything is loaded.
 ///
 /// # Errors
-/// An address that is taken, keys or certificates that cannot be read, models that cannot be loaded, an engine that died; requests
-/// that were cut off at the end.
+/// An address that is in use; keys or certificates that cannot be read; models that cannot be loaded; an engine that died; requests
+/// that were aborted at the end.
 pub fn serve(
     options: ServeOptions,
     load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
@@ -62,7 +62,7 @@ pub fn serve(
         .enable_all()
         .build()?;
     let ended = runtime.block_on(run(options, load));
-    // What still computes in a blocking thread is of no use to anyone.
+    // Work in blocking threads is abandoned.
     runtime.shutdown_background();
     ended
 }
@@ -114,7 +114,10 @@ async fn run(
                     console::note("ready");
                 }
                 Ok(Err(failure)) => break End::LoadFailed(failure),
-                Err(_) => break End::LoadFailed(Failure::usage("loading the models failed", "see the message above")),
+                Err(_) => {
+                    let message = "loading the models failed: see the message above";
+                    break End::LoadFailed(std::io::Error::other(message).into());
+                }
             },
             _ = hangup.recv() => {
                 reload(&app.options, &key_sender, &tls_sender);
@@ -146,7 +149,7 @@ async fn run(
     }
 }
 
-/// Lets what runs finish, then ends it. Gives how many connections had to be cut off.
+/// Lets running requests finish, then aborts them. Returns the number of aborted connections and cases.
 async fn drain(
     app: &App,
     phase: &watch::Sender<Phase>,
@@ -157,7 +160,7 @@ async fn drain(
     console::note(format!("draining: {} connections", connections.len()));
     let all = async {
         while connections.join_next().await.is_some() {}
-        // Cases that nobody waits for are finished too.
+        // Asynchronous cases are finished too.
         while app.cases.open() > 0 {
             sleep(CASES_WATCH).await;
         }
@@ -186,7 +189,7 @@ impl crate::diagnosis::Diagnosis for InterruptedTwice {
     }
 }
 
-/// Loads on a thread of its own.
+/// Loads the models on a thread of their own.
 fn load_beside(
     app: &Arc<App>,
     load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
@@ -195,7 +198,7 @@ fn load_beside(
     let app = app.clone();
     let work = move || {
         let loaded = load().map(|models| app.begin(Served::new(models, &app.metrics)));
-        // Nobody waits any more where a signal came first.
+        // The receiver is gone if a signal came first.
         let _ = sender.send(loaded);
     };
     std::thread::Builder::new().name("load".to_owned()).spawn(work)?;
@@ -229,7 +232,7 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
     match acceptor {
         None => connection::serve(stream, service, limits, phase).await,
         Some(acceptor) => {
-            // A handshake that fails is the client's to know.
+            // The client sees a failed handshake.
             if let Ok(Ok(stream)) = timeout(limits.header_timeout, acceptor.accept(stream)).await {
                 connection::serve(stream, service, limits, phase).await;
             }
@@ -237,14 +240,14 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Tells a client that there are too many connections; what it sends is not read.
+/// Responds that there are too many connections, without reading the request.
 async fn turn_away(accepted: Accepted) {
     let error = ApiError::new(Code::TooManyConnections, "too many connections");
     let (body, id) = (error.json().to_string(), guard::new_request_id());
     let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncache-control: no-store\r\nconnection: close\r\nretry-after: 5\r\n";
     let text = format!("{head}x-request-id: {id}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let tell = async {
-        // Who does not listen has not lost anything.
+        // The client may be gone.
         let _ = match accepted {
             Accepted::Tcp { mut stream, .. } => stream.write_all(text.as_bytes()).await,
             Accepted::Unix(mut stream) => stream.write_all(text.as_bytes()).await,
@@ -253,7 +256,7 @@ async fn turn_away(accepted: Accepted) {
     let _ = timeout(FAREWELL, tell).await;
 }
 
-/// The soft limit on open files is raised to the hard one; connections leave some for models and logs.
+/// Raises the soft limit on open files to the hard one. Returns how many connections fit, with some files left for models and logs.
 fn raise_open_files(wanted: usize) -> usize {
     const KEPT: u64 = 128;
     match rlimit::increase_nofile_limit(u64::MAX) {
@@ -263,7 +266,7 @@ fn raise_open_files(wanted: usize) -> usize {
 }
 
 fn read_keys(options: &ServeOptions) -> Result<Option<Arc<KeyRing>>, Failure> {
-    let keys = options.keys.as_deref().map(Keys::read).transpose()?;
+    let keys = options.keys.as_deref().map(keys::read).transpose()?;
     Ok(keys.map(|keys| Arc::new(KeyRing::new(keys))))
 }
 
@@ -271,25 +274,20 @@ fn read_tls(options: &ServeOptions) -> Result<Option<TlsAcceptor>, Failure> {
     options.tls.as_ref().map(tls).transpose()
 }
 
-/// Reads keys and certificates again; where they cannot be read, the old ones stay.
+/// Reads keys and certificates again; if they cannot be read, the old ones stay.
 fn reload(
     options: &ServeOptions,
     keys: &watch::Sender<Option<Arc<KeyRing>>>,
     tls: &watch::Sender<Option<TlsAcceptor>>,
 ) {
-    match read_keys(options) {
-        Ok(read) => {
-            keys.send_replace(read);
-        }
-        Err(failure) => console::note(format!("the keys stay as they were: {failure}")),
+    let keys = read_keys(options).map(|read| drop(keys.send_replace(read)));
+    let tls = read_tls(options).map(|read| drop(tls.send_replace(read)));
+    for (what, read) in [("keys", keys), ("certificates", tls)] {
+        console::note(match read {
+            Ok(()) => format!("the {what} were read again"),
+            Err(failure) => format!("the {what} stay as they were: {failure}"),
+        });
     }
-    match read_tls(options) {
-        Ok(read) => {
-            tls.send_replace(read);
-        }
-        Err(failure) => console::note(format!("the certificates stay as they were: {failure}")),
-    }
-    console::note("keys and certificates were read again");
 }
 
 /// The signals that end a server.

@@ -1,4 +1,4 @@
-//! Sessions of the page: a key that was typed in once, and from then on a cookie.
+//! Sessions of the web page: after a login with a key, a cookie authenticates the user.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,53 +7,53 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::error::{ApiError, Code};
+use super::error::ApiError;
 
 const COOKIE: &str = "wr_session";
-/// A session ends after so long, or once nothing was asked for so long.
+/// A session ends after this time, or after [`IDLE`] without a request.
 const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 const IDLE: Duration = Duration::from_secs(30 * 60);
-/// Sessions at a time; the one that was idle longest goes first.
+/// The most sessions; the one that was idle longest is closed first.
 const MOST: usize = 1000;
 
-/// Who is logged in. The desk's thread owns them.
+/// The open sessions. The thread of the case store owns them.
 #[derive(Default)]
 pub struct Sessions {
     open: HashMap<String, Session>,
 }
 
 struct Session {
-    /// The name of its key, which may be revoked meanwhile.
+    /// The name of its key, which may have been revoked.
     key: String,
     began_at: Instant,
     used_at: Instant,
 }
 
 impl Sessions {
-    /// Opens a session under this word.
-    pub fn open(&mut self, word: String, key: String, now: Instant) {
+    /// Opens a session with this id.
+    pub fn open(&mut self, id: String, key: String, now: Instant) {
         self.sweep(now);
         if self.open.len() >= MOST {
             let idle = self.open.iter().min_by_key(|(_, session)| session.used_at);
-            if let Some(word) = idle.map(|(word, _)| word.clone()) {
-                self.open.remove(&word);
+            if let Some(idle) = idle.map(|(id, _)| id.clone()) {
+                self.open.remove(&idle);
             }
         }
-        self.open.insert(word, Session { key, began_at: now, used_at: now });
+        self.open.insert(id, Session { key, began_at: now, used_at: now });
     }
 
-    /// The name of the key whose session has this word.
-    pub fn find(&mut self, word: &str, now: Instant) -> Option<String> {
-        let session = self.open.get_mut(word).filter(|session| session.is_open(now))?;
+    /// The name of the key of this session.
+    pub fn find(&mut self, id: &str, now: Instant) -> Option<String> {
+        let session = self.open.get_mut(id).filter(|session| session.is_open(now))?;
         session.used_at = now;
         Some(session.key.clone())
     }
 
-    pub fn close(&mut self, word: &str) {
-        self.open.remove(word);
+    pub fn close(&mut self, id: &str) {
+        self.open.remove(id);
     }
 
-    /// Forgets what is over.
+    /// Removes expired sessions.
     pub fn sweep(&mut self, now: Instant) {
         self.open.retain(|_, session| session.is_open(now));
     }
@@ -68,37 +68,42 @@ impl Session {
 /// 256 random bits in 43 characters.
 ///
 /// # Errors
-/// A machine without random numbers.
-pub fn random_word() -> Result<String, ApiError> {
+/// No random numbers from the operating system.
+pub fn random_id() -> Result<String, ApiError> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    getrandom::fill(&mut bytes).map_err(ApiError::no_random)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The word of the session's cookie.
-pub fn word(headers: &HeaderMap) -> Option<String> {
+/// The session id of a request's cookie.
+pub fn id(headers: &HeaderMap) -> Option<String> {
     let cookies =
         headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';'));
-    let word = pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))?;
-    Some(word.to_owned())
+    let id = pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))?;
+    Some(id.to_owned())
 }
 
-/// The header that sets the session's cookie; without a word it takes the cookie away.
-pub fn cookie(word: Option<&str>, is_tls: bool) -> Option<HeaderValue> {
+/// The header that sets the session's cookie; without an id it deletes the cookie.
+pub fn cookie(id: Option<&str>, is_tls: bool) -> Option<HeaderValue> {
     let secure = if is_tls { "; Secure" } else { "" };
-    let (word, age) = match word {
-        Some(word) => (word, LONGEST.as_secs()),
+    let (id, age) = match id {
+        Some(id) => (id, LONGEST.as_secs()),
         None => ("", 0),
     };
-    let text = format!("{COOKIE}={word}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}{secure}");
+    let text = format!("{COOKIE}={id}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}{secure}");
     HeaderValue::from_str(&text).ok()
 }
 
-/// What a form of this session must carry, so that no other page can send it. It tells nothing of the session's word.
-pub fn form_token(word: Option<&str>, secret: &str) -> String {
-    crate::digest::sha256(format!("form {secret} {}", word.unwrap_or_default()))[..32].to_owned()
+/// The token that the forms of this session must carry, so that no other site can submit them (CSRF). Without a session it belongs to the
+/// `user` whom a reverse proxy names. It does not reveal the session id.
+pub fn form_token(id: Option<&str>, user: Option<&str>, secret: &str) -> String {
+    let holder = match (id, user) {
+        (Some(id), _) => format!("session {id}"),
+        (None, Some(user)) => format!("user {user}"),
+        (None, None) => "nobody".to_owned(),
+    };
+    crate::digest::sha256(format!("form {secret} {holder}"))[..32].to_owned()
 }
 
 #[cfg(test)]
@@ -140,15 +145,29 @@ mod tests {
             header::COOKIE,
             HeaderValue::from_static("a=b; wr_session=xyz; wr_sessions=no"),
         );
-        assert_eq!(word(&headers).as_deref(), Some("xyz"));
-        assert_eq!(word(&HeaderMap::new()), None);
+        assert_eq!(id(&headers).as_deref(), Some("xyz"));
+        assert_eq!(id(&HeaderMap::new()), None);
         let set = cookie(Some("xyz"), true).unwrap();
         assert_eq!(
             set.to_str().unwrap(),
             "wr_session=xyz; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200; Secure"
         );
         assert!(cookie(None, false).unwrap().to_str().unwrap().contains("Max-Age=0"));
-        assert_ne!(form_token(Some("xyz"), "s"), form_token(Some("xyw"), "s"));
-        assert_eq!(random_word().unwrap().len(), 43);
+        assert_eq!(random_id().unwrap().len(), 43);
+    }
+
+    #[test]
+    fn every_session_and_every_user_of_a_proxy_has_its_own_form_token() {
+        let holders = [
+            (Some("xyz"), None),
+            (Some("xyw"), Some("dr.ho")),
+            (Some("user dr.ho"), None),
+            (None, Some("dr.ho")),
+            (None, Some("dr.no")),
+            (None, None),
+        ];
+        let tokens = holders.map(|(id, user)| form_token(id, user, "s"));
+        assert_eq!(tokens.iter().collect::<std::collections::HashSet<_>>().len(), tokens.len());
+        assert_eq!(tokens[0], form_token(Some("xyz"), Some("ward"), "s"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says of itself: health, version, metrics, models.
+//! The endpoints about the server: health, version, metrics, models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use super::error::{ApiError, Code};
 use super::models::ServedModel;
 use super::request::address::Address;
 
-/// The interface as OpenAPI describes it.
+/// The OpenAPI description of the API.
 const OPENAPI: &str = include_str!("openapi.json");
-/// A step of a large batch takes less; an engine that is busy for longer gives its last figures.
+/// How long to wait for an engine's state between two steps; after that its last figures are used.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
 
 pub async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
@@ -68,11 +68,11 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> 
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// Takes over how a model's engine stands, if it says so in time.
+/// Updates the metrics of a model, if its engine reports its state in time.
 async fn refresh(model: &ServedModel) {
     let (sender, receiver) = oneshot::channel();
     let tell = Box::new(move |snapshot| {
-        // Whoever asked may have lost patience.
+        // The receiver may have timed out.
         let _ = sender.send(snapshot);
     });
     if model.backbone.engine.request_snapshot(tell).is_err() {

@@ -1,4 +1,4 @@
-//! The systems that answer as models do: what each is, and who sits in it.
+//! The served systems, which clients use like models: their agents and the agents' models.
 
 use std::sync::Arc;
 
@@ -10,30 +10,33 @@ use crate::data::ItemKind;
 use crate::experiment::case::Seated;
 use crate::serve::error::{ApiError, Code};
 
-/// A system whose models are loaded, before it is served.
+/// A system with loaded models, before it is served.
 pub struct LoadedSystem {
     pub seated: Seated,
-    /// By seat, the names that the API has for the models.
+    /// The name of each seat's model in the API.
     pub models: Vec<String>,
 }
 
-/// A system under its name.
+/// A served system.
 pub struct ServedSystem {
     pub id: String,
     pub seated: Seated,
     models: Vec<String>,
-    /// Equal ones mean: equal requests get equal bytes.
+    /// The smallest context of its models, in tokens.
+    context: Option<usize>,
+    /// Systems with equal fingerprints answer equal requests with equal bytes.
     pub fingerprint: String,
     pub is_synthetic: bool,
 }
 
 impl ServedSystem {
-    /// `served` has the models of every seat.
+    /// `served` has the models of all seats.
     pub fn new(loaded: LoadedSystem, served: &Served) -> ServedSystem {
         let LoadedSystem { seated, models } = loaded;
-        let own = |name: &String| served.models.iter().find(|model| model.id == *name);
-        let fingerprints = models.iter().filter_map(own).map(|model| model.fingerprint.as_str());
-        let fingerprints: Vec<&str> = fingerprints.collect();
+        let named = |name: &String| served.models.iter().find(|model| model.id == *name);
+        let own = || models.iter().filter_map(named);
+        let fingerprints: Vec<&str> = own().map(|model| model.fingerprint.as_str()).collect();
+        let context = own().map(|model| model.context()).min();
         let mut seats = seated.seats.iter();
         ServedSystem {
             id: seated.protocol.entry.name.to_owned(),
@@ -41,6 +44,7 @@ impl ServedSystem {
             is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
             seated,
             models,
+            context,
         }
     }
 
@@ -48,16 +52,14 @@ impl ServedSystem {
         self.seated.protocol.entry.takes
     }
 
-    /// Each agent and its model.
+    /// The agents and their models.
     pub fn seats(&self) -> Vec<Value> {
         let seats = self.seated.seats.iter().zip(&self.models);
-        let seat = |(seat, model): (&crate::experiment::case::AgentModel, &String)| json!({"agent": seat.agent, "model": model});
-        seats.map(seat).collect()
+        seats.map(|(seat, model)| json!({"agent": seat.agent, "model": model})).collect()
     }
 
-    /// As the list of models shows it.
+    /// The entry in the list of models.
     pub fn entry(&self, created: u64) -> Value {
-        let contexts = self.seated.seats.iter().map(|seat| seat.backbone.description.context);
         json!({
             "id": self.id,
             "object": "model",
@@ -65,7 +67,7 @@ impl ServedSystem {
             "owned_by": "wardround",
             "root": self.id,
             "parent": null,
-            "max_model_len": contexts.min(),
+            "max_model_len": self.context,
             "permission": [],
             "wardround": {
                 "kind": "system",
@@ -86,10 +88,10 @@ impl Served {
         self.systems.iter().find(|system| system.id == name)
     }
 
-    /// The system of this name, or the first, that works on such items.
+    /// The system of this name, or else the first system, for items of this kind.
     ///
     /// # Errors
-    /// A name that no served system has; one that works on other items; none at all.
+    /// An unknown system, one for other items, or none for these.
     pub fn system_for(
         &self,
         kind: ItemKind,

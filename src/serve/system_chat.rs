@@ -1,24 +1,21 @@
-//! Chat completions whose model is a system: the last message is its question or note, its calls are the reasoning.
+//! Chat completions of systems: the last message is the item, and the calls of the agents are the reasoning.
 
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::app::{App, Caller, Phase};
-use super::audit::Who;
+use super::app::{App, Phase};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
-use super::completion::{AnswerId, blocking, new_id, with_request_id};
+use super::completion::{Sent, blocking, new_id, with_ignored, with_request_id};
 use super::error::{ApiError, Code};
 use super::generation::random_seed;
 use super::request::chat::ChatRequest;
 use super::request::decoding::{Decoding, Streaming, WITHOUT_EFFECT};
-use super::request::fields::integer;
 use super::response::events::{EventSource, SILENCE, cut, data, respond};
 use super::system::ServedSystem;
 use crate::audit::case;
@@ -27,15 +24,15 @@ use crate::digest::sha256;
 use crate::experiment::case::Worked;
 use crate::record::{ItemText, Usage};
 
-/// What has an effect on a system. The other known fields are listed as ignored: its settings say how its agents are asked.
+/// The fields that have an effect on a system. Other known fields are listed as ignored, since the system's settings determine sampling.
 const HONOURED: [&str; 7] =
     ["model", "messages", "stream", "stream_options", "n", "seed", "request_id"];
 
-/// A chat that a system answers.
+/// A chat request to a system.
 struct SystemChat {
     item: Item,
     seed: Option<u64>,
-    /// Runs of the item.
+    /// The number of runs of the item.
     n: u32,
     stream: Option<Streaming>,
     request_id: Option<String>,
@@ -81,42 +78,27 @@ impl SystemChat {
     }
 }
 
-/// The seed of a run: what was asked for, else what the server was started with, else a random one.
+/// The seed of a run: the requested one, else the server's default, else a random one.
 ///
 /// # Errors
-/// A machine without random numbers.
+/// No random numbers from the operating system.
 pub fn run_seed(app: &App, asked: Option<u64>) -> Result<u64, ApiError> {
     asked.or(app.options.default_seed).map_or_else(random_seed, Ok)
 }
 
-/// The seed of a JSON value.
+/// Runs the cases of a chat, and answers it whole or as a stream.
 ///
 /// # Errors
-/// A value that is no whole number.
-pub fn read_seed(value: &Value) -> Result<u64, ApiError> {
-    Ok(integer("seed", value, &(i64::MIN..=i64::MAX))? as u64)
-}
-
-/// Who sent a chat.
-pub struct Sender {
-    pub caller: Option<Caller>,
-    pub who: Who,
-}
-
-/// Begins the cases of a chat, and answers it whole or as a stream. Gives the ignored fields beside the answer.
-///
-/// # Errors
-/// A chat that is none for this system; a full queue; a case that failed.
+/// A request that this system cannot answer; a full queue; a case that failed.
 pub async fn answer(
     app: Arc<App>,
     system: Arc<ServedSystem>,
-    body: Bytes,
-    sender: Sender,
-) -> Result<(Response, Vec<String>), ApiError> {
+    sent: Sent,
+) -> Result<Response, ApiError> {
+    let Sent { bytes, caller, who, .. } = sent;
     let (asked, is_strict) = (system.clone(), app.options.strict);
-    let chat = blocking(move || SystemChat::read(&body, &asked, is_strict)).await?;
+    let chat = blocking(move || SystemChat::read(&bytes, &asked, is_strict)).await?;
     let seed = run_seed(&app, chat.seed)?;
-    let Sender { caller, who } = sender;
     let ask = |run| {
         let (system, item, who) = (system.clone(), chat.item.clone(), who.clone());
         Ask { system, item, seed, run, who }
@@ -124,7 +106,7 @@ pub async fn answer(
     let asks = (1..=chat.n).map(ask).collect();
     let running = Running::begin(&app, asks, caller.as_ref())?;
     let request_id = chat.request_id.as_deref();
-    let AnswerId { id, created } = new_id("chatcmpl", request_id);
+    let (id, created) = new_id("chatcmpl", request_id);
     let outcomes = vec![None; chat.n as usize];
     let heading =
         Heading { id, created, system, seed, item: chat.item, ignored: chat.ignored.clone() };
@@ -134,10 +116,11 @@ pub async fn answer(
         None => Json(answering.whole().await?).into_response(),
         Some(options) => respond(Streamed { answering, options, is_over: false, has_begun: false }),
     };
-    Ok((with_request_id(response, chat.request_id.as_deref()), chat.ignored))
+    let response = with_ignored(response, &chat.ignored);
+    Ok(with_request_id(response, chat.request_id.as_deref()))
 }
 
-/// What an answer repeats of its request.
+/// The parameters of the request that the response needs.
 struct Heading {
     id: String,
     created: u64,
@@ -147,21 +130,21 @@ struct Heading {
     ignored: Vec<String>,
 }
 
-/// An answer whose cases are at work.
+/// A response whose cases are running.
 struct Answering {
     app: Arc<App>,
     heading: Heading,
     running: Running,
-    /// By choice; `None` while it is at work.
+    /// By choice; `None` while its case runs.
     outcomes: Vec<Option<Worked>>,
     phase: watch::Receiver<Phase>,
 }
 
 impl Answering {
-    /// What happens next, and to which choice.
+    /// The next event and its choice.
     ///
     /// # Errors
-    /// A case that failed; a server that ends.
+    /// A case that failed; a server that shuts down.
     async fn next(&mut self) -> Result<(usize, CaseEvent), ApiError> {
         tokio::select! {
             event = self.running.next() => {
@@ -173,9 +156,7 @@ impl Answering {
                 }
                 Ok((choice, event))
             }
-            () = cut(&mut self.phase) => {
-                Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5))
-            }
+            () = cut(&mut self.phase) => Err(ApiError::draining()),
         }
     }
 
@@ -223,7 +204,7 @@ impl Answering {
 
     fn own_fields(&self) -> Value {
         let Heading { seed, item, ignored, .. } = &self.heading;
-        // Everything that fixes the answer's bytes.
+        // Everything that determines the bytes of the response.
         let fixed = json!([
             self.heading.system.fingerprint,
             ItemText::from(item),
@@ -243,12 +224,12 @@ impl Answering {
     }
 }
 
-/// Sums tokens, in OpenAI's form.
+/// The sum of token counts, in OpenAI's form.
 pub fn usage(parts: impl Iterator<Item = Usage>) -> Value {
     case::usage(parts.fold(Usage::default(), |sum, part| sum.and(part)))
 }
 
-/// An answer as a stream.
+/// A streamed response.
 struct Streamed {
     answering: Answering,
     options: Streaming,
@@ -293,7 +274,7 @@ impl Streamed {
                 self.delta(choice, json!({"reasoning_content": line}), None)
             }
             CaseEvent::Ended(outcome) => {
-                // One that failed ended the stream before.
+                // A failed case has already ended the stream.
                 let content = outcome.as_ref().as_ref().map_or(String::new(), |worked| {
                     words::content(&self.answering.heading.item, worked)
                 });

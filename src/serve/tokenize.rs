@@ -1,4 +1,4 @@
-//! Tokens of texts and chats, and texts of tokens, for clients that count or cut them.
+//! The endpoints that tokenise texts and chats and decode tokens, for clients that count or truncate prompts.
 
 use std::sync::Arc;
 
@@ -11,16 +11,15 @@ use serde_json::{Value, json};
 use super::app::App;
 use super::body;
 use super::completion::{blocking, refuse_ignored, with_ignored};
-use super::error::{ApiError, Code};
+use super::error::ApiError;
 use super::models::ServedModel;
 use super::request::address::Address;
 use super::request::chat::{Messages, messages, thinking};
-use super::request::completions::ids;
-use super::request::fields::{Fields, wrong_type};
+use super::request::fields::{Fields, ids, required};
 use crate::chat::{Prompt, TurnOptions};
 use crate::panel::PanelError;
 
-/// The model that a query names.
+/// The model of the query.
 #[derive(Deserialize)]
 pub struct Named {
     model: Option<String>,
@@ -36,10 +35,10 @@ async fn read(app: &Arc<App>, request: Request) -> Result<(Arc<ServedModel>, Fie
     Ok((app.served()?.find(name.as_deref())?.clone(), fields))
 }
 
-/// A chat as the model is given it.
+/// A rendered chat.
 struct Chat {
     prompt: Prompt,
-    /// Fields inside of others that nobody knows.
+    /// Unknown fields of inner objects.
     ignored: Vec<String>,
 }
 
@@ -59,8 +58,8 @@ fn chat(model: &ServedModel, fields: &mut Fields) -> Result<Chat, ApiError> {
     Ok(Chat { prompt: prompt.map_err(PanelError::from)?, ignored })
 }
 
-/// An answer, with the names of what had no effect; under `--strict` that is an error.
-fn told(
+/// A response that lists unknown fields in a header; under `--strict` they are an error.
+fn respond(
     app: &App,
     value: Value,
     fields: Fields,
@@ -80,14 +79,14 @@ pub async fn tokenize(State(app): State<Arc<App>>, request: Request) -> Result<R
             given => given,
         };
         let adds = fields.flag("add_special_tokens")?;
-        let Chosen { tokens, inside } = match prompt {
+        let (tokens, inside) = match prompt {
             Some(text) => {
                 let tokens = tokenizer.encode_with(&text, adds.unwrap_or(true));
-                Chosen { tokens: tokens.map_err(PanelError::from)?, inside: Vec::new() }
+                (tokens.map_err(PanelError::from)?, Vec::new())
             }
             None => {
                 let Chat { prompt, ignored } = chat(&model, &mut fields)?;
-                Chosen { tokens: prompt.tokens, inside: ignored }
+                (prompt.tokens, ignored)
             }
         };
         let strings = match fields.flag("return_token_strs")?.unwrap_or(false) {
@@ -97,15 +96,9 @@ pub async fn tokenize(State(app): State<Arc<App>>, request: Request) -> Result<R
         let value = json!({
             "count": tokens.len(), "max_model_len": model.context(), "tokens": tokens, "token_strs": strings
         });
-        told(&app, value, fields, inside)
+        respond(&app, value, fields, inside)
     })
     .await
-}
-
-/// The tokens of a text or a chat.
-struct Chosen {
-    tokens: Vec<u32>,
-    inside: Vec<String>,
 }
 
 pub async fn detokenize(
@@ -113,14 +106,9 @@ pub async fn detokenize(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (model, mut fields) = read(&app, request).await?;
-    let tokens = match fields.take("tokens") {
-        Some(Value::Array(list)) if list.is_empty() => Vec::new(),
-        Some(Value::Array(list)) => ids("tokens", &list)?,
-        Some(other) => return Err(wrong_type("tokens", &other, "an array of token ids")),
-        None => return Err(ApiError::of(Code::MissingParameter, "tokens", "tokens is missing")),
-    };
+    let tokens = ids("tokens", &required(fields.take("tokens"), "tokens")?)?;
     let text = model.backbone.description.tokenizer.decode_shown(&tokens);
-    told(&app, json!({"prompt": text, "content": text}), fields, Vec::new())
+    respond(&app, json!({"prompt": text, "content": text}), fields, Vec::new())
 }
 
 pub async fn apply_template(
@@ -130,7 +118,7 @@ pub async fn apply_template(
     let (model, mut fields) = read(&app, request).await?;
     blocking(move || {
         let Chat { prompt, ignored } = chat(&model, &mut fields)?;
-        told(&app, json!({"prompt": prompt.text}), fields, ignored)
+        respond(&app, json!({"prompt": prompt.text}), fields, ignored)
     })
     .await
 }

@@ -231,6 +231,11 @@ fn a_corpus_that_holds_the_notes_is_told() {
     assert_eq!(json["against"]["notes"], 2);
     assert_eq!(json["against"]["overlaps"][0]["document"], "ward/n");
     assert_eq!(json["against"]["overlaps"].as_array().unwrap().len(), 1);
+    // A file of questions is no evidence that nothing leaks.
+    scratch.write("questions.jsonl", r#"{"question": "Which?", "options": ["one", "two"]}"#);
+    scratch
+        .wardround("corpus info out --against questions.jsonl --format mcq")
+        .refused(2, &["questions.jsonl holds no notes"]);
 }
 
 #[test]

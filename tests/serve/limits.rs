@@ -198,6 +198,16 @@ fn keys_are_asked_for_and_roles_kept() {
         assert!(started.elapsed() < Duration::from_secs(10));
         std::thread::sleep(Duration::from_millis(20));
     }
+    assert_eq!(server.said().matches("the keys were read again").count(), 1);
+    // A file that cannot be read is not said to have been read.
+    std::fs::write(server.folder.path().join("keys"), "lab api").unwrap();
+    server.signal("-HUP");
+    while !server.said().contains("the keys stay as they were: ") {
+        assert!(started.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(with("/metrics", &late).status, 200);
+    assert_eq!(server.said().matches("the keys were read again").count(), 1);
 }
 
 #[test]

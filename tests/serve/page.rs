@@ -154,4 +154,14 @@ fn with_keys_a_session_is_a_cookie_for_cases_alone() {
     assert!(
         log.contains("\"is_helpful\":false") && !log.contains("canary") && !log.contains(&ward)
     );
+    // Whoever tries keys does not fill the disk.
+    let logged = || {
+        let path = server.folder.path().join("audit/trail.jsonl");
+        std::fs::read_to_string(path).unwrap().matches("\"event\":\"login_failed\"").count()
+    };
+    let before = logged();
+    let statuses: Vec<u16> = (0..40).map(|_| log_in("wr_wrong").status).collect();
+    assert!(statuses.contains(&429), "{statuses:?}");
+    let refused = statuses.iter().filter(|status| **status == 401).count();
+    assert_eq!(logged() - before, refused, "{statuses:?}");
 }

@@ -116,6 +116,20 @@ fn a_trusted_proxy_says_who_asks_and_each_sees_their_own_cases() {
         .json();
     assert_eq!(own["error"]["code"], "case_not_found");
 
+    // A user has a limit as a key has.
+    let folder = tempfile::tempdir().unwrap();
+    add_key(folder.path(), "lab", "api");
+    let flags = format!("{QUICK} --keys keys --trust-user-header x-remote-user --max-per-key 1");
+    let server = Server::start_in(folder, &flags);
+    let asks = (0..30).map(|_| {
+        server.ask(&Ask { method: "POST", path: "/v1/ask", headers: &headers, body: &question })
+    });
+    let refused: Vec<_> = asks.filter(|answer| answer.status != 202).collect();
+    assert!(!refused.is_empty(), "one user may fill the queue");
+    for answer in refused {
+        assert_eq!(answer.code(), (429, "key_limit".to_owned()));
+    }
+
     // Without the flag a header is a header.
     let folder = tempfile::tempdir().unwrap();
     add_key(folder.path(), "lab", "api");

@@ -1,4 +1,4 @@
-//! The flags of what writes an audit trail.
+//! The flags of the commands that write an audit trail.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use crate::cli::exit::Failure;
 use crate::cli::size::size;
 use crate::console;
 
-/// Months that deployers of such systems must keep logs for in the European Union, in days.
+/// The six months for which deployers of such systems in the European Union must keep logs, in days.
 const SIX_MONTHS: u32 = 183;
 
-/// What is kept of what was done.
+/// Where an audit trail is written and what it keeps.
 #[derive(Clone, Debug, Args)]
 pub struct AuditFlags {
     #[command(flatten)]
@@ -40,14 +40,14 @@ pub struct AuditFlags {
 pub struct AuditDirectory {
     /// Write an audit trail to this directory: a line per answer, login, feedback and deletion
     #[arg(long, help_heading = "Audit", value_name = "DIR", env = "WARDROUND_AUDIT")]
-    pub audit: Option<PathBuf>,
+    audit: Option<PathBuf>,
     /// Space to leave free on the disk of the trail; without it requests are refused
     #[arg(long, help_heading = "Audit", value_name = "SIZE", default_value = "1GiB", requires = "audit", value_parser = size, env = "WARDROUND_AUDIT_RESERVE")]
-    pub audit_reserve: u64,
+    audit_reserve: u64,
 }
 
 impl AuditDirectory {
-    /// A trail of sums.
+    /// The options of a trail that keeps hashes only.
     pub fn options(self) -> Option<AuditOptions> {
         let reserve_bytes = self.audit_reserve;
         Some(AuditOptions { reserve_bytes, ..AuditOptions::new(self.audit?) })
@@ -71,7 +71,7 @@ impl AuditFlags {
     }
 }
 
-/// Opens a trail for a verb, and logs that it starts. `sandbox`: what holds of it, in words.
+/// Opens a trail for a command, and logs its start. `sandbox` describes the sandbox that is in force.
 ///
 /// # Errors
 /// A directory that cannot be written; a trail that was changed.
@@ -87,7 +87,7 @@ pub fn begin(options: &AuditOptions, verb: &str, sandbox: Option<&str>) -> Resul
     Ok(trail)
 }
 
-/// Who runs this program, as the system has it.
+/// The user who runs this program, as `uid N`.
 pub fn user() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
 }

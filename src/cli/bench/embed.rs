@@ -1,4 +1,4 @@
-//! `bench embed`: texts a second of an encoder of BERT-base's sizes.
+//! `bench embed`: the throughput of an encoder of BERT-base's size, in texts per second.
 
 use clap::Args;
 

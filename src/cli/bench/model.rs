@@ -1,4 +1,4 @@
-//! `bench`: llama-bench's tests of one model.
+//! `bench`: measures one model with the tests of llama-bench.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ impl ModelBench {
         Ok(console::say(text.trim_end())?)
     }
 
-    /// How long the repetitions of each test took.
+    /// The durations of each test's repetitions.
     fn time<B: Backend>(
         &self,
         ops: B,
@@ -136,7 +136,7 @@ impl ModelBench {
         Ok(durations)
     }
 
-    /// Every test: depth by depth, prompts first, up to `rows` of their rows a step.
+    /// All tests, by depth, prompts first; a step computes up to `rows` rows of a prompt.
     fn workloads(&self, rows: usize) -> Vec<Workload> {
         let batches = || self.batch.iter().map(|&batch| usize::from(batch));
         let (prompt, generate) = (&self.prompt_tokens, &self.generate_tokens);

@@ -1,4 +1,4 @@
-//! `bench panel`: a system over questions, as `run` would do it, but for the run directory.
+//! `bench panel`: measures a system on questions, run as by `run` but without a run directory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::synth::Shape;
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
-/// What random weights say fills whatever the grammar allows: this keeps records as long as trained models' are.
+/// Models with random weights write as much as the grammar allows: this keeps records as long as those of trained models.
 const SYNTHETIC_RECORD_CHARS: usize = 32;
 
 #[derive(Debug, Args)]
@@ -42,10 +42,10 @@ pub struct PanelBench {
     shape: Shape,
     #[command(flatten)]
     models: SyntheticModels,
-    /// The questions [default: eight of our own]
+    /// The questions [default: the eight built-in ones]
     #[arg(long, value_name = "FILE", requires = "data_format")]
     data: Option<PathBuf>,
-    /// What the file of questions is
+    /// Format of the file of questions
     #[arg(long, value_enum)]
     data_format: Option<Format>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub struct PanelBench {
     /// Let every free completion run on to `--set max_tokens=N`, so that every call does the same work
     #[arg(long)]
     ignore_eos: bool,
-    /// How the figures are printed
+    /// Output format
     #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
     #[command(flatten)]
@@ -73,13 +73,13 @@ impl PanelBench {
         let run = spec.resolve(inputs, &models)?;
         let device = models.devices[0].clone();
         let progress = Arc::new(Progress::start(run.items.len() as u64, 0, progress_flag.quiet));
-        let (watcher, (told, usages)) = (progress.clone(), channel());
-        // Nobody reads the calls: of what is measured, only the figures are kept.
+        let (watcher, (sender, usages)) = (progress.clone(), channel());
+        // The calls are not recorded, only counted.
         let recorder = Box::new(channel().0);
         let mut started = run.start(&models.start()?, recorder, Arc::default(), move |call| {
             watcher.call(call);
             // The receiver outlives the calls.
-            let _ = told.send(call.usage);
+            let _ = sender.send(call.usage);
         })?;
         started.panel.ignore_eos = ignore_eos;
         let clock = Instant::now();
@@ -130,7 +130,7 @@ impl PanelBench {
     }
 }
 
-/// Gives the number of questions that ended in an error.
+/// Answers all questions; returns the number of those that errored.
 fn answer_all(started: &Started, progress: &Progress) -> Result<usize, Failure> {
     let plan = &started.plan;
     let errors = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! `bench search`: exact search over random vectors, beside what the memory could deliver.
+//! `bench search`: measures exact search over random vectors, and compares it with the memory bandwidth.
 
 use std::time::Instant;
 
@@ -7,11 +7,12 @@ use clap::Args;
 use super::super::options::DeviceFlags;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::model::available_memory;
 use crate::ops::vectors::{Query, VectorRows, VectorType};
 use crate::ops::{Cpu, Device};
 use crate::random::mix;
 
-/// Memory that is read to measure how fast it can be.
+/// The number of bytes read to measure the memory bandwidth.
 const LIMIT_BYTES: usize = 1 << 28;
 
 #[derive(Debug, Args)]
@@ -44,17 +45,24 @@ impl SearchBench {
             Device::Cpu(cpu) => cpu,
             other => Cpu::new(other.threads())?,
         };
+        let stride = self.vectors.stride(self.dims.min(1 << 32));
+        if self.rows.saturating_mul(stride) > available_memory() {
+            return Err(Failure::usage(
+                "the vectors need more memory than is free",
+                "give smaller --rows or --dims",
+            ));
+        }
         let (mut bytes, mut scales) = (Vec::new(), Vec::new());
-        bytes.reserve(self.rows * self.vectors.stride(self.dims));
+        bytes.reserve(self.rows * stride);
         for row in 0..self.rows {
             let kept = self.vectors.append(&self.vector(row as u64), &mut bytes, &mut scales);
             kept.map_err(|problem| {
-                Failure::usage(format!("a vector {problem}"), "take more --dims")
+                Failure::usage(format!("a vector {problem}"), "give larger --dims")
             })?;
         }
         let rows = VectorRows::new(&bytes, &scales, self.vectors, self.dims);
         let rows = rows.ok_or_else(|| {
-            Failure::usage("there are no vectors", "take --rows and --dims above 0")
+            Failure::usage("there are no vectors", "give --rows and --dims above 0")
         })?;
         let query = |number: usize| rows.query(&self.vector(mix(number as u64) | 1 << 63));
         let queries: Vec<Query> = (0..self.queries).map(query).collect();
@@ -66,7 +74,7 @@ impl SearchBench {
             cpu.scan(&rows, &queries, all, self.top_k);
             seconds.push(start.elapsed().as_secs_f64());
         }
-        // The first one warms up.
+        // The first one is a warm-up.
         let mut seconds = seconds.split_off(1);
         seconds.sort_by(f64::total_cmp);
         let median = seconds[seconds.len() / 2];
@@ -86,7 +94,7 @@ impl SearchBench {
         ))?)
     }
 
-    /// Numbers between −1 and 1, a function of the row.
+    /// A vector of pseudo-random numbers between −1 and 1 that depends on the row alone.
     fn vector(&self, row: u64) -> Vec<f32> {
         let number = |column: u64| (mix(row << 12 ^ column) >> 40) as f32 / (1 << 23) as f32 - 1.0;
         (0..self.dims as u64).map(number).collect()

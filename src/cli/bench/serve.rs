@@ -1,4 +1,4 @@
-//! `bench serve`: a load of requests on a server of its own or on any other, beside the same engine in process.
+//! `bench serve`: load-tests a server of its own or any other, and compares it with the same engine in process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -22,11 +22,10 @@ use crate::cli::serve::Serve;
 use crate::console;
 use crate::experiment::{clock, run};
 use crate::panel::sampling;
-use crate::serve::Loaded;
 
-/// Requests of a load for each of its clients, where neither their number nor a time was asked for.
+/// The requests of a load per client, if neither --requests nor --seconds is given.
 const REQUESTS_PER_CLIENT: usize = 8;
-/// After a load, before the memory is looked at again: what its end sets free is free by then.
+/// The pause after a load before memory is measured again, so that everything it used is freed.
 const SETTLE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -93,7 +92,7 @@ impl ServeBench {
         let (base, model) = (base.unwrap_or_default(), model.unwrap_or_default());
         let target = Target::new(base, model, self.most_clients());
         let shape = self.shape();
-        // The first request finds everything cold.
+        // The first request is a warm-up.
         if let Outcome::Failed(reason) = target.ask(&shape, usize::MAX).outcome {
             return Err(Failure::outcome(
                 format!("{base} does not answer: {reason}"),
@@ -160,32 +159,34 @@ impl ServeBench {
         }
     }
 
-    /// The loads on an engine of this process, which is gone before the server is started.
+    /// Measures the loads on an engine in this process, which is dropped before the server starts.
     fn measure_in_process(&self) -> Result<InProcess, Failure> {
         let line = ServeLine::try_parse_from(self.arguments()).map_err(|error| {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
             let message = first.trim_start_matches("error: ").to_owned();
-            Failure::usage(message, "behind -- stand a model and flags of `wardround serve`")
+            Failure::usage(message, "after -- give a model and the flags of `wardround serve`")
         })?;
-        let Loaded { models, .. } = line.serve.load()?;
-        let Some(model) = models.into_iter().next() else {
-            return Err(Failure::usage("there is no model to serve", "name one behind --"));
+        let sources = line.serve.sources()?;
+        let Some(model) = sources.named.first().map(|model| model.name.clone()) else {
+            return Err(Failure::usage("there is no model to serve", "name one after --"));
         };
-        let shape = self.shape();
         let mut finished = Vec::new();
         if !self.http_only && self.rate.is_empty() {
-            ask_in_process(&model.backbone, &shape, usize::MAX);
-            for arrival in self.arrivals() {
-                self.progress.note(format!("in process: {arrival:?}"));
-                let ask = |index| ask_in_process(&model.backbone, &shape, index);
-                finished.push(put(arrival, self.end(arrival), self.seed, &ask));
+            let shape = self.shape();
+            for loaded in sources.load()?.models.into_iter().take(1) {
+                ask_in_process(&loaded.backbone, &shape, usize::MAX);
+                for arrival in self.arrivals() {
+                    self.progress.note(format!("in process: {arrival:?}"));
+                    let ask = |index| ask_in_process(&loaded.backbone, &shape, index);
+                    finished.push(put(arrival, self.end(arrival), self.seed, &ask));
+                }
             }
         }
-        Ok(InProcess { model: model.id, finished })
+        Ok(InProcess { model, finished })
     }
 
-    /// What the server is started with: any free port.
+    /// The arguments of the server, with any free port.
     fn arguments(&self) -> Vec<String> {
         let port = ["--port".to_owned(), "0".to_owned()];
         self.serve.iter().cloned().chain(port).collect()
@@ -220,18 +221,18 @@ impl ServeBench {
     }
 
     fn most_clients(&self) -> usize {
-        // An open loop keeps as many connections as answers overlap.
+        // An open loop needs as many connections as responses overlap.
         self.concurrency.iter().copied().max().map_or(64, usize::from).max(64)
     }
 }
 
-/// What the engine of this process did, by load.
+/// The results of the engine in this process, by load.
 struct InProcess {
     model: String,
     finished: Vec<Finished>,
 }
 
-/// A server in a process of its own, which is ended with this.
+/// A server in a process of its own, which is killed on drop.
 struct Server {
     child: Child,
     base: String,
@@ -272,7 +273,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It holds nothing that would have to be saved; one that is gone already cannot be killed.
+        // It has nothing to save; killing one that has ended fails.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! `bundle create`: the flags, and what is printed for whoever signs.
+//! `bundle create`: its flags, and the commands that it prints for signing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ const EXPECTED: &str =
 pub struct Create {
     /// Directory to make; it must not be there yet, or be empty
     directory: PathBuf,
-    /// Models: cards, hub ids or directories; they must be here
+    /// Models: cards, hub ids or directories; their files must be on this machine
     #[arg(long, value_name = "MODEL", num_args = 1..)]
     model: Vec<String>,
     /// Recipes: names or files
@@ -35,7 +35,7 @@ pub struct Create {
     /// Questions and notes: files, or directories of them, such as `data fetch` makes
     #[arg(long, value_name = "FILE", num_args = 1..)]
     data: Vec<PathBuf>,
-    /// Built corpora, of sources whose licences let copies be handed on
+    /// Built corpora, of sources whose licences allow redistribution
     #[arg(long, value_name = "DIR", num_args = 1..)]
     corpus: Vec<PathBuf>,
     /// Directory of the models behind BERTScore and BLEURT, as for --scorers of `run`
@@ -56,7 +56,7 @@ pub struct Create {
     /// The text that says what a component may be used for; needed for gated models whose licence refers to one
     #[arg(long, value_name = "CARD=FILE", value_parser = named)]
     policy: Vec<(String, PathBuf)>,
-    /// Take the source of a corpus, or the dataset, of this name though its licence does not let copies be handed on: you were given leave
+    /// Include the source of a corpus, or the dataset, of this name although its licence does not allow redistribution: you have permission
     #[arg(long, value_name = "LABEL", num_args = 1..)]
     allow: Vec<String>,
     /// Who accepted the licences of gated models
@@ -71,13 +71,13 @@ pub struct Create {
     /// Run the models here and include their answers as golden files, which `selftest` compares with
     #[arg(long)]
     golden: bool,
-    /// The oldest version of Linux that the program runs on; older ones do not install it
+    /// Oldest version of Linux that the program runs on; `bundle install` refuses older ones
     #[arg(long, value_name = "VERSION", value_parser = number)]
     kernel: Option<String>,
-    /// The oldest version of NVIDIA's driver that its GPU kernels run on; `bundle install` says so where there is an older one
+    /// Oldest version of NVIDIA's driver that its GPU kernels run on; `bundle install` warns of an older one
     #[arg(long, value_name = "VERSION", value_parser = number)]
     driver: Option<String>,
-    /// Largest file that the media hold, as in 4000M; larger ones are split, and joined by `bundle install`
+    /// Largest file that the medium can hold, such as 4000M; larger files are split, and joined by `bundle install`
     #[arg(long, value_name = "SIZE", value_parser = size_above_zero)]
     split: Option<u64>,
     /// The bundle's name [default: that of the directory]
@@ -104,7 +104,7 @@ impl Create {
         ));
         for name in &created.unverified {
             console::note(format!(
-                "note: {name} has files that nothing says what they should be; the bundle says so"
+                "note: {name} has files without a known checksum; the manifest says so"
             ));
         }
         for name in &created.by_leave {
@@ -168,12 +168,12 @@ impl Create {
     }
 }
 
-/// SOURCE_DATE_EPOCH, by which a bundle made twice is the same to the byte; else now.
+/// The time of SOURCE_DATE_EPOCH, with which a bundle can be reproduced byte for byte; without it the present.
 fn time() -> Result<SystemTime, Failure> {
     const NAME: &str = "SOURCE_DATE_EPOCH";
     let seconds = match std::env::var(NAME) {
         Ok(value) => {
-            // The year 9999 is the last that times are written in.
+            // Times up to the end of the year 9999 can be formatted.
             let seconds = value.parse().ok().filter(|seconds| *seconds < 253_402_300_800);
             seconds.ok_or_else(|| {
                 Failure::usage(
@@ -197,7 +197,7 @@ fn added(text: &str) -> Result<Added, String> {
     Ok(Added { role, path: path.into() })
 }
 
-/// Texts by their components.
+/// The files by component; none may be given twice.
 fn once(flag: &str, given: Vec<(String, PathBuf)>) -> Result<BTreeMap<String, PathBuf>, Failure> {
     let mut texts = BTreeMap::new();
     for (name, path) in given {
@@ -211,7 +211,7 @@ fn once(flag: &str, given: Vec<(String, PathBuf)>) -> Result<BTreeMap<String, Pa
     Ok(texts)
 }
 
-/// A version as kernels and drivers have them.
+/// A version of a kernel or a driver.
 fn number(text: &str) -> Result<String, String> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     match text.split('.').all(is_number) {

@@ -1,4 +1,4 @@
-//! `bundle install`: the flags, and the question that a licence asks at the terminal.
+//! `bundle install`: its flags, and the question about a licence at the terminal.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::cli::audit::flags::user;
 use crate::cli::exit::Failure;
 use crate::console;
 
-/// Where systemd looks for what an administrator adds.
+/// The directory of the units that administrators add to systemd.
 const UNITS: &str = "/etc/systemd/system";
 
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ impl Install {
     }
 }
 
-/// A unit's name, or its whole path.
+/// A unit from its name or its whole path.
 fn unit(path: &Path) -> Result<Unit<'_>, Failure> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let directory = folder.unwrap_or(Path::new(UNITS));
@@ -81,11 +81,11 @@ fn unit(path: &Path) -> Result<Unit<'_>, Failure> {
     }
 }
 
-/// Only the word yes is consent.
+/// Asks for consent at the terminal; only the word yes gives it.
 fn ask(question: &Question) -> Result<bool, Failure> {
     let Question { component, text, policy } = question;
     console::note(format!(
-        "{} is under the {}, which has to be accepted here anew.",
+        "{} is under the {}, which must be accepted again on this machine.",
         component.name, component.licence
     ));
     let policy = policy.as_ref().map(|policy| format!(" and {}", policy.display()));

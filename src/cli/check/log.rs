@@ -1,4 +1,4 @@
-//! What a check tells the audit trail: what was loaded and how it was asked for, and what came of the note, however it ended.
+//! The audit trail of a check: the models and their configuration, and the result on the note, also if it failed.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::experiment::spec::Spec;
 use crate::record::{ItemLine, Usage};
 use crate::systems::Parts;
 
-/// What the command line said of settings and corpora.
+/// The settings and corpora of the command line.
 pub struct Given {
     pub set: Vec<String>,
     pub corpus: CorpusFlags,
@@ -28,7 +28,8 @@ pub struct Given {
 }
 
 impl Given {
-    /// As `serve` keeps its own, so that `replay --audit` loads the same: models by made-up names, and the system with its settings.
+    /// The arguments in the form of `serve`, so that `replay --audit` loads the same: models under generated names, and the system with
+    /// its settings.
     pub fn arguments(&self, spec: &Spec) -> Value {
         let mut models: Vec<&String> = Vec::new();
         for model in spec.panel.iter().chain(spec.slots.values()) {
@@ -64,15 +65,14 @@ impl Given {
     }
 }
 
-/// What is known of a check before its note is worked on.
+/// What is known of a check before its note is processed.
 pub struct About {
     dataset: String,
     item: String,
     text: Value,
-    seed: u64,
     synthetic: bool,
     seats: Vec<Value>,
-    /// Of each seat's model; `None` where one is asked elsewhere.
+    /// The fingerprint of each seat's model; `None` if one is remote.
     models: Option<Vec<String>>,
     fingerprint: Option<String>,
 }
@@ -100,7 +100,6 @@ impl About {
             dataset: plan.dataset.name.clone(),
             item: run.items.first().map_or_else(String::new, |item| item.id().to_owned()),
             text: run.texts.first().map_or(Value::Null, |text| json!(text)),
-            seed: plan.seed,
             synthetic: plan.synthetic,
             seats: plan.panel.iter().map(seat).collect(),
             models,
@@ -133,7 +132,7 @@ impl Log {
         })
     }
 
-    /// Tells what works on the note.
+    /// Logs the models and the system.
     ///
     /// # Errors
     /// A line that cannot be written.
@@ -154,7 +153,7 @@ impl Log {
         Ok(self.trail.write(event)?)
     }
 
-    /// Tells what came of it.
+    /// Logs the outcome.
     ///
     /// # Errors
     /// A line that cannot be written.
@@ -188,7 +187,6 @@ impl Log {
         let Answer { record, calls, searches } = answer;
         let line = CaseLine {
             fingerprint: about.fingerprint.as_deref(),
-            seed: about.seed,
             status: if record.error.is_some() { "internal" } else { "done" },
             item: &about.item,
             ..self.line()

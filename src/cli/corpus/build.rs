@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::super::options::{ComputeFlags, DeviceFlags, QuietFlag, model_folder};
+use super::super::sandboxed::folder_of;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::embed::{Embed, encoder_of, encoder_options};
@@ -53,7 +54,7 @@ pub struct Build {
     /// Also build a BM25 index, for --hybrid
     #[arg(long)]
     bm25: bool,
-    /// Say what would be built and how long it would take; write nothing
+    /// Show what would be built and how long it would take; write nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -62,7 +63,7 @@ pub struct Build {
     progress: QuietFlag,
 }
 
-/// What a corpus's own words are measured with on `--dry-run`.
+/// Seconds.
 const HOUR: f64 = 3600.0;
 
 impl Build {
@@ -77,17 +78,16 @@ impl Build {
         let name = self.description.as_deref().unwrap_or_default();
         let encoder_options = self.encoder_options()?;
         let encoder = Encoder::open(&encoder_options)?;
-        let own = Path::new(name).parent().filter(|_| Path::new(name).is_file());
-        let own = own.map(|folder| if folder == Path::new("") { Path::new(".") } else { folder });
-        let data = self.data_dir.as_deref().or(own).ok_or_else(|| {
+        let own = Some(Path::new(name)).filter(|file| file.is_file()).map(folder_of);
+        let data = self.data_dir.clone().or(own).ok_or_else(|| {
             Failure::usage(
-                "the directory of the sources is not known",
+                "the directory of the sources' files is not known",
                 "name it with --data-dir DIR",
             )
         })?;
         let options = BuildOptions {
             description: Description::open(name)?,
-            data: data.to_owned(),
+            data,
             out: self.out.clone(),
             encoder: encoder_options.directory,
             dtype: self.vectors,
@@ -96,7 +96,7 @@ impl Build {
             bm25: self.bm25,
         };
         match self.dry_run {
-            true => self.tell_estimate(&options, &encoder),
+            true => self.print_estimate(&options, &encoder),
             false => run(builder::Build::begin(&options, &encoder)?, &encoder, self.progress),
         }
     }
@@ -116,7 +116,7 @@ impl Build {
         Ok(options)
     }
 
-    fn tell_estimate(&self, options: &BuildOptions, encoder: &Encoder) -> Result<(), Failure> {
+    fn print_estimate(&self, options: &BuildOptions, encoder: &Encoder) -> Result<(), Failure> {
         let estimate = estimate(options, encoder)?;
         for source in &estimate.sources {
             console::say(format!(
@@ -146,20 +146,20 @@ impl Build {
     }
 }
 
-/// Goes on to the end and says where the corpus is.
+/// Runs the build to its end and prints the corpus's id.
 fn run(build: builder::Build, encoder: &dyn Embed, progress: QuietFlag) -> Result<(), Failure> {
     let directory = build.directory().to_owned();
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     build.run(encoder, Pace::default(), &mut |chunks| {
-        if told.elapsed().as_secs() >= 10 {
+        if reported.elapsed().as_secs() >= 10 {
             progress.note(format!("{chunks} chunks"));
-            told = Instant::now();
+            reported = Instant::now();
         }
     })?;
-    tell(&directory, progress)
+    report(&directory, progress)
 }
 
-fn tell(directory: &Path, progress: QuietFlag) -> Result<(), Failure> {
+fn report(directory: &Path, progress: QuietFlag) -> Result<(), Failure> {
     let corpus = Corpus::open(directory)?;
     let manifest = corpus.manifest();
     progress.note(format!("{} documents, {} chunks", manifest.documents, manifest.chunks));
@@ -179,7 +179,7 @@ pub struct Add {
     /// Its licence
     #[arg(long)]
     licence: String,
-    /// Copies of it may be handed on
+    /// It may be redistributed
     #[arg(long)]
     redistribute: bool,
     /// Directory of the encoder, where it has moved
@@ -207,7 +207,7 @@ impl Add {
         drop(corpus);
         let encoder = Encoder::open(&options)?;
         builder::add::add(&self.directory, source, &encoder)?;
-        tell(&self.directory, self.progress)
+        report(&self.directory, self.progress)
     }
 }
 
@@ -266,6 +266,6 @@ impl Import {
             bm25: self.bm25,
         };
         import(&options, &encoder)?;
-        tell(&self.directory, self.progress)
+        report(&self.directory, self.progress)
     }
 }

@@ -31,7 +31,7 @@ pub struct Search {
     /// Number of passages to show
     #[arg(long, default_value_t = 20, value_name = "K")]
     rerank_top_k: usize,
-    /// How to order what was retrieved [default: cross-encoder with --reranker, else off]
+    /// How to rerank the retrieved chunks [default: cross-encoder with --reranker, else off]
     #[arg(long, value_enum)]
     rerank: Option<Rerank>,
     /// A cross-encoder: its directory, or its card's name
@@ -54,10 +54,10 @@ pub struct Search {
     device: DeviceFlags,
 }
 
-/// Queries of a file that wait together.
+/// The queries of a file that are searched in one batch.
 const AT_ONCE: usize = 1024;
 
-/// How the cross-encoder reads.
+/// The limits of the cross-encoder.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct RerankerFlags {
     /// Maximum number of tokens the reranker reads of a query and a passage [default: what its card says]
@@ -96,7 +96,7 @@ impl Search {
             rerank_top_k: self.rerank_top_k,
             salt: None,
         };
-        let tell = |request: &SearchRequest, result: &SearchResult| {
+        let print = |request: &SearchRequest, result: &SearchResult| {
             let value = serde_json::json!({
                 "query": request.query,
                 "corpus": retriever.searched().corpus,
@@ -112,7 +112,7 @@ impl Search {
             let requests: Vec<SearchRequest> = text.lines().map(request).collect();
             for requests in requests.chunks(AT_ONCE) {
                 for (request, result) in requests.iter().zip(retriever.search_all(requests)?) {
-                    tell(request, &result)?;
+                    print(request, &result)?;
                 }
             }
             return Ok(());
@@ -120,7 +120,7 @@ impl Search {
         let request = request(self.query.as_deref().unwrap_or_default());
         let result = retriever.search(&request)?;
         if self.json {
-            return Ok(tell(&request, &result)?);
+            return Ok(print(&request, &result)?);
         }
         for (rank, passage) in result.shown.iter().enumerate() {
             let before = result.retrieved.iter().position(|chunk| chunk.chunk == passage.chunk);

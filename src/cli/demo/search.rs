@@ -1,4 +1,4 @@
-//! The demonstration of a system that searches: three notes, 63 passages of our own, an encoder and a model made on the spot.
+//! The demonstration of a system that searches: three notes, a corpus of 63 built-in passages, and a model and an encoder made for it.
 
 use std::path::{Path, PathBuf};
 
@@ -35,13 +35,13 @@ licence = "MIT or Apache-2.0"
 redistribute = true
 "#;
 const TOKENIZER: &str = "tokenizer.json";
-/// How the synthetic decoder serves as an encoder.
+/// The configuration with which the synthetic decoder serves as an encoder.
 const ENCODER: &str = r#"output = "last-token"
 normalised = true
 query_tokens = 256
 document_tokens = 256
 "#;
-/// Few steps: what random weights say is noise however long they say it.
+/// Few steps, since the output of random weights is noise anyway.
 const SETTINGS: [&str; 8] = [
     "record_chars=32",
     "rerank=off",
@@ -53,7 +53,7 @@ const SETTINGS: [&str; 8] = [
     "cite=on",
 ];
 
-/// Runs it into `out`.
+/// Runs the demonstration into `out`.
 ///
 /// # Errors
 /// A file that cannot be written; what stops a run.
@@ -64,7 +64,7 @@ pub fn run(
     progress: QuietFlag,
 ) -> Result<(), Failure> {
     let model = models.checkpoint(Family::Qwen3, Shape::Tiny, progress)?;
-    let folder = models.folder("demo-corpus");
+    let folder = models.root().join("demo-corpus");
     let corpus = corpus(&folder, &model, progress)?;
     let protocol = SystemConfig::parse("medreflex", &SETTINGS)?;
     let mut spec = Spec::new(protocol, folder.join("notes.jsonl"), Format::Notes)?;
@@ -86,7 +86,7 @@ pub fn run(
     )?)
 }
 
-/// A tokenizer's file that puts a special token behind every text: the state of that token is a text's vector.
+/// A tokenizer file that appends a special token to every text; the hidden state of that token is the text's vector.
 fn ending_in_a_special_token(tokenizer: &str) -> String {
     let mut tokenizer: Value = serde_json::from_str(tokenizer).unwrap_or_default();
     let token = &tokenizer["added_tokens"][0];
@@ -105,7 +105,7 @@ fn ending_in_a_special_token(tokenizer: &str) -> String {
     tokenizer.to_string()
 }
 
-/// The corpus of the demonstration; it is built first if it is not there.
+/// The directory of the demonstration's corpus, which is built if it does not exist.
 fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, Failure> {
     let out = folder.join("corpus");
     if out.join("corpus.toml").is_file() && folder.join("notes.jsonl").is_file() {
@@ -113,7 +113,7 @@ fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, F
     }
     progress.note(format!("making {}", folder.display()));
     if folder.exists() {
-        // Begun and not finished.
+        // An earlier build was interrupted.
         fs_err::remove_dir_all(folder)?;
     }
     let encoder = folder.join("encoder");

@@ -1,4 +1,4 @@
-//! What disk a directory lies on, and whether it is encrypted by dm-crypt (LUKS), as the kernel tells it.
+//! Finds the disk of a directory, and whether it is encrypted by dm-crypt (LUKS), from what the kernel reports.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,19 @@ use crate::audit::content;
 use crate::cli::exit::Failure;
 use crate::console;
 
-/// Where the kernel lists block devices by their numbers.
+/// The kernel's list of block devices by number.
 const DEVICES: &str = "/sys/dev/block";
-/// Devices under a device: LUKS below LVM below RAID is three.
+/// The most layers of devices that are searched; LUKS under LVM under RAID has three.
 const MOST_LAYERS: usize = 8;
 
-/// A file system that is mounted.
+/// A mounted file system.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     point: PathBuf,
     /// `ext4`, `btrfs`, …
     kind: String,
     source: String,
-    /// Its device, as `253:0`.
+    /// Its device number, such as `253:0`.
     device: String,
 }
 
@@ -28,12 +28,12 @@ enum Encryption {
     DmCrypt,
     Memory,
     None,
-    /// The kernel names no device: ZFS, a network, layers of a container.
+    /// The kernel names no device, as for ZFS, network file systems and overlays of containers.
     Unknown,
 }
 
-/// Prints it, with a warning where texts are kept in plain.
-pub fn tell(directory: &Path) -> Result<(), Failure> {
+/// Prints the disk of a directory, with a warning if it keeps texts unencrypted.
+pub fn print(directory: &Path) -> Result<(), Failure> {
     let directory = fs_err::canonicalize(directory).map_err(|error| {
         Failure::usage(
             format!("{}: {}", directory.display(), std::io::Error::from(error.kind())),
@@ -51,7 +51,7 @@ pub fn tell(directory: &Path) -> Result<(), Failure> {
     };
     let words = match encryption {
         Encryption::DmCrypt => "yes: dm-crypt is under the file system",
-        Encryption::Memory => "in memory; what is swapped out lies where swap does",
+        Encryption::Memory => "in memory; what is swapped out is on the swap device",
         Encryption::None => {
             "no: there is no dm-crypt under the file system; fscrypt is not looked for"
         }
@@ -64,13 +64,13 @@ pub fn tell(directory: &Path) -> Result<(), Failure> {
     let texts = content::list(&directory)?.len();
     if is_plain && texts > 0 {
         console::say(format!(
-            "warning    {texts} texts are kept here, and whoever has the disk can read them: encrypt it, or keep sums alone (--audit-content hash)"
+            "warning    {texts} texts are kept here, and whoever has the disk can read them: encrypt it, or keep hashes only (--audit-content hash)"
         ))?;
     }
     Ok(())
 }
 
-/// The file system that holds a path: the one of the longest mount point, and of equal ones the last.
+/// The file system of a path: the one with the longest mount point, and of equal ones the last.
 fn mount_of(mounts: &str, path: &Path) -> Option<Mount> {
     let holds = mounts.lines().filter_map(mount).filter(|mount| path.starts_with(&mount.point));
     holds.max_by_key(|mount| mount.point.components().count())
@@ -87,7 +87,7 @@ fn mount(line: &str) -> Option<Mount> {
     Some(Mount { point, kind, source: unescaped(file_system.next()?), device })
 }
 
-/// Blanks, tabs, newlines and backslashes are written in octal.
+/// Decodes spaces, tabs, newlines and backslashes, which are escaped in octal.
 fn unescaped(text: &str) -> String {
     let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     codes.iter().fold(text.to_owned(), |text, (code, character)| text.replace(code, character))
@@ -97,7 +97,7 @@ fn encryption(mount: &Mount) -> Encryption {
     if ["tmpfs", "ramfs"].contains(&mount.kind.as_str()) {
         return Encryption::Memory;
     }
-    // btrfs has a number of its own, which is no device's; its source is one.
+    // The device number of btrfs belongs to no device; its source does.
     let of_source = || {
         let number = fs_err::metadata(&mount.source).ok()?.rdev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -112,7 +112,7 @@ fn encryption(mount: &Mount) -> Encryption {
     }
 }
 
-/// Whether a device of sysfs, or everything under it, is of dm-crypt.
+/// Whether a device of sysfs, or every device under it, is a dm-crypt device.
 fn has_dm_crypt(device: &Path, layers: usize) -> bool {
     let uuid = fs_err::read_to_string(device.join("dm/uuid")).unwrap_or_default();
     if uuid.starts_with("CRYPT-") {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_disk_of_a_directory_that_is_there_is_told() {
-        tell(tempfile::tempdir().unwrap().path()).unwrap();
-        assert!(tell(Path::new("/no/such/directory")).is_err());
+        print(tempfile::tempdir().unwrap().path()).unwrap();
+        assert!(print(Path::new("/no/such/directory")).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `doctor --sandbox`: what the kernel says to each act that a sandbox forbids, tried in a process of its own.
+//! `doctor --sandbox`: tries each action that a sandbox allows or forbids in a child process, and prints the kernel's answers.
 #![expect(clippy::disallowed_methods, reason = "connections are tried where they must fail")]
 
 use std::io::{self, ErrorKind};
@@ -12,20 +12,20 @@ use crate::console;
 use crate::experiment::whole_file;
 use crate::sandbox::{Network, Policy, SandboxMode, enter};
 
-/// Nobody listens there: who may connect is told that, not that it is forbidden.
+/// An address without a listener: without a sandbox a connection is refused, not forbidden.
 const NOBODY: &str = "127.0.0.1:9";
 
-/// What was there before the sandbox was sealed.
+/// What was set up before the sandbox was sealed.
 struct Before<'a> {
     /// A folder with a subfolder `own`.
     folder: &'a Path,
-    /// Somebody who listens, and who waits to be let in.
+    /// A listener, and a connection that waits to be accepted.
     listener: io::Result<(TcpListener, TcpStream)>,
     #[cfg(feature = "cuda")]
     gpu: io::Result<()>,
 }
 
-/// Something that a process may want to do.
+/// An action that a process may try.
 struct Act {
     name: &'static str,
     is_allowed: bool,
@@ -90,14 +90,14 @@ fn again(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }
 
-/// A listener and who waits at it; an error in a machine without any network.
+/// A listener and a connection to it; an error on a machine without any network.
 fn listen() -> io::Result<(TcpListener, TcpStream)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let waiting = TcpStream::connect(listener.local_addr()?)?;
     Ok((listener, waiting))
 }
 
-/// Opens the first GPU. Where its devices are there and it does not open, something kept it from that.
+/// Opens the first GPU. If its devices exist and it does not open, that counts as forbidden.
 #[cfg(feature = "cuda")]
 fn open_gpu() -> io::Result<()> {
     let is_there = ["/dev/nvidiactl", "/dev/dxg"].iter().any(|path| Path::new(path).exists());
@@ -105,7 +105,7 @@ fn open_gpu() -> io::Result<()> {
     crate::ops::Cuda::open(0).map(|_| ()).map_err(|error| io::Error::new(kind, error.to_string()))
 }
 
-/// Whatever goes wrong with a name, it was not found.
+/// Looks up a name; every failure counts as forbidden.
 fn look_up(_: &Before) -> io::Result<()> {
     match "localhost:80".to_socket_addrs() {
         Ok(_) => Ok(()),
@@ -113,11 +113,11 @@ fn look_up(_: &Before) -> io::Result<()> {
     }
 }
 
-/// Tries all acts in a child, and prints what became of each.
+/// Tries all actions in a child process, which prints the result of each.
 ///
 /// # Errors
-/// A folder or a process that cannot be made; an act that should be refused and is not, or the other way round.
-pub fn try_acts() -> Result<(), Failure> {
+/// A folder or a process that cannot be created; an action that is wrongly allowed or refused.
+pub fn run_all() -> Result<(), Failure> {
     let folder = whole_file::create_temporary("doctor")?;
     let tried = in_child(&folder);
     fs_err::remove_dir_all(&folder)?;
@@ -139,8 +139,8 @@ fn in_child(folder: &Path) -> io::Result<bool> {
     Ok(child.success())
 }
 
-/// What the child does.
-pub fn act(folder: &Path) -> Result<(), Failure> {
+/// Tries all actions in this process.
+pub fn run_child(folder: &Path) -> Result<(), Failure> {
     let policy =
         Policy { write: vec![folder.join("own")], network: Network::None, ..Policy::default() };
     let listener = listen();
@@ -168,8 +168,6 @@ pub fn act(folder: &Path) -> Result<(), Failure> {
     }
     match wrong {
         0 => Ok(()),
-        wrong => {
-            Err(Failure::outcome(format!("{wrong} acts ended otherwise than they should"), None))
-        }
+        wrong => Err(Failure::outcome(format!("{wrong} actions did not end as expected"), None)),
     }
 }

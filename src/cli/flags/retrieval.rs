@@ -1,4 +1,4 @@
-//! Flags of systems that search: the corpora, how results are refined and reranked.
+//! The flags of systems that search: corpora, refinement and reranking.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,14 @@ use crate::experiment::library::CorpusSpec;
 use crate::ops::Quantisation;
 use crate::retrieval::Refinement;
 
-/// What a system that searches is given to search.
+/// The corpora of systems that search, and how they are searched.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CorpusFlags {
     /// The corpora to search, as `corpus build` wrote them; several must have one encoder
     #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]
     pub corpus: Vec<PathBuf>,
-    /// Search these sources alone, by their labels [default: all]
+    /// Search only these sources, by their labels [default: all]
     #[arg(
         long,
         help_heading = "Retrieval",
@@ -53,14 +53,14 @@ pub struct CorpusFlags {
     pub refinement: RefinementFlags,
 }
 
-/// What is done beside the search of the papers.
+/// Refinements of the search that the papers do not have.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
 pub struct RefinementFlags {
     /// Hybrid search: also by BM25, fused by rank with the search by vectors; the corpus must have been built with --bm25
     #[arg(long, help_heading = "Retrieval")]
     #[serde(default)]
     pub hybrid: bool,
-    /// Of overlapping chunks of one document show the best one alone; `check` always does
+    /// Of overlapping chunks of one document show only the best; `check` always does
     #[arg(long, help_heading = "Retrieval")]
     #[serde(default)]
     pub dedup: bool,
@@ -70,7 +70,7 @@ pub struct RefinementFlags {
 }
 
 impl RefinementFlags {
-    /// With the encoder's directory, where it has moved.
+    /// The refinement; `encoder` is the encoder's directory, if it has moved.
     pub fn refinement(self, encoder: Option<PathBuf>) -> Refinement {
         let RefinementFlags { hybrid, dedup, newer_than } = self;
         Refinement { encoder, hybrid, dedup, newer_than }
@@ -81,19 +81,19 @@ impl CorpusFlags {
     /// The folder of the reranker.
     ///
     /// # Errors
-    /// A card whose files are not there; a path that cannot be made absolute.
+    /// A card whose files are missing; a path that cannot be made absolute.
     pub fn reranker(&self) -> Result<Option<PathBuf>, Failure> {
         let folder = self.reranker.as_deref().map(model_folder).transpose()?;
         Ok(folder.map(std::path::absolute).transpose()?)
     }
 
-    /// `None` where no corpus was given.
+    /// `None` without a corpus.
     ///
     /// # Errors
     /// Flags of a corpus without one; a path that cannot be made absolute.
     pub fn spec(&self) -> Result<Option<CorpusSpec>, Failure> {
         if self.corpus.is_empty() && self.refinement != RefinementFlags::default() {
-            let message = "--hybrid, --dedup and --newer-than are of a corpus, and none is given";
+            let message = "--hybrid, --dedup and --newer-than need a corpus";
             return Err(Failure::usage(message, "give --corpus DIR"));
         }
         if self.corpus.is_empty() {

@@ -1,4 +1,4 @@
-//! What `serve` loads: models under their names in the API, and systems on them.
+//! Loads what `serve` serves: models with their names in the API, and systems on these models.
 
 use std::path::Path;
 
@@ -61,38 +61,9 @@ fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is asked for on the command line.
-pub struct Asked<'a> {
-    pub models: &'a [String],
-    pub systems: &'a SystemFlags,
-    pub machine: &'a MachineFlags,
-}
-
-impl Asked<'_> {
-    /// Checks what is asked for, as far as that goes without loading it.
-    ///
-    /// # Errors
-    /// Models of one name, or that are not there; a system that there is not, or that lacks a model or a corpus.
-    pub fn sources(&self, hub: HubOptions) -> Result<Sources, Failure> {
-        let named = self.models.iter().map(|text| NamedModel::parse(text));
-        let named = named.collect::<Result<Vec<_>, _>>()?;
-        refuse_equal_names(&named)?;
-        for model in &named {
-            hub::check(&model.model, &hub)?;
-        }
-        let asked = self.machine.hardware();
-        let kv = KvBudget { at_start: true, ..asked.kv };
-        let hardware = Hardware { known_logprobs: true, kv, ..asked };
-        let specs = self.systems.specs(&named, &hardware, &hub)?;
-        let hardware =
-            specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
-        Ok(Sources { named, specs, exemplars: ExemplarSets::default(), hardware, hub })
-    }
-}
-
-/// The models and systems to serve, and what they are loaded with.
+/// The models and systems to serve, and the options they are loaded with.
 pub struct Sources {
-    named: Vec<NamedModel>,
+    pub named: Vec<NamedModel>,
     specs: Vec<Spec>,
     exemplars: ExemplarSets,
     hardware: Hardware,
@@ -100,12 +71,32 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Cards, hub ids or directories.
-    pub fn models(&self) -> impl Iterator<Item = &String> {
-        self.named.iter().map(|named| &named.model)
+    /// Checks the models and systems without loading them.
+    ///
+    /// # Errors
+    /// Models with equal names; missing models; an unknown system, or one that lacks a model or a corpus.
+    pub fn check(
+        models: &[String],
+        systems: &SystemFlags,
+        machine: &MachineFlags,
+        hub: HubOptions,
+    ) -> Result<Sources, Failure> {
+        let named = models.iter().map(|text| NamedModel::parse(text));
+        let named = named.collect::<Result<Vec<_>, _>>()?;
+        refuse_equal_names(&named)?;
+        for model in &named {
+            hub::check(&model.model, &hub)?;
+        }
+        let asked = machine.hardware();
+        let kv = KvBudget { at_start: true, ..asked.kv };
+        let hardware = Hardware { known_logprobs: true, kv, ..asked };
+        let specs = systems.specs(&named, &hardware, &hub)?;
+        let hardware =
+            specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
+        Ok(Sources { named, specs, exemplars: ExemplarSets::default(), hardware, hub })
     }
 
-    /// Reads what the systems show as exemplars, and tries whether they can be made of it.
+    /// Reads the exemplars of the systems, and checks that the systems can be built with them.
     ///
     /// # Errors
     /// Exemplars that are missing, malformed, or lack what a system needs.

@@ -1,4 +1,4 @@
-//! The systems that `serve` gives: which, with which models, settings and corpora.
+//! The systems of `serve`, with their models, settings and corpora.
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -35,9 +35,9 @@ pub struct SystemFlags {
 }
 
 impl SystemFlags {
-    /// What the systems read.
+    /// Allows reading the files of the systems.
     pub fn paths(&self, paths: Paths) -> Paths {
-        // A reranker that is not there is told by whoever opens it.
+        // A missing reranker is reported when it is opened.
         let reranker = self.corpus.reranker().ok().flatten();
         paths
             .read(&self.prompts.prompts)
@@ -46,10 +46,10 @@ impl SystemFlags {
             .read(self.exemplars.files())
     }
 
-    /// A spec of each system; the models of its panel are names of the API.
+    /// The spec of each system; its panel has the models' names in the API.
     ///
     /// # Errors
-    /// A system or a setting that there is not; a model that is not served; too few models; a corpus too many or too few.
+    /// An unknown system or setting; a model that is not served; a wrong number of models; a missing or superfluous corpus.
     pub fn specs(
         &self,
         named: &[NamedModel],
@@ -68,6 +68,10 @@ impl SystemFlags {
             if specs.iter().any(|spec| spec.protocol.entry.name == protocol.entry.name) {
                 let hint = "serve it once; another server may serve it with other settings";
                 return Err(Failure::usage(format!("{name} is given twice"), hint));
+            }
+            if named.iter().any(|model| model.name == name) {
+                let hint = "give the model another name: NAME=MODEL";
+                return Err(Failure::usage(format!("a model and a system are named {name}"), hint));
             }
             let set = SetPairs::of(&self.pairs(name))?;
             let panel = panel(&protocol, members, named)?;
@@ -121,7 +125,7 @@ impl SystemFlags {
         Ok(SystemConfig::parse(name, &settings)?)
     }
 
-    /// A setting of a system that is not served would be lost without a word.
+    /// Refuses settings of systems that are not served.
     fn refuse_other_settings(&self, specs: &[Spec]) -> Result<(), Failure> {
         let is_served = |pair: &&String| {
             let name = pair.split('.').next().unwrap_or_default();
@@ -148,20 +152,42 @@ fn panel(
     let wanted = protocol.models();
     let members: Vec<String> = match members {
         Some(members) => members.split(',').map(|member| member.trim().to_owned()).collect(),
-        // One model is enough for everyone; of more than are needed the first take part.
+        // One model can take all seats; of more than needed the first ones are used.
         None => served.iter().take(protocol.default_models()).map(ToString::to_string).collect(),
     };
     if let Some(other) = members.iter().find(|member| !served.contains(&member.as_str())) {
         return Err(Failure::usage(
-            format!("{name} is to have {other}, which is not served"),
+            format!("{name} needs the model {other}, which is not served"),
             &format!("the models here are {}", served.join(", ")),
         ));
     }
     if members.len() != 1 && members.len() != wanted {
+        // A damaged audit trail may name no models.
+        let example = served.first().unwrap_or(&"NAME");
         return Err(Failure::usage(
             format!("{name} takes {wanted} models, and has {}", members.len()),
-            &format!("serve {wanted} models, or name one for all: --system {name}={}", served[0]),
+            &format!("serve {wanted} models, or name one for all: --system {name}={example}"),
         ));
     }
     Ok(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_without_models_or_with_the_name_of_one_is_refused() {
+        let flags = SystemFlags { system: vec!["medmad".to_owned()], ..SystemFlags::default() };
+        let refused = |names: &[&str]| {
+            let named = names
+                .iter()
+                .map(|name| NamedModel { name: (*name).to_owned(), model: "qwen3-4b".to_owned() });
+            let hub = HubOptions::new(crate::hub::Environment::capture().unwrap());
+            let named: Vec<NamedModel> = named.collect();
+            flags.specs(&named, &Hardware::default(), &hub).err().unwrap().to_string()
+        };
+        assert_eq!(refused(&[]), "medmad takes 3 models, and has 0");
+        assert_eq!(refused(&["medmad"]), "a model and a system are named medmad");
+    }
 }

@@ -1,4 +1,4 @@
-//! The text of a note that comes as FHIR: a DocumentReference, alone or in a Bundle, with its text inside.
+//! Reads the text of a note from FHIR: a DocumentReference, alone or in a Bundle, with inline text.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::serve::error::{ApiError, Code};
 
-/// Padding may be missing; some writers leave it out.
+/// Padding is optional, since some writers omit it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -16,7 +16,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// The note of a body.
 ///
 /// # Errors
-/// A body that is no DocumentReference and no Bundle; one without a text inside; a Bundle with several.
+/// A body that is neither a DocumentReference nor a Bundle; no inline text, or several.
 pub fn note(body: &[u8]) -> Result<String, ApiError> {
     let resource: Value = serde_json::from_slice(body).map_err(|error| {
         ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
@@ -70,7 +70,7 @@ fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
         let param = format!("{place}.content[{index}].attachment.data");
         let wrong =
             |what: &str| ApiError::of(Code::InvalidValue, &param, format!("{param} {what}"));
-        // FHIR allows line breaks in it.
+        // FHIR allows whitespace in base64.
         let data: String = data.split_ascii_whitespace().collect();
         let bytes = BASE64.decode(data).map_err(|_| wrong("is not base64"))?;
         texts.push(String::from_utf8(bytes).map_err(|_| wrong("is not UTF-8"))?);
@@ -78,7 +78,7 @@ fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
     Ok(texts)
 }
 
-/// Whether a content type is plain text in UTF-8, of which ASCII is a part.
+/// Whether a content type is plain text in UTF-8 or ASCII.
 fn is_plain_text(kind: &str) -> bool {
     let mut parts = kind.split(';').map(str::trim);
     let is_text = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/plain"));

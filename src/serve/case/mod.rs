@@ -1,12 +1,12 @@
-//! Cases: one item worked on by one system, on a thread of a pool.
+//! Cases: one item, worked on by one system on a thread of a pool.
 //!
-//! [`pool`] works on them, [`desk`] keeps those that are asked for again, [`question`] and [`fhir`] read what they are about, and
-//! [`words`] says what came of them.
+//! [`pool`] runs them, [`store`] keeps those that are asked for again, [`question`] and [`fhir`] parse their input, and [`words`] puts
+//! their outcome into words.
 
-pub mod desk;
 pub mod fhir;
 pub mod pool;
 pub mod question;
+pub mod store;
 pub mod words;
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::data::Item;
 use crate::experiment::case::Worked;
 use crate::record::CallLine;
 
-/// What is to be worked on, and by whom.
+/// The input of a case: the item, the system that works on it, and the client.
 #[derive(Clone)]
 pub struct Ask {
     pub system: Arc<ServedSystem>,
@@ -33,42 +33,42 @@ pub struct Ask {
     pub who: Who,
 }
 
-/// What happens to a case.
+/// An event of a case.
 #[derive(Clone)]
 pub enum CaseEvent {
-    /// A thread works on it.
+    /// A thread has begun with it.
     Begun,
     Call(Arc<CallLine>),
     /// The last event.
     Ended(Arc<Result<Worked, ApiError>>),
 }
 
-/// Cases that somebody waits for. Dropping them stops the work.
+/// Cases that a request waits for. Dropping them stops the work.
 pub struct Running {
     events: UnboundedReceiver<(usize, CaseEvent)>,
     stop: Arc<AtomicBool>,
 }
 
 impl Running {
-    /// Puts the cases behind those that wait for a thread.
+    /// Queues the cases.
     ///
     /// # Errors
-    /// A full queue; an audit log that cannot be written.
+    /// A full queue; an audit trail that cannot be written.
     pub fn begin(app: &App, asks: Vec<Ask>, caller: Option<&Caller>) -> Result<Running, ApiError> {
         let (sender, events) = unbounded_channel();
         let running = Running { events, stop: Arc::default() };
         for (index, ask) in asks.into_iter().enumerate() {
             let sender = sender.clone();
-            let tell = Box::new(move |event| {
-                // Nobody waits any more: the stop is set too.
+            let on_event = Box::new(move |event| {
+                // If the receiver is gone, so is the client.
                 let _ = sender.send((index, event));
             });
-            app.cases.submit(app, Job::new(ask, running.stop.clone(), tell, caller))?;
+            app.cases.submit(app, Job::new(ask, running.stop.clone(), on_event, caller))?;
         }
         Ok(running)
     }
 
-    /// The next event and the place of its case, as a future that may be dropped without losing one; `None` where cases were lost.
+    /// The next event and the index of its case; `None` if the cases were lost. Cancel-safe.
     pub async fn next(&mut self) -> Option<(usize, CaseEvent)> {
         self.events.recv().await
     }

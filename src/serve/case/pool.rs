@@ -1,4 +1,4 @@
-//! The threads that work on cases; one case at a time each.
+//! The thread pool that works on cases.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use prometheus_client::metrics::gauge::Gauge;
 
-use super::desk::Desk;
+use super::store::CaseStore;
 use super::{Ask, CaseEvent};
 use crate::experiment::case::{CaseOptions, DATASET, Worked};
 use crate::panel::PanelError;
 use crate::record::CallLine;
 use crate::serve::admission::Permit;
 use crate::serve::app::{App, Caller};
-use crate::serve::audit::{Audit, CaseRecord};
+use crate::serve::audit::Audit;
 use crate::serve::error::{ApiError, Code};
 
-/// Told of what happens to a case.
-pub type Tell = Box<dyn Fn(CaseEvent) + Send + Sync>;
+/// A callback for the events of a case.
+pub type OnEvent = Box<dyn Fn(CaseEvent) + Send + Sync>;
 
 /// A case that waits for a thread.
 pub struct Job {
-    /// Where the case is kept.
+    /// Its id in the store; `None` if it is not kept.
     id: Option<String>,
     ask: Ask,
     stop: Arc<AtomicBool>,
-    tell: Arc<Tell>,
+    on_event: Arc<OnEvent>,
     caller: Option<Caller>,
-    /// Its place in the server's queue.
+    /// Its place in the server's queue, from [`Cases::submit`] on.
     permit: Option<Permit>,
-    /// Whose computed prompts it may share.
+    /// The salt of its prefix cache, if keys are isolated.
     salt: Option<[u8; 16]>,
     open: Option<Open>,
 }
 
-/// Counts a case while it waits or is at work.
+/// Counts a case while it waits or runs.
 struct Open(Arc<AtomicUsize>);
 
 impl Drop for Open {
@@ -45,21 +45,21 @@ impl Drop for Open {
     }
 }
 
-/// Threads, and the desk that keeps cases.
+/// The threads that work on cases, and the store of those that are kept.
 pub struct Cases {
     jobs: Sender<Job>,
-    desk: Desk,
-    /// Cases that wait or are at work.
+    pub store: CaseStore,
+    /// The number of cases that wait or run.
     open: Arc<AtomicUsize>,
 }
 
 impl Job {
-    pub fn new(ask: Ask, stop: Arc<AtomicBool>, tell: Tell, caller: Option<&Caller>) -> Job {
+    pub fn new(ask: Ask, stop: Arc<AtomicBool>, on_event: OnEvent, caller: Option<&Caller>) -> Job {
         Job {
             id: None,
             ask,
             stop,
-            tell: Arc::new(tell),
+            on_event: Arc::new(on_event),
             caller: caller.cloned(),
             permit: None,
             salt: None,
@@ -67,14 +67,14 @@ impl Job {
         }
     }
 
-    /// The case under the id by which it is asked for.
-    pub fn named(self, id: &str) -> Job {
+    /// The job of a case that is kept under this id.
+    pub fn kept_as(self, id: &str) -> Job {
         Job { id: Some(id.to_owned()), ..self }
     }
 }
 
 impl Cases {
-    /// Starts so many threads, and the desk.
+    /// Starts the threads and the store.
     ///
     /// # Errors
     /// A thread that cannot be started.
@@ -85,13 +85,13 @@ impl Cases {
             let work = move || work(&waiting, &running, &audit);
             std::thread::Builder::new().name("serve-case".to_owned()).spawn(work)?;
         }
-        Ok(Cases { jobs, desk: Desk::start()?, open: Arc::default() })
+        Ok(Cases { jobs, store: CaseStore::start()?, open: Arc::default() })
     }
 
-    /// Puts a case behind those that wait. It counts as one sequence of the server's queue until it is done.
+    /// Queues a case. Until its end it counts as one sequence of the server's queue.
     ///
     /// # Errors
-    /// A full queue; an audit log that cannot be written.
+    /// A full queue; an audit trail that cannot be written.
     pub fn submit(&self, app: &App, mut job: Job) -> Result<(), ApiError> {
         app.audit.check()?;
         let load = job.caller.as_ref().map(|caller| caller.load.clone());
@@ -104,49 +104,40 @@ impl Cases {
         self.jobs.send(job).map_err(lost)
     }
 
-    /// Cases that wait or are at work.
+    /// The number of cases that wait or run.
     pub fn open(&self) -> usize {
         self.open.load(Relaxed)
     }
-
-    pub fn desk(&self) -> &Desk {
-        &self.desk
-    }
 }
 
-/// Works on what waits until the server ends.
+/// Works on queued cases until the server ends.
 fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
     while let Ok(job) = waiting.recv() {
-        // A client that is gone while its case waits costs nothing.
+        // The client is gone.
         if job.stop.load(Relaxed) {
             continue;
         }
         running.inc();
-        (job.tell)(CaseEvent::Begun);
+        (job.on_event)(CaseEvent::Begun);
         let began = Instant::now();
         let worked = catch_unwind(AssertUnwindSafe(|| worked(&job)));
         let failed = |_| Err(ApiError::new(Code::Internal, "the case failed; the server goes on"));
         let mut outcome = worked.unwrap_or_else(failed);
-        let record = CaseRecord {
-            id: job.id.as_deref(),
-            ask: &job.ask,
-            outcome: &outcome,
-            elapsed_ms: began.elapsed().as_millis() as u64,
-        };
-        // What is not in the audit log is not given out.
-        if let Err(error) = audit.case(&record) {
+        let elapsed_ms = began.elapsed().as_millis() as u64;
+        // Nothing is sent that is not in the audit trail.
+        if let Err(error) = audit.case(job.id.as_deref(), &job.ask, &outcome, elapsed_ms) {
             outcome = Err(error);
         }
         running.dec();
-        (job.tell)(CaseEvent::Ended(Arc::new(outcome)));
+        (job.on_event)(CaseEvent::Ended(Arc::new(outcome)));
     }
 }
 
 fn worked(job: &Job) -> Result<Worked, ApiError> {
     let Ask { system, item, seed, run, .. } = &job.ask;
     let options = CaseOptions { seed: *seed, run: *run, salt: job.salt, stop: job.stop.clone() };
-    let tell = job.tell.clone();
-    let on_call = move |call: &CallLine| tell(CaseEvent::Call(Arc::new(call.clone())));
+    let on_event = job.on_event.clone();
+    let on_call = move |call: &CallLine| on_event(CaseEvent::Call(Arc::new(call.clone())));
     let worked =
         system.seated.work(DATASET, item, options, on_call).map_err(|error| match error {
             PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),

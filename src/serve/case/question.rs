@@ -1,4 +1,4 @@
-//! What a system is asked, as a client wrote it: JSON, or a text whose last lines are the options.
+//! Parses the item that a client sends to a system: a note, or a question as JSON or as a text whose last lines are the options.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::experiment::case;
 use crate::record::Language;
 use crate::serve::error::{ApiError, Code};
 
-/// What harnesses put behind the options.
+/// The cues that evaluation harnesses append to the options.
 const CUES: [&str; 2] = ["answer:", "the answer is"];
 const FORMS: &str = "write the question and below it its options, a line each from `A) …` on, 2 to 10 of them; or JSON with \
                      `question` and `options`";
@@ -15,7 +15,7 @@ const FORMS: &str = "write the question and below it its options, a line each fr
 /// The item of a chat's last message.
 ///
 /// # Errors
-/// A text that has no options, or that is empty.
+/// An empty text; a question without options.
 pub fn item(kind: ItemKind, text: &str) -> Result<Item, ApiError> {
     match kind {
         ItemKind::Notes => note(text, None, "messages"),
@@ -27,7 +27,7 @@ pub fn item(kind: ItemKind, text: &str) -> Result<Item, ApiError> {
 }
 
 /// # Errors
-/// An empty text. `param` is the field that has it.
+/// An empty text. `param` is the name of its field.
 pub fn note(text: &str, language: Option<Language>, param: &str) -> Result<Item, ApiError> {
     if text.trim().is_empty() {
         return Err(ApiError::of(Code::InvalidValue, param, "the note is empty"));
@@ -70,7 +70,7 @@ fn of_text(text: &str) -> Result<Item, ApiError> {
         if line.is_empty() {
             continue;
         }
-        // From the last upwards: each letter is the one before that below it.
+        // From the last line upwards, the letters must be consecutive.
         let found = option(line).filter(|(letter, _)| match options.last() {
             None => true,
             Some((below, _)) => u32::from(*letter) + 1 == u32::from(*below),

@@ -1,4 +1,4 @@
-//! What came of a case, in words: a line a call, the outcome as a chat's answer, and the same as JSON.
+//! The outcome of a case as text and as JSON, and one line for each of its calls.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,24 +10,24 @@ use crate::experiment::case::Worked;
 use crate::record::{AnswerLine, CallLine, ItemLine};
 use crate::text::ellipsis;
 
-/// Characters of an agent's reasons on a line.
+/// The most characters of an agent's reasons on a line.
 const SHOWN_CHARS: usize = 200;
-/// Characters of a sentence that an agent names.
+/// The most characters of a sentence or a correction.
 const NAMED_CHARS: usize = 80;
 const NOTICE: &str = "Decision support under evaluation, not for care. Language models are wrong at times, and sure of it.";
 
-/// What an agent said in one call.
+/// One call of an agent in words.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallWords {
     /// `round 1`, or the stage of the work on a note.
     pub place: String,
     pub agent: String,
     pub backbone: String,
-    /// A letter, whether there is an error, a sentence; `null` where the call is to say none of these.
+    /// A letter, whether there is an error, or a sentence; `null` if the call gives none of these.
     pub says: Option<String>,
     /// From 0 to 1.
     pub confidence: Option<f64>,
-    /// On one line; the whole text where it gives no reasons.
+    /// The reasons on one line; the whole text if there are none.
     pub reasons: String,
 }
 
@@ -49,7 +49,7 @@ impl CallWords {
         }
     }
 
-    /// As `round 1 · ddx (gemma3-4b): B, 0.85 — the reasons`.
+    /// A line such as `round 1 · ddx (gemma3-4b): B, 0.85 — the reasons`.
     pub fn line(&self) -> String {
         let CallWords { place, agent, backbone, says, confidence, reasons } = self;
         let confidence = confidence.map(|share| format!("{share:.2}"));
@@ -63,7 +63,7 @@ impl CallWords {
     }
 }
 
-/// What a call was to say, as its record has it.
+/// The result of a call, from its record.
 fn says(record: &Value) -> Option<String> {
     if let Some(answer) = record["answer"].as_str() {
         return (!answer.is_empty()).then(|| answer.to_owned());
@@ -121,7 +121,7 @@ fn option_of<'a>(item: &'a Item, line: &AnswerLine) -> Option<&'a str> {
     item.question()?.option(line.answer.chars().next()?)
 }
 
-/// The outcome as JSON: of a note as `check --json` gives it, of a question in the same spirit.
+/// The outcome as JSON: of a note in the form of `check --json`, of a question in a similar form.
 pub fn outcome(item: &Item, worked: &Worked) -> Value {
     match &worked.line {
         ItemLine::Note(line) => json!(Finding::of(line, &worked.calls, &worked.searches)),

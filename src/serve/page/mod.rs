@@ -1,7 +1,7 @@
-//! The page for clinicians: a note or a question goes in, the debate comes as it is led, and the outcome with who said what.
+//! The web page for clinicians: a form for a note or a question, the calls of its case as they finish, and the outcome.
 //!
-//! Everything is rendered here and works without a script; the one script there is shows calls as they come. Nothing of a note is
-//! in an address.
+//! Pages are rendered on the server and work without scripts; the only script shows calls as they finish. No URL contains text of
+//! a note.
 
 mod view;
 
@@ -20,9 +20,9 @@ use serde_json::json;
 
 use self::view::{Shell, render};
 use super::app::{App, Caller};
-use super::audit::{Feedback, Who};
+use super::audit::Who;
 use super::body;
-use super::case::desk::Named;
+use super::case::store::Named;
 use super::case::{Ask, question};
 use super::check::{export, keep, language, owner};
 use super::error::{ApiError, Code};
@@ -36,7 +36,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
                       frame-ancestors 'none'; base-uri 'none'";
-/// Characters of a comment.
+/// The most characters of a comment.
 const MOST_COMMENT: usize = 4000;
 
 /// The paths of the page.
@@ -53,26 +53,26 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/page.js", get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) }))
 }
 
-/// Whether a path is one that people see, who are sent to log in where programs are told that a key is missing.
+/// Whether a path is a page for people: without a session it redirects to the login.
 pub fn is_of(path: &str) -> bool {
     path == "/cases" || path.starts_with("/cases/")
 }
 
-/// Whether what is sent to a path is a form that carries a token.
+/// Whether a path takes forms, which carry a token.
 pub fn has_token(path: &str) -> bool {
     is_of(path) || path == "/login" || path == "/logout"
 }
 
-/// Who is logged in.
+/// The caller of a session.
 pub async fn caller(app: &App, headers: &HeaderMap) -> Option<Caller> {
     let keys = app.keys.borrow().clone()?;
-    let word = session::word(headers)?;
-    let find = move |sessions: &mut session::Sessions| sessions.find(&word, Instant::now());
-    let name = app.cases.desk().sessions(find).await.flatten()?;
+    let id = session::id(headers)?;
+    let find = move |sessions: &mut session::Sessions| sessions.find(&id, Instant::now());
+    let name = app.cases.store.sessions(find).await.flatten()?;
     keys.named(&name)
 }
 
-/// What to do where nobody is logged in.
+/// A redirect to the login.
 pub fn to_login() -> Response {
     see_other("/login")
 }
@@ -88,7 +88,7 @@ fn asset(kind: &'static str, text: &'static str) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
 }
 
-/// A page with the headers that keep it to itself.
+/// A page with its security headers.
 fn html(status: StatusCode, text: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
@@ -99,7 +99,7 @@ fn html(status: StatusCode, text: String) -> Response {
     (status, headers, text).into_response()
 }
 
-/// A page, or what went wrong as a page.
+/// A rendered page, or its error as a page.
 fn page(app: &App, shell: &Shell, rendered: Result<Response, ApiError>) -> Response {
     let error = match rendered {
         Ok(response) => return response,
@@ -113,18 +113,32 @@ fn page(app: &App, shell: &Shell, rendered: Result<Response, ApiError>) -> Respo
     }
 }
 
-/// Whether somebody must log in first.
-fn is_closed(app: &App, caller: Option<&Caller>) -> bool {
-    app.keys.borrow().is_some() && caller.is_none()
+/// The user of the page.
+struct Visitor {
+    caller: Option<Caller>,
+    who: Who,
+    shell: Shell,
+}
+
+impl Visitor {
+    fn of(app: &App, request: &Request) -> Visitor {
+        let caller = guard::caller(request);
+        let shell = Shell::new(app, request.headers(), caller.as_ref());
+        Visitor { who: Who::of(request), shell, caller }
+    }
+
+    /// A case that the visitor asks for.
+    fn named(&self, id: String) -> Named {
+        Named { id, owner: owner(self.caller.as_ref()) }
+    }
 }
 
 async fn index(State(app): State<Arc<App>>, request: Request) -> Response {
-    let caller = guard::caller(&request);
-    if is_closed(&app, caller.as_ref()) {
+    let Visitor { caller, shell, .. } = Visitor::of(&app, &request);
+    if app.keys.borrow().is_some() && caller.is_none() {
         return to_login();
     }
-    let shell = Shell::new(&app, request.headers(), caller.as_ref());
-    let cases = app.cases.desk().list(owner(caller.as_ref())).await;
+    let cases = app.cases.store.list(owner(caller.as_ref())).await;
     let rendered = view::index(&app, &shell, &cases).map(|text| html(StatusCode::OK, text));
     page(&app, &shell, rendered)
 }
@@ -143,8 +157,7 @@ struct LoginForm {
 
 async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
     let (peer, who) = (guard::peer(&request), Who::of(&request));
-    let headers = request.headers().clone();
-    let shell = Shell::new(&app, &headers, None);
+    let shell = Shell::new(&app, request.headers(), None);
     let form: LoginForm = match read(&app, request).await {
         Ok(form) => form,
         Err(error) => return page(&app, &shell, Err(error)),
@@ -158,35 +171,35 @@ async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
     let found =
         keys.find(form.key.trim()).filter(|caller| guard::may(caller.key.role, Needed::Cases));
     let Some(caller) = found else {
-        let is_too_often = app.failures.count(peer);
-        let logged = app.audit.tell(who.event("login_failed")).await;
-        if is_too_often {
+        if app.failures.count(peer) {
             let message = "too many wrong keys from this address; wait a minute";
             let error = ApiError::new(Code::TooManyFailures, message).retry_after(60);
             return page(&app, &shell, Err(error));
         }
+        // Only a failure within the limit is logged: whoever tries keys must not fill the disk.
+        let logged = app.audit.tell(who.event("login_failed")).await;
         let rendered = render(&app, &shell, "login.html", json!({"is_wrong": true}));
         let rendered = logged.and(rendered);
         return page(&app, &shell, rendered.map(|text| html(StatusCode::UNAUTHORIZED, text)));
     };
     let name = caller.key.name.clone();
     let opened = open_session(&app, name, &who.with_actor(&caller)).await;
-    let response = opened.map(|word| with_cookie(&app, Some(&word), see_other("/")));
+    let response = opened.map(|id| with_cookie(&app, Some(&id), see_other("/")));
     page(&app, &shell, response)
 }
 
 async fn open_session(app: &Arc<App>, name: String, who: &Who) -> Result<String, ApiError> {
     app.audit.tell(who.event("login")).await?;
-    let word = session::random_word()?;
-    let own = word.clone();
+    let id = session::random_id()?;
+    let own = id.clone();
     let open = move |sessions: &mut session::Sessions| sessions.open(own, name, Instant::now());
-    let opened = app.cases.desk().sessions(open).await;
+    let opened = app.cases.store.sessions(open).await;
     opened.ok_or_else(|| ApiError::new(Code::Internal, "no session could be opened"))?;
-    Ok(word)
+    Ok(id)
 }
 
-fn with_cookie(app: &App, word: Option<&str>, mut response: Response) -> Response {
-    if let Some(cookie) = session::cookie(word, app.options.tls.is_some()) {
+fn with_cookie(app: &App, id: Option<&str>, mut response: Response) -> Response {
+    if let Some(cookie) = session::cookie(id, app.options.tls.is_some()) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     response
@@ -198,15 +211,15 @@ struct LogoutForm {
 }
 
 async fn logout(State(app): State<Arc<App>>, request: Request) -> Response {
-    let headers = request.headers().clone();
-    let shell = Shell::new(&app, &headers, None);
+    let Visitor { shell, .. } = Visitor::of(&app, &request);
+    let session = session::id(request.headers());
     let form: Result<LogoutForm, ApiError> = read(&app, request).await;
     if let Err(error) = form.and_then(|form| shell.check(&form.token)) {
         return page(&app, &shell, Err(error));
     }
-    if let Some(word) = session::word(&headers) {
-        let close = move |sessions: &mut session::Sessions| sessions.close(&word);
-        app.cases.desk().sessions(close).await;
+    if let Some(id) = session {
+        let close = move |sessions: &mut session::Sessions| sessions.close(&id);
+        app.cases.store.sessions(close).await;
     }
     with_cookie(&app, None, to_login())
 }
@@ -234,9 +247,7 @@ struct CaseForm {
 }
 
 async fn open_case(State(app): State<Arc<App>>, request: Request) -> Response {
-    let (caller, who) = (guard::caller(&request), Who::of(&request));
-    let headers = request.headers().clone();
-    let shell = Shell::new(&app, &headers, caller.as_ref());
+    let Visitor { caller, who, shell } = Visitor::of(&app, &request);
     let opened = match read::<CaseForm>(&app, request).await {
         Ok(form) => read_case(&app, &shell, form)
             .and_then(|ask| keep(&app, Ask { who, ..ask }, caller.as_ref())),
@@ -250,7 +261,7 @@ fn read_case(app: &App, shell: &Shell, form: CaseForm) -> Result<Ask, ApiError> 
     let served = app.served()?;
     let unknown = || ApiError::new(Code::ModelNotFound, "this system is not served any more");
     let system = served.system(&form.system).ok_or_else(unknown)?.clone();
-    // Browsers send line ends as two characters.
+    // Browsers send line ends as CRLF.
     let text = form.text.replace("\r\n", "\n");
     let language = Some(form.language.as_str()).filter(|name| !name.is_empty());
     let item = match system.takes() {
@@ -273,12 +284,10 @@ async fn show_case(
     Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Response {
-    let caller = guard::caller(&request);
-    let shell = Shell::new(&app, request.headers(), caller.as_ref());
-    let owner = owner(caller.as_ref());
-    let found = app.cases.desk().look(Named { id, owner }).await;
-    let rendered = found.and_then(|case| view::case(&app, &shell, &case));
-    page(&app, &shell, rendered.map(|text| html(StatusCode::OK, text)))
+    let visitor = Visitor::of(&app, &request);
+    let found = app.cases.store.look(visitor.named(id)).await;
+    let rendered = found.and_then(|case| view::case(&app, &visitor.shell, &case));
+    page(&app, &visitor.shell, rendered.map(|text| html(StatusCode::OK, text)))
 }
 
 async fn export_case(
@@ -286,20 +295,14 @@ async fn export_case(
     Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Response {
-    let (caller, who) = (guard::caller(&request), Who::of(&request));
-    let shell = Shell::new(&app, request.headers(), caller.as_ref());
-    let exported = exported(&app, id, caller.as_ref(), &who).await;
-    page(&app, &shell, exported)
+    let visitor = Visitor::of(&app, &request);
+    let exported = exported(&app, id, &visitor).await;
+    page(&app, &visitor.shell, exported)
 }
 
-async fn exported(
-    app: &Arc<App>,
-    id: String,
-    caller: Option<&Caller>,
-    who: &Who,
-) -> Result<Response, ApiError> {
-    let case = app.cases.desk().look(Named { id, owner: owner(caller) }).await?;
-    app.audit.tell(who.event("export").with("case", case.head.id.as_str())).await?;
+async fn exported(app: &App, id: String, visitor: &Visitor) -> Result<Response, ApiError> {
+    let case = app.cases.store.look(visitor.named(id)).await?;
+    app.audit.tell(visitor.who.event("export").with("case", case.head.id.as_str())).await?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (
@@ -324,33 +327,22 @@ async fn take_feedback(
     Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Response {
-    let (caller, who) = (guard::caller(&request), Who::of(&request));
-    let headers = request.headers().clone();
-    let shell = Shell::new(&app, &headers, caller.as_ref());
-    let judged = Judged { id: id.clone(), who, owner: owner(caller.as_ref()) };
+    let visitor = Visitor::of(&app, &request);
     let taken = match read::<FeedbackForm>(&app, request).await {
-        Ok(form) => feedback(&app, &shell, form, judged).await,
+        Ok(form) => feedback(&app, &id, form, &visitor).await,
         Err(error) => Err(error),
     };
-    page(&app, &shell, taken.map(|()| see_other(&format!("/cases/{id}#feedback"))))
-}
-
-/// A case that somebody judges.
-struct Judged {
-    id: String,
-    owner: Option<String>,
-    who: Who,
+    page(&app, &visitor.shell, taken.map(|()| see_other(&format!("/cases/{id}#feedback"))))
 }
 
 async fn feedback(
-    app: &Arc<App>,
-    shell: &Shell,
+    app: &App,
+    id: &str,
     form: FeedbackForm,
-    judged: Judged,
+    visitor: &Visitor,
 ) -> Result<(), ApiError> {
-    shell.check(&form.token)?;
-    let Judged { id, owner, who } = judged;
-    app.cases.desk().look(Named { id: id.clone(), owner }).await?;
+    visitor.shell.check(&form.token)?;
+    app.cases.store.look(visitor.named(id.to_owned())).await?;
     let is_helpful = match form.helpful.as_str() {
         "yes" => Some(true),
         "no" => Some(false),
@@ -361,8 +353,7 @@ async fn feedback(
         let message = format!("the comment has more than {MOST_COMMENT} characters");
         return Err(ApiError::new(Code::InvalidValue, message));
     }
-    let feedback = Feedback { case: &id, is_helpful, comment: &comment };
-    app.audit.feedback(&who, &feedback).await?;
-    app.cases.desk().tell(super::case::desk::Message::Rated { id });
+    app.audit.feedback(&visitor.who, id, is_helpful, &comment).await?;
+    app.cases.store.set_rated(id.to_owned());
     Ok(())
 }

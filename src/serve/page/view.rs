@@ -1,4 +1,4 @@
-//! What the templates of the page are given. Texts reach a page through the reports' escaping alone.
+//! Renders the templates of the web page. All texts are escaped as in reports.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::data::ItemKind;
 use crate::record::{CallLine, ItemLine};
 use crate::report::escape_value;
 use crate::serve::app::{App, Caller};
-use crate::serve::case::desk::Case;
+use crate::serve::case::store::Case;
 use crate::serve::case::words::{self, CallWords};
 use crate::serve::check::status;
 use crate::serve::error::{ApiError, Code};
@@ -27,25 +27,26 @@ const TEMPLATES: [(&str, &str); 5] = [
     ("error.html", include_str!("error.html")),
 ];
 
-/// What every page knows of its reader.
+/// The user-specific values of every page.
 pub struct Shell {
-    /// What the forms of this reader must carry.
+    /// The token of this user's forms.
     token: String,
-    /// Who is logged in; `None` also where there are no keys.
+    /// The name of the user; `None` also if there are no keys.
     user: Option<String>,
 }
 
 impl Shell {
     pub fn new(app: &App, headers: &HeaderMap, caller: Option<&Caller>) -> Shell {
-        let word = session::word(headers);
+        let user = caller.map(|caller| caller.key.name.clone());
+        let session = session::id(headers);
         Shell {
-            token: session::form_token(word.as_deref(), &app.page_secret),
-            user: caller.map(|caller| caller.key.name.clone()),
+            token: session::form_token(session.as_deref(), user.as_deref(), &app.page_secret),
+            user,
         }
     }
 
     /// # Errors
-    /// A form of another page, or one from before the last login.
+    /// The token of another user, or from before the last login.
     pub fn check(&self, token: &str) -> Result<(), ApiError> {
         match token == self.token {
             true => Ok(()),
@@ -69,10 +70,10 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-/// A page of this template.
+/// The page of a template.
 ///
 /// # Errors
-/// A template that cannot be filled in.
+/// A template that cannot be rendered.
 pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result<String, ApiError> {
     let models: Vec<Value> = app.loaded().map_or_else(Vec::new, |served| {
         let models = served.models.iter().map(|model| {
@@ -98,7 +99,7 @@ pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result
     rendered.map_err(|error| ApiError::new(Code::Internal, format!("the page: {error:#}")))
 }
 
-/// The page on which a note or a question goes in.
+/// The page with the forms for notes and questions.
 ///
 /// # Errors
 /// See [`render`].
@@ -126,7 +127,7 @@ pub fn index(app: &App, shell: &Shell, cases: &[Case]) -> Result<String, ApiErro
     render(app, shell, "index.html", values)
 }
 
-/// The outcome in a few words, none of them the note's.
+/// The outcome in a few words, without text of the note.
 fn headline(case: &Case) -> String {
     let Some(outcome) = &case.outcome else { return String::new() };
     match outcome.as_ref() {
@@ -144,7 +145,7 @@ fn headline(case: &Case) -> String {
     }
 }
 
-/// The sources of a finding: the words that the correction shares to be marked, addresses to be followed where a browser may.
+/// The sources of a finding: words that they share with the correction are marked, and safe URLs become links.
 fn sources(finding: &Value) -> Vec<Value> {
     let sources = &finding["sources"];
     let list = |field: &str| sources[field].as_array().map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! What a request says in its path and query. What cannot be read there is refused as a field of a body is.
+//! Reads the path and the query of a request, with errors in the form of the API.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 
 use crate::serve::error::{ApiError, Code};
 
-/// A part of the address, by the extractor that reads it.
+/// Wraps an extractor of the path or the query.
 pub struct Address<E>(pub E);
 
 impl<S: Sync, E: FromRequestParts<S>> FromRequestParts<S> for Address<E>

@@ -1,9 +1,9 @@
-//! A chat: messages, and what is wanted of the answer.
+//! Parses chat completion requests.
 
 use serde_json::{Map, Value};
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{Fields, quoted, unknown, wrong_type};
+use super::fields::{Fields, asks_for_nothing, quoted, required, unknown, wrong_type};
 use crate::record::Message;
 use crate::serve::error::{ApiError, Code};
 
@@ -13,23 +13,23 @@ pub struct ChatRequest {
     pub model: Option<String>,
     pub messages: Vec<Message>,
     pub decoding: Decoding,
-    /// How many of the likeliest tokens to give beside each of the answer; `None`: no log-probabilities.
+    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
-    /// `None`: as the model's card says.
+    /// `None` for the default of the model's card.
     pub thinking: Option<bool>,
     /// Whether the template opens the assistant's turn.
     pub opens_turn: bool,
-    /// Whether the answer goes on in the last message.
+    /// Whether the completion continues the last message.
     pub continues_last: bool,
-    /// Known fields that ask for something.
+    /// Known fields whose value asks for something.
     pub given: Vec<String>,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     pub ignored: Vec<String>,
 }
 
 impl ChatRequest {
     /// # Errors
-    /// A field of another type or out of its range, or one that cannot be honoured.
+    /// A field of another type, out of its range, or not supported.
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
@@ -61,7 +61,7 @@ impl ChatRequest {
             thinking: thinking.wanted,
             opens_turn: opens_turn.unwrap_or(!continues_last),
             continues_last,
-            given: fields.given(),
+            given: std::mem::take(&mut fields.given),
             ignored: fields.rest().into_iter().chain(inside).collect(),
         })
     }
@@ -70,18 +70,18 @@ impl ChatRequest {
 /// The messages of a chat.
 pub struct Messages {
     pub list: Vec<Message>,
-    /// Fields of messages that nobody knows, each once.
+    /// Unknown fields of messages, each once.
     pub ignored: Vec<String>,
 }
 
-/// What the fields say of thinking.
+/// The fields about thinking.
 pub struct Thinking {
     pub wanted: Option<bool>,
-    /// Template arguments that nobody knows.
+    /// Unknown template arguments.
     pub ignored: Vec<String>,
 }
 
-/// The three ways in which clients switch thinking on and off; the one closest to the template wins.
+/// Reads the three fields by which clients switch thinking on and off; the template argument takes precedence.
 ///
 /// # Errors
 /// A value of another type.
@@ -109,18 +109,15 @@ pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
 }
 
 /// # Errors
-/// No message; one of another form, role or kind of content.
+/// No messages; a malformed message, or an unsupported role or content.
 pub fn messages(value: Option<Value>) -> Result<Messages, ApiError> {
-    let list = match value {
-        None => {
-            return Err(ApiError::of(Code::MissingParameter, "messages", "messages is missing"));
-        }
-        Some(Value::Array(list)) if list.is_empty() => {
+    let list = match required(value, "messages")? {
+        Value::Array(list) if list.is_empty() => {
             let message = "messages is empty; at least one is needed";
             return Err(ApiError::of(Code::InvalidValue, "messages", message));
         }
-        Some(Value::Array(list)) => list,
-        Some(other) => return Err(wrong_type("messages", &other, "an array")),
+        Value::Array(list) => list,
+        other => return Err(wrong_type("messages", &other, "an array")),
     };
     let mut ignored = Vec::new();
     let numbered = list.into_iter().enumerate();
@@ -136,20 +133,15 @@ fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Messa
     let Value::Object(mut fields) = value else {
         return Err(wrong_type(place, &value, "an object"));
     };
-    let role = match fields.shift_remove("role") {
-        Some(Value::String(role)) => role,
-        Some(other) => return Err(wrong_type(&format!("{place}.role"), &other, "a string")),
-        None => {
-            let param = format!("{place}.role");
-            let message = format!("{param} is missing");
-            return Err(ApiError::of(Code::MissingParameter, &param, message));
-        }
+    let param = format!("{place}.role");
+    let role = match required(fields.shift_remove("role"), &param)? {
+        Value::String(role) => role,
+        other => return Err(wrong_type(&param, &other, "a string")),
     };
     let role = match role.as_str() {
         "developer" => "system".to_owned(),
         "system" | "user" | "assistant" | "tool" => role,
         other => {
-            let param = format!("{place}.role");
             let message = format!(
                 "{param} is {}; expected system, developer, user, assistant or tool",
                 quoted(other)
@@ -157,9 +149,8 @@ fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Messa
             return Err(ApiError::of(Code::InvalidValue, &param, message));
         }
     };
-    if let Some(Value::Array(calls)) = fields.shift_remove("tool_calls")
-        && !calls.is_empty()
-    {
+    let calls = fields.shift_remove("tool_calls").unwrap_or_default();
+    if !calls.is_null() && !asks_for_nothing(&calls) {
         let param = format!("{place}.tool_calls");
         let message = format!("{param}: tools are not supported");
         return Err(ApiError::of(Code::UnsupportedParameter, &param, message));
@@ -169,17 +160,14 @@ fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Messa
         Some(Value::String(text)) => text,
         Some(Value::Array(parts)) => text_of_parts(&param, parts, ignored)?,
         None | Some(Value::Null) if role == "assistant" => String::new(),
-        None | Some(Value::Null) => {
-            let message = format!("{param} is missing");
-            return Err(ApiError::of(Code::MissingParameter, &param, message));
-        }
+        None | Some(Value::Null) => return required(None, &param),
         Some(other) => return Err(wrong_type(&param, &other, "a string or an array of parts")),
     };
     ignored.extend(unknown("messages[]", fields));
     Ok(Message::new(role, content))
 }
 
-/// The texts of the parts, on lines of their own.
+/// The texts of the parts, joined with newlines.
 fn text_of_parts(
     place: &str,
     parts: Vec<Value>,
@@ -257,6 +245,11 @@ mod tests {
             ),
             (user(Value::Null), "missing_parameter", "messages[0].content"),
             (user(json!(["a"])), "invalid_type", "messages[0].content[0]"),
+            (
+                json!({"messages": [{"role": "assistant", "tool_calls": {"id": "a"}}]}),
+                "unsupported_parameter",
+                "messages[0].tool_calls",
+            ),
             (user(json!([{"type": "image_url"}])), "image_unsupported", "messages[0].content[0]"),
             (user(json!([{"type": "text"}])), "invalid_type", "messages[0].content[0].text"),
         ];

@@ -1,9 +1,9 @@
-//! A completion of plain texts or token ids, without a chat template.
+//! Parses completion requests for plain texts or token ids, without a chat template.
 
 use serde_json::Value;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{Fields, integer, wrong_type};
+use super::fields::{Fields, ids, integer, required, wrong_type};
 use crate::serve::error::{ApiError, Code};
 
 const MOST_PROMPTS: usize = 256;
@@ -14,7 +14,7 @@ const DEFAULT_MAX_TOKENS: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextPrompt {
     Text(String),
-    /// Taken as they are.
+    /// Used unchanged.
     Ids(Vec<u32>),
 }
 
@@ -25,21 +25,21 @@ pub struct CompletionRequest {
     pub prompts: Vec<TextPrompt>,
     /// Its `max_tokens` is always set.
     pub decoding: Decoding,
-    /// How many of the likeliest tokens to give beside each one; `None`: no log-probabilities.
+    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
-    /// Whether the prompt is given back before its completion.
+    /// Whether the response repeats the prompt before its completion.
     pub echo: bool,
-    /// Whether texts are begun as the tokenizer begins them, with its BOS token.
+    /// Whether the tokenizer adds its special tokens, such as BOS.
     pub add_special_tokens: bool,
     /// Whether tokens are written as `token_id:N` in the log-probabilities.
     pub tokens_as_ids: bool,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     pub ignored: Vec<String>,
 }
 
 impl CompletionRequest {
     /// # Errors
-    /// A field of another type or out of its range, or one that cannot be honoured.
+    /// A field of another type, out of its range, or not supported.
     pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
@@ -48,7 +48,7 @@ impl CompletionRequest {
         let max_tokens = decoding.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
         decoding.max_tokens = Some(max_tokens);
         let logprobs = match fields.take("logprobs") {
-            // Some clients send chat's switch.
+            // Some clients send the flag of chat completions.
             None | Some(Value::Bool(false)) => None,
             Some(value) => Some(integer("logprobs", &value, &(0..=MOST_LOGPROBS as i64))? as usize),
         };
@@ -74,25 +74,24 @@ impl CompletionRequest {
     }
 }
 
-/// A string, several, a list of ids, or several.
+/// Parses a string, a list of strings, a list of token ids, or a list of such lists.
 fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
     const NAME: &str = "prompt";
     const EXPECTED: &str =
         "a string, an array of strings, an array of token ids, or an array of such arrays";
-    let list = match value {
-        None => return Err(ApiError::of(Code::MissingParameter, NAME, "prompt is missing")),
-        Some(Value::String(text)) => return Ok(vec![TextPrompt::Text(text)]),
-        Some(Value::Array(list)) if list.is_empty() => {
+    let list = match required(value, NAME)? {
+        Value::String(text) => return Ok(vec![TextPrompt::Text(text)]),
+        Value::Array(list) if list.is_empty() => {
             return Err(ApiError::of(Code::InvalidValue, NAME, "prompt is empty"));
         }
-        Some(Value::Array(list)) => list,
-        Some(other) => return Err(wrong_type(NAME, &other, EXPECTED)),
+        Value::Array(list) => list,
+        other => return Err(wrong_type(NAME, &other, EXPECTED)),
     };
     let mixed = || {
         ApiError::of(Code::InvalidType, NAME, format!("prompt mixes types; expected {EXPECTED}"))
     };
     if list[0].is_number() {
-        return ids(NAME, &list).map(|ids| vec![TextPrompt::Ids(ids)]);
+        return Ok(vec![TextPrompt::Ids(ids(NAME, &list.into())?)]);
     }
     if list.len() > MOST_PROMPTS {
         let message =
@@ -103,22 +102,16 @@ fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
     let numbered = list.into_iter().enumerate();
     let prompt = |(index, value): (usize, Value)| match value {
         Value::String(text) if is_text => Ok(TextPrompt::Text(text)),
-        Value::Array(list) if !is_text => {
-            ids(&format!("prompt[{index}]"), &list).map(TextPrompt::Ids)
+        Value::Array(list) if !is_text && list.is_empty() => {
+            let name = format!("prompt[{index}]");
+            Err(ApiError::of(Code::InvalidValue, &name, format!("{name} is empty")))
+        }
+        Value::Array(_) if !is_text => {
+            ids(&format!("prompt[{index}]"), &value).map(TextPrompt::Ids)
         }
         _ => Err(mixed()),
     };
     numbered.map(prompt).collect()
-}
-
-/// # Errors
-/// Something that is no token id; no id at all.
-pub fn ids(name: &str, list: &[Value]) -> Result<Vec<u32>, ApiError> {
-    if list.is_empty() {
-        return Err(ApiError::of(Code::InvalidValue, name, format!("{name} is empty")));
-    }
-    let id = |value: &Value| Ok(integer(name, value, &(0..=i64::from(u32::MAX)))? as u32);
-    list.iter().map(id).collect()
 }
 
 #[cfg(test)]

@@ -1,22 +1,22 @@
-//! How a completion is drawn and what comes with it: the fields that chat and completions share.
+//! Parses the fields shared by chat and text completions: sampling, stopping, log-probabilities and streaming.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fields::{Fields, asks_for_nothing, integer, number, unknown, wrong_type};
+use super::fields::{Fields, asks_for_nothing, ids, number, unknown, wrong_type};
 use super::format::{self, Format};
 use crate::engine::{Sampling, Stop};
 use crate::serve::error::{ApiError, Code};
 
-/// Completions of one prompt.
+/// The most completions of one prompt.
 const MOST_CHOICES: i64 = 16;
 const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
 const MOST_BIASED: usize = 1024;
-/// Tokens beside each chosen one whose log-probabilities may be asked for.
+/// The most top log-probabilities of each token.
 pub const MOST_LOGPROBS: usize = 20;
 
-/// Accepted, and without any effect here.
+/// Fields that are accepted and have no effect.
 pub const WITHOUT_EFFECT: [&str; 7] = [
     "user",
     "metadata",
@@ -27,22 +27,22 @@ pub const WITHOUT_EFFECT: [&str; 7] = [
     "tool_choice",
 ];
 
-/// What is asked of a completion; `None` where the request does not say.
+/// The parameters of a completion; `None` if the request does not have the field.
 #[derive(Clone, Debug, Default)]
 pub struct Decoding {
     pub temperature: Option<f32>,
     pub top_p: Option<f32>,
-    /// `Some(0)`: off.
+    /// `Some(0)` switches it off.
     pub top_k: Option<u32>,
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
     pub frequency_penalty: f32,
     pub presence_penalty: f32,
-    /// In the order of the ids.
+    /// Sorted by token id.
     pub logit_bias: Vec<(u32, f32)>,
     pub min_tokens: usize,
     pub seed: Option<u64>,
-    /// Completions of each prompt.
+    /// The number of completions of each prompt.
     pub n: usize,
     pub stop: Stop,
     pub ignore_eos: bool,
@@ -51,28 +51,28 @@ pub struct Decoding {
     pub format: Option<Format>,
     pub stream: Option<Streaming>,
     pub return_token_ids: bool,
-    /// From `cache_salt`.
+    /// Derived from `cache_salt`.
     pub salt: Option<[u8; 16]>,
-    /// The client's own name for the answer.
+    /// The client's own id of the request.
     pub request_id: Option<String>,
-    /// Options of streams that nobody knows.
+    /// Unknown stream options.
     pub ignored: Vec<String>,
-    /// Known fields that were given and change nothing here.
+    /// Given fields of [`WITHOUT_EFFECT`].
     pub without_effect: Vec<&'static str>,
 }
 
-/// How a stream is wanted.
+/// The options of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Streaming {
-    /// A last chunk with the usage.
+    /// Whether a last chunk has the usage.
     pub include_usage: bool,
-    /// The usage so far in every chunk.
+    /// Whether every chunk has the usage so far.
     pub continuous_usage: bool,
 }
 
 impl Decoding {
     /// # Errors
-    /// A value of another type or out of its range; a parameter that cannot be honoured.
+    /// A value of another type or out of its range; an unsupported parameter.
     pub fn read(fields: &mut Fields) -> Result<Decoding, ApiError> {
         let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1);
         refuse_unsupported(fields, n)?;
@@ -95,8 +95,6 @@ impl Decoding {
         let older = fields.integer("max_tokens", 0..=limit)?;
         let max_tokens = fields.integer("max_completion_tokens", 0..=limit)?.or(older);
         let top_k = fields.integer("top_k", -1..=limit)?.map(|k| k.max(0) as u32);
-        // Negative seeds count from the other end, as in two's complement.
-        let seed = fields.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64);
         Ok(Decoding {
             temperature: float(fields.number("temperature", 0.0..=f64::from(f32::MAX))?),
             top_p,
@@ -108,7 +106,7 @@ impl Decoding {
             presence_penalty: float(fields.number("presence_penalty", -2.0..=2.0)?).unwrap_or(0.0),
             logit_bias: logit_bias(fields.take("logit_bias"))?,
             min_tokens: fields.count("min_tokens", u32::MAX as usize)?.unwrap_or(0),
-            seed,
+            seed: fields.seed()?,
             n: n as usize,
             stop: Stop { strings: stops(fields.take("stop"))?, ids: stop_ids(fields)? },
             ignore_eos: fields.flag("ignore_eos")?.unwrap_or(false),
@@ -124,7 +122,7 @@ impl Decoding {
         })
     }
 
-    /// The sampling over the model's own defaults.
+    /// The sampling parameters; those not given are the model's defaults.
     pub fn sampling(&self, defaults: Sampling) -> Sampling {
         let on = |value: Option<f32>, default: Option<f32>, off: f32| match value {
             Some(value) => Some(value).filter(|value| *value != off),
@@ -141,7 +139,7 @@ impl Decoding {
         }
     }
 
-    /// The seed of choice `index`, given the request's: the first choice is what the request would get with n = 1.
+    /// The seed of choice `index`, derived from the request's; the first choice has the request's own, as with n = 1.
     pub fn seed_of_choice(seed: u64, index: usize) -> u64 {
         if index == 0 {
             return seed;
@@ -156,7 +154,7 @@ impl Decoding {
     }
 }
 
-/// 53 bits: every JSON reader keeps them.
+/// 53 bits, which every JSON parser preserves.
 pub const SEED_BITS: u64 = (1 << 53) - 1;
 
 fn salt_of(text: &str) -> [u8; 16] {
@@ -166,9 +164,9 @@ fn salt_of(text: &str) -> [u8; 16] {
     salt
 }
 
-/// A known parameter that cannot be honoured is refused, unless it asks for nothing.
+/// Refuses known parameters that are not supported, unless their value asks for nothing.
 fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
-    let calls_no_tool = fields_text(fields, "tool_choice").as_deref() == Some("none");
+    let calls_no_tool = fields.peek("tool_choice").is_some_and(|choice| *choice == "none");
     let is = |number: f64| move |value: &Value| value.as_f64() == Some(number);
     let is_text = |value: &Value| *value == serde_json::json!(["text"]);
     type IsNeutral<'a> = &'a dyn Fn(&Value) -> bool;
@@ -195,11 +193,6 @@ fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
         }
     }
     Ok(())
-}
-
-/// The text of a field that stays where it is only if it is a text.
-fn fields_text(fields: &mut Fields, name: &str) -> Option<String> {
-    fields.take(name).and_then(|value| value.as_str().map(str::to_owned))
 }
 
 fn logit_bias(value: Option<Value>) -> Result<Vec<(u32, f32)>, ApiError> {
@@ -257,15 +250,14 @@ fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
 
 fn stop_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
     const NAME: &str = "stop_token_ids";
-    let list = match fields.take(NAME) {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(list)) if list.len() <= MOST_STOPS => list,
-        Some(other) => {
-            return Err(wrong_type(NAME, &other, &format!("at most {MOST_STOPS} token ids")));
+    match fields.take(NAME) {
+        None => Ok(Vec::new()),
+        Some(Value::Array(list)) if list.len() > MOST_STOPS => {
+            let message = format!("{NAME} has {} ids; at most {MOST_STOPS} are taken", list.len());
+            Err(ApiError::of(Code::InvalidValue, NAME, message))
         }
-    };
-    let id = |value: &Value| Ok(integer(NAME, value, &(0..=i64::from(u32::MAX)))? as u32);
-    list.iter().map(id).collect()
+        Some(value) => ids(NAME, &value),
+    }
 }
 
 fn streaming(
@@ -311,7 +303,8 @@ mod tests {
             "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null});
         assert_eq!(decoding(neutral).unwrap().n, 2);
         let tool = json!([{"type": "function"}]);
-        decoding(json!({"tools": tool, "tool_choice": "none"})).unwrap();
+        let read = decoding(json!({"tools": tool, "tool_choice": "none"})).unwrap();
+        assert_eq!(read.without_effect, ["tool_choice"]);
         for (name, value) in [
             ("tools", tool),
             ("best_of", json!(3)),
@@ -344,6 +337,7 @@ mod tests {
             ("max_tokens", json!(-1)),
             ("stop", json!(vec!["a"; 17])),
             ("stop", json!("a".repeat(257))),
+            ("stop_token_ids", json!(vec![0; 17])),
             ("logit_bias", json!({"x": 1})),
             ("logit_bias", json!({"1": 101})),
             ("prompt_logprobs", json!(21)),

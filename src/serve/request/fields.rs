@@ -1,4 +1,4 @@
-//! The fields of a JSON body: each is taken by the reader that knows it, and what is left over was not known.
+//! The fields of a JSON body: parsers take the fields they know, and those that are left are unknown.
 
 use std::ops::RangeInclusive;
 
@@ -7,19 +7,20 @@ use serde_json::{Map, Value};
 use crate::serve::error::{ApiError, Code};
 use crate::serve::guard::is_plain_id;
 
-/// Characters of a client's own word that an error repeats.
+/// The most characters of a client's text that an error repeats.
 const QUOTED_CHARS: usize = 60;
 
-/// The fields that nobody has taken yet.
+/// The fields that are not taken yet.
 #[derive(Debug)]
 pub struct Fields {
     map: Map<String, Value>,
-    given: Vec<String>,
+    /// The names of the fields that were taken, without those whose value asks for nothing.
+    pub given: Vec<String>,
 }
 
 impl Fields {
     /// # Errors
-    /// A body that is no JSON object.
+    /// A body that is not a JSON object.
     pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
         let value: Value = serde_json::from_slice(body).map_err(|error| {
             let message = format!("the body is not valid JSON: {error}");
@@ -34,7 +35,7 @@ impl Fields {
         }
     }
 
-    /// The value of a field; `None` where it is absent or null.
+    /// Takes the value of a field; `None` if it is absent or null.
     pub fn take(&mut self, name: &str) -> Option<Value> {
         let value = self.map.shift_remove(name).filter(|value| !value.is_null())?;
         if !asks_for_nothing(&value) {
@@ -43,14 +44,9 @@ impl Fields {
         Some(value)
     }
 
-    /// The fields that were taken, but for those that ask for nothing.
-    pub fn given(&self) -> Vec<String> {
-        self.given.clone()
-    }
-
-    /// Whether the body has a field that nobody took.
-    pub fn has(&self, name: &str) -> bool {
-        self.map.contains_key(name)
+    /// The value of a field, without taking it.
+    pub fn peek(&self, name: &str) -> Option<&Value> {
+        self.map.get(name)
     }
 
     /// # Errors
@@ -73,7 +69,7 @@ impl Fields {
         text.transpose()
     }
 
-    /// A word that a header may repeat.
+    /// An id that can be used in a header.
     ///
     /// # Errors
     /// A value that is no string, or one with other characters.
@@ -118,13 +114,21 @@ impl Fields {
         Ok(self.integer(name, 0..=most as i64)?.map(|count| count as usize))
     }
 
-    /// The names of the fields that nobody took, as the client wrote them.
+    /// A random seed. Negative ones are read as in two's complement.
+    ///
+    /// # Errors
+    /// A value that is no whole number, or out of its range.
+    pub fn seed(&mut self) -> Result<Option<u64>, ApiError> {
+        Ok(self.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64))
+    }
+
+    /// The names of the fields that were not taken.
     pub fn rest(self) -> Vec<String> {
         self.map.into_iter().map(|(name, _)| name).collect()
     }
 }
 
-/// The names of what is left of an object inside the body, but for what asks for nothing.
+/// The names of the unknown fields of an inner object, without those that ask for nothing.
 pub fn unknown(place: &str, left: Map<String, Value>) -> impl Iterator<Item = String> {
     let asking = left.into_iter().filter(|(_, value)| !value.is_null() && !asks_for_nothing(value));
     asking.map(move |(name, _)| format!("{place}.{name}"))
@@ -167,13 +171,31 @@ pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result
     }
 }
 
+/// A list of token ids.
+///
+/// # Errors
+/// A value that is no list, or has something in it that is no token id.
+pub fn ids(name: &str, value: &Value) -> Result<Vec<u32>, ApiError> {
+    let Value::Array(list) = value else {
+        return Err(wrong_type(name, value, "an array of token ids"));
+    };
+    let id = |value: &Value| Ok(integer(name, value, &(0..=i64::from(u32::MAX)))? as u32);
+    list.iter().map(id).collect()
+}
+
+/// # Errors
+/// A field that is absent or null.
+pub fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
+    value.ok_or_else(|| ApiError::of(Code::MissingParameter, name, format!("{name} is missing")))
+}
+
 /// The error for a value of another JSON type.
 pub fn wrong_type(name: &str, value: &Value, expected: &str) -> ApiError {
     let message = format!("{name} is {}; expected {expected}", kind(value));
     ApiError::of(Code::InvalidType, name, message)
 }
 
-/// Whether a value asks for nothing: an empty list, object or text, false, or plain text.
+/// Whether a value asks for nothing: an empty list, object or string, false, or the format `text`.
 pub fn asks_for_nothing(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty(),
@@ -184,7 +206,7 @@ pub fn asks_for_nothing(value: &Value) -> bool {
     }
 }
 
-/// What a value is, without repeating it.
+/// The type of a value, in words.
 pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -196,7 +218,7 @@ pub fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// A client's own word, short enough to repeat.
+/// A client's text in quotes, shortened for an error message.
 pub fn quoted(word: &str) -> String {
     format!("`{}`", crate::text::ellipsis(word, QUOTED_CHARS))
 }

@@ -1,4 +1,4 @@
-//! What a completion must look like, in each of the forms that clients know: OpenAI's, vLLM's and llama.cpp's.
+//! Parses the fields of constrained decoding, in the forms of OpenAI, vLLM and llama.cpp.
 
 use serde_json::{Value, json};
 
@@ -9,18 +9,18 @@ use crate::serve::error::{ApiError, Code};
 const MOST_SCHEMA_BYTES: usize = 64 << 10;
 const MOST_REGEX_BYTES: usize = 4 << 10;
 
-/// What a completion must look like.
+/// The grammar of a completion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Format {
-    /// The field that says so, such as `structured_outputs.regex`.
+    /// The field that gives it, such as `structured_outputs.regex`.
     pub field: String,
     pub grammar: Grammar,
 }
 
-/// The format that the fields ask for, if they ask for one.
+/// The format that the fields give, if any.
 ///
 /// # Errors
-/// More than one of them; a form that there is not; a grammar that is too long.
+/// Several formats; an unsupported one; a grammar that is too long.
 pub fn read(fields: &mut Fields) -> Result<Option<Format>, ApiError> {
     let mut found: Vec<Format> = Vec::new();
     let mut add = |field: String, grammar: Option<Grammar>| {
@@ -96,7 +96,7 @@ fn guided(kind: &str, name: &str, value: Value) -> Result<Option<Grammar>, ApiEr
     };
     Ok(Some(match kind {
         "json" => match value {
-            // vLLM takes a schema as text too.
+            // vLLM also accepts a schema as a string.
             Value::String(text) => {
                 let schema = serde_json::from_str(&text).map_err(|error| {
                     ApiError::of(Code::InvalidSchema, name, format!("{name} is no JSON: {error}"))

@@ -1,4 +1,4 @@
-//! What a client asks, read field by field; nothing is dropped in silence.
+//! Parses requests field by field; unknown fields are reported, never dropped silently.
 
 pub mod address;
 pub mod chat;

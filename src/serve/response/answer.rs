@@ -1,11 +1,11 @@
-//! An answer as it grows: what events add to its choices, as chunks of a stream or as one object in the end.
+//! The response of a completion: collects the engine's events by choice, and writes them as chunks of a stream or as one object.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::choice::{ChoiceText, Delta, ThinkEnd, TokenEntry, refuse_broken};
+use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
 use super::logprobs::{self, ListWriter, Lists};
 use crate::engine::{Completion, Event, TokenLogprobs};
 use crate::record::{FinishReason, Usage};
@@ -13,7 +13,7 @@ use crate::serve::error::ApiError;
 use crate::serve::generation::{ChoiceEvent, Generation};
 use crate::serve::models::ServedModel;
 
-/// What an answer repeats of its request.
+/// The parameters of the request that the response needs.
 pub struct Heading {
     pub id: String,
     pub created: u64,
@@ -22,52 +22,50 @@ pub struct Heading {
     pub digest: String,
     /// Fields of the request that had no effect.
     pub ignored: Vec<String>,
-    /// Whether token ids are given.
+    /// Whether the response has token ids.
     pub token_ids: bool,
     /// The tokens of each prompt.
     pub prompts: Vec<Vec<u32>>,
-    /// How many of the likeliest tokens stand beside each of the answer; `None`: no log-probabilities.
+    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
-    /// The same in vLLM's form, of the prompt.
+    /// The same for the tokens of the prompt, in vLLM's form.
     pub prompt_logprobs: Option<usize>,
     pub form: Form,
 }
 
-/// Which endpoint answers.
+/// The endpoint of a response.
 pub enum Form {
     Chat { think_end: Option<ThinkEnd> },
     Text { echoed: Option<Vec<String>>, tokens_as_ids: bool },
 }
 
-/// An answer with its choices.
+/// A response and its choices.
 pub struct Answer {
     pub heading: Heading,
     choices: Vec<Choice>,
     samples: usize,
 }
 
-/// What there is of one choice.
+/// The state of one choice.
 struct Choice {
     text: ChoiceText,
-    content: String,
-    reasoning: String,
-    entries: Vec<TokenEntry>,
-    tokens: Vec<u32>,
-    /// Characters of the text so far, as `text_offset` counts.
+    /// What is not sent yet.
+    kept: Delta,
+    /// The number of characters so far, for `text_offset`.
     offset: usize,
-    /// Whether its prompt was given back, where that was asked for.
+    /// Whether its prompt was already echoed.
     is_echoed: bool,
     done: Option<Box<Completion>>,
     admitted_at: Option<Instant>,
     last_at: Option<Instant>,
 }
 
-/// What an event made of a choice.
+/// The effect of an event on a choice.
 pub enum Step {
-    /// The engine began with it.
+    /// The engine has begun with it.
     Begun,
     Grown(Delta),
-    /// With what was still held back.
+    /// It has ended, with the text that was held back.
     Done(Delta),
 }
 
@@ -79,25 +77,22 @@ impl Answer {
         };
         let choice = |_| Choice {
             text: ChoiceText::new(think_end.clone()),
-            content: String::new(),
-            reasoning: String::new(),
-            entries: Vec::new(),
-            tokens: Vec::new(),
+            kept: Delta::default(),
             offset: 0,
             is_echoed: false,
             done: None,
             admitted_at: None,
             last_at: None,
         };
-        let choices: Vec<Choice> = generation.choices.iter().map(choice).collect();
+        let choices: Vec<Choice> = generation.prompt_tokens.iter().map(choice).collect();
         let samples = choices.len() / heading.prompts.len().max(1);
         Answer { heading, choices, samples }
     }
 
-    /// Takes an event in, and tells metrics and queue of it.
+    /// Applies an event, and updates metrics and admission control.
     ///
     /// # Errors
-    /// A grammar that could not go on; an engine that died.
+    /// A grammar that allowed no further token; an engine that died.
     pub fn take(
         &mut self,
         told: ChoiceEvent,
@@ -139,16 +134,16 @@ impl Answer {
         self.choices.iter().all(|choice| choice.done.is_some())
     }
 
-    /// Keeps what a delta adds, for the whole.
+    /// Keeps a delta for the whole response.
     pub fn keep(&mut self, index: usize, delta: Delta) {
-        let choice = &mut self.choices[index];
-        choice.content += &delta.content;
-        choice.reasoning += &delta.reasoning;
-        choice.entries.extend(delta.entries);
-        choice.tokens.extend(delta.tokens);
+        let Delta { reasoning, content, entries, tokens } = &mut self.choices[index].kept;
+        *reasoning += &delta.reasoning;
+        *content += &delta.content;
+        entries.extend(delta.entries);
+        tokens.extend(delta.tokens);
     }
 
-    /// The whole answer.
+    /// The whole response.
     pub fn whole(mut self) -> Value {
         let choices: Vec<Value> = (0..self.choices.len()).map(|index| self.choice(index)).collect();
         let mut answer = self.envelope(match self.heading.form {
@@ -164,7 +159,7 @@ impl Answer {
         answer
     }
 
-    /// What was asked of a choice's prompt: beside the choices of a chat, in each choice of a text.
+    /// Adds the fields about a choice's prompt: of a chat to the response, of a text to each choice.
     fn add_prompt(&self, value: &mut Value, index: usize) {
         if self.heading.prompt_logprobs.is_some() {
             value["prompt_logprobs"] = self.prompt_logprobs(index);
@@ -175,13 +170,7 @@ impl Answer {
     }
 
     fn choice(&mut self, index: usize) -> Value {
-        let choice = &mut self.choices[index];
-        let delta = Delta {
-            reasoning: std::mem::take(&mut choice.reasoning),
-            content: std::mem::take(&mut choice.content),
-            entries: std::mem::take(&mut choice.entries),
-            tokens: std::mem::take(&mut choice.tokens),
-        };
+        let delta = std::mem::take(&mut self.choices[index].kept);
         let mut value = self.part(index, delta, "message");
         if let Form::Text { .. } = self.heading.form {
             self.add_prompt(&mut value, index);
@@ -190,7 +179,7 @@ impl Answer {
         value
     }
 
-    /// A choice's new part, as chunks and wholes both write it. `field`: where chat's text stands.
+    /// The object of a choice with a delta, in a chunk or a whole response. `field` has the text of a chat: `delta` or `message`.
     fn part(&mut self, index: usize, delta: Delta, field: &str) -> Value {
         let Delta { reasoning, content, entries, tokens } = delta;
         let tokenizer = self.heading.model.backbone.description.tokenizer.clone();
@@ -259,7 +248,7 @@ impl Answer {
     }
 
     /// The first chunk of a choice of a chat.
-    pub fn opening(&self, index: usize) -> Option<Value> {
+    pub fn first_chunk(&self, index: usize) -> Option<Value> {
         match self.heading.form {
             Form::Chat { .. } => Some(self.chunk(json!([{
                 "index": index, "delta": {"role": "assistant", "content": ""}, "logprobs": null, "finish_reason": null
@@ -268,14 +257,14 @@ impl Answer {
         }
     }
 
-    /// Whether nothing of a choice can be given before its end: the log-probabilities of an echoed prompt come last.
+    /// Whether a choice can be sent only at its end, because the log-probabilities of an echoed prompt come last.
     pub fn waits_for_end(&self) -> bool {
         let echoes = matches!(self.heading.form, Form::Text { echoed: Some(_), .. });
         echoes && self.heading.logprobs.is_some()
     }
 
-    /// A chunk with what is new.
-    pub fn growth(&mut self, index: usize, delta: Delta) -> Option<Value> {
+    /// The chunk of a delta; `None` if it has nothing to send.
+    pub fn delta_chunk(&mut self, index: usize, delta: Delta) -> Option<Value> {
         let is_empty = delta.content.is_empty() && delta.reasoning.is_empty();
         if is_empty && delta.entries.is_empty() && !self.heading.token_ids {
             return None;
@@ -285,21 +274,15 @@ impl Answer {
         Some(self.chunk(json!([part])))
     }
 
-    /// The last chunk of a choice; where the answer waited for its end, with everything. Only now there is all of the prompt.
-    pub fn closing(&mut self, index: usize) -> Value {
+    /// The last chunk of a choice, with the fields about its prompt; with everything if the choice is sent only at its end.
+    pub fn last_chunk(&mut self, index: usize) -> Value {
         let mut part = match (self.waits_for_end(), &self.heading.form) {
             (true, _) => {
-                let choice = &mut self.choices[index];
-                let delta = Delta {
-                    content: std::mem::take(&mut choice.content),
-                    entries: std::mem::take(&mut choice.entries),
-                    tokens: std::mem::take(&mut choice.tokens),
-                    ..Delta::default()
-                };
+                let delta = std::mem::take(&mut self.choices[index].kept);
                 self.part(index, delta, "delta")
             }
             (false, Form::Chat { .. }) => json!({"index": index, "delta": {}, "logprobs": null}),
-            // An echo of which nothing came after.
+            // The echo of a prompt without a completion.
             (false, Form::Text { .. }) => {
                 let mut part = self.part(index, Delta::default(), "delta");
                 part["logprobs"] = Value::Null;
@@ -318,7 +301,7 @@ impl Answer {
         chunk
     }
 
-    /// The chunk of the usage.
+    /// The chunk with the usage.
     pub fn usage_chunk(&self) -> Value {
         let mut chunk = self.chunk(json!([]));
         chunk["usage"] = self.usage();
@@ -348,7 +331,7 @@ impl Answer {
         json!({"seed": seed, "request": digest, "ignored": ignored})
     }
 
-    /// What came of every choice, as the audit trail has it: the same however it was sent.
+    /// The text and tokens of every choice for the audit trail, whether streamed or not.
     pub fn outputs(&self) -> Value {
         let done = self.choices.iter().map(|choice| choice.done.as_ref());
         done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})))
@@ -367,7 +350,7 @@ impl Answer {
         }
     }
 
-    /// The tokens of all choices that have ended; each prompt counts once.
+    /// The token usage of all choices that have ended; each prompt counts once.
     pub fn usage(&self) -> Value {
         let mut sum = Usage::default();
         let mut reasoning = 0;

@@ -1,66 +1,66 @@
-//! One choice's text as it comes: what is thinking, what is the answer, and the tokens of each.
+//! Splits the text of a choice into reasoning and content while it is generated.
 
 use crate::engine::{Completion, TokenLogprobs};
 use crate::record::FinishReason;
 use crate::serve::error::{ApiError, Code};
 
-/// What opens a section of thinking, in every model that has one.
+/// The tag that opens the reasoning in all supported models.
 const OPEN: &str = "<think>";
 
-/// A token of an answer, with its log-probabilities where they were asked for.
+/// A token of the content, with its log-probabilities if they were requested.
 #[derive(Clone, Debug)]
 pub struct TokenEntry {
     pub id: u32,
     pub logprobs: Option<TokenLogprobs>,
 }
 
-/// What is new of a choice.
+/// The new part of a choice.
 #[derive(Clone, Debug, Default)]
 pub struct Delta {
     pub reasoning: String,
     pub content: String,
-    /// The tokens of the answer, without those of the thinking.
+    /// The tokens of the content, without those of the reasoning.
     pub entries: Vec<TokenEntry>,
-    /// All tokens, those of the thinking included.
+    /// All tokens, those of the reasoning included.
     pub tokens: Vec<u32>,
 }
 
-/// How a model's thinking ends.
+/// The token that ends a model's reasoning.
 #[derive(Clone, Debug)]
 pub struct ThinkEnd {
     pub id: u32,
-    /// Its text; empty where the token has none.
+    /// Its text; empty if it has none.
     pub tag: String,
 }
 
-/// Where a choice stands.
+/// The state of a choice.
 #[derive(Debug)]
 enum Place {
-    /// Before anything was said: an opening tag may come.
+    /// At the beginning: an opening tag may follow.
     Start(ThinkEnd),
     Thinking(ThinkEnd),
-    /// Right behind the thinking: blank lines are left out.
+    /// Right after the reasoning: newlines are dropped.
     Behind,
     Answer,
 }
 
-/// Splits the pieces of one choice.
+/// Splits the text of one choice.
 #[derive(Debug)]
 pub struct ChoiceText {
     place: Place,
-    /// Text of which it is not yet clear what it is.
+    /// Text that may be part of a tag.
     held: String,
     pub reasoning_tokens: usize,
 }
 
 impl ChoiceText {
-    /// `think_end`: what ends the thinking, where the choice begins with some.
+    /// `think_end` is the token that ends the reasoning, if the choice begins with reasoning.
     pub fn new(think_end: Option<ThinkEnd>) -> ChoiceText {
         let place = think_end.map_or(Place::Answer, Place::Start);
         ChoiceText { place, held: String::new(), reasoning_tokens: 0 }
     }
 
-    /// What a piece adds. One right after another gives the same in sum, however the text is cut.
+    /// The delta of a piece of text. The concatenated deltas do not depend on how the text is cut into pieces.
     pub fn take(
         &mut self,
         text: &str,
@@ -85,7 +85,7 @@ impl ChoiceText {
         delta
     }
 
-    /// What is left when the choice has ended.
+    /// The rest of the text at the end of the choice.
     pub fn finish(&mut self) -> Delta {
         let mut delta = Delta::default();
         match &self.place {
@@ -97,7 +97,7 @@ impl ChoiceText {
         delta
     }
 
-    /// Gives the text that is clear. `has_ended`: the token that ends the thinking is among those that came.
+    /// Moves the text that is no part of a tag into `delta`. `has_ended`: the token that ends the reasoning has come.
     fn release(&mut self, has_ended: bool, delta: &mut Delta) {
         if let Place::Start(end) = &self.place {
             let begins = self.held.trim_start();
@@ -142,7 +142,7 @@ impl ChoiceText {
     }
 }
 
-/// Bytes at the end of `text` that may be the beginning of `tag`.
+/// The number of bytes at the end of `text` that may be the beginning of `tag`.
 fn tag_prefix_at_end(text: &str, tag: &str) -> usize {
     let lengths = (1..=tag.len().min(text.len())).rev();
     let is_prefix =
@@ -150,10 +150,10 @@ fn tag_prefix_at_end(text: &str, tag: &str) -> usize {
     lengths.into_iter().find(is_prefix).unwrap_or(0)
 }
 
-/// A text that its grammar broke off is none.
+/// Refuses a completion that did not end regularly.
 ///
 /// # Errors
-/// Such a one; one that was cancelled.
+/// A grammar that allowed no further token; a cancelled completion.
 pub fn refuse_broken(completion: &Completion) -> Result<(), ApiError> {
     match completion.finish_reason {
         FinishReason::Stop | FinishReason::Length => Ok(()),

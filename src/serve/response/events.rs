@@ -1,4 +1,4 @@
-//! Server-sent events: an answer as a stream of chunks, with signs of life in between.
+//! Server-sent events: streams the chunks of a response, with keep-alive comments in between.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::serve::error::{ApiError, Code};
 use crate::serve::generation::{ChoiceEvent, Generation};
 use crate::serve::request::decoding::Streaming;
 
-/// Proxies close connections that are silent for longer.
+/// The interval of keep-alive comments; proxies close connections that are silent for long.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
-/// An event with an object.
+/// An event with a JSON object.
 pub fn data(value: &Value) -> String {
     format!("data: {value}\n\n")
 }
 
-/// What a stream's events come from: a completion, or a case of a system.
+/// The source of a stream's events: a completion, or a case of a system.
 pub trait EventSource: Send + 'static {
-    /// The next event; `None` after the last one. Where the client is gone, the source is dropped.
+    /// The next event; `None` after the last one. When the client disconnects, the source is dropped.
     fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
 }
 
-/// A response of events that come one after another.
+/// A response that streams the events of a source.
 pub fn respond(source: impl EventSource) -> Response {
     let events = stream::unfold(source, |mut source| async move {
         let event = source.next().await?;
@@ -46,12 +46,12 @@ pub fn respond(source: impl EventSource) -> Response {
     (headers, Body::from_stream(events)).into_response()
 }
 
-/// A completion that is streamed.
+/// A streamed completion.
 pub struct Streamed {
     pub app: Arc<App>,
     pub generation: Generation,
     pub answer: Answer,
-    /// Its line of the audit trail, which is written before the last event.
+    /// Its line of the audit trail, which is written before the last event is sent.
     pub pending: Pending,
     pub options: Streaming,
     pub phase: watch::Receiver<Phase>,
@@ -69,10 +69,7 @@ impl EventSource for Streamed {
                     sleep_until(due).await;
                     self.generation.next().await
                 } => told,
-                () = cut(&mut self.phase) => {
-                    let message = "the server is shutting down";
-                    return Some(self.fail(&ApiError::new(Code::Draining, message)));
-                }
+                () = cut(&mut self.phase) => return Some(self.fail(&ApiError::draining())),
                 () = sleep(SILENCE) => {
                     let sign = if self.has_begun { "working" } else { "queued" };
                     return Some(format!(": {sign}\n\n"));
@@ -82,7 +79,7 @@ impl EventSource for Streamed {
                 return Some(self.fail(&ApiError::new(Code::Internal, "the completion was lost")));
             };
             let mut events = self.take(told).await;
-            // What came meanwhile goes with it.
+            // Events that have arrived meanwhile are sent together.
             while !self.is_over
                 && let Some(told) = self.generation.next_at_hand()
             {
@@ -97,8 +94,8 @@ impl EventSource for Streamed {
     }
 }
 
-/// When a stream is written to. Each write wakes a client, which costs more than the token that it tells; a stream that comes faster than
-/// anyone reads is therefore written fifty times a second, but for its beginning.
+/// Limits the writes to a stream. Each write wakes the client, which costs more than a token: after its first writes, a stream is written
+/// at most fifty times a second.
 #[derive(Debug)]
 pub struct Pace {
     writes: usize,
@@ -106,7 +103,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Written as they come.
+    /// The writes without a pause.
     const FIRST_WRITES: usize = 8;
     const PAUSE: Duration = Duration::from_millis(20);
 
@@ -128,7 +125,7 @@ impl Pace {
 }
 
 impl Streamed {
-    /// The events that come of what the engine told.
+    /// The events of a choice's event.
     async fn take(&mut self, told: ChoiceEvent) -> String {
         let choice = told.choice;
         let step = match self.answer.take(told, &mut self.generation) {
@@ -149,16 +146,16 @@ impl Streamed {
         match step {
             Step::Begun => {
                 self.has_begun = true;
-                chunks.extend(self.answer.opening(choice));
+                chunks.extend(self.answer.first_chunk(choice));
             }
             Step::Grown(delta) if self.answer.waits_for_end() => self.answer.keep(choice, delta),
-            Step::Grown(delta) => chunks.extend(self.answer.growth(choice, delta)),
+            Step::Grown(delta) => chunks.extend(self.answer.delta_chunk(choice, delta)),
             Step::Done(delta) => {
                 match self.answer.waits_for_end() {
                     true => self.answer.keep(choice, delta),
-                    false => chunks.extend(self.answer.growth(choice, delta)),
+                    false => chunks.extend(self.answer.delta_chunk(choice, delta)),
                 }
-                chunks.push(self.answer.closing(choice));
+                chunks.push(self.answer.last_chunk(choice));
             }
         }
         if self.options.continuous_usage {
@@ -177,7 +174,7 @@ impl Streamed {
         text
     }
 
-    /// The event that ends a stream which cannot go on: no end mark comes after it.
+    /// The event that ends a failed stream; `[DONE]` does not follow.
     fn fail(&mut self, error: &ApiError) -> String {
         self.is_over = true;
         self.pending.failed(error, &self.answer);
@@ -186,10 +183,10 @@ impl Streamed {
     }
 }
 
-/// Resolves once what still runs is to end.
+/// Resolves when running requests must be aborted.
 pub async fn cut(phase: &mut watch::Receiver<Phase>) {
     if phase.wait_for(|phase| *phase == Phase::Cut).await.is_err() {
-        // Nobody will ever say so.
+        // The sender is gone, so that it will never happen.
         std::future::pending::<()>().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Log-probabilities as each endpoint writes them: chat's list of tokens, completions' four lists, vLLM's map of ids.
+//! Log-probabilities in the form of each endpoint: the token list of chats, the four lists of completions, and vLLM's maps by token id.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use super::choice::TokenEntry;
 use crate::engine::TokenLogprobs;
 use crate::tokenizer::{Piece, Tokenizer};
 
-/// What JSON has in place of minus infinity.
+/// The value for minus infinity, which JSON does not have.
 const LOWEST: f64 = -9999.0;
 
-/// A log-probability with the digits that `wardround logprobs` prints: sums over either are the same to the bit.
+/// A log-probability with the digits that `wardround logprobs` prints, so that sums over both are bitwise equal.
 pub fn number(logprob: f32) -> f64 {
     match logprob.is_finite() {
         true => logprob.to_string().parse().unwrap_or(LOWEST),
@@ -19,7 +19,7 @@ pub fn number(logprob: f32) -> f64 {
     }
 }
 
-/// A token as a key that no other token has: bytes that are no character are written out.
+/// A token as a unique key: bytes that are not UTF-8 are written in hexadecimal.
 fn key(tokenizer: &Tokenizer, id: u32) -> String {
     match tokenizer.pieces().get(id as usize) {
         Some(Piece::Text(bytes)) => match std::str::from_utf8(bytes) {
@@ -38,7 +38,7 @@ fn token_id(id: u32) -> String {
     format!("token_id:{id}")
 }
 
-/// Chat's list: one object a token.
+/// The list of chat completions: one object per token.
 pub fn chat(tokenizer: &Tokenizer, entries: &[TokenEntry]) -> Value {
     let one = |id: u32, logprob: f32| json!({"token": tokenizer.shown(id), "logprob": number(logprob), "bytes": tokenizer.bytes(id)});
     let entry = |entry: &TokenEntry| {
@@ -53,7 +53,7 @@ pub fn chat(tokenizer: &Tokenizer, entries: &[TokenEntry]) -> Value {
     json!({"content": entries.iter().map(entry).collect::<Vec<_>>(), "refusal": null})
 }
 
-/// Completions' four lists, which grow token by token.
+/// The four lists of text completions, which have an entry for each token.
 #[derive(Debug, Default)]
 pub struct Lists {
     tokens: Vec<Value>,
@@ -62,14 +62,14 @@ pub struct Lists {
     text_offset: Vec<Value>,
 }
 
-/// Where and how completions' lists are written.
+/// Writes the lists of text completions.
 pub struct ListWriter<'a> {
     pub tokenizer: &'a Tokenizer,
     /// Whether tokens are written as `token_id:N`.
     pub as_ids: bool,
-    /// How many of the likeliest tokens stand beside each.
+    /// The number of top log-probabilities of each token.
     pub top: usize,
-    /// Characters of the text before the next token.
+    /// The number of characters before the next token.
     pub offset: usize,
 }
 
@@ -89,7 +89,7 @@ impl ListWriter<'_> {
         lists.top_logprobs.push(logprobs.map_or(Value::Null, |found| self.top(id, found)));
     }
 
-    /// The likeliest tokens by their text, and the token itself.
+    /// The log-probabilities of the likeliest tokens and of the token itself, by their text.
     fn top(&self, id: u32, found: &TokenLogprobs) -> Value {
         let mut map = Map::new();
         let mut written = HashSet::new();
@@ -102,7 +102,7 @@ impl ListWriter<'_> {
                 true => token_id(id),
                 false => key(self.tokenizer, id),
             };
-            // The likelier of two tokens that are written alike came first.
+            // Of two tokens with the same text the likelier one came first.
             let key = if map.contains_key(&key) { token_id(id) } else { key };
             map.insert(key, number(logprob).into());
         }
@@ -121,7 +121,7 @@ impl Lists {
     }
 }
 
-/// vLLM's form: for each token of the prompt a map of ids, the token's own first; `null` for the first token.
+/// vLLM's form: for each token of the prompt a map by token id, its own first; `null` for the first token.
 pub fn prompt(
     tokenizer: &Tokenizer,
     ids: &[u32],

@@ -1,4 +1,4 @@
-//! What a client is given: an answer as one object, or as events while it grows.
+//! Responses: whole as one object, or streamed as events.
 
 pub mod answer;
 pub mod choice;

@@ -1,0 +1,309 @@
+//! The cases that clients ask for again and the sessions of the web page, kept in memory by one thread.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+
+use super::{Ask, CaseEvent};
+use crate::experiment::case::Worked;
+use crate::record::CallLine;
+use crate::serve::error::{ApiError, Code};
+use crate::serve::session::Sessions;
+
+/// How long a case is kept after its end.
+const KEPT: Duration = Duration::from_secs(60 * 60);
+/// The most cases kept; the oldest that has ended is dropped first.
+const MOST: usize = 1000;
+/// How often expired cases and sessions are removed.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// The input of a case.
+pub struct CaseHead {
+    pub id: String,
+    /// The name of the key that sent it; `None` if there are no keys.
+    pub owner: Option<String>,
+    pub ask: Ask,
+    /// In UTC.
+    pub created_at: String,
+}
+
+/// A case and its progress.
+#[derive(Clone)]
+pub struct Case {
+    pub head: Arc<CaseHead>,
+    pub has_begun: bool,
+    /// In the order in which they finished.
+    pub calls: Vec<Arc<CallLine>>,
+    pub outcome: Option<Arc<Result<Worked, ApiError>>>,
+    /// Whether a user gave feedback on it.
+    pub is_rated: bool,
+}
+
+/// The id of a case, and the owner who asks for it.
+#[derive(Clone)]
+pub struct Named {
+    pub id: String,
+    pub owner: Option<String>,
+}
+
+/// Work for the thread that owns the state.
+type Message = Box<dyn FnOnce(&mut State) + Send>;
+
+/// A handle to the thread that keeps the cases.
+pub struct CaseStore {
+    messages: Sender<Message>,
+}
+
+impl CaseStore {
+    /// # Errors
+    /// A thread that cannot be started.
+    pub fn start() -> std::io::Result<CaseStore> {
+        let (messages, inbox) = channel();
+        let run = move || State::default().run(&inbox);
+        std::thread::Builder::new().name("serve-cases".to_owned()).spawn(run)?;
+        Ok(CaseStore { messages })
+    }
+
+    fn tell(&self, work: impl FnOnce(&mut State) + Send + 'static) {
+        // The thread ends only with the server.
+        let _ = self.messages.send(Box::new(work));
+    }
+
+    /// The result of `work`; `None` if the thread is gone.
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut State) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(move |state| {
+            // The receiver may be gone.
+            let _ = reply.send(work(state));
+        });
+        answer.await.ok()
+    }
+
+    pub fn open(&self, head: CaseHead) {
+        self.tell(move |state| state.open(Arc::new(head)));
+    }
+
+    /// Removes a case that could not be queued.
+    pub fn close(&self, id: String) {
+        self.tell(move |state| state.remove(&id));
+    }
+
+    /// Records that a user gave feedback on a case.
+    pub fn set_rated(&self, id: String) {
+        self.tell(move |state| {
+            if let Some(kept) = state.get(&id) {
+                kept.case.is_rated = true;
+            }
+        });
+    }
+
+    /// A callback that records the events of a case.
+    pub fn recorder(&self, id: String) -> super::pool::OnEvent {
+        let messages = self.messages.clone();
+        Box::new(move |event| {
+            let id = id.clone();
+            let _ = messages.send(Box::new(move |state: &mut State| state.record(&id, event)));
+        })
+    }
+
+    /// # Errors
+    /// A case that does not exist, has expired, or was sent by another key.
+    pub async fn look(&self, case: Named) -> Result<Case, ApiError> {
+        let look = move |state: &mut State| Some(state.find(&case)?.case.clone());
+        self.ask(look).await.flatten().ok_or_else(unknown)
+    }
+
+    /// Sends the past events of a case to `events`, then each new one; the sender is dropped when the case ends.
+    ///
+    /// # Errors
+    /// See [`CaseStore::look`].
+    pub async fn follow(
+        &self,
+        case: Named,
+        events: UnboundedSender<CaseEvent>,
+    ) -> Result<(), ApiError> {
+        let follow = move |state: &mut State| {
+            let kept = state.find(&case)?;
+            for event in kept.case.so_far() {
+                let _ = events.send(event);
+            }
+            if kept.ended_at.is_none() {
+                kept.followers.push(events);
+            }
+            Some(())
+        };
+        self.ask(follow).await.flatten().ok_or_else(unknown)
+    }
+
+    /// The owner's cases, newest first.
+    pub async fn list(&self, owner: Option<String>) -> Vec<Case> {
+        let list = move |state: &mut State| {
+            let cases = state.cases.values().rev().map(|kept| &kept.case);
+            cases.filter(|case| case.head.owner == owner).cloned().collect()
+        };
+        self.ask(list).await.unwrap_or_default()
+    }
+
+    /// The result of `work` on the sessions; `None` if the thread is gone.
+    pub async fn sessions<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Sessions) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.ask(move |state| work(&mut state.sessions)).await
+    }
+}
+
+fn unknown() -> ApiError {
+    let message = "there is no such case; cases are kept for an hour, and seen by the key that sent them alone";
+    ApiError::new(Code::CaseNotFound, message)
+}
+
+/// The state of the thread.
+#[derive(Default)]
+struct State {
+    /// By order of arrival.
+    cases: BTreeMap<u64, Kept>,
+    /// The arrival number of each case.
+    numbers: HashMap<String, u64>,
+    arrived: u64,
+    sessions: Sessions,
+}
+
+struct Kept {
+    case: Case,
+    followers: Vec<UnboundedSender<CaseEvent>>,
+    ended_at: Option<Instant>,
+}
+
+impl State {
+    fn run(mut self, inbox: &Receiver<Message>) {
+        let mut swept = Instant::now();
+        loop {
+            match inbox.recv_timeout(SWEEP) {
+                Ok(work) => work(&mut self),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if swept.elapsed() >= SWEEP {
+                swept = Instant::now();
+                self.sweep(swept);
+            }
+        }
+    }
+
+    fn open(&mut self, head: Arc<CaseHead>) {
+        self.sweep(Instant::now());
+        self.arrived += 1;
+        self.numbers.insert(head.id.clone(), self.arrived);
+        let case =
+            Case { head, has_begun: false, calls: Vec::new(), outcome: None, is_rated: false };
+        self.cases.insert(self.arrived, Kept { case, followers: Vec::new(), ended_at: None });
+    }
+
+    fn record(&mut self, id: &str, event: CaseEvent) {
+        let Some(kept) = self.get(id) else { return };
+        let is_last = kept.case.apply(event.clone());
+        // Followers that are gone are removed.
+        kept.followers.retain(|follower| follower.send(event.clone()).is_ok());
+        if is_last {
+            kept.followers.clear();
+            kept.ended_at = Some(Instant::now());
+        }
+    }
+
+    fn get(&mut self, id: &str) -> Option<&mut Kept> {
+        self.cases.get_mut(self.numbers.get(id)?)
+    }
+
+    fn find(&mut self, case: &Named) -> Option<&mut Kept> {
+        self.get(&case.id).filter(|kept| kept.case.head.owner == case.owner)
+    }
+
+    fn remove(&mut self, id: &str) {
+        if let Some(number) = self.numbers.remove(id) {
+            self.cases.remove(&number);
+        }
+    }
+
+    /// Removes old cases, and the oldest ended ones if there is no room for another. Running cases stay; the server's queue
+    /// limits their number.
+    fn sweep(&mut self, now: Instant) {
+        self.sessions.sweep(now);
+        let ends =
+            self.cases.iter().map(|(number, kept)| End { number: *number, at: kept.ended_at });
+        for number in expired(&ends.collect::<Vec<_>>(), now) {
+            if let Some(kept) = self.cases.remove(&number) {
+                self.numbers.remove(&kept.case.head.id);
+            }
+        }
+    }
+}
+
+/// When a case ended; `None` while it waits or runs.
+struct End {
+    number: u64,
+    at: Option<Instant>,
+}
+
+/// The arrival numbers of the cases to remove before another one is added; `cases` are in the order of arrival.
+fn expired(cases: &[End], now: Instant) -> Vec<u64> {
+    let is_old = |end: &&End| end.at.is_some_and(|at| now - at >= KEPT);
+    let mut gone: Vec<u64> = cases.iter().filter(is_old).map(|end| end.number).collect();
+    let ended = cases.iter().filter(|end| end.at.is_some() && !is_old(end));
+    let beyond = (cases.len() - gone.len() + 1).saturating_sub(MOST);
+    gone.extend(ended.map(|end| end.number).take(beyond));
+    gone
+}
+
+impl Case {
+    /// Applies an event; returns whether it is the last.
+    fn apply(&mut self, event: CaseEvent) -> bool {
+        match event {
+            CaseEvent::Begun => self.has_begun = true,
+            CaseEvent::Call(call) => self.calls.push(call),
+            CaseEvent::Ended(outcome) => {
+                self.outcome = Some(outcome);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The events so far.
+    fn so_far(&self) -> Vec<CaseEvent> {
+        let begun = self.has_begun.then_some(CaseEvent::Begun);
+        let calls = self.calls.iter().cloned().map(CaseEvent::Call);
+        let ended = self.outcome.clone().map(CaseEvent::Ended);
+        begun.into_iter().chain(calls).chain(ended).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_kept_for_an_hour_after_their_end_and_a_thousand_of_them() {
+        let start = Instant::now();
+        let minutes = |count: u64| start + Duration::from_secs(60 * count);
+        let of = |at: Option<Instant>| move |number| End { number, at };
+        let few: Vec<End> =
+            (0..3).map(|number| End { number, at: Some(minutes(number)) }).collect();
+        assert!(expired(&few, minutes(59)).is_empty());
+        assert_eq!(expired(&few, minutes(61)), [0, 1]);
+        // What is at work stays for ever, what ended makes room, the oldest first.
+        let full: Vec<End> = (0..10).map(of(None)).chain((10..1000).map(of(Some(start)))).collect();
+        assert!(expired(&full[..999], start).is_empty());
+        assert_eq!(expired(&full, start), [10]);
+        assert_eq!(expired(&full, minutes(60)).len(), 990);
+        let at_work: Vec<End> = (0..1200).map(of(None)).collect();
+        assert!(expired(&at_work, minutes(999)).is_empty());
+    }
+}
