@@ -21,7 +21,7 @@ constexpr int small_tiles(int row_tiles, int tile_bytes) {
     return row_tiles >= 4 ? 1 : row_tiles == 2 || tile_bytes == 1024 ? 2 : 4;
 }
 
-// Of a CTA whose inputs lie beside its rings: what leaves three of them on an H200's multiprocessor 26 KB each for inputs.
+// Of a CTA whose inputs lie beside its rings: what leaves three of them on an H200's multiprocessor 25 KB each for inputs.
 constexpr int RINGS_BESIDE_ROWS = 49152;
 
 template <class Format, int ROW_TILES, bool HAS_X = true>

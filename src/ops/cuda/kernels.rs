@@ -307,7 +307,7 @@ fn small_shared_bytes(rows: usize) -> usize {
 /// See kernels/matmul_normed.cuh.
 const NORMED_RINGS_BYTES: usize = 49_152;
 /// What lets three CTAs share an H200's multiprocessor.
-const MOST_NORMED_BYTES: usize = NORMED_RINGS_BYTES + 26_624;
+const MOST_NORMED_BYTES: usize = NORMED_RINGS_BYTES + 25_600;
 
 /// Of an attention's kernels the one for heads of `dim` numbers, padded; `None` where it was not compiled for them.
 pub fn for_dim(functions: &[Function], dim: usize) -> Option<Function> {
