@@ -7,7 +7,7 @@
 #   gate    420 s   doctor; one greedy and one drawn text of a tiny model with each part left out in turn: what makes a difference is left
 #                   out from here on; all compiled tests, six at a time, a minute each; `bench` of the first model
 #   speed   590 s   of each model one process of `bench` (pp 512 and 4096, tg at 1, 8, 16, 32, 64, after 0 and 4096); of the first also
-#                   without graphs, without early launches, without wgmma, with --fast; counters of ncu, where it is
+#                   with each part left out, with --fast; counters of ncu, where it is
 #   panel   400 s   `bench panel` and transformers on the same checkpoints, wall against wall, where torch is
 #   rest    250 s   logits of the full models against the CPU, equal bits whatever the rows, q8_0 and q4_k, memcheck where it is
 #   search  130 s   `bench embed` of texts, of queries and of a reranker's pairs; a corpus, and `medreflex` over it on notes: notes a minute,
@@ -119,9 +119,9 @@ find_what_works() { # leaves in $work/without what to leave out, or in $work/fai
   rm -f "$work/without" "$work/fails"
   [[ -d $work/smoke ]] || step 30 gate.synth "$wardround" models synth qwen3 "$work/smoke"
   logprobs 60 gate.cpu "$work/smoke" --tokens "$(seq -s, 10 309)" --full --dtype f32
-  texts wgmma,launch,graphs || { say "NOTHING WORKS"; touch "$work/fails"; return 1; }
+  texts wgmma,norms,launch,graphs || { say "NOTHING WORKS"; touch "$work/fails"; return 1; }
   plain=$sum
-  for way in "" wgmma wgmma,launch wgmma,launch,graphs; do
+  for way in "" wgmma norms wgmma,norms wgmma,norms,launch wgmma,norms,launch,graphs; do
     sum=""
     texts "$way"
     [[ $sum == "$plain" ]] || { say "with WARDROUND_CUDA_WITHOUT='$way' texts differ or fail"; continue; }
@@ -173,7 +173,7 @@ speed() {
   local family part grid=(-p 512,4096 -n 128 --sample --batch 1,8,16,32,64 --depth 0,4096)
   [[ $shape == full ]] || grid=(-p 64,256 -n 16 --sample --batch 1,8,64 --depth 0,256)
   for family in "${families[@]}"; do bench 150 bf16 grid "$family" "${grid[@]}"; done
-  for part in graphs launch wgmma; do
+  for part in norms graphs launch wgmma; do
     WARDROUND_CUDA_WITHOUT=$part,$WARDROUND_CUDA_WITHOUT bench 60 "without-$part" short qwen3 -p 4096 -n 128 --batch 1
   done
   [[ $device == cpu ]] || bench 60 fast short qwen3 --fast -p 4096 -n 128 --batch 1

@@ -68,6 +68,7 @@ NEIGHBOUR_BYTES = 11                        # a clock, from the shared memory of
 SHARED_BYTES = 128                          # a clock, of a multiprocessor's shared memory
 COMPARED = 384                              # instructions of a chunk in `mask` (attention_chunk.cuh) for keys that not all queries see
 L2_BYTES = 25 << 20                         # of the second cache that a pass over logits finds again: half of H200's 50 MiB
+NORMED_AHEAD = (40 + 32) << 10              # bytes that a CTA of kernels/matmul_normed.cuh asks for before its norms: rings, prefetched
 WARP_ISSUE = 4                              # instructions of all warps that a multiprocessor issues in a clock
 
 # Published sizes, as `models synth --shape full` has them.
@@ -149,8 +150,10 @@ class Model:
             values, scales, units = WEIGHT_BYTES["_".join(kernel.split("_")[2:-1 if kernel[-1] in "f32silugelu" and not kernel.split("_")[-1].isdigit() else -2])]
             weights = math.ceil(n / 16) * (tiles * (values + scales) + math.ceil(tiles / 8) * units)
             inputs, out = m * tiles * 64, m * n * 4
-            blocks = grid[0] if kernel.startswith("matmul_small") else grid[1]
-            readers = 1 if kernel.startswith(("matmul_small", "matmul_wave")) else grid[0] // launch.get("cluster", 1)
+            if kernel.startswith("matmul_normed"):  # two rows in f32, the norms' weights, and the sum, which the first CTA writes
+                inputs, out = tiles * 128 * (2 * m + (2 if words[11] else 1)), out + m * tiles * 128
+            blocks = grid[0] if kernel.startswith(("matmul_small", "matmul_normed")) else grid[1]
+            readers = 1 if kernel.startswith(("matmul_small", "matmul_normed", "matmul_wave")) else grid[0] // launch.get("cluster", 1)
             split = 2 * 4 * m * n * 4 if grid[2] > 1 else 0
             return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and m * n * tiles * 32, ctas
         if kernel.startswith("attend"):
@@ -210,6 +213,21 @@ class Model:
             "besides": once * each + code["wait_cycles"] - code["loop_waits"],
         }
 
+    def normed(self, launch, memory, now, each):
+        """Of a product whose CTAs make their norms, of which `now` start at once, `each` on a multiprocessor: microseconds with what binds
+        beside the rest."""
+        device, kernel, (rows, _, _, chunk) = self.device, launch["kernel"], launch["arguments"][5:9]
+        code, plain = (self.code[device.architecture, name] for name in (kernel, kernel.replace("normed", "small") + "_8"))
+        warps = launch["threads"] / 32 / WARP_ISSUE
+        # The longest loop is that over rows. Until they are there a CTA asks for what its rings hold and for what it calls to the second
+        # cache; what is left of the memory's time comes after. Of CTAs that start later, others fill the time.
+        clocks = rows * (code["loop_waits"] + code["loop"] * max(1, each * warps))
+        left_over = max(0, memory - now * NORMED_AHEAD) / device.bytes_per_us
+        stages = chunk / (2 if "_bf16_" in kernel else 4)
+        issued = warps * (code["loop"] * rows + plain["instructions"] + plain["loop"] * (stages - 1))
+        fullest = math.ceil(math.prod(launch["grid"]) / device.multiprocessors)
+        return {"norms": clocks / (device.ghz * 1e3) + left_over, "instructions": fullest * issued / (device.ghz * 1e3)}
+
     def time(self, launch, first, rows):
         """Microseconds, and what binds."""
         device, kernel = self.device, launch["kernel"]
@@ -226,7 +244,7 @@ class Model:
         resident = max(1, min(REGISTERS // registers, device.shared_bytes // shared, THREADS // launch["threads"], CTAS))
         rounds = math.ceil(ctas / (device.multiprocessors * resident))
         each = min(resident, math.ceil(ctas / device.multiprocessors))  # CTAs that share a multiprocessor
-        ahead = launch["shared_bytes"] if kernel.startswith(("matmul_small", "matmul_medium", "matmul_wave")) else launch["threads"] * code["bytes_ahead"]
+        ahead = launch["shared_bytes"] if kernel.startswith(("matmul_small", "matmul_normed", "matmul_medium", "matmul_wave")) else launch["threads"] * code["bytes_ahead"]
         share = (WGMMA_SHARE if "warpgroup" in kernel else MMA_SHARE) if device.wgmma else MMA_SHARE_BEFORE_HOPPER
         clocks = code["wait_cycles"] + code["instructions"] * max(1, each * launch["threads"] / 32 / WARP_ISSUE)
         parts = dict.fromkeys(["memory", "second cache", "tensor cores"], 0.0)
@@ -239,6 +257,8 @@ class Model:
             parts["memory"] += now * memory / ctas / min(device.bytes_per_us, now * max(ahead, 1) * device.ghz * 1e3 / device.memory_clocks)
             parts["second cache"] += fullest * l2 / ctas / (device.l2_bytes_per_clock * device.ghz * 1e3)
             parts["tensor cores"] += fullest * 2 * products / ctas / (device.flops_per_us * share / device.multiprocessors)
+        if kernel.startswith("matmul_normed"):
+            parts.update(self.normed(launch, memory, min(ctas, device.multiprocessors * resident), each))
         walk = (clocks if not kernel.startswith("matmul") else device.memory_clocks) / (device.ghz * 1e3)
         if not kernel.startswith("matmul"):
             # One round's waits are filled by the next one's instructions.

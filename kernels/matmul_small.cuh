@@ -2,7 +2,8 @@
 //
 // A warp sums one chunk of K for one or two groups of 16 outputs; the four warps of a CTA are the four chunks. What a
 // warp reads passes through a ring in shared memory that it shares with no other, so that until the chunks meet there
-// is no barrier, and loads wait for nothing but room. The first weights are under way before the inputs are there.
+// is no barrier, and loads wait for nothing but room. The first weights are under way before the inputs are there, which
+// pass through the ring too, or lie in shared memory as whole rows (matmul_normed.cuh).
 #pragma once
 
 #include "matmul_output.cuh"
@@ -20,22 +21,29 @@ constexpr int small_tiles(int row_tiles, int tile_bytes) {
     return row_tiles >= 4 ? 1 : row_tiles == 2 || tile_bytes == 1024 ? 2 : 4;
 }
 
-template <class Format, int ROW_TILES>
+// Of a CTA whose inputs lie beside its rings: what leaves three of them on an H200's multiprocessor 25 KB each for inputs.
+constexpr int RINGS_BESIDE_ROWS = 49152;
+
+template <class Format, int ROW_TILES, bool HAS_X = true>
 struct Ring {
     static constexpr int GROUPS = small_outputs(8 * ROW_TILES) / 16;
     static constexpr int TILES = small_tiles(ROW_TILES, Format::VALUES);
+    static constexpr bool WITH_X = HAS_X;
     using Group = AlignedStage<Format, TILES>;
     static constexpr int X_AT = GROUPS * Group::BYTES;
-    static constexpr int STAGE = X_AT + TILES * ROW_TILES * 512;
-    static constexpr int BYTES = small_shared_bytes(8 * ROW_TILES) / 4;
+    static constexpr int STAGE = X_AT + (HAS_X ? TILES * ROW_TILES * 512 : 0);
+    static constexpr int BYTES = (HAS_X ? small_shared_bytes(8 * ROW_TILES) : RINGS_BESIDE_ROWS) / 4;
     static constexpr int STAGES = BYTES / STAGE;
     static constexpr int AHEAD = (STAGES - 1) * TILES;  // tiles under way
     static_assert(STAGES >= 3 && BYTES >= GROUPS * ROW_TILES * 512);
 
     unsigned char *memory;
     typename Group::Source groups[GROUPS];
-    const Bf16 *x;  // the lane's pieces of the first tile
+    const Bf16 *x;  // the lane's pieces of the first tile: where they are copied from or, beside the ring, read
     int stride, rows, begin, end, lane;
+
+    // The first stage's first tile.
+    __device__ __forceinline__ int first() const { return begin / TILES * TILES; }
 
     // Stages begin at multiples of TILES. One is whole if all its tiles are of the chunk; others have zeros for those that
     // are not.
@@ -81,6 +89,7 @@ struct Ring {
 
     template <typename Wanted>
     __device__ __forceinline__ void copy_x(int slot_at, const Bf16 *from, Wanted is_wanted) const {
+        if constexpr (!HAS_X) return;
         unsigned char *to = memory + slot_at + X_AT + place(lane / 4, lane % 4);
 #pragma unroll
         for (int m = 0; m < ROW_TILES; ++m) {
@@ -92,7 +101,13 @@ struct Ring {
         }
     }
 
-    __device__ __forceinline__ void multiply_whole(int slot_at, float (&sums)[GROUPS][ROW_TILES][4]) const {
+    // The lane's inputs of eight rows of a stage's tile, for `load_matrices`.
+    __device__ __forceinline__ const unsigned char *inputs_at(const unsigned char *stage, int tile, int index) const {
+        if constexpr (!HAS_X) return reinterpret_cast<const unsigned char *>(x) + (tile + index) * 64;
+        return stage + X_AT + index * ROW_TILES * 512 + place(lane % 8, lane / 8);
+    }
+
+    __device__ __forceinline__ void multiply_whole(int slot_at, int tile, float (&sums)[GROUPS][ROW_TILES][4]) const {
         const unsigned char *stage = memory + slot_at;
         float units[GROUPS];
 #pragma unroll
@@ -111,7 +126,7 @@ struct Ring {
                 for (int group = 0; group < GROUPS; ++group) {
                     weights[group] = Group::fragment(shares[group][each], units[group], lane);
                 }
-                multiply_tile(stage, index + each, weights, sums);
+                multiply_tile(inputs_at(stage, tile, index + each), weights, sums);
             }
         }
     }
@@ -126,13 +141,12 @@ struct Ring {
                 const unsigned char *own = stage + group * Group::BYTES;
                 weights[group] = Group::fragment(Group::read(own, index, lane), Group::unit(own, lane), lane);
             }
-            multiply_tile(stage, index, weights, sums);
+            multiply_tile(inputs_at(stage, tile, index), weights, sums);
         }
     }
 
-    __device__ __forceinline__ void multiply_tile(const unsigned char *stage, int index, const Fragment (&weights)[GROUPS],
+    __device__ __forceinline__ void multiply_tile(const unsigned char *inputs_at, const Fragment (&weights)[GROUPS],
                                                   float (&sums)[GROUPS][ROW_TILES][4]) const {
-        const unsigned char *inputs_at = stage + X_AT + index * ROW_TILES * 512 + place(lane % 8, lane / 8);
 #pragma unroll
         for (int m = 0; m < ROW_TILES; ++m) {
             const uint4 inputs = load_matrices(inputs_at + m * 512);
@@ -146,75 +160,73 @@ struct Ring {
             }
         }
     }
+
+    // The whole chunk, from its first stage on; those of the first tiles are under way.
+    __device__ __forceinline__ void multiply(float (&sums)[GROUPS][ROW_TILES][4]) const {
+        int slot_at = 0, free_at = (STAGES - 1) * STAGE, tile = first();
+        Next next = this->next(first() + AHEAD);
+        const auto await_slot = [] {
+            await_copies<STAGES - 2>();
+            __syncwarp();  // every lane's copies have landed, and every lane has read what the free slot held
+        };
+        // Nearly all stages are whole, and those are copied without conditions.
+        for (; tile + TILES <= end; tile += TILES) {
+            await_slot();
+            const int copied = tile + AHEAD;
+            if (copied + TILES <= end) {
+                copy_whole(free_at, copied, next);
+            } else if (copied < end) {
+                copy_weights(free_at, copied);
+                copy_x(free_at, copied);
+            }
+            commit_copies();
+            // Before the chunk the ring has zeros; rows beside it have another chunk's inputs.
+            if (HAS_X || tile >= begin) {
+                multiply_whole(slot_at, tile, sums);
+            } else {
+                multiply_some(slot_at, tile, sums);
+            }
+            free_at = slot_at;
+            slot_at = slot_at + STAGE == STAGES * STAGE ? 0 : slot_at + STAGE;
+        }
+        if (tile < end) {
+            await_slot();
+            multiply_some(slot_at, tile, sums);
+        }
+    }
 };
 
-template <class Format, Epilogue EPILOGUE, int ROW_TILES>
-__device__ __forceinline__ void multiply_small(const Weights &weights, const Activations &activations,
-                                               const Output &output, const Chunks &chunks) {
-    using Ring = Ring<Format, ROW_TILES>;
-    constexpr int GROUPS = Ring::GROUPS;
-    // As much again as is in the ring, roughly, is called to the second cache, or all of a short chunk: until the inputs
-    // are there the memory has nothing else to do.
+// Starts the copies of a warp's first weights, and calls to the second cache what comes after them: as much again as is in
+// the ring, roughly, or all of a short chunk: until the inputs are there the memory has nothing else to do.
+template <class Format, class Ring>
+__device__ __forceinline__ void start_weights(Ring &ring, const Weights &weights, const Chunks &chunks, int n) {
     constexpr int PREFETCHED = 8192 / Format::VALUES, SHORT_CHUNK = 32;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int first_group = blockIdx.x * GROUPS, last_group = (output.n + 15) / 16 - 1;
-    const int begin = warp * chunks.length, end = min(begin + chunks.length, weights.k_tiles);
-
-    let_dependents_start();
-    Ring ring{dynamic_shared() + warp * Ring::BYTES, {},
-              activations.x + lane / 4 * activations.stride + lane % 4 * 8, activations.stride, activations.rows, begin,
-              end, lane};
+    const int first_group = blockIdx.x * Ring::GROUPS, last_group = (n + 15) / 16 - 1;
     const auto group_weights = [&](int group) {
         return weights.of_group<Format>(min(first_group + group, last_group));
     };
 #pragma unroll
-    for (int group = 0; group < GROUPS; ++group) {
-        ring.groups[group] = Ring::Group::source(group_weights(group), lane);
+    for (int group = 0; group < Ring::GROUPS; ++group) {
+        ring.groups[group] = Ring::Group::source(group_weights(group), ring.lane);
     }
-    const int first = begin / Ring::TILES * Ring::TILES;
+    const int first = ring.first();
 #pragma unroll
     for (int slot = 0; slot < Ring::STAGES - 1; ++slot) {
         ring.copy_weights(slot * Ring::STAGE, first + slot * Ring::TILES);
+        if constexpr (!Ring::WITH_X) commit_copies();
     }
-    const int prefetch_end = chunks.length <= SHORT_CHUNK ? end : min(first + Ring::AHEAD + PREFETCHED, end);
+    const int prefetch_end = chunks.length <= SHORT_CHUNK ? ring.end : min(first + Ring::AHEAD + PREFETCHED, ring.end);
 #pragma unroll
-    for (int group = 0; group < GROUPS; ++group) {
-        prefetch<Format>(group_weights(group), first + Ring::AHEAD, prefetch_end, lane);
+    for (int group = 0; group < Ring::GROUPS; ++group) {
+        prefetch<Format>(group_weights(group), first + Ring::AHEAD, prefetch_end, ring.lane);
     }
-    wait_for_inputs();
-#pragma unroll
-    for (int slot = 0; slot < Ring::STAGES - 1; ++slot) {
-        ring.copy_x(slot * Ring::STAGE, first + slot * Ring::TILES);
-        commit_copies();
-    }
+}
 
-    float sums[GROUPS][ROW_TILES][4] = {};
-    int slot_at = 0, free_at = (Ring::STAGES - 1) * Ring::STAGE, tile = first;
-    typename Ring::Next next = ring.next(first + Ring::AHEAD);
-    const auto await_slot = [] {
-        await_copies<Ring::STAGES - 2>();
-        __syncwarp();  // every lane's copies have landed, and every lane has read what the free slot held
-    };
-    // Nearly all stages are whole, and those are copied without conditions.
-    for (; tile + Ring::TILES <= end; tile += Ring::TILES) {
-        await_slot();
-        const int copied = tile + Ring::AHEAD;
-        if (copied + Ring::TILES <= end) {
-            ring.copy_whole(free_at, copied, next);
-        } else if (copied < end) {
-            ring.copy_weights(free_at, copied);
-            ring.copy_x(free_at, copied);
-        }
-        commit_copies();
-        ring.multiply_whole(slot_at, sums);
-        free_at = slot_at;
-        slot_at = slot_at + Ring::STAGE == Ring::STAGES * Ring::STAGE ? 0 : slot_at + Ring::STAGE;
-    }
-    if (tile < end) {
-        await_slot();
-        ring.multiply_some(slot_at, tile, sums);
-    }
-
+// The sums of a CTA's chunks, added in order, become its outputs.
+template <class Format, Epilogue EPILOGUE, int GROUPS, int ROW_TILES>
+__device__ __forceinline__ void store_sums(const float (&sums)[GROUPS][ROW_TILES][4], const Output &output,
+                                           const Chunks &chunks) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     // The rings give way to the chunks' sums, [chunk][group][m][lane].
     await_copies<0>();
     __syncthreads();
@@ -231,8 +243,32 @@ __device__ __forceinline__ void multiply_small(const Weights &weights, const Act
         for (int chunk = 1; chunk < chunks.count; ++chunk) {
             total = add(total, met[(chunk * FRAGMENTS + fragment) * 32 + lane]);
         }
-        store<EPILOGUE>(output, total, Format::ONE, first_group + fragment / ROW_TILES, fragment % ROW_TILES * 8, lane);
+        store<EPILOGUE>(output, total, Format::ONE, blockIdx.x * GROUPS + fragment / ROW_TILES, fragment % ROW_TILES * 8,
+                        lane);
     }
+}
+
+template <class Format, Epilogue EPILOGUE, int ROW_TILES>
+__device__ __forceinline__ void multiply_small(const Weights &weights, const Activations &activations,
+                                               const Output &output, const Chunks &chunks) {
+    using Ring = Ring<Format, ROW_TILES>;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int begin = warp * chunks.length, end = min(begin + chunks.length, weights.k_tiles);
+
+    let_dependents_start();
+    Ring ring{dynamic_shared() + warp * Ring::BYTES, {},
+              activations.x + lane / 4 * activations.stride + lane % 4 * 8, activations.stride, activations.rows, begin,
+              end, lane};
+    start_weights<Format>(ring, weights, chunks, output.n);
+    wait_for_inputs();
+#pragma unroll
+    for (int slot = 0; slot < Ring::STAGES - 1; ++slot) {
+        ring.copy_x(slot * Ring::STAGE, ring.first() + slot * Ring::TILES);
+        commit_copies();
+    }
+    float sums[Ring::GROUPS][ROW_TILES][4] = {};
+    ring.multiply(sums);
+    store_sums<Format, EPILOGUE>(sums, output, chunks);
 }
 
 }  // namespace matmul

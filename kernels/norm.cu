@@ -2,15 +2,10 @@
 //
 // One CTA of 256 threads a row; `hidden` is a multiple of 8. A sum's tree depends on the width alone, and warps that
 // a narrow row has nothing for return.
-#include "common.cuh"
+#include "norm_row.cuh"
 #include "weights.cuh"
 
 namespace norms {
-
-constexpr int THREADS = 256, WARPS = THREADS / 32;
-
-// Warps with a part of a row, four values a thread.
-__device__ __forceinline__ int warps_of(int hidden) { return min((hidden + 127) / 128, WARPS); }
 
 // residual[row] = scale · the weights of output `tokens[row]`, rounded to bf16 as in a product. A warp takes a tile.
 template <class Format>
@@ -37,23 +32,8 @@ __device__ __forceinline__ void embed(const matmul::Weights &weights, const unsi
     }
 }
 
-// `sum` and the squares of four values.
-__device__ __forceinline__ float add_squares(float sum, float4 values) {
-    sum = __fmaf_rn(values.x, values.x, sum);
-    sum = __fmaf_rn(values.y, values.y, sum);
-    sum = __fmaf_rn(values.z, values.z, sum);
-    return __fmaf_rn(values.w, values.w, sum);
-}
-
-__device__ __forceinline__ float4 scaled(float4 values, float scale, float4 weight) {
-    return make_float4(
-        __fmul_rn(__fmul_rn(values.x, scale), weight.x), __fmul_rn(__fmul_rn(values.y, scale), weight.y),
-        __fmul_rn(__fmul_rn(values.z, scale), weight.z), __fmul_rn(__fmul_rn(values.w, scale), weight.w));
-}
-
-// A thread's first quads of a row, all asked for at once: rows of up to 4096 values are read once. Of wider ones the rest is
-// read where it is used.
-constexpr int HELD = 4, HELD_QUADS = HELD * THREADS;
+// A thread's first quads of a row, all asked for at once. Of rows that have more the rest is read where it is used.
+constexpr int HELD_QUADS = HELD * THREADS;
 
 struct Held {
     float4 quads[HELD];
@@ -94,9 +74,6 @@ __device__ __forceinline__ float squares(const Held &first, const float *row, in
     return sum;
 }
 
-__device__ __forceinline__ void put(Bf16 *out, int quad, float4 value) {
-    reinterpret_cast<uint2 *>(out)[quad] = make_uint2(pack_bf16(value.x, value.y), pack_bf16(value.z, value.w));
-}
 __device__ __forceinline__ void put(float *out, int quad, float4 value) {
     reinterpret_cast<float4 *>(out)[quad] = value;
 }

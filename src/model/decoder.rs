@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use crate::ops::{
-    AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers, OpsError,
+    Added, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers, OpsError,
     PageShape, Precision, Rows, StepLimits,
 };
 
@@ -123,7 +123,7 @@ impl Activations<(usize, Numbers)> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let (heads, head_dim) = (config.heads, config.head_dim);
         Activations {
-            residual: (hidden, Numbers::Wide),
+            residual: (hidden, Numbers::Residual),
             normed: (hidden, Numbers::Narrow),
             branch: (hidden, Numbers::Wide),
             qkv: ((heads + 2 * config.kv_heads) * head_dim, Numbers::Wide),
@@ -253,28 +253,51 @@ impl<B: Backend> Decoder<B> {
     ) -> bool {
         let Kept { pages, places } = kept;
         let epsilon = self.config.rms_norm_eps;
-        let Activations { residual, normed, .. } = activations;
-        ops.embed(&self.embedding, step, self.embedding_scale, residual);
-        if let Some(first) = self.layers.first() {
-            ops.rms_norm(residual, &first.input_norm, epsilon, normed);
-        }
+        ops.embed(&self.embedding, step, self.embedding_scale, &mut activations.residual);
         let mut has_chosen = false;
+        let mut before: Option<&LayerWeights<B>> = None;
         for (index, layer) in self.layers.iter().enumerate() {
+            self.project(ops, before, layer, activations);
             let pages = LayerPages { pages: &mut *pages, layer: places.of(index) };
             self.attend(ops, layer, step, pages, activations);
-            let next = self.layers.get(index + 1);
-            if next.is_none() {
+            if index + 1 == self.layers.len() {
                 let Activations { residual, attended, .. } = activations;
                 has_chosen = ops.keep_logit_rows(step, [residual, attended]);
             }
-            self.add_attended(ops, layer, activations);
-            let next = next.map(|next| &next.input_norm);
-            self.feed_forward(ops, layer, next, activations);
+            self.feed_forward(ops, layer, activations);
+            before = Some(layer);
+        }
+        if let Some(last) = before {
+            let Activations { residual, normed, branch, .. } = activations;
+            let post = last.feed_forward_norm.as_ref();
+            ops.add_norm(residual, branch, BranchNorms { post, next: None, epsilon }, normed);
         }
         has_chosen
     }
 
-    /// From `normed` to `attended`.
+    /// From the residual, and the branch of the layer `before`, to `qkv`.
+    fn project(
+        &self,
+        ops: &B,
+        before: Option<&LayerWeights<B>>,
+        layer: &LayerWeights<B>,
+        activations: &mut Activations<B::Buffer>,
+    ) {
+        let Activations { residual, normed, branch, qkv, .. } = activations;
+        let epsilon = self.config.rms_norm_eps;
+        let Some(before) = before else {
+            ops.rms_norm(residual, &layer.input_norm, epsilon, normed);
+            return ops.matmul(normed, &layer.qkv, qkv);
+        };
+        let norms = BranchNorms {
+            post: before.feed_forward_norm.as_ref(),
+            next: Some(&layer.input_norm),
+            epsilon,
+        };
+        ops.add_norm_matmul(Added { residual, branch, norms, normed }, &layer.qkv, qkv);
+    }
+
+    /// From `qkv` to `attended`.
     fn attend(
         &self,
         ops: &B,
@@ -283,7 +306,7 @@ impl<B: Backend> Decoder<B> {
         LayerPages { pages, layer: index }: LayerPages<&mut B::Pages>,
         activations: &mut Activations<B::Buffer>,
     ) {
-        let Activations { normed, qkv, queries, attended, .. } = activations;
+        let Activations { qkv, queries, attended, .. } = activations;
         let rope = match layer.window {
             Some(_) => &self.sliding_rope,
             None => &self.full_rope,
@@ -294,7 +317,6 @@ impl<B: Backend> Decoder<B> {
             window: layer.window,
             both_ways: self.config.both_ways,
         };
-        ops.matmul(normed, &layer.qkv, qkv);
         let norms = layer.head_norms.as_ref();
         let written = LayerPages { pages: &mut *pages, layer: index };
         ops.rotate_and_store(qkv, queries, norms, rope, step, written);
@@ -302,39 +324,23 @@ impl<B: Backend> Decoder<B> {
         ops.attention(queries, shape, step, read, attended);
     }
 
-    /// From `attended` to `normed`, for the feed-forward layer.
-    fn add_attended(
+    /// From `attended` to the feed-forward layer's branch, which is yet to be added.
+    fn feed_forward(
         &self,
         ops: &B,
         layer: &LayerWeights<B>,
         activations: &mut Activations<B::Buffer>,
     ) {
-        let Activations { residual, normed, branch, attended, .. } = activations;
+        let Activations { residual, normed, branch, attended, gate_up, gated, .. } = activations;
         ops.matmul(attended, &layer.output, branch);
         let norms = BranchNorms {
             post: layer.attention_norm.as_ref(),
             next: Some(&layer.feed_forward_input_norm),
             epsilon: self.config.rms_norm_eps,
         };
-        ops.add_norm(residual, branch, norms, normed);
-    }
-
-    /// From `normed` to `normed`, for the `next` layer.
-    fn feed_forward(
-        &self,
-        ops: &B,
-        layer: &LayerWeights<B>,
-        next: Option<&B::Vector>,
-        activations: &mut Activations<B::Buffer>,
-    ) {
-        let Activations { residual, normed, branch, gate_up, gated, .. } = activations;
-        ops.matmul_gated(normed, &layer.gate_up, self.config.activation, gate_up, gated);
+        let added = Added { residual, branch, norms, normed };
+        let activation = self.config.activation;
+        ops.add_norm_matmul_gated(added, &layer.gate_up, activation, gate_up, gated);
         ops.matmul(gated, &layer.down, branch);
-        let norms = BranchNorms {
-            post: layer.feed_forward_norm.as_ref(),
-            next,
-            epsilon: self.config.rms_norm_eps,
-        };
-        ops.add_norm(residual, branch, norms, normed);
     }
 }

@@ -18,10 +18,11 @@ use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
 use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::cpu::draw_token;
+use crate::ops::cuda_memory::MOVING_ROWS;
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
 use crate::ops::{
-    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
-    OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
+    Activation, Added, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine,
+    Numbers, OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
 };
 
 /// Heads that one CTA of the rotary kernel takes.
@@ -132,10 +133,12 @@ impl Backend for Cuda {
             rows: 0,
             width,
             stride: match numbers {
-                Numbers::Wide | Numbers::Ungated => width,
+                Numbers::Wide | Numbers::Ungated | Numbers::Residual => width,
                 Numbers::Narrow => width.next_multiple_of(32),
             },
             is_wide: numbers != Numbers::Narrow,
+            moving_rows: if numbers == Numbers::Residual { MOVING_ROWS } else { 0 },
+            has_moved: false,
         })
     }
 
@@ -181,7 +184,7 @@ impl Backend for Cuda {
     fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
         out.set_rows(x.rows);
         let arguments = Arguments::default()
-            .region(&x.region)
+            .address(x.address())
             .region(&weight.0)
             .float(epsilon)
             .int(x.width)
@@ -201,7 +204,7 @@ impl Backend for Cuda {
         let BranchNorms { post, next, epsilon } = norms;
         normed.set_rows(residual.rows);
         let arguments = Arguments::default()
-            .region(&residual.region)
+            .address(residual.address())
             .region(&branch.region)
             .maybe(post.map(|post| &post.0))
             .maybe(next.map(|next| &next.0))
@@ -216,7 +219,7 @@ impl Backend for Cuda {
     fn gather_norm(&self, x: &Buffer, step: Step, weight: &Vector, epsilon: f32, out: &mut Buffer) {
         out.set_rows(step.logit_rows);
         let arguments = Arguments::default()
-            .region(&x.region)
+            .address(x.address())
             .address(step.indices)
             .region(&weight.0)
             .float(epsilon)
@@ -240,6 +243,21 @@ impl Backend for Cuda {
         out: &mut Buffer,
     ) {
         self.multiply(x, weights, Epilogue::Gated(activation), out);
+    }
+
+    fn add_norm_matmul(&self, added: Added<'_, Cuda>, weights: &Matrix, out: &mut Buffer) {
+        self.multiply_added(added, weights, Epilogue::Plain, out);
+    }
+
+    fn add_norm_matmul_gated(
+        &self,
+        added: Added<'_, Cuda>,
+        weights: &Matrix,
+        activation: Activation,
+        _products: &mut Buffer,
+        out: &mut Buffer,
+    ) {
+        self.multiply_added(added, weights, Epilogue::Gated(activation), out);
     }
 
     fn rotate_and_store(
@@ -345,6 +363,7 @@ impl Backend for Cuda {
             return Ok(Vec::new());
         }
         debug_assert!(buffer.is_wide, "what only products read is not for others");
+        debug_assert!(!buffer.has_moved, "the residual is not for others");
         let bytes = 4 * rows * buffer.stride;
         let mut kept = self.back.lock().unwrap_or_else(PoisonError::into_inner);
         let back = match &mut *kept {

@@ -78,6 +78,8 @@ pub struct Kernels {
     pub attend_teams: [Function; 3],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 3]; 3],
+    /// By format, epilogue.
+    normed: [[Function; 3]; 3],
     medium: [[Function; 3]; 3],
     large: [[Function; 3]; 3],
     /// By format, epilogue, rows; like the next, machine code for compute capability 9.0 alone does anything.
@@ -145,6 +147,9 @@ impl Kernels {
                     stream.function(&name, small_shared_bytes(rows))
                 })
             })?,
+            normed: by_form(|form| {
+                stream.function(&format!("matmul_normed_{form}"), MOST_NORMED_BYTES)
+            })?,
             medium: blocked("medium")?,
             large: blocked("large")?,
             wave: by_form(|form| {
@@ -208,6 +213,23 @@ impl Kernels {
         let is_split = medium[0] * medium[1] < split_blocks(multiprocessors);
         let chunks = if is_split { 4 } else { 1 };
         Matmul::Medium(launch(self.medium[format as usize][column], medium, chunks))
+    }
+
+    /// The matmul of the norm of few rows, whose CTAs make it themselves; `None` where the rows do not fit beside the weights.
+    pub fn matmul_normed(
+        &self,
+        format: Format,
+        epilogue: Epilogue,
+        size: Product,
+    ) -> Option<Launch> {
+        let row_bytes = size.inputs.div_ceil(32) * 64 + 16;
+        let shared_bytes = NORMED_RINGS_BYTES + size.rows * row_bytes;
+        let fits = size.rows <= SMALL_ROWS[0] && shared_bytes <= MOST_NORMED_BYTES;
+        let function = self.normed[format as usize][epilogue.column()];
+        fits.then(|| Launch {
+            shared_bytes,
+            ..Launch::new(function, [size.outputs.div_ceil(16), 1, 1], 128)
+        })
     }
 
     /// The matmul of a few dozen rows whose CTAs start all at once, where they can.
@@ -281,6 +303,11 @@ pub const WARPGROUP_TILE_BYTES: usize = 16_384;
 fn small_shared_bytes(rows: usize) -> usize {
     if rows == 32 { 98_304 } else { 65_536 }
 }
+
+/// See kernels/matmul_normed.cuh.
+const NORMED_RINGS_BYTES: usize = 49_152;
+/// What lets three CTAs share an H200's multiprocessor.
+const MOST_NORMED_BYTES: usize = NORMED_RINGS_BYTES + 25_600;
 
 /// Of an attention's kernels the one for heads of `dim` numbers, padded; `None` where it was not compiled for them.
 pub fn for_dim(functions: &[Function], dim: usize) -> Option<Function> {

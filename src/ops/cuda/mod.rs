@@ -12,6 +12,7 @@ mod cut;
 mod driver;
 mod failures;
 mod ferry;
+mod folded;
 mod kernels;
 mod launch;
 #[cfg(not(feature = "cuda"))]
@@ -59,6 +60,8 @@ pub struct Cuda {
     back: Arc<Mutex<Option<Pinned>>>,
     /// Whether products of many rows are by warpgroups.
     warpgroups: bool,
+    /// Whether a product of few rows may make the norm that it takes.
+    folds_norms: bool,
     /// Whether a row's bits may depend on the rows beside it.
     fast: bool,
     /// Whether products are in f32: weights, what they multiply, keys and values are kept so.
@@ -77,6 +80,7 @@ impl Cuda {
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
             gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
+        gpu.folds_norms = !without.norms;
         Ok(gpu)
     }
 
@@ -97,6 +101,7 @@ impl Cuda {
             ferry: Arc::default(),
             back: Arc::default(),
             warpgroups: false,
+            folds_norms: false,
             fast: false,
             in_f32: false,
             stream,
@@ -128,9 +133,9 @@ impl Cuda {
     /// # Errors
     /// When the driver refuses.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let &Cuda { warpgroups, fast, in_f32, .. } = self;
+        let &Cuda { warpgroups, folds_norms, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
-        Ok(Cuda { warpgroups, fast, in_f32, ..own })
+        Ok(Cuda { warpgroups, folds_norms, fast, in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.
@@ -176,6 +181,9 @@ pub struct Buffer {
     stride: usize,
     /// Whether the numbers are f32, not bf16.
     is_wide: bool,
+    /// Of the residual: rows that have a second place, and whether they lie there.
+    moving_rows: usize,
+    has_moved: bool,
 }
 
 impl Buffer {
@@ -183,6 +191,18 @@ impl Buffer {
     fn set_rows(&mut self, rows: usize) {
         assert!(rows <= self.room, "{rows} rows for a buffer of {}", self.room);
         self.rows = rows;
+        self.has_moved = false;
+    }
+
+    /// Where the rows lie.
+    fn address(&self) -> u64 {
+        self.places()[usize::from(self.has_moved)]
+    }
+
+    /// Where the residual's rows lie in turns.
+    fn places(&self) -> [u64; 2] {
+        let first = self.region.address();
+        [first, first + (4 * self.room * self.stride) as u64]
     }
 }
 

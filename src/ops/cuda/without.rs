@@ -10,6 +10,8 @@ const VARIABLE: &str = "WARDROUND_CUDA_WITHOUT";
 pub struct Without {
     /// `wgmma`: products of many rows by warpgroups, and attention of a prompt by teams.
     pub warpgroups: bool,
+    /// `norms`: norms as parts of the products that take them.
+    pub norms: bool,
     /// `launch`: a kernel's CTAs that start while the kernel before still runs, and clusters of CTAs.
     pub early_launches: bool,
     /// `graphs`: decoding steps that are kept and launched as one.
@@ -29,6 +31,7 @@ impl Without {
             match part {
                 "" => {}
                 "wgmma" => without.warpgroups = true,
+                "norms" => without.norms = true,
                 "launch" => without.early_launches = true,
                 "graphs" => without.graphs = true,
                 other => return Err(OpsError::CudaPart(other.to_owned())),

@@ -56,7 +56,7 @@ impl Layer {
         }
     }
 
-    fn matrix(&self, epilogue: Epilogue) -> &Matrix {
+    pub fn matrix(&self, epilogue: Epilogue) -> &Matrix {
         match epilogue {
             Epilogue::Plain => &self.plain,
             Epilogue::Gated(_) => &self.gated,
@@ -64,7 +64,12 @@ impl Layer {
     }
 
     /// The last `rows` rows of the inputs, and room for what becomes of them.
-    fn buffers(&self, gpu: &Cuda, epilogue: Epilogue, rows: usize) -> (Buffer, Buffer, Numbers) {
+    pub fn buffers(
+        &self,
+        gpu: &Cuda,
+        epilogue: Epilogue,
+        rows: usize,
+    ) -> (Buffer, Buffer, Numbers) {
         let inputs = self.plain.inputs;
         let x = &self.x[(MOST_ROWS - rows) * inputs..];
         let (width, kind) = match epilogue {

@@ -3,7 +3,8 @@
 use super::sequences::Sequences;
 use super::{Cuda, Host};
 use super::{
-    KEPT, Numbers, SMALL_PAGES, attention, gpu, gpu_in_f32, limits, matmul, norm, sampler, text,
+    KEPT, Numbers, SMALL_PAGES, attention, folded, gpu, gpu_in_f32, limits, matmul, norm, sampler,
+    text,
 };
 use crate::ops::Backend;
 
@@ -54,6 +55,20 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
             let steps = [sequences.rows() - 6, 6];
             assert_same(&gpu, &format!("{group} heads of {head_dim}"), || {
                 case.run(&gpu, &sequences, &qkv, &steps)
+            });
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn kernels_that_do_what_two_did_do_not_depend_on_the_order_of_threads() {
+    let gpu = gpu();
+    for kept in KEPT {
+        let layer = matmul::Layer::new(&gpu, (80, 672), kept);
+        for (epilogue, rows) in matmul::EPILOGUES.into_iter().zip([1, 4, 7]) {
+            assert_same(&gpu, &format!("{kept} {epilogue:?}, {rows} rows"), || {
+                folded::products(&gpu, &layer, epilogue, (rows, true, true))
             });
         }
     }
