@@ -164,12 +164,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The file of the recipe of this name in the binary.
 pub fn text(name: &str) -> Option<&'static str> {
-    built_in(&RECIPES, &format!("{name}.toml"))
+    built_in(RECIPES, &format!("{name}.toml"))
 }
 
 /// The list of ids of this name, a line each, comments too.
 pub fn ids(name: &str) -> Option<&'static str> {
-    built_in(&IDS, &format!("{name}.txt"))
+    built_in(IDS, &format!("{name}.txt"))
 }
 
 fn built_in(files: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
