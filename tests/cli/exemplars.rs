@@ -55,7 +55,7 @@ fn what_no_exemplars_can_be_made_of_is_refused() {
     refused("medprompt --exemplars-format medqa --exemplars exemplars.jsonl", &["holds questions"]);
     refused(&format!("knowlab {EXEMPLARS}"), &["there is no encoder", "choice=bm25"]);
     refused(&format!("edinburgh {EXEMPLARS} --set span=file"), &["--spans"]);
-    refused("base-llm --experts x", &["no exemplars"]);
+    refused("base-llm --experts x", &["without exemplars"]);
     refused(&format!("hse-nlp {EXEMPLARS} --experts x=much"), &["no share from 0 to 1"]);
     scratch.write("reasons.json", r#"{"style": "long", "reasons": {}}"#);
     refused(
