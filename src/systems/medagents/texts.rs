@@ -27,7 +27,7 @@ pub struct Domains {
 impl Record for Domains {}
 
 impl Domains {
-    /// The first `count`; where there is none, [`GENERAL`] as many times.
+    /// The first `count`; where there is none, `GENERAL` as many times.
     pub fn first(&self, count: usize) -> Vec<String> {
         match self.domains.is_empty() {
             true => vec![GENERAL.to_owned(); count],

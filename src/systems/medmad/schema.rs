@@ -10,7 +10,7 @@ const MAX_ITEMS: usize = 8;
 const MIN_STEPS: usize = 3;
 
 /// The schema of a record on an item with these option letters, its fields in C.2's order; bounded as [`root`] says, strings by
-/// `record_chars` and arrays by [`MAX_ITEMS`].
+/// `record_chars` and arrays by `MAX_ITEMS`.
 pub fn schema(letters: &[char], settings: &Settings) -> Value {
     let string = string(settings.decoding.record_chars);
     let strings = |min: usize| array(string.clone(), min, MAX_ITEMS);
