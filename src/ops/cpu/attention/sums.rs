@@ -32,7 +32,7 @@ struct Page<'a, T> {
     keys: &'a [T],
     /// `[stride][16]`.
     queries: &'a [f32],
-    /// See [`PagePart::next`].
+    /// See [`super::kernel::PagePart::next`].
     next: *const u8,
     scored: Scored,
 }
@@ -79,7 +79,7 @@ fn score_vectors<S: Sums, T: Kept, const H: usize, const V: usize>(
     let queries = page.queries.as_chunks::<LANES>().0.as_chunks::<2>().0;
     for (row, (keys, queries)) in components.zip(queries).enumerate() {
         if !page.next.is_null() {
-            ask_for::<S::Lanes>(
+            prefetch_lines::<S::Lanes>(
                 page.next,
                 row * 2 * PAGE * size_of::<T>(),
                 2 * PAGE * size_of::<T>(),
@@ -113,9 +113,9 @@ fn score_vectors<S: Sums, T: Kept, const H: usize, const V: usize>(
     V * LANES
 }
 
-/// Asks for the cache lines of `bytes` bytes from `at` on, behind `from`.
+/// Prefetches the cache lines of `bytes` bytes, `at` bytes behind `from`.
 #[inline(always)]
-fn ask_for<L: Lanes>(from: *const u8, at: usize, bytes: usize) {
+fn prefetch_lines<L: Lanes>(from: *const u8, at: usize, bytes: usize) {
     /// Of a cache line.
     const LINE: usize = 64;
     for line in (0..bytes).step_by(LINE) {
@@ -130,7 +130,7 @@ pub struct ValueRows<'a, T> {
     pub values: &'a [T],
     /// Those that count.
     pub seen: Range<usize>,
-    /// See [`PagePart::next`].
+    /// See [`super::kernel::PagePart::next`].
     pub next: *const u8,
 }
 
@@ -214,7 +214,7 @@ unsafe fn add_vectors<S: Sums, T: Kept, const EACH: usize, const H: usize, const
         for (place, row) in seen.clone().enumerate() {
             let at = row * stride + lane;
             if !next.is_null() {
-                ask_for::<S::Lanes>(next, at * size_of::<T>(), V * LANES * size_of::<T>());
+                prefetch_lines::<S::Lanes>(next, at * size_of::<T>(), V * LANES * size_of::<T>());
             }
             let mut vectors = [S::Lanes::splat(0.0); V];
             for (n, vector) in vectors.iter_mut().enumerate() {
