@@ -82,6 +82,11 @@ impl Failure {
         Failure::complaint(Blame::Outcome, message.into(), hint)
     }
 
+    /// The machine or this program failed.
+    pub fn machine(message: impl Into<String>, hint: &str) -> Failure {
+        Failure::complaint(Blame::Machine, message.into(), Some(hint.to_owned()))
+    }
+
     /// A file's content does not match what was recorded of it.
     pub fn mismatch(message: impl Into<String>) -> Failure {
         Failure::complaint(Blame::Artefact, message.into(), None)

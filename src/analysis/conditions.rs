@@ -25,18 +25,19 @@ impl Conditions {
             (None, None) => "unknown".to_owned(),
         };
         let examples = entry.and_then(|entry| entry.examples).unwrap_or("none");
-        let mut bounds = vec![setting("max_tokens")];
+        let mut limits_set = vec![setting("max_tokens")];
         // Without a system's grammar nothing bounds a string.
-        bounds.extend((plan.decoding == DecodingMode::Grammar).then(|| setting("record_chars")));
-        let seats = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
+        limits_set
+            .extend((plan.decoding == DecodingMode::Grammar).then(|| setting("record_chars")));
+        let models = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
         Conditions {
             facts: vec![
                 ("prompts", prompts),
                 ("few-shot examples", examples.to_owned()),
                 ("decoding", decoding(plan.decoding).to_owned()),
-                ("bounds", bounds.join(", ")),
+                ("limits", limits_set.join(", ")),
                 ("thinking", thinking(&plan.panel).to_owned()),
-                ("seats", seats.collect::<Vec<_>>().join(", ")),
+                ("models", models.collect::<Vec<_>>().join(", ")),
                 ("leakage", leakage(plan).to_owned()),
                 ("token limits of search", plan.corpus.as_ref().map_or(String::new(), limits)),
             ],
@@ -136,9 +137,9 @@ mod tests {
             "Made with: prompts: ours, after the descriptions in MedAgentBoard",
             "few-shot examples: ours",
             "decoding: text under a grammar, unlike the paper's",
-            "bounds: max_tokens = 4096, record_chars = 240",
+            "limits: max_tokens = 4096, record_chars = 240",
             "thinking: off",
-            &format!("seats: sym {}", plan.panel[0].backbone),
+            &format!("models: sym {}", plan.panel[0].backbone),
         ] {
             assert!(said.contains(part), "{said}");
         }
@@ -146,7 +147,7 @@ mod tests {
         plan.decoding = DecodingMode::Text;
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: the paper's (MED-MAD, App. C); few-shot examples: none"));
-        assert!(said.contains("bounds: max_tokens = 4096;"), "{said}");
+        assert!(said.contains("limits: max_tokens = 4096;"), "{said}");
         plan.prompts = Some("mine".to_owned());
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: those in mine"), "{said}");

@@ -14,7 +14,7 @@ use crate::console;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
-use crate::panel::memory::BesidePanel;
+use crate::panel::memory::AuxiliaryModels;
 use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
 use crate::systems::case::{Case, Task};
@@ -83,7 +83,7 @@ impl AskFlags {
         dataset.items = self.subset.clone().subset().choose(dataset.items)?;
         let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
         let models =
-            Models::describe([&self.panel], &hardware, &hub, |_| Ok(BesidePanel::default()))?;
+            Models::describe([&self.panel], &hardware, &hub, |_| Ok(AuxiliaryModels::default()))?;
         let at_once = 2 * models.max_batch(&hardware);
         let stop = interrupt::watch();
         let decoding = Decoding::default();

@@ -24,7 +24,7 @@ use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::variant::Form;
 use crate::experiment::whole_file;
 use crate::record::NoteLine;
-use crate::report::{Beside, Scoring};
+use crate::report::{ExtraTables, Scoring};
 
 /// The page's file name in a run directory or a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -179,8 +179,8 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 
 /// As [`write`], with the scorer and the prices of a run on notes.
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
-    let beside = Beside { evaluation: evaluation(contents)?, ratings: ratings(contents)? };
-    let page = crate::report::render(contents, scoring, &beside)?;
+    let extra = ExtraTables { evaluation: evaluation(contents)?, ratings: ratings(contents)? };
+    let page = crate::report::render(contents, scoring, &extra)?;
     Ok(whole_file::write_private(&directory.join(FILE), page.as_bytes())?)
 }
 

@@ -1,7 +1,7 @@
 //! Errors in files of questions or notes, with the place in the file.
 
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -110,6 +110,10 @@ impl Diagnosis for DataError {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
+            DataError::Read(error) if error.kind() == ErrorKind::NotFound => {
+                "check the path; `data ls` lists the datasets that `data fetch` downloads"
+                    .to_owned()
+            }
             DataError::Encoding(_) => "save the file as UTF-8".to_owned(),
             DataError::Syntax { place, .. } if has_extension(&place.path, "csv") => {
                 "a cell with a comma, a quote or a line break in it stands in quotes, its own quotes \

@@ -42,7 +42,7 @@ pub mod verify;
 pub mod versions;
 pub mod whole_file;
 
-pub use self::room::beside_panel;
+pub use self::room::auxiliary_models;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

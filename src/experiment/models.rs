@@ -11,7 +11,7 @@ use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::{BatchLimits, BesidePanel, DEFAULT_BATCH, MemoryPlan, plan_memory};
+use crate::panel::memory::{AuxiliaryModels, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
 use crate::panel::{PanelError, Source};
 
@@ -21,7 +21,7 @@ pub struct Models {
     /// One per description.
     pub memory: Vec<MemoryPlan>,
     /// What stays loaded beside them.
-    pub beside: BesidePanel,
+    pub beside: AuxiliaryModels,
     /// The models take turns on them.
     pub devices: Vec<Device>,
     /// Their indices follow those of the descriptions.
@@ -47,7 +47,7 @@ impl Models {
         names: impl IntoIterator<Item = &'a String>,
         hardware: &Hardware,
         hub: &HubOptions,
-        beside: impl FnOnce(&[Device]) -> Result<BesidePanel, Failure>,
+        beside: impl FnOnce(&[Device]) -> Result<AuxiliaryModels, Failure>,
     ) -> Result<Models, Failure> {
         let devices = hardware.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();

@@ -5,18 +5,18 @@ use super::library::is_equal;
 use super::spec::Spec;
 use crate::diagnosis::Failure;
 use crate::ops::Device;
-use crate::panel::memory::{Beside, BesidePanel};
+use crate::panel::memory::{AuxiliaryModel, AuxiliaryModels};
 use crate::retrieval::{self, RetrieverOptions};
 
 /// The most memory that the retrievers of these runs take at any time; each is held from the first run that uses it to the last.
 ///
 /// # Errors
 /// A corpus where none is searched, none where one is; a corpus or a model that cannot be read.
-pub fn beside_panel(
+pub fn auxiliary_models(
     specs: &[&Spec],
     hardware: &Hardware,
     devices: &[Device],
-) -> Result<BesidePanel, Failure> {
+) -> Result<AuxiliaryModels, Failure> {
     let wanted = specs.iter().map(|spec| spec.retriever_options(devices));
     let wanted = wanted.collect::<Result<Vec<Option<RetrieverOptions>>, _>>()?;
     let mut retrievers: Vec<Held> = Vec::new();
@@ -25,33 +25,33 @@ pub fn beside_panel(
         match retrievers.iter_mut().find(|held| is_equal(held.options, options)) {
             Some(held) => held.last = run,
             None => {
-                let memory = spec.beside(options, hardware, devices)?;
+                let memory = spec.auxiliary_models(options, hardware, devices)?;
                 retrievers.push(Held { options, memory, first: run, last: run });
             }
         }
     }
     let at_run = |run: usize| {
         let held = retrievers.iter().filter(move |held| (held.first..=held.last).contains(&run));
-        held.fold(BesidePanel::default(), |all, held| all.and(&held.memory))
+        held.fold(AuxiliaryModels::default(), |all, held| all.and(&held.memory))
     };
-    Ok((0..specs.len()).map(at_run).max_by_key(BesidePanel::total).unwrap_or_default())
+    Ok((0..specs.len()).map(at_run).max_by_key(AuxiliaryModels::total).unwrap_or_default())
 }
 
 /// A retriever of several runs.
 struct Held<'a> {
     options: &'a RetrieverOptions,
-    memory: BesidePanel,
+    memory: AuxiliaryModels,
     first: usize,
     last: usize,
 }
 
 impl Spec {
-    fn beside(
+    fn auxiliary_models(
         &self,
         options: &RetrieverOptions,
         hardware: &Hardware,
         devices: &[Device],
-    ) -> Result<BesidePanel, Failure> {
+    ) -> Result<AuxiliaryModels, Failure> {
         let memory = retrieval::memory(options)?;
         let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
         // `cuda` is short for the first GPU.
@@ -65,13 +65,13 @@ impl Spec {
         let on_host = |device: &Device| device.own_memory().is_none();
         let shared = || devices.iter().position(on_host).filter(|_| on_host(&options.device));
         let place = place.or_else(shared);
-        let model = |model: retrieval::SearchModel| Beside {
+        let model = |model: retrieval::SearchModel| AuxiliaryModel {
             name: model.name,
             footprint: model.footprint,
             device: options.device.clone(),
             place,
         };
         let models = memory.models.into_iter().map(model).collect();
-        Ok(BesidePanel { models, mapped: memory.mapped })
+        Ok(AuxiliaryModels { models, mapped: memory.mapped })
     }
 }

@@ -10,7 +10,7 @@ use super::hardware::Hardware;
 use super::library::CorpusSpec;
 use super::models::Models;
 use super::plan::{MemberPlan, Plan};
-use super::room::beside_panel;
+use super::room::auxiliary_models;
 use super::shard::{Shard, ShardPlan};
 use crate::data::subset::Subset;
 use crate::data::{BadRows, Format, ItemKind};
@@ -159,7 +159,7 @@ impl Spec {
     pub fn describe_models(&self) -> Result<Models, Failure> {
         let hardware = self.roomy_hardware();
         Models::describe(self.slot_models()?, &hardware, &self.hub, |devices| {
-            beside_panel(&[self], &hardware, devices)
+            auxiliary_models(&[self], &hardware, devices)
         })
     }
 

@@ -50,15 +50,15 @@ pub struct KvBudget {
 
 /// Models that stay loaded while the panel's models answer: encoders and rerankers.
 #[derive(Clone, Debug, Default)]
-pub struct BesidePanel {
-    pub models: Vec<Beside>,
+pub struct AuxiliaryModels {
+    pub models: Vec<AuxiliaryModel>,
     /// Bytes of memory-mapped files: reported but not counted, since their pages can be dropped and read again.
     pub mapped: u64,
 }
 
 /// An encoder or a reranker.
 #[derive(Clone, Debug)]
-pub struct Beside {
+pub struct AuxiliaryModel {
     pub name: String,
     pub footprint: Footprint,
     pub device: Device,
@@ -69,30 +69,30 @@ pub struct Beside {
 /// A model's name and the memory that it needs.
 type Part<'a> = (&'a str, Footprint);
 
-impl Beside {
+impl AuxiliaryModel {
     fn part(&self) -> Part<'_> {
         (&self.name, self.footprint)
     }
 }
 
-impl BesidePanel {
+impl AuxiliaryModels {
     pub fn total(&self) -> usize {
         self.models.iter().map(|model| model.footprint.total()).sum()
     }
 
     /// The models of both.
-    pub fn and(mut self, other: &BesidePanel) -> BesidePanel {
+    pub fn and(mut self, other: &AuxiliaryModels) -> AuxiliaryModels {
         self.models.extend_from_slice(&other.models);
         self.mapped += other.mapped;
         self
     }
 
-    fn at(&self, place: Option<usize>) -> Vec<&Beside> {
+    fn at(&self, place: Option<usize>) -> Vec<&AuxiliaryModel> {
         self.models.iter().filter(|model| model.place == place).collect()
     }
 }
 
-/// Plans the engines of `descriptions`, assigned to `devices` in turn, with room for the models that stay loaded `beside` them. All
+/// Plans the engines of `descriptions`, assigned to `devices` in turn, with room for the models that stay loaded (`auxiliary`). All
 /// engines have the same batch size.
 ///
 /// # Errors
@@ -103,9 +103,9 @@ pub fn plan_memory(
     devices: &[Device],
     batch: BatchLimits,
     budget: KvBudget,
-    beside: &BesidePanel,
+    auxiliary: &AuxiliaryModels,
 ) -> Result<Vec<MemoryPlan>, PanelError> {
-    let elsewhere = beside.at(None);
+    let elsewhere = auxiliary.at(None);
     if let Some(first) = elsewhere.first() {
         let parts: Vec<Part<'_>> = elsewhere.iter().map(|model| model.part()).collect();
         expect_room(&parts, free_memory(&first.device), true)?;
@@ -116,7 +116,7 @@ pub fn plan_memory(
         for (place, device) in devices.iter().enumerate() {
             let here = || (place..descriptions.len()).step_by(devices.len());
             let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
-            let planned = plan_device(&share, device, batch, budget, &beside.at(Some(place)))?;
+            let planned = plan_device(&share, device, batch, budget, &auxiliary.at(Some(place)))?;
             for (index, plan) in here().zip(planned) {
                 plans[index] = Some(plan);
             }
@@ -150,7 +150,7 @@ fn plan_device(
     device: &Device,
     batch: BatchLimits,
     budget: KvBudget,
-    beside: &[&Beside],
+    auxiliary: &[&AuxiliaryModel],
 ) -> Result<Vec<MemoryPlan>, PanelError> {
     let machine = device.machine();
     let sequences = batch.sequences.unwrap_or(DEFAULT_BATCH);
@@ -170,7 +170,7 @@ fn plan_device(
         MemoryPlan { options, footprint }
     };
     let fixed = |description: &&Description| allot(description, 0).footprint.total();
-    let searching: usize = beside.iter().map(|model| model.footprint.total()).sum();
+    let searching: usize = auxiliary.iter().map(|model| model.footprint.total()).sum();
     let taken: usize = searching + descriptions.iter().map(fixed).sum::<usize>();
     let left = available.saturating_sub(taken) as f64;
     let fraction = budget.fraction.unwrap_or(KV_FRACTION);
@@ -195,8 +195,8 @@ fn plan_device(
     let engines = descriptions.iter().zip(&plans);
     let engines =
         engines.map(|(description, plan)| (description.checkpoint.name.as_str(), plan.footprint));
-    let parts: Vec<Part<'_>> = engines.chain(beside.iter().map(|model| model.part())).collect();
-    expect_room(&parts, available, !beside.is_empty())?;
+    let parts: Vec<Part<'_>> = engines.chain(auxiliary.iter().map(|model| model.part())).collect();
+    expect_room(&parts, available, !auxiliary.is_empty())?;
     Ok(plans)
 }
 
@@ -269,11 +269,11 @@ mod tests {
         Description::read(checkpoint, WantedPrecision::default(), device.machine(), 4096).unwrap()
     }
 
-    fn beside(bytes: usize, place: Option<usize>) -> BesidePanel {
+    fn auxiliary(bytes: usize, place: Option<usize>) -> AuxiliaryModels {
         let footprint = Footprint { weights: bytes, ..Footprint::default() };
         let device = Device::Cpu(Cpu::new(1).unwrap());
-        let model = Beside { name: "reranker r".to_owned(), footprint, device, place };
-        BesidePanel { models: vec![model], mapped: u64::MAX }
+        let model = AuxiliaryModel { name: "reranker r".to_owned(), footprint, device, place };
+        AuxiliaryModels { models: vec![model], mapped: u64::MAX }
     }
 
     #[test]
@@ -291,18 +291,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let description = description(folder.path());
         let devices = [Device::Cpu(Cpu::new(1).unwrap())];
-        let plan = |beside: &BesidePanel| {
+        let plan = |auxiliary: &AuxiliaryModels| {
             let batch = BatchLimits { sequences: Some(4), draft: 0, known_logprobs: false };
             let budget = KvBudget { fraction: Some(0.5), ..KvBudget::default() };
-            plan_memory(&[&description], &devices, batch, budget, beside)
+            plan_memory(&[&description], &devices, batch, budget, auxiliary)
         };
-        let pages = |beside: &BesidePanel| plan(beside).unwrap()[0].options.pages as f64;
-        let alone = pages(&BesidePanel::default());
+        let pages = |auxiliary: &AuxiliaryModels| plan(auxiliary).unwrap()[0].options.pages as f64;
+        let alone = pages(&AuxiliaryModels::default());
         // What is mapped does not count, and half of the memory does, whatever else the machine does meanwhile.
-        let half = pages(&beside(available_memory() / 2, Some(0))) / alone;
+        let half = pages(&auxiliary(available_memory() / 2, Some(0))) / alone;
         assert!((0.2..0.8).contains(&half), "{half}");
         for place in [Some(0), None] {
-            let error = plan(&beside(1 << 20 << 30, place)).unwrap_err();
+            let error = plan(&auxiliary(1 << 20 << 30, place)).unwrap_err();
             let PanelError::Memory { needed, models, searches, .. } = &error else {
                 panic!("{error}")
             };
@@ -312,6 +312,6 @@ mod tests {
             );
             assert!(*searches);
         }
-        assert!(plan(&beside(GIB >> 4, None)).is_ok());
+        assert!(plan(&auxiliary(GIB >> 4, None)).is_ok());
     }
 }

@@ -20,7 +20,7 @@ use crate::model::{Config, ModelError, WantedPrecision, precision_of};
 use crate::ops::{Device, Precision, Quantisation};
 use crate::panel::PanelError;
 use crate::panel::backbone::Backbone;
-use crate::panel::memory::{BesidePanel, KvBudget};
+use crate::panel::memory::{AuxiliaryModels, KvBudget};
 use crate::synth;
 
 /// Tokens of the longest prompt and its completion, by any tokenizer.
@@ -177,7 +177,7 @@ fn try_calls(
         let started = Instant::now();
         let name = member.to_owned();
         let models =
-            Models::describe([&name], &hardware, options.hub, |_| Ok(BesidePanel::default()))?;
+            Models::describe([&name], &hardware, options.hub, |_| Ok(AuxiliaryModels::default()))?;
         let Some(description) = models.descriptions.first() else { continue };
         let kind = golden::device_kind(device, description.precision);
         let plan = MemberPlan::local("", description, Asked::default());

@@ -223,7 +223,8 @@ fn result(ask: &Ask, worked: &Worked) -> Value {
         "system": ask.system.id,
         "system_fingerprint": ask.system.fingerprint,
         "synthetic": ask.system.is_synthetic,
-        "seed": ask.seed,
+        // As it was asked for: the field takes negative numbers too.
+        "seed": ask.seed as i64,
         "item": ask.item.id(),
         "usage": usage(std::iter::once(worked.usage)),
         "record": words::record(&worked.line),
@@ -268,7 +269,8 @@ pub fn export(case: &Case) -> Value {
         "system_fingerprint": ask.system.fingerprint,
         "seats": ask.system.seats(),
         "synthetic": ask.system.is_synthetic,
-        "seed": ask.seed,
+        // As it was asked for: the field takes negative numbers too.
+        "seed": ask.seed as i64,
         "item": ItemText::from(&ask.item),
         "outcome": worked.map(|worked| result(ask, worked)),
         "error": ended.and_then(Result::err).map(|error| error.json()["error"].clone()),

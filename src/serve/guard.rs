@@ -124,7 +124,7 @@ fn preflight() -> Response {
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
         (
             header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "authorization, content-type, x-api-key, x-request-id",
+            "authorization, content-type, prefer, x-api-key, x-request-id",
         ),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];

@@ -130,10 +130,9 @@ async fn run(
     let outcome = match end {
         End::LoadFailed(failure) => return Err(failure),
         End::Signal => Ok(()),
-        End::EngineDied(reason) => Err(Failure::outcome(
-            reason,
-            Some("see the log; the service manager may restart it".to_owned()),
-        )),
+        End::EngineDied(reason) => {
+            Err(Failure::machine(reason, "see the log; the service manager may restart it"))
+        }
     };
     let cut = drain(&app, &phase_sender, connections, &mut ending).await?;
     if let Err(error) = app.audit.stop() {

@@ -214,7 +214,7 @@ impl Answering {
         let records: Vec<Value> =
             self.outcomes.iter().flatten().map(|worked| words::record(&worked.line)).collect();
         let mut own = json!({
-            "seed": seed, "request": sha256(fixed.to_string()), "item": item.id(), "ignored": ignored,
+            "seed": *seed as i64, "request": sha256(fixed.to_string()), "item": item.id(), "ignored": ignored,
         });
         match records.len() {
             1 => own["record"] = records.into_iter().next().unwrap_or_default(),

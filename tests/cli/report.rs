@@ -101,7 +101,7 @@ fn tables_say_in_every_form_what_the_results_say() {
     assert!(markdown.contains(&format!("{mean:.4} ± ")), "{markdown}");
     // What must be said beside every table.
     assert_eq!(
-        markdown.matches("decoding: text under a grammar, unlike the paper's; bounds: ").count(),
+        markdown.matches("decoding: text under a grammar, unlike the paper's; limits: ").count(),
         all.len()
     );
 

@@ -15,7 +15,7 @@ use wardround::experiment::hardware::Hardware;
 use wardround::experiment::models::Models;
 use wardround::hub::{Environment, HubOptions};
 use wardround::model::Family;
-use wardround::panel::memory::{BesidePanel, KvBudget};
+use wardround::panel::memory::{AuxiliaryModels, KvBudget};
 use wardround::serve::options::Listen;
 use wardround::serve::{Loaded, LoadedModel, ServeOptions, serve};
 
@@ -174,7 +174,7 @@ fn loaded() -> Loaded {
     let name = common::synthetic(Family::Qwen3).to_string_lossy().into_owned();
     let hub = HubOptions { offline: true, ..HubOptions::new(Environment::capture().unwrap()) };
     let models =
-        Models::describe(&[name], &hardware, &hub, |_| Ok(BesidePanel::default())).unwrap();
+        Models::describe(&[name], &hardware, &hub, |_| Ok(AuxiliaryModels::default())).unwrap();
     let pages = models.memory[0].options.pages;
     let backbone = models.start_backbones().unwrap().remove(0);
     let model =

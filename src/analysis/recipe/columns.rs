@@ -38,9 +38,9 @@ fn kpcs<'a>(entry: &Entry<'a>) -> Option<&'a Kpcs> {
 }
 
 /// A variant of a column's measure that is shown next to it: its label and figure.
-type Beside = (&'static str, for<'a> fn(&Recipe, &Entry<'a>) -> Option<&'a Measured>);
+type Variant = (&'static str, for<'a> fn(&Recipe, &Entry<'a>) -> Option<&'a Measured>);
 
-fn beside(column: NoteColumn) -> &'static [Beside] {
+fn variants(column: NoteColumn) -> &'static [Variant] {
     match column {
         NoteColumn::Detection
         | NoteColumn::Localisation
@@ -126,8 +126,8 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
                     Some(&correction(recipe, line.ours()?, column)?.composite)
                 }),
         };
-        let has = |of: &Beside| entries.iter().any(|entry| of.1(recipe, entry).is_some());
-        for (label, of) in beside(column).iter().filter(|of| has(of)) {
+        let has = |of: &Variant| entries.iter().any(|entry| of.1(recipe, entry).is_some());
+        for (label, of) in variants(column).iter().filter(|of| has(of)) {
             table = table.spread(*label, |line| of(recipe, line.ours()?)?.subset.as_ref());
         }
     }

@@ -5,14 +5,14 @@ use std::path::Path;
 use super::systems::SystemFlags;
 use crate::cli::options::MachineFlags;
 use crate::diagnosis::Failure;
-use crate::experiment::beside_panel;
+use crate::experiment::auxiliary_models;
 use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, HubOptions};
-use crate::panel::memory::{BesidePanel, KvBudget};
+use crate::panel::memory::{AuxiliaryModels, KvBudget};
 use crate::panel::remote::Address;
 use crate::serve::{Loaded, LoadedModel, LoadedSystem};
 
@@ -115,8 +115,8 @@ impl Sources {
         let models = Models::describe(&names, &hardware, &hub, |devices| {
             let searching = specs.iter().filter(|spec| spec.corpus.is_some());
             searching
-                .map(|spec| beside_panel(&[spec], &hardware, devices))
-                .try_fold(BesidePanel::default(), |all, beside| Ok(all.and(&beside?)))
+                .map(|spec| auxiliary_models(&[spec], &hardware, devices))
+                .try_fold(AuxiliaryModels::default(), |all, beside| Ok(all.and(&beside?)))
         })?;
         let mut libraries = Libraries::default();
         let searched = specs.iter().map(|spec| spec.library(&models, &mut libraries));

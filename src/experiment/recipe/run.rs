@@ -23,7 +23,7 @@ use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
-use crate::experiment::room::beside_panel;
+use crate::experiment::room::auxiliary_models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::experiment::verify::read_finished;
@@ -77,7 +77,7 @@ impl RecipeRun {
         let context = contexts.max().or(self.hardware.context);
         let hardware = Hardware { context, ..self.hardware.clone() };
         let models = Models::describe(names, &hardware, &self.hub, |devices| {
-            beside_panel(&specs.iter().collect::<Vec<_>>(), &hardware, devices)
+            auxiliary_models(&specs.iter().collect::<Vec<_>>(), &hardware, devices)
         })?;
         let mut libraries = Libraries::default();
         let runs = specs.into_iter().zip(inputs);

@@ -34,7 +34,7 @@ pub struct Scoring {
 
 /// What people wrote beside a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beside {
+pub struct ExtraTables {
     /// The form of its evaluation.
     pub evaluation: Option<Table>,
     /// What clinicians said of it.
@@ -66,7 +66,7 @@ struct Results {
 pub fn render(
     contents: &Contents,
     scoring: &Scoring,
-    beside: &Beside,
+    extra: &ExtraTables,
 ) -> Result<String, ReportError> {
     let results = results(contents, scoring)?;
     let titled = |table: &Table| {
@@ -82,8 +82,8 @@ pub fn render(
         page => page::page(contents, &scoring.scorer.neural),
         results => Value::from(Serde(&results)),
         tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
-        evaluation => beside.evaluation.as_ref().map(|form| Value::from_safe_string(form.html())),
-        ratings => Value::from_safe_string(beside.ratings.iter().map(Table::titled_html).collect()),
+        evaluation => extra.evaluation.as_ref().map(|form| Value::from_safe_string(form.html())),
+        ratings => Value::from_safe_string(extra.ratings.iter().map(Table::titled_html).collect()),
     })
 }
 

@@ -8,10 +8,10 @@ use crate::analysis::Outcomes;
 use crate::analysis::notes::{CorrectionScorer, NeuralScores, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::record::Source;
-use crate::report::{Beside, Scoring, render, tables};
+use crate::report::{ExtraTables, Scoring, render, tables};
 
 fn page() -> String {
-    render(&records(), &Scoring::default(), &Beside::default()).unwrap()
+    render(&records(), &Scoring::default(), &ExtraTables::default()).unwrap()
 }
 
 /// The part of the page that shows one note of one run.
@@ -34,7 +34,7 @@ fn equal_records_give_equal_bytes_in_any_order() {
     let page = page();
     records.items.records.reverse();
     records.calls.records.reverse();
-    assert_eq!(page, render(&records, &Scoring::default(), &Beside::default()).unwrap());
+    assert_eq!(page, render(&records, &Scoring::default(), &ExtraTables::default()).unwrap());
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn asks_for_nothing_and_says_what_it_is() {
     assert!(!page.contains("is noise"));
     let mut records = records();
     records.plan.synthetic = true;
-    let page = render(&records, &Scoring::default(), &Beside::default()).unwrap();
+    let page = render(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
     assert!(page.contains("every answer on this page is noise"));
 }
 
@@ -82,7 +82,7 @@ fn what_models_and_notes_say_stays_text() {
     let page = render(
         &contents(plan, vec![victim, failed], vec![attack]),
         &Scoring::default(),
-        &Beside::default(),
+        &ExtraTables::default(),
     );
     let page = page.unwrap();
     for (markup, count) in [("<script", 1), ("</script", 1), ("<style", 1)] {
@@ -219,7 +219,7 @@ fn tables_equal_the_figures() {
     let all = figures.stages.last().unwrap();
     assert_eq!(cost.last().unwrap()["per note: dollars"], all.price(&Prices::default()));
     assert_eq!(cost.last().unwrap()["per note: prompt tokens"], all.prompt_tokens);
-    let page = render(&records, &Scoring::default(), &Beside::default()).unwrap();
+    let page = render(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
     for table in &tables {
         assert!(page.contains(&table.html()), "{}", table.name);
     }
@@ -231,7 +231,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
     let told = |scoring: &Scoring| {
         (
             rows(&tables(&records, scoring).unwrap(), "correction"),
-            render(&records, scoring, &Beside::default()).unwrap(),
+            render(&records, scoring, &ExtraTables::default()).unwrap(),
         )
     };
     let row = |rows: &[Value], measure: &str| {
@@ -291,11 +291,14 @@ fn without_gold_or_without_records_there_is_a_page() {
             note.gold = None;
         }
     }
-    let page = render(&ungraded, &Scoring::default(), &Beside::default()).unwrap();
+    let page = render(&ungraded, &Scoring::default(), &ExtraTables::default()).unwrap();
     assert!(page.contains("so nothing is graded") && page.contains("title=\"no gold\""));
-    let empty =
-        render(&contents(plan(), Vec::new(), Vec::new()), &Scoring::default(), &Beside::default())
-            .unwrap();
+    let empty = render(
+        &contents(plan(), Vec::new(), Vec::new()),
+        &Scoring::default(),
+        &ExtraTables::default(),
+    )
+    .unwrap();
     assert!(empty.contains("0 of 14 planned cases") && empty.contains("No note has a record yet."));
     assert!(empty.contains("so nothing is graded"));
 }

@@ -7,10 +7,10 @@ use super::questions::{contents, contents_of, records};
 use crate::experiment::contents::Contents;
 use crate::panel::DecodingMode;
 use crate::record::{AnswerLine, CallLine, Parse};
-use crate::report::{Beside, Scoring, render};
+use crate::report::{ExtraTables, Scoring, render};
 
 fn shown(contents: &Contents) -> String {
-    render(contents, &Scoring::default(), &Beside::default()).unwrap()
+    render(contents, &Scoring::default(), &ExtraTables::default()).unwrap()
 }
 
 fn page() -> String {

@@ -10,12 +10,12 @@ use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
 use crate::panel::{DecodingMode, SamplingChoice};
-use crate::report::{Beside, Scoring, rating, recipe, render, tables};
+use crate::report::{ExtraTables, Scoring, rating, recipe, render, tables};
 use crate::systems::SystemConfig;
 
 /// What the page says, without its style and its script.
 fn body(contents: &Contents) -> String {
-    said(&render(contents, &Scoring::default(), &Beside::default()).unwrap())
+    said(&render(contents, &Scoring::default(), &ExtraTables::default()).unwrap())
 }
 
 fn said(page: &str) -> String {

@@ -8,7 +8,7 @@ use crate::record::{
     CallLine, EvidenceLine, Message, NoteLine, Part, Passage, RetrievedChunk, SearchLine,
     SearchPlace, Trajectory, TurnLine,
 };
-use crate::report::{Beside, Scoring, render};
+use crate::report::{ExtraTables, Scoring, render};
 
 /// As long as the chunks of a corpus at their longest.
 const CHUNK: usize = 1000;
@@ -98,7 +98,7 @@ fn page(note: NoteLine, calls: Vec<CallLine>, searches: Vec<SearchLine>) -> Stri
     (plan.runs, plan.dataset.items) = (1, vec!["ms-test-found".into()]);
     let mut contents = contents(plan, vec![note], calls);
     contents.searches.records = searches;
-    render(&contents, &Scoring::default(), &Beside::default()).unwrap()
+    render(&contents, &Scoring::default(), &ExtraTables::default()).unwrap()
 }
 
 #[test]

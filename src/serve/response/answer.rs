@@ -328,7 +328,7 @@ impl Answer {
 
     fn own_fields(&self) -> Value {
         let Heading { seed, digest, ignored, .. } = &self.heading;
-        json!({"seed": seed, "request": digest, "ignored": ignored})
+        json!({"seed": *seed as i64, "request": digest, "ignored": ignored})
     }
 
     /// The text and tokens of every choice for the audit trail, whether streamed or not.

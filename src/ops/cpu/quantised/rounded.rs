@@ -27,6 +27,9 @@ impl<const ROWS: usize> Block<ROWS> {
     };
 }
 
+/// Bytes between the activations that are rounded and those that are asked for: rows of a prompt lie in the last-level cache.
+const AHEAD: usize = 2048;
+
 /// Numbers of a row in a block, of four bytes each.
 const NUMBERS: usize = size_of::<Block<1>>() / 4;
 
@@ -149,6 +152,10 @@ vectorised! {
 #[inline(always)]
 fn round_row_kernel<L: Lanes, const SHARED: usize>(x: &[f32], to: Column) {
     for (n, values) in x.chunks(SHARED * BLOCK).enumerate() {
+        let ahead = values.as_ptr().cast::<u8>().wrapping_add(AHEAD);
+        for line in 0..SHARED * BLOCK * size_of::<f32>() / 64 {
+            L::prefetch(ahead.wrapping_add(line * 64));
+        }
         let group = Group::<SHARED>::round::<L>(values);
         for (block, words) in group.words.iter().enumerate().take(values.len().div_ceil(BLOCK)) {
             let sum = if block == 0 { group.sum } else { 0 };
