@@ -231,7 +231,7 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     assert!(whole.status >= 500, "{whole:?}");
     let failure = server.join().unwrap().unwrap_err();
     assert!(failure.to_string().contains("on purpose"), "{failure}");
-    assert_eq!(failure.blame(), Blame::Outcome);
+    assert_eq!(failure.blame(), Blame::Machine);
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Par
     if release_compat && text.to_uppercase().contains("CORRECT") {
         return (Reading { flag: Some(false), ..Reading::default() }, Parse::Ok);
     }
-    let text = &with_ascii_digits(text);
+    let whole = text;
+    let text = &without_right_lines(&with_ascii_digits(text));
     let numbered = match enumeration(text, sentences) {
         Enumeration::Answered(answer) => leading(answer, sentences),
         Enumeration::Unanswered => None,
@@ -48,7 +49,7 @@ pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Par
     };
     let parse = match (flag, &line) {
         (None, _) => Parse::Unread,
-        (Some(true), Some(line)) if line.is_plain && line.whole == text => Parse::Ok,
+        (Some(true), Some(line)) if line.is_plain && line.whole == whole => Parse::Ok,
         (Some(false), _) if text == "CORRECT" => Parse::Ok,
         _ => Parse::Repaired,
     };
@@ -58,6 +59,19 @@ pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Par
         correction: line.map(|line| corrected(&line.correction).to_owned()),
     };
     (reading, parse)
+}
+
+/// A list of all sentences as «3 CORRECT» but one, as that one alone.
+fn without_right_lines(text: &str) -> String {
+    static RIGHT: Pattern =
+        Pattern::new(r"(?i)\A[ \t>*_-]*\d{1,3}[.:)*_]*[ \t]+[*_]*(?:correct|ok)[*_.]*\s*\z");
+    static NUMBERED: Pattern = Pattern::new(r"\A[ \t>*_-]*\d{1,3}[.:)*_]*[ \t]+\S");
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let (right, others): (Vec<&str>, Vec<&str>) = lines.partition(|line| RIGHT.is_match(line));
+    match others[..] {
+        [one] if right.len() > 1 && NUMBERED.is_match(one) => one.trim().to_owned(),
+        _ => text.to_owned(),
+    }
 }
 
 /// Whether a reply goes through the note sentence by sentence.

@@ -53,7 +53,10 @@ pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse)
         names = parts(line);
     }
     for name in &mut names {
-        *name = name.trim_matches(|c: char| c.is_whitespace() || c == '*');
+        let numbered = name.trim_start_matches(|c: char| c.is_whitespace() || c == '*');
+        let after = numbered.trim_start_matches(|c: char| c.is_ascii_digit());
+        let without = after.strip_prefix(['.', ')']).filter(|_| after.len() < numbered.len());
+        *name = without.unwrap_or(name).trim_matches(|c: char| c.is_whitespace() || c == '*');
     }
     // The prompt's placeholders, such as «Field1».
     let is_shown = |name: &str| {

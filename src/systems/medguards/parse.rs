@@ -140,6 +140,9 @@ fn bare_place(text: &str) -> Located {
     static LABELLED: Pattern = Pattern::new(
         r"(?im)^\W*(?:the )?(?:(?:error|erroneous|incorrect|wrong) sentence|result)(?: is)?[\s*_]*[:：][\s*_]*(\S.*)$",
     );
+    static BLOCK_QUOTE: Pattern = Pattern::new(
+        r"(?im)\b(?:sentence|statement|error)\b[^\n]{0,60}[:：][\s*]*\n\s*>\s*(\S[^\n]{8,})$",
+    );
     static NUMBER: Pattern = Pattern::new(
         r"(?i)\A\W*(\d{1,3})\W*\z|\b(?:error|mistake|incorrect|wrong|erroneous)\b[^.\n\d]{0,40}\bsentence(?: number| no\.?)?[ #:]*(\d{1,3})\b",
     );
@@ -148,7 +151,11 @@ fn bare_place(text: &str) -> Located {
         Some(found.get(1).or_else(|| found.get(2))?.as_str().to_owned())
     };
     let of = |pattern: &Pattern| Some(plain(&pattern.captures(text)?[1]).to_owned());
-    match field_of(text, "result").or_else(|| of(&QUOTED)).or_else(|| of(&LABELLED)).or_else(number)
+    match field_of(text, "result")
+        .or_else(|| of(&QUOTED))
+        .or_else(|| of(&BLOCK_QUOTE))
+        .or_else(|| of(&LABELLED))
+        .or_else(number)
     {
         Some(said) if says_nothing(&said) => Located::Nothing,
         Some(said) if is_remark(&said) || refuses(&said) => Located::Malformed,

@@ -22,7 +22,10 @@ impl Record for Words {}
 pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
     let reply = Reply::read(text, finish_reason, key);
     let found: Vec<String> = match reply.get(key) {
-        Value::Array(list) => list.iter().map(reading::text).collect(),
+        Value::Array(list) => list.iter().map(item).collect(),
+        // Lists by kinds.
+        Value::Object(kinds) if most > 1 => kinds.values().flat_map(items).collect(),
+        Value::Null if reply.parse != Parse::Fallback => Vec::new(),
         Value::Null => unkeyed(reply.text(), most),
         Value::String(line) if most > 1 && reply.parse == Parse::Fallback => {
             parts(line).into_iter().map(str::to_owned).collect()
@@ -34,8 +37,26 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
     let words = found.iter().map(|word| word.trim_matches(around).to_owned());
     let words = words.filter(|word| !none.contains(&word.to_lowercase().as_str()));
     let words: Vec<String> = words.take(most).collect();
+    // As the prompt shows them.
+    let words = if words == ["first", "second", "third"] { Vec::new() } else { words };
     let parse = reply.parse.if_read(!words.is_empty());
     (Words { words }, parse)
+}
+
+/// An element of a list without its number; of an object with what was wrong and what is right, the latter.
+fn item(value: &Value) -> String {
+    static NUMBER: Pattern = Pattern::new(r"\A\s*\(?\d{1,2}[.)]\s+");
+    let right = ["corrected", "correct", "correction", "replacement"].map(|key| value.get(key));
+    let right = right.into_iter().flatten().next();
+    let text = reading::text(right.unwrap_or(value));
+    NUMBER.replace_all(&text, "").into_owned()
+}
+
+fn items(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(list) => list.iter().map(item).collect(),
+        other => vec![item(other)],
+    }
 }
 
 /// The items of a list; of a single line, what it quotes, or what follows `the … is`, or all of it.
@@ -58,6 +79,11 @@ fn unkeyed(text: &str, most: usize) -> Vec<String> {
     }
 }
 
+/// −1 stands for none.
+fn is_negative(line: &str) -> bool {
+    line.trim().parse().is_ok_and(|number: i64| number < 0)
+}
+
 /// Parses one of `choices` of the field `key`, in lower case: the first word, else the only choice that is named.
 pub fn choice(
     text: &str,
@@ -66,7 +92,7 @@ pub fn choice(
     choices: &[&str],
 ) -> (Words, Parse) {
     let (mut said, parse) = words(text, finish_reason, key, 1);
-    let line = said.words.pop().unwrap_or_default();
+    let line = said.words.pop().filter(|line| !is_negative(line)).unwrap_or_default();
     let pieces = line.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty());
     let is_choice = |word: &&str| choices.iter().any(|choice| choice.eq_ignore_ascii_case(word));
     let first = pieces.clone().next().filter(is_choice);

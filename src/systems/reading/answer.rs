@@ -9,6 +9,13 @@ use crate::data::Choice;
 /// that has no letter but names one option by its text; any other is read by App. B.2. Empty where the reply then announces another
 /// letter.
 pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
+    // A list of letters is no letter.
+    let mut letters = field.split(['\n', ';']).map(str::trim).filter(|line| !line.is_empty());
+    let first = letters.clone().next();
+    let is_list = letters.clone().all(|line| line.len() == 1);
+    if is_list && letters.any(|line| Some(line) != first) {
+        return String::new();
+    }
     let same: Vec<&Choice> =
         options.iter().filter(|option| plain(&option.text) == plain(field)).collect();
     let found = match same[..] {
@@ -43,9 +50,18 @@ fn drop_articles(text: &str) -> String {
 
 /// The letter of a reply that has no record: of its field, where it is one that broke; else what its words say.
 pub fn of_text(reply: &str, options: &[Choice]) -> String {
-    let text = said(reply);
+    let text = &with_ascii_letters(said(reply));
     let found = answer_field(text).or_else(|| letter(&record::prose(text), options));
     found.map_or(String::new(), String::from)
+}
+
+/// The text with full-width letters in ASCII, as models write them among Chinese characters.
+fn with_ascii_letters(text: &str) -> String {
+    let ascii = |c: char| match c {
+        'Ａ'..='Ｊ' => char::from_u32(u32::from(c) - u32::from('Ａ') + u32::from('A')),
+        _ => None,
+    };
+    text.chars().map(|c| ascii(c).unwrap_or(c)).collect()
 }
 
 /// One letter A–J, or nothing (App. B.2, B.7): the first that stands alone as a word, else the last

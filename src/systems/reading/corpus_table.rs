@@ -296,6 +296,7 @@ fn no_stage_is_misread() {
     }
     let [right, unread, wrong] = outcomes;
     println!("{} right, {} unread, {} wrong", right.len(), unread.len(), wrong.len());
+    println!("unread: {}", unread.join("\n"));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(unread.len() * 100 <= right.len() * 3, "{}", unread.join("\n"));
 }

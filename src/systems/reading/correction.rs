@@ -39,7 +39,7 @@ pub fn corrected(text: &str) -> &str {
 /// stand there.
 pub fn is_remark(text: &str) -> bool {
     static REMARK: Pattern = Pattern::new(
-        r"(?i)\A\W*(?:(?:replace|change|substitute)\b[^\n]*[\x22“][^\n]*\b(?:with|to|by|for)\b|(?:i|we) (?:cannot|can['’]t|could not|am not able|am unable|do not|don['’]t)\b|no (?:further )?(?:correction|change|revision)s? (?:is |are )?(?:needed|required|necessary)|(?:the|this) (?:original |given |proposed |above )?(?:sentence|proposal|proposed correction|correction|statement|text|note) (?:is|was|seems|appears) (?:\w+ )?(?:correct|right|accurate|fine|acceptable)\b)",
+        r"(?i)\A\W*(?:(?:replace|change|substitute)\b[^\n]*[\x22“][^\n]*\b(?:with|to|by|for)\b|(?:i|we) (?:cannot|can['’]t|could not|am not able|am unable|do not|don['’]t|would need|['’]d need)\b|no (?:further )?(?:correction|change|revision)s? (?:is |are )?(?:needed|required|necessary)|(?:the|this) (?:original |given |proposed |above )?(?:sentence|proposal|proposed correction|correction|statement|text|note) (?:is|was|seems|appears) (?:\w+ )?(?:correct|right|accurate|fine|acceptable)\b)",
     );
     /// As prompts write them: `<result>the corrected sentence</result>`.
     const SHOWN: [&str; 7] = [

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{json, said};
 use crate::record::{FinishReason, Parse};
+use crate::text::Pattern;
 
 /// How deep a record may lie in objects around it.
 const MAX_AROUND: usize = 3;
@@ -39,7 +40,14 @@ pub fn read<T>(
 }
 
 fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
-    json::objects(text).iter().rev().find_map(|found| within(&found.object, record, 0))
+    /// «… would be right if the note had no error.»
+    static EXAMPLE: Pattern =
+        Pattern::new(r"(?i)\A[`'\x22]*\s+(?:would|if|when|is (?:used|returned|for|what))\b");
+    let objects = json::objects(text);
+    let is_example = |found: &&json::Found| EXAMPLE.is_match(&text[found.place.end..]);
+    let find = |found: &json::Found| within(&found.object, record, 0);
+    let own = objects.iter().rev().filter(|found| !is_example(found)).find_map(find);
+    own.or_else(|| objects.iter().rev().find_map(find))
 }
 
 /// The record that an object is, or that stands in it.
@@ -93,6 +101,10 @@ mod tests {
         let repaired = |letter: &str| Some((letter.to_owned(), Parse::Repaired));
         assert_eq!(answer(r#"{"Answer": "B"}"#), Some(("B".to_owned(), Parse::Ok)));
         assert_eq!(answer(r#"{"answer": "A"} No: {"answer": "B"}"#), repaired("B"));
+        assert_eq!(
+            answer(r#"{"answer": "A"} Note: {"answer": "B"} would be right if"#),
+            repaired("A")
+        );
         assert_eq!(answer(r#"{"response": {"final answer": "B"}}"#), repaired("B"));
         assert_eq!(answer(r#""{\"answer\": \"B\"}""#), repaired("B"));
         assert_eq!(answer(r#"{\"answer\": \"B\"}"#), repaired("B"));

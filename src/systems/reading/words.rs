@@ -32,10 +32,10 @@ pub fn list_items(text: &str) -> Vec<&str> {
 /// «do not agree» or «disagree» in it. `None` where none is there.
 pub fn consents(text: &str) -> Option<bool> {
     static FIRST: Pattern = Pattern::new(
-        r"(?i)\A\W*(?:(yes|true|agreed?|是|同意|oui|sí|ja|نعم)|(?:no|false|disagree|否|不|non|nein|لا))(?:\P{Alphabetic}|\z|\p{Han})",
+        r"(?i)\A\W*(?:(yes|true|agreed?|no (?:\w+ )?(?:objection|concern|reservation|disagreement)s?|是|同意|oui|sí|ja|نعم)|(?:no|false|disagree|否|不|non|nein|لا))(?:\P{Alphabetic}|\z|\p{Han})",
     );
     static INSIDE: Pattern = Pattern::new(
-        r"(?i)\b(?:(yes|(?:I|we) (?:fully |mostly |largely )?(?:agree|concur))|no|disagree|(?:do|can) ?not (?:fully |entirely )?(?:agree|concur)|(?:don|can)['’]t agree)\b",
+        r"(?i)\b(?:(yes|no (?:\w+ )?(?:objection|concern|reservation|disagreement)s?|(?:I|we) (?:fully |mostly |largely )?(?:agree|concur))|no|disagree|(?:do|can) ?not (?:fully |entirely )?(?:agree|concur)|(?:don|can)['’]t agree)\b",
     );
     static EITHER: Pattern =
         Pattern::new(r"(?i)\A\W*(?:yes\W+or\W+no|no\W+or\W+yes|yes\s*/\s*no)\W*\z");
@@ -84,7 +84,9 @@ pub fn one_of<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     let said: Vec<&str> = said.collect();
     let find = |word: &str| words.iter().copied().find(|one| one.eq_ignore_ascii_case(word));
     if let Some(word) = find(said.first()?) {
-        return Some(word);
+        // «basic | intermediate», «basic or advanced»
+        let next = said[1..].iter().find(|word| **word != "or").and_then(|other| find(other));
+        return Some(word).filter(|_| next.is_none_or(|other| other == word));
     }
     // «not a basic question»
     let is_denied = |at: usize| {
@@ -112,9 +114,17 @@ mod tests {
 
     #[test]
     fn consent_is_the_first_word_or_what_is_said() {
-        for text in
-            ["Yes", "**YES**, mostly", "是", "是，同意", "true", "I agree with it.", "Agree: yes"]
-        {
+        for text in [
+            "Yes",
+            "**YES**, mostly",
+            "是",
+            "是，同意",
+            "true",
+            "I agree with it.",
+            "Agree: yes",
+            "No objections.",
+            "I have no major concerns. YES",
+        ] {
             assert_eq!(consents(text), Some(true), "{text}");
         }
         for text in ["No.", "no, yes", "I do not agree.", "I disagree", "不同意", "We can't agree"]
@@ -152,5 +162,6 @@ mod tests {
         assert_eq!(one_of("This is a basic question.", &words), Some("basic"));
         assert_eq!(one_of("It is basic or advanced", &words), None);
         assert_eq!(one_of("no level", &words), None);
+        assert_eq!(one_of("\"basic\" | \"intermediate\" | \"advanced\"", &words), None);
     }
 }
