@@ -2,7 +2,7 @@
 """What a step should take on a GPU, kernel by kernel, before there is one: to be wrong in a way that can be read off.
 
     cargo build --release --features cuda-emulated
-    benches/gpu_model.py target/release/wardround                       # three families, batch 1, 8, 64, prefill 512, 4096
+    benches/gpu_model.py target/release/wardround                       # three families, batch 1, 8, 16, 64, prefill 512, 4096
     benches/gpu_model.py target/release/wardround --family qwen3 --kernels   # a line a kernel
     benches/gpu_model.py target/release/wardround --device a100
 
@@ -155,7 +155,12 @@ class Model:
             blocks = grid[0] if kernel.startswith(("matmul_small", "matmul_normed")) else grid[1]
             readers = 1 if kernel.startswith(("matmul_small", "matmul_normed", "matmul_wave")) else grid[0] // launch.get("cluster", 1)
             split = 2 * 4 * m * n * 4 if grid[2] > 1 else 0
-            return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and m * n * tiles * 32, ctas
+            # A wave multiplies all rows that it has room for; of warps that do not share evenly what issues, the fullest decides.
+            multiplied = m
+            if kernel.startswith("matmul_wave"):
+                warps = launch["threads"] / 32
+                multiplied = int(kernel.split("_")[-1]) * math.ceil(warps / WARP_ISSUE) * WARP_ISSUE / warps
+            return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and multiplied * n * tiles * 32, ctas
         if kernel.startswith("attend"):
             heads, kv_heads, window = words[7], words[8], words[10]
             dim = sizes["head_dim"]
@@ -305,6 +310,7 @@ def main():
         ("batch 1", 1, 0, [*decode, "--batch", "1"]),
         ("batch 1, drawn", 1, 0, [*one, "--temperature", "1", "--top-p", "0.9"]),
         ("batch 8", 8, 0, [*decode, "--batch", "8"]),
+        ("batch 16", 16, 0, [*decode, "--batch", "16"]),
         ("batch 64", 64, 0, [*decode, "--batch", "64"]),
         ("prefill 512", 0, 512, [*bench, "-n", "0", "-p", "512"]),
         ("prefill 4096", 0, 4096, [*bench, "-n", "0", "-p", "4096"]),

@@ -32,6 +32,10 @@ fn products_do_not_depend_on_the_order_of_threads() {
                     let size = (rows, room);
                     assert_same(&gpu, &what, || layer.multiply_last(&gpu, epilogue, size).1);
                 }
+                if rows <= 32 {
+                    let what = format!("{kept} {epilogue:?}, {rows} rows in waves");
+                    assert_same(&gpu, &what, || layer.multiply_in_waves(&gpu, epilogue, rows));
+                }
                 for cut in matmul::cuts(&gpu).into_iter().filter(|_| rows > 64) {
                     let what = format!("{kept} {epilogue:?}, {rows} rows, {cut:?}");
                     assert_same(&gpu, &what, || layer.multiply_cut(&gpu, epilogue, rows, cut));
