@@ -69,6 +69,7 @@ SHARED_BYTES = 128                          # a clock, of a multiprocessor's sha
 COMPARED = 384                              # instructions of a chunk in `mask` (attention_chunk.cuh) for keys that not all queries see
 L2_BYTES = 25 << 20                         # of the second cache that a pass over logits finds again: half of H200's 50 MiB
 NORMED_AHEAD = (40 + 32) << 10              # bytes that a CTA of kernels/matmul_normed.cuh asks for before its norms: rings, prefetched
+TURN_CLOCKS = 600                           # a head that a warp turns: a load that the second cache answers, a sum over lanes, 150 instructions
 WARP_ISSUE = 4                              # instructions of all warps that a multiprocessor issues in a clock
 
 # Published sizes, as `models synth --shape full` has them.
@@ -167,7 +168,7 @@ class Model:
             seen = min(mean, window) if window else mean
             products = 2 * rows * heads * seen * dim
             position = seen * kv_heads * dim * 4
-            if "chunks" in kernel:
+            if "chunks" in kernel or "turned" in kernel:
                 ctas = min(ctas, rows * kv_heads * math.ceil(seen / 256))
                 # What a row's chunks leave for the last of them, and what that reads, with more than one.
                 chunks = math.ceil(seen / 256)
@@ -268,6 +269,10 @@ class Model:
         if not kernel.startswith("matmul"):
             # One round's waits are filled by the next one's instructions.
             parts["instructions"] = (rounds - 1) * (clocks - code["wait_cycles"]) / (device.ghz * 1e3)
+        if "turned" in kernel:
+            # Of a group's queries, its key and its value a walk has those that are each warp's first.
+            group = launch["arguments"][7] // launch["arguments"][8]
+            walk += (math.ceil((group + 2) / 4) - 1) * TURN_CLOCKS / (device.ghz * 1e3)
         binds = max(parts, key=parts.get)
         # A walk has each loop once; three of four kinds of draws pass over the row again, and of a score's instructions half are its passes.
         loops = self.sizes["vocab_size"] / (8 * launch["threads"] * launch["cluster"]) * {"draw": 0.25, "score": 0.5}.get(kernel, 0)

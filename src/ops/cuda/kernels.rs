@@ -74,6 +74,7 @@ pub struct Kernels {
     matmul_f32: [Function; 3],
     /// By dimension of a head, like the next; see [`for_dim`].
     pub attend_chunks: [Function; 4],
+    pub attend_turned: [Function; 4],
     pub attend_rows: [Function; 4],
     /// The same where rows see ahead.
     pub attend_texts: [Function; 4],
@@ -140,6 +141,7 @@ impl Kernels {
             attend_f32: plain("attend_f32")?,
             matmul_f32: try_map(["matmul_f32", "matmul_f32_silu", "matmul_f32_gelu"], plain)?,
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
+            attend_turned: try_map(DIMS, |dim| plain(&format!("attend_turned_{dim}")))?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
             attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
             attend_teams: try_map([32, 64, 128], |dim| {
