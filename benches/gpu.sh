@@ -119,9 +119,9 @@ find_what_works() { # leaves in $work/without what to leave out, or in $work/fai
   rm -f "$work/without" "$work/fails"
   [[ -d $work/smoke ]] || step 30 gate.synth "$wardround" models synth qwen3 "$work/smoke"
   logprobs 60 gate.cpu "$work/smoke" --tokens "$(seq -s, 10 309)" --full --dtype f32
-  texts wgmma,norms,launch,graphs || { say "NOTHING WORKS"; touch "$work/fails"; return 1; }
+  texts wgmma,norms,rotary,launch,graphs || { say "NOTHING WORKS"; touch "$work/fails"; return 1; }
   plain=$sum
-  for way in "" wgmma norms wgmma,norms wgmma,norms,launch wgmma,norms,launch,graphs; do
+  for way in "" wgmma norms rotary norms,rotary wgmma,norms,rotary wgmma,norms,rotary,launch wgmma,norms,rotary,launch,graphs; do
     sum=""
     texts "$way"
     [[ $sum == "$plain" ]] || { say "with WARDROUND_CUDA_WITHOUT='$way' texts differ or fail"; continue; }
@@ -173,7 +173,7 @@ speed() {
   local family part grid=(-p 512,4096 -n 128 --sample --batch 1,8,16,32,64 --depth 0,4096)
   [[ $shape == full ]] || grid=(-p 64,256 -n 16 --sample --batch 1,8,64 --depth 0,256)
   for family in "${families[@]}"; do bench 150 bf16 grid "$family" "${grid[@]}"; done
-  for part in norms graphs launch wgmma; do
+  for part in norms rotary graphs launch wgmma; do
     WARDROUND_CUDA_WITHOUT=$part,$WARDROUND_CUDA_WITHOUT bench 60 "without-$part" short qwen3 -p 4096 -n 128 --batch 1
   done
   [[ $device == cpu ]] || bench 60 fast short qwen3 --fast -p 4096 -n 128 --batch 1

@@ -2,7 +2,7 @@
 """What a step should take on a GPU, kernel by kernel, before there is one: to be wrong in a way that can be read off.
 
     cargo build --release --features cuda-emulated
-    benches/gpu_model.py target/release/wardround                       # three families, batch 1, 8, 64, prefill 512, 4096
+    benches/gpu_model.py target/release/wardround                       # three families, batch 1, 8, 16, 64, prefill 512, 4096
     benches/gpu_model.py target/release/wardround --family qwen3 --kernels   # a line a kernel
     benches/gpu_model.py target/release/wardround --device a100
 
@@ -69,6 +69,7 @@ SHARED_BYTES = 128                          # a clock, of a multiprocessor's sha
 COMPARED = 384                              # instructions of a chunk in `mask` (attention_chunk.cuh) for keys that not all queries see
 L2_BYTES = 25 << 20                         # of the second cache that a pass over logits finds again: half of H200's 50 MiB
 NORMED_AHEAD = (40 + 32) << 10              # bytes that a CTA of kernels/matmul_normed.cuh asks for before its norms: rings, prefetched
+TURN_CLOCKS = 600                           # a head that a warp turns: a load that the second cache answers, a sum over lanes, 150 instructions
 WARP_ISSUE = 4                              # instructions of all warps that a multiprocessor issues in a clock
 
 # Published sizes, as `models synth --shape full` has them.
@@ -155,14 +156,19 @@ class Model:
             blocks = grid[0] if kernel.startswith(("matmul_small", "matmul_normed")) else grid[1]
             readers = 1 if kernel.startswith(("matmul_small", "matmul_normed", "matmul_wave")) else grid[0] // launch.get("cluster", 1)
             split = 2 * 4 * m * n * 4 if grid[2] > 1 else 0
-            return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and m * n * tiles * 32, ctas
+            # A wave multiplies all rows that it has room for; of warps that do not share evenly what issues, the fullest decides.
+            multiplied = m
+            if kernel.startswith("matmul_wave"):
+                warps = launch["threads"] / 32
+                multiplied = int(kernel.split("_")[-1]) * math.ceil(warps / WARP_ISSUE) * WARP_ISSUE / warps
+            return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and multiplied * n * tiles * 32, ctas
         if kernel.startswith("attend"):
             heads, kv_heads, window = words[7], words[8], words[10]
             dim = sizes["head_dim"]
             seen = min(mean, window) if window else mean
             products = 2 * rows * heads * seen * dim
             position = seen * kv_heads * dim * 4
-            if "chunks" in kernel:
+            if "chunks" in kernel or "turned" in kernel:
                 ctas = min(ctas, rows * kv_heads * math.ceil(seen / 256))
                 # What a row's chunks leave for the last of them, and what that reads, with more than one.
                 chunks = math.ceil(seen / 256)
@@ -263,6 +269,10 @@ class Model:
         if not kernel.startswith("matmul"):
             # One round's waits are filled by the next one's instructions.
             parts["instructions"] = (rounds - 1) * (clocks - code["wait_cycles"]) / (device.ghz * 1e3)
+        if "turned" in kernel:
+            # Of a group's queries, its key and its value a walk has those that are each warp's first.
+            group = launch["arguments"][7] // launch["arguments"][8]
+            walk += (math.ceil((group + 2) / 4) - 1) * TURN_CLOCKS / (device.ghz * 1e3)
         binds = max(parts, key=parts.get)
         # A walk has each loop once; three of four kinds of draws pass over the row again, and of a score's instructions half are its passes.
         loops = self.sizes["vocab_size"] / (8 * launch["threads"] * launch["cluster"]) * {"draw": 0.25, "score": 0.5}.get(kernel, 0)
@@ -305,6 +315,7 @@ def main():
         ("batch 1", 1, 0, [*decode, "--batch", "1"]),
         ("batch 1, drawn", 1, 0, [*one, "--temperature", "1", "--top-p", "0.9"]),
         ("batch 8", 8, 0, [*decode, "--batch", "8"]),
+        ("batch 16", 16, 0, [*decode, "--batch", "16"]),
         ("batch 64", 64, 0, [*decode, "--batch", "64"]),
         ("prefill 512", 0, 512, [*bench, "-n", "0", "-p", "512"]),
         ("prefill 4096", 0, 4096, [*bench, "-n", "0", "-p", "4096"]),

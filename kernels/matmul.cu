@@ -8,8 +8,8 @@
 //   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
 //   matmul_warpgroup_<…>_<…>_B           any    (1 or 4 · ceil(rows/B), ceil(n/128), 1)  256      WarpgroupShared<B>::BYTES
 //
-// R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 64 or 128; its four CTAs along x
-// are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; of four times as
+// R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 64 or 128, of bf16 weights 32, too;
+// its four CTAs along x are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; of four times as
 // many CTAs along x four are a cluster. The warpgroups' kernels and those of a wave are for compute capability 9.0, and do nothing
 // elsewhere.
 #include "matmul_large.cuh"
@@ -87,3 +87,8 @@
 MATMUL_FORMAT(bf16, Bf16Weights)
 MATMUL_FORMAT(q8_0, Q8Weights)
 MATMUL_FORMAT(q4_k, Q4Weights)
+
+// Of blocks of weights so few rows are bound by instructions, of which the small matmuls have fewer.
+MATMUL_WAVE(bf16, Bf16Weights, f32, F32, 32)
+MATMUL_WAVE(bf16, Bf16Weights, silu, Silu, 32)
+MATMUL_WAVE(bf16, Bf16Weights, gelu, Gelu, 32)

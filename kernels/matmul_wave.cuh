@@ -1,5 +1,6 @@
 // Matmuls of a few dozen rows on Hopper, in one wave of CTAs: each has so many groups of 16 outputs that all fill the
-// device once, and no round is left half empty.
+// device once, and no round is left half empty. With few rows, too, where small CTAs would leave some multiprocessors one
+// more than others (src/ops/cuda/wave.rs).
 //
 // A warp multiplies one group by all rows, so that its weights become bf16 once. Where a CTA for each chunk of K leaves
 // fewer bytes to each, those of a cluster take the four chunks and meet in one another's shared memory.
@@ -17,12 +18,14 @@ constexpr bool HAS_CLUSTERS = false;
 namespace matmul {
 
 // Groups of a CTA at most, a warp each, by the most rows: what registers allow.
-constexpr int wave_groups(int most_rows) { return most_rows == 64 ? 12 : 10; }
+constexpr int wave_groups(int most_rows) { return most_rows <= 64 ? 12 : 10; }
+// Stages: what shared memory allows with so many groups.
+constexpr int wave_stages(int most_rows) { return most_rows == 32 ? 6 : most_rows == 64 ? 5 : 4; }
 
 // One CTA's stages, each of activations and then every warp's weights; behind them the sums of the chunks so far.
 template <class Format, int ROWS>
 struct WaveRing {
-    static constexpr int TILES = 2, STAGES = ROWS == 64 ? 5 : 4, AHEAD = (STAGES - 1) * TILES;
+    static constexpr int TILES = 2, STAGES = wave_stages(ROWS), AHEAD = (STAGES - 1) * TILES;
     static constexpr int ROW_TILES = ROWS / 8, BATCH = ROWS == 64 ? 8 : 4;  // tiles of rows whose inputs are in registers at once
     using Group = Stage<Format, TILES>;
     static constexpr int WEIGHTS_AT = ROWS * TILES * 64;

@@ -3,7 +3,7 @@
 use super::config::Config;
 use crate::ops::{
     Added, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers, OpsError,
-    PageShape, Precision, Rows, StepLimits,
+    PageShape, Precision, Rows, StepLimits, Unturned,
 };
 
 /// A decoder's weights. `None` marks what a family does not have.
@@ -303,7 +303,7 @@ impl<B: Backend> Decoder<B> {
         ops: &B,
         layer: &LayerWeights<B>,
         step: B::Step<'_>,
-        LayerPages { pages, layer: index }: LayerPages<&mut B::Pages>,
+        pages: LayerPages<&mut B::Pages>,
         activations: &mut Activations<B::Buffer>,
     ) {
         let Activations { qkv, queries, attended, .. } = activations;
@@ -317,11 +317,8 @@ impl<B: Backend> Decoder<B> {
             window: layer.window,
             both_ways: self.config.both_ways,
         };
-        let norms = layer.head_norms.as_ref();
-        let written = LayerPages { pages: &mut *pages, layer: index };
-        ops.rotate_and_store(qkv, queries, norms, rope, step, written);
-        let read = LayerPages { pages: &*pages, layer: index };
-        ops.attention(queries, shape, step, read, attended);
+        let unturned = Unturned { qkv, queries, norms: layer.head_norms.as_ref(), rope };
+        ops.turn_and_attend(unturned, shape, step, pages, attended);
     }
 
     /// From `attended` to the feed-forward layer's branch, which is yet to be added.

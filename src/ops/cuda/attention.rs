@@ -1,8 +1,10 @@
 //! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows; in f32 row by row.
 
 use super::arguments::Arguments;
+use super::driver::Function;
 use super::kernels::{for_dim, teams_shared_bytes};
 use super::launch::Launch;
+use super::region::Region;
 use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
 use crate::ops::{AttentionShape, LayerPages};
@@ -10,7 +12,7 @@ use crate::ops::{AttentionShape, LayerPages};
 /// What the rows of a step attend to in a layer.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
-    pub queries: &'a Buffer,
+    pub queries: &'a Region,
     pub shape: AttentionShape,
     pub step: Step,
     pub layer: LayerPages<&'a Pages>,
@@ -21,7 +23,7 @@ impl Seen<'_> {
     fn arguments(&self) -> Arguments {
         let [keys, values] = self.layer.pages.layer(self.layer.layer);
         Arguments::default()
-            .region(&self.queries.region)
+            .region(self.queries)
             .address(keys)
             .address(values)
             .address(self.step.positions)
@@ -36,6 +38,23 @@ impl Seen<'_> {
     /// What scores are made of, which comes after them.
     fn scores(&self, arguments: Arguments) -> Arguments {
         arguments.int(self.shape.window.unwrap_or(0)).float(self.shape.scale)
+    }
+
+    /// By one of these kernels, which have a CTA for each chunk of keys.
+    pub fn in_chunks(&self, functions: &[Function], out: &Buffer) -> Option<(Launch, Arguments)> {
+        let Seen { shape, step, layer, .. } = *self;
+        let pages = layer.pages;
+        let slots = step.chunk_slots(shape);
+        let function = for_dim(functions, pages.dim())?;
+        let arguments = self
+            .scores(self.arguments())
+            .int(slots)
+            .address(step.partial_sums)
+            .address(step.partial_stats)
+            .address(step.tickets)
+            .region(&out.region)
+            .int(out.stride);
+        Some((Launch::new(function, [step.rows, pages.kv_heads, slots], 128), arguments))
     }
 }
 
@@ -52,22 +71,9 @@ impl Cuda {
 
     /// Keys in chunks, a CTA each; a row's last one merges them.
     fn attend_chunks(&self, seen: Seen<'_>, out: &Buffer) {
-        let Seen { shape, step, layer, .. } = seen;
-        let pages = layer.pages;
-        let slots = step.chunk_slots(shape);
-        let Some(function) = for_dim(&self.kernels.attend_chunks, pages.dim()) else {
-            return;
-        };
-        let attend = Launch::new(function, [step.rows, pages.kv_heads, slots], 128);
-        let arguments = seen
-            .scores(seen.arguments())
-            .int(slots)
-            .address(step.partial_sums)
-            .address(step.partial_stats)
-            .address(step.tickets)
-            .region(&out.region)
-            .int(out.stride);
-        self.stream.launch(attend, arguments);
+        if let Some((launch, arguments)) = seen.in_chunks(&self.kernels.attend_chunks, out) {
+            self.stream.launch(launch, arguments);
+        }
     }
 
     /// Rows in blocks, a CTA each, over all their keys.

@@ -22,7 +22,7 @@ use crate::ops::cuda_memory::MOVING_ROWS;
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
 use crate::ops::{
     Activation, Added, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine,
-    Numbers, OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
+    Numbers, OpsError, PageShape, Precision, Rows, StepLimits, StoredType, Unturned,
 };
 
 /// Heads that one CTA of the rotary kernel takes.
@@ -306,7 +306,18 @@ impl Backend for Cuda {
         pages: LayerPages<&Pages>,
         out: &mut Buffer,
     ) {
-        self.attend(Seen { queries, shape, step, layer: pages }, out);
+        self.attend(Seen { queries: &queries.region, shape, step, layer: pages }, out);
+    }
+
+    fn turn_and_attend(
+        &self,
+        unturned: Unturned<'_, Cuda>,
+        shape: AttentionShape,
+        step: Step,
+        pages: LayerPages<&mut Pages>,
+        out: &mut Buffer,
+    ) {
+        self.turn_or_attend(unturned, shape, step, pages, out);
     }
 
     fn draw(

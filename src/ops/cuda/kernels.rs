@@ -8,7 +8,7 @@ use super::driver::{Function, Stream};
 use super::launch::Launch;
 use super::matmul::Matmul;
 use super::matrix::Format;
-use super::wave::{Room, WAVES};
+use super::wave::{NARROW_WAVE, Room, WAVES, Wave};
 use crate::ops::{Activation, OpsError};
 
 /// The most rows that each of the small matmuls takes.
@@ -39,6 +39,9 @@ impl Epilogue {
         }
     }
 }
+
+/// What a matmul is compiled for.
+pub type Form = (Format, Epilogue);
 
 /// A kernel that leaves what products read as bf16, and the same for products in f32.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +74,7 @@ pub struct Kernels {
     matmul_f32: [Function; 3],
     /// By dimension of a head, like the next; see [`for_dim`].
     pub attend_chunks: [Function; 4],
+    pub attend_turned: [Function; 4],
     pub attend_rows: [Function; 4],
     /// The same where rows see ahead.
     pub attend_texts: [Function; 4],
@@ -84,6 +88,8 @@ pub struct Kernels {
     large: [[Function; 3]; 3],
     /// By format, epilogue, rows; like the next, machine code for compute capability 9.0 alone does anything.
     wave: [[[Function; 2]; 3]; 3],
+    /// Of bf16, by epilogue.
+    narrow_wave: [Function; 3],
     /// By format, epilogue, rows of a CTA.
     warpgroup: [[[Function; 2]; 3]; 3],
     pub draw: Function,
@@ -135,6 +141,7 @@ impl Kernels {
             attend_f32: plain("attend_f32")?,
             matmul_f32: try_map(["matmul_f32", "matmul_f32_silu", "matmul_f32_gelu"], plain)?,
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
+            attend_turned: try_map(DIMS, |dim| plain(&format!("attend_turned_{dim}")))?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
             attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
             attend_teams: try_map([32, 64, 128], |dim| {
@@ -157,6 +164,11 @@ impl Kernels {
                     let bytes = clusters_only(wave.shared_bytes(Format::Bf16, wave.groups));
                     stream.function(&format!("matmul_wave_{form}_{}", wave.rows), bytes)
                 })
+            })?,
+            narrow_wave: try_map(["f32", "silu", "gelu"], |epilogue| {
+                let bytes =
+                    clusters_only(NARROW_WAVE.shared_bytes(Format::Bf16, NARROW_WAVE.groups));
+                stream.function(&format!("matmul_wave_bf16_{epilogue}_32"), bytes)
             })?,
             warpgroup: by_form(|form| {
                 try_map(ROWS, |rows| {
@@ -187,14 +199,19 @@ impl Kernels {
         let small = &self.small[format as usize][column];
         if let Some(index) = SMALL_ROWS.iter().position(|most| rows <= *most) {
             let most = SMALL_ROWS[index];
-            let grid = [outputs.div_ceil(if most == 32 { 32 } else { 16 }), 1, 1];
+            let outputs_each = if most == 32 { 32 } else { 16 };
+            let wave = self.in_a_narrow_wave((format, epilogue), size, room, outputs_each);
+            if let Some(matmul) = wave {
+                return matmul;
+            }
+            let grid = [outputs.div_ceil(outputs_each), 1, 1];
             return Matmul::Small(Launch {
                 shared_bytes: small_shared_bytes(most),
                 ..Launch::new(small[index], grid, 128)
             });
         }
-        if let Some(launch) = self.in_a_wave((format, epilogue), size, room) {
-            return Matmul::Wave(launch);
+        if let Some(matmul) = self.in_a_wave((format, epilogue), size, room) {
+            return matmul;
         }
         let blocks = |most: usize| size.blocks(most);
         let launch = |function, [x, y]: [usize; 2], z| Launch {
@@ -233,30 +250,48 @@ impl Kernels {
     }
 
     /// The matmul of a few dozen rows whose CTAs start all at once, where they can.
-    fn in_a_wave(
+    fn in_a_wave(&self, form: Form, size: Product, room: Room) -> Option<Matmul> {
+        let wave = WAVES.into_iter().find(|wave| size.rows <= wave.rows)?;
+        let cut = room.wave(size.outputs, wave.groups)?;
+        Some(self.by_wave(form, size.outputs, wave, cut))
+    }
+
+    /// The same of rows that small CTAs could take, too, where it is faster than those of so many outputs.
+    fn in_a_narrow_wave(
         &self,
-        (format, epilogue): (Format, Epilogue),
+        form: Form,
         size: Product,
         room: Room,
-    ) -> Option<Launch> {
-        let index = WAVES.iter().position(|wave| size.rows <= wave.rows)?;
-        let [chunks, groups] = room.wave(size.outputs, WAVES[index].groups)?;
-        let function = self.wave[format as usize][epilogue.column()][index];
-        let grid = [chunks, size.outputs.div_ceil(16 * groups), 1];
-        Some(Launch {
+        small: usize,
+    ) -> Option<Matmul> {
+        let cut = room.wave(size.outputs, NARROW_WAVE.groups)?;
+        let pays = form.0 == Format::Bf16 && room.wave_pays(size, cut, small);
+        pays.then(|| self.by_wave(form, size.outputs, NARROW_WAVE, cut))
+    }
+
+    /// The matmul of one wave whose CTAs are cut as `Room::wave` says. There is a narrow one of bf16 alone.
+    pub fn by_wave(
+        &self,
+        (format, epilogue): Form,
+        outputs: usize,
+        wave: Wave,
+        [chunks, groups]: [usize; 2],
+    ) -> Matmul {
+        let column = epilogue.column();
+        let function = match wave.rows {
+            32 => self.narrow_wave[column],
+            64 => self.wave[format as usize][column][0],
+            _ => self.wave[format as usize][column][1],
+        };
+        Matmul::Wave(Launch {
             cluster: chunks,
-            shared_bytes: WAVES[index].shared_bytes(format, groups),
-            ..Launch::new(function, grid, 32 * groups)
+            shared_bytes: wave.shared_bytes(format, groups),
+            ..Launch::new(function, [chunks, outputs.div_ceil(16 * groups), 1], 32 * groups)
         })
     }
 
     /// The warpgroups' matmul.
-    pub fn by_warpgroups(
-        &self,
-        (format, epilogue): (Format, Epilogue),
-        size: Product,
-        cut: Cut,
-    ) -> Matmul {
+    pub fn by_warpgroups(&self, (format, epilogue): Form, size: Product, cut: Cut) -> Matmul {
         let [x, whole, split] = cut.blocks(size);
         let functions = &self.warpgroup[format as usize][epilogue.column()];
         let function = functions[usize::from(cut.rows == ROWS[1])];

@@ -28,6 +28,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod text;
+mod turned;
 mod warpgroups;
 mod wave;
 mod without;
@@ -62,6 +63,8 @@ pub struct Cuda {
     warpgroups: bool,
     /// Whether a product of few rows may make the norm that it takes.
     folds_norms: bool,
+    /// Whether the attention of a row may turn its heads.
+    turns_heads: bool,
     /// Whether a row's bits may depend on the rows beside it.
     fast: bool,
     /// Whether products are in f32: weights, what they multiply, keys and values are kept so.
@@ -81,6 +84,7 @@ impl Cuda {
         gpu.warpgroups =
             gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
         gpu.folds_norms = !without.norms;
+        gpu.turns_heads = !without.rotary;
         Ok(gpu)
     }
 
@@ -102,6 +106,7 @@ impl Cuda {
             back: Arc::default(),
             warpgroups: false,
             folds_norms: false,
+            turns_heads: false,
             fast: false,
             in_f32: false,
             stream,
@@ -133,9 +138,9 @@ impl Cuda {
     /// # Errors
     /// When the driver refuses.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let &Cuda { warpgroups, folds_norms, fast, in_f32, .. } = self;
+        let &Cuda { warpgroups, folds_norms, turns_heads, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
-        Ok(Cuda { warpgroups, folds_norms, fast, in_f32, ..own })
+        Ok(Cuda { warpgroups, folds_norms, turns_heads, fast, in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.

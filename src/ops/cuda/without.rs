@@ -12,6 +12,8 @@ pub struct Without {
     pub warpgroups: bool,
     /// `norms`: norms as parts of the products that take them.
     pub norms: bool,
+    /// `rotary`: heads that are turned by the attention that takes them.
+    pub rotary: bool,
     /// `launch`: a kernel's CTAs that start while the kernel before still runs, and clusters of CTAs.
     pub early_launches: bool,
     /// `graphs`: decoding steps that are kept and launched as one.
@@ -32,6 +34,7 @@ impl Without {
                 "" => {}
                 "wgmma" => without.warpgroups = true,
                 "norms" => without.norms = true,
+                "rotary" => without.rotary = true,
                 "launch" => without.early_launches = true,
                 "graphs" => without.graphs = true,
                 other => return Err(OpsError::CudaPart(other.to_owned())),
@@ -48,8 +51,8 @@ mod tests {
     #[test]
     fn parts_are_named_and_others_refused() {
         assert_eq!(Without::parse("").unwrap(), Without::default());
-        let two = Without::parse("wgmma, graphs").unwrap();
-        assert!(two.warpgroups && two.graphs && !two.early_launches);
+        let two = Without::parse("wgmma, rotary").unwrap();
+        assert!(two.warpgroups && two.rotary && !two.early_launches);
         let error = Without::parse("wgmma,streams").unwrap_err();
         assert!(error.to_string().contains("`streams`"), "{error}");
     }

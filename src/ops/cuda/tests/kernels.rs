@@ -60,3 +60,24 @@ fn products_of_a_few_dozen_rows_are_one_wave() {
     let matmul = kernels.matmul(Format::Bf16, Epilogue::Plain, vocabulary, room);
     assert!(matches!(matmul, Matmul::Medium(_)), "many rounds: {matmul:?}");
 }
+
+/// Qwen3-4B at batch 8, of `o` and `down`: 160 small CTAs would leave 28 multiprocessors two. Gates and ups fill the GPU,
+/// and of q8_0 small CTAs stay.
+#[test]
+fn products_of_few_rows_are_one_wave_where_small_ctas_share_multiprocessors() {
+    let kernels = Kernels::load(&super::gpu().stream).unwrap();
+    let room = Room { multiprocessors: 132, warpgroups: true, clusters: true };
+    let matmul = |format, rows, outputs, inputs| {
+        kernels.matmul(format, Epilogue::Plain, Product { rows, outputs, inputs }, room)
+    };
+    for rows in [4, 8, 16, 32] {
+        let found = matmul(Format::Bf16, rows, 2560, 9728);
+        let Matmul::Wave(launch) = found else {
+            panic!("{rows} rows: {found:?}");
+        };
+        assert_eq!((launch.grid, launch.cluster, launch.threads), ([4, 32, 1], 4, 160));
+    }
+    assert!(matches!(matmul(Format::Bf16, 2, 2560, 9728), Matmul::Small(_)));
+    assert!(matches!(matmul(Format::Bf16, 8, 19_456, 2560), Matmul::Small(_)));
+    assert!(matches!(matmul(Format::Q8_0, 8, 2560, 9728), Matmul::Small(_)));
+}

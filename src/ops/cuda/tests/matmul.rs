@@ -8,7 +8,8 @@ use crate::ops::cuda::Matrix;
 use crate::ops::cuda::cut::{self, Cut};
 use crate::ops::cuda::kernels::{Epilogue, Product};
 use crate::ops::cuda::matmul::Matmul;
-use crate::ops::cuda::wave::Room;
+use crate::ops::cuda::matrix::Format;
+use crate::ops::cuda::wave::{NARROW_WAVE, Room, WAVES};
 
 /// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
 /// tile to more than a ring holds, and chunks begin inside of its stages too.
@@ -110,6 +111,28 @@ impl Layer {
         let form = (self.matrix(epilogue).format, epilogue);
         let matmul = gpu.kernels.by_warpgroups(form, self.size(epilogue, rows), cut);
         self.multiply_by(gpu, epilogue, rows, matmul)
+    }
+
+    /// The last `rows` rows by each wave that takes them: in clusters and alone, a few groups to a CTA or many.
+    pub fn multiply_in_waves(
+        &self,
+        gpu: &Cuda,
+        epilogue: Epilogue,
+        rows: usize,
+    ) -> Vec<(String, Vec<f32>)> {
+        let matrix = self.matrix(epilogue);
+        let narrow = Some(NARROW_WAVE).filter(|_| matrix.format == Format::Bf16);
+        let waves = narrow.into_iter().chain(WAVES).filter(|wave| rows <= wave.rows);
+        let groups = matrix.outputs.div_ceil(16);
+        let each = [1, 2, 5, 9].into_iter().filter(move |each| *each <= groups);
+        let cuts = each.flat_map(|each| [[1, each], [4, each]]);
+        let each = waves.flat_map(|wave| cuts.clone().map(move |cut| (wave, cut)));
+        let each = each.map(|(wave, cut)| {
+            let form = (matrix.format, epilogue);
+            let matmul = gpu.kernels.by_wave(form, matrix.outputs, wave, cut);
+            (format!("{wave:?}, {cut:?}"), self.multiply_by(gpu, epilogue, rows, matmul))
+        });
+        each.collect()
     }
 
     fn size(&self, epilogue: Epilogue, rows: usize) -> Product {

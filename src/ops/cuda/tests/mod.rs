@@ -17,6 +17,8 @@ mod sequences;
 #[cfg(not(feature = "cuda"))]
 mod shuffle;
 mod text;
+mod turned;
+mod wave;
 
 use half::bf16;
 

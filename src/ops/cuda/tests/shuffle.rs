@@ -4,7 +4,7 @@ use super::sequences::Sequences;
 use super::{Cuda, Host};
 use super::{
     KEPT, Numbers, SMALL_PAGES, attention, folded, gpu, gpu_in_f32, limits, matmul, norm, sampler,
-    text,
+    text, turned,
 };
 use crate::ops::Backend;
 
@@ -31,6 +31,10 @@ fn products_do_not_depend_on_the_order_of_threads() {
                     let what = format!("{kept} {epilogue:?}, {rows} rows on {room:?}");
                     let size = (rows, room);
                     assert_same(&gpu, &what, || layer.multiply_last(&gpu, epilogue, size).1);
+                }
+                if rows <= 32 {
+                    let what = format!("{kept} {epilogue:?}, {rows} rows in waves");
+                    assert_same(&gpu, &what, || layer.multiply_in_waves(&gpu, epilogue, rows));
                 }
                 for cut in matmul::cuts(&gpu).into_iter().filter(|_| rows > 64) {
                     let what = format!("{kept} {epilogue:?}, {rows} rows, {cut:?}");
@@ -71,6 +75,10 @@ fn kernels_that_do_what_two_did_do_not_depend_on_the_order_of_threads() {
                 folded::products(&gpu, &layer, epilogue, (rows, true, true))
             });
         }
+    }
+    let sequences = Sequences::new(&[290, 64, 33], 2);
+    for case in turned::cases().step_by(5) {
+        assert_same(&gpu, &format!("{case:?}"), || case.decode(&gpu, &sequences, &[3, 3], true));
     }
 }
 

@@ -1,0 +1,141 @@
+// A head that a warp norms and turns, and what lies where in a page: what the rotary kernel and attention that turns its own
+// rows share, so that their bits agree.
+#pragma once
+
+#include "common.cuh"
+
+namespace rotary {
+
+// A lane holds components 2·lane and 2·lane + 1 of each half head, and those 64 further on.
+constexpr int STEPS = 2;
+constexpr int PAGE = 32;
+
+// A lane's part of a head: the components `first` of the lower half and their partners in the upper half.
+struct Part {
+    float2 first[STEPS], second[STEPS];
+};
+
+// Where a lane's pair of components lies in a half head, and whether there is one.
+__device__ __forceinline__ int pair_of_step(int step) { return (step * 32 + threadIdx.x % 32) * 2; }
+
+__device__ __forceinline__ Part load(const float *head, int half) {
+    Part part;
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const int pair = pair_of_step(step);
+        const bool within = pair < half;
+        part.first[step] = within ? *reinterpret_cast<const float2 *>(head + pair) : make_float2(0.0f, 0.0f);
+        part.second[step] = within ? *reinterpret_cast<const float2 *>(head + half + pair) : make_float2(0.0f, 0.0f);
+    }
+    return part;
+}
+
+__device__ __forceinline__ float add_squares(float sum, float2 pair) {
+    return __fmaf_rn(pair.y, pair.y, __fmaf_rn(pair.x, pair.x, sum));
+}
+
+__device__ __forceinline__ float2 scaled(float2 pair, float scale, float2 weight) {
+    return make_float2(__fmul_rn(__fmul_rn(pair.x, scale), weight.x), __fmul_rn(__fmul_rn(pair.y, scale), weight.y));
+}
+
+// The head's norm under `weight`.
+__device__ __forceinline__ void normalise(Part &part, const Part &weight, float epsilon, int half) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) sum = add_squares(add_squares(sum, part.first[step]), part.second[step]);
+    const float scale = inverse_root_mean(sum_over_warp(sum), 2 * half, epsilon);
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        part.first[step] = scaled(part.first[step], scale, weight.first[step]);
+        part.second[step] = scaled(part.second[step], scale, weight.second[step]);
+    }
+}
+
+// Turns component x of the lower half against its partner y by an angle.
+__device__ __forceinline__ void turn(float &x, float &y, float cosine, float sine) {
+    const float turned = __fsub_rn(__fmul_rn(x, cosine), __fmul_rn(y, sine));
+    y = __fadd_rn(__fmul_rn(y, cosine), __fmul_rn(x, sine));
+    x = turned;
+}
+
+// A lane's cosines and sines of a row's position.
+struct Angles {
+    float2 cosines[STEPS], sines[STEPS];
+};
+
+// From tables of one position, [half] each.
+__device__ __forceinline__ Angles load(const float *cosines, const float *sines, int half) {
+    Angles angles;
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const int pair = pair_of_step(step);
+        const bool within = pair < half;
+        angles.cosines[step] = within ? *reinterpret_cast<const float2 *>(cosines + pair) : make_float2(0.0f, 0.0f);
+        angles.sines[step] = within ? *reinterpret_cast<const float2 *>(sines + pair) : make_float2(0.0f, 0.0f);
+    }
+    return angles;
+}
+
+__device__ __forceinline__ void turn(Part &part, const Angles &angles) {
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        turn(part.first[step].x, part.second[step].x, angles.cosines[step].x, angles.sines[step].x);
+        turn(part.first[step].y, part.second[step].y, angles.cosines[step].y, angles.sines[step].y);
+    }
+}
+
+// Zeros for what is no number or infinite: attention gives the positions of a page that nobody has written yet a weight of
+// zero, which would not hide what an earlier sequence left there.
+__device__ __forceinline__ void keep_finite(Part &part) {
+    const auto finite = [](float &value) { value = fabsf(value) <= LARGEST_BF16 ? value : 0.0f; };
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        finite(part.first[step].x), finite(part.first[step].y);
+        finite(part.second[step].x), finite(part.second[step].y);
+    }
+}
+
+// Gives `write` each pair of neighbours and the first one's place in the head.
+template <typename Write>
+__device__ __forceinline__ void write_pairs(const Part &part, int half, Write write) {
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const int pair = pair_of_step(step);
+        if (pair >= half) continue;
+        write(pair, part.first[step]);
+        write(half + pair, part.second[step]);
+    }
+}
+
+// A pair side by side, or `apart`.
+__device__ __forceinline__ void put(Bf16 *to, float2 pair) {
+    *reinterpret_cast<unsigned *>(to) = pack_bf16(pair.x, pair.y);
+}
+__device__ __forceinline__ void put(float *to, float2 pair) { *reinterpret_cast<float2 *>(to) = pair; }
+__device__ __forceinline__ void put(Bf16 *to, float2 pair, int apart) {
+    const unsigned both = pack_bf16(pair.x, pair.y);
+    to[0] = static_cast<Bf16>(both);
+    to[apart] = static_cast<Bf16>(both >> 16);
+}
+__device__ __forceinline__ void put(float *to, float2 pair, int apart) {
+    to[0] = pair.x;
+    to[apart] = pair.y;
+}
+
+// Where component `at` of a key lies on its page of one head, [dim/32][32 positions][32], and of a value, [dim][32 positions].
+__device__ __forceinline__ int place_of_key(int at, int slot) { return at / 32 * (PAGE * 32) + slot * 32 + at % 32; }
+__device__ __forceinline__ int place_of_value(int at, int slot) { return at * PAGE + slot; }
+
+template <class Number>
+__device__ __forceinline__ void put_key(Number *page, const Part &part, int half, int slot) {
+    write_pairs(part, half, [=](int at, float2 pair) { put(page + place_of_key(at, slot), pair); });
+}
+
+// Finite, whatever it was.
+template <class Number>
+__device__ __forceinline__ void put_value(Number *page, Part &part, int half, int slot) {
+    keep_finite(part);
+    write_pairs(part, half, [=](int at, float2 pair) { put(page + place_of_value(at, slot), pair, PAGE); });
+}
+
+}  // namespace rotary
