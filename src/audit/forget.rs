@@ -51,11 +51,7 @@ pub struct Forgotten {
 impl Selection {
     fn wants(&self, line: &Line) -> bool {
         match self {
-            Selection::Ids(ids) => {
-                let seq = line.seq().to_string();
-                let names = [seq.as_str(), line.text("content"), line.text("case")];
-                ids.iter().any(|id| names.contains(&id.as_str()))
-            }
+            Selection::Ids(ids) => names(line).iter().any(|name| ids.contains(name)),
             Selection::Before(time) => line.text("at_utc") < time.as_str(),
             Selection::OlderThan { days } => {
                 let age = Duration::from_secs(u64::from(*days) * DAY);
@@ -63,6 +59,13 @@ impl Selection {
                 line.text("at_utc") < humantime::format_rfc3339_seconds(limit).to_string().as_str()
             }
             Selection::Actor(actor) => line.text("actor") == actor,
+        }
+    }
+
+    fn ids(&self) -> &[String] {
+        match self {
+            Selection::Ids(ids) => ids,
+            _ => &[],
         }
     }
 
@@ -77,17 +80,24 @@ impl Selection {
     }
 }
 
+/// What a line's text may be asked for by: the line's number, the text's id, the case's.
+fn names(line: &Line) -> [String; 3] {
+    [line.seq().to_string(), line.text("content").to_owned(), line.text("case").to_owned()]
+}
+
 /// Deletes the texts that are asked for, and files that belong to no line.
 ///
 /// # Errors
-/// A trail that cannot be read or written; a file that cannot be deleted, which the next attempt deletes.
+/// A trail that cannot be read or written; an id that no text has; a file that cannot be deleted, which the next attempt deletes.
 pub fn forget(trail: &Trail, request: &Request) -> Result<Forgotten, Failure> {
     let directory = trail.options().directory.as_path();
     let (mut wanted, mut named, mut forgotten) = (Vec::new(), HashSet::new(), HashSet::new());
+    let mut unknown = request.selection.ids().to_vec();
     read::lines(directory, &Filter::default(), |line| {
         let id = line.text("content");
         if !id.is_empty() {
             named.insert(id.to_owned());
+            unknown.retain(|one| !names(&line).contains(one));
             if request.selection.wants(&line) {
                 wanted.push(id.to_owned());
             }
@@ -95,6 +105,12 @@ pub fn forget(trail: &Trail, request: &Request) -> Result<Forgotten, Failure> {
         forgotten.extend(ids(&line));
         Ok(())
     })?;
+    if let Some(unknown) = unknown.first() {
+        return Err(Failure::usage(
+            format!("the trail keeps no text under `{unknown}`; nothing was deleted"),
+            "name a line's number, its text's id or its case's id, as `audit export` shows them",
+        ));
+    }
     wanted.retain(|id| !forgotten.contains(id));
     for ids in wanted.chunks(NAMED) {
         let event = Event::new("forget")

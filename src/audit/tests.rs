@@ -150,6 +150,9 @@ fn texts_are_kept_as_asked_and_forgetting_them_keeps_the_chain() {
         (&said["actor"], &said["why"], &said["count"]),
         (&json!("records"), &json!("the patient asked"), &json!(2))
     );
+    let unknown = request(Selection::Ids(vec!["3".to_owned(), "99".to_owned()]));
+    let error = forget(&trail, &unknown).unwrap_err();
+    assert!(error.to_string().contains("`99`; nothing was deleted"), "{error}");
     // Again is no error; a text that changed, or went without a line, is found.
     let ids = Selection::Ids(vec!["1".to_owned()]);
     assert_eq!(forget(&trail, &request(ids)).unwrap().texts, 0);

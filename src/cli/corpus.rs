@@ -104,7 +104,7 @@ impl Info {
     fn overlaps(&self, corpus: &Corpus, path: &Path) -> Result<(usize, Vec<Overlap>), Failure> {
         let dataset = data::load(path, self.format).map_err(|error| {
             error.of_needed_rows(
-                "mend the row; if all rows look like it, another --format may be right",
+                "fix the row; if all rows look like it, another --format may be right",
             )
         })?;
         let notes = dataset.notes().into_iter().map(|note| (note.id.clone(), note.text.clone()));

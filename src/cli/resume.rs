@@ -1,6 +1,6 @@
 //! `resume`: continues a run or a recipe where it stopped.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -9,12 +9,15 @@ use super::recipe::RecipeOutput;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, run, summary};
 use crate::cli::exit::Failure;
+use crate::console;
+use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
 use crate::experiment::plan::Plan;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
+use crate::experiment::results;
 
 #[derive(Debug, Args)]
 pub struct Resume {
@@ -50,6 +53,11 @@ impl Resume {
             return self.output.run(&recipe, &self.execution, self.sandbox);
         }
         let plan = Plan::load(&Plan::find(&self.directory)?)?;
+        if is_finished(&self.directory)? {
+            let path = self.directory.display();
+            console::note(format!("{path} is finished: there is nothing to resume"));
+            return Ok(());
+        }
         let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;
         let paths = Paths::default().run(&spec)?.write(&self.directory)?;
         let entered = paths.enter(self.sandbox, &spec.hardware.device)?;
@@ -61,4 +69,15 @@ impl Resume {
         let driver = Driver::new(models.start()?, self.execution.observer(), interrupt::watch());
         summary::finish(&driver.execute(run, begun, &self.directory)?)
     }
+}
+
+/// Whether every item has an outcome without an error, and the results are written: resuming would only date them anew.
+fn is_finished(directory: &Path) -> Result<bool, Failure> {
+    if !directory.join(results::FILE).is_file() {
+        return Ok(false);
+    }
+    let contents = Contents::read(directory)?;
+    let outcomes = contents.outcomes();
+    let items = contents.plan.dataset.items.len() * contents.plan.runs as usize;
+    Ok(outcomes.len() == items && outcomes.values().all(|item| item.error().is_none()))
 }

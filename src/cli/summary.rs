@@ -89,7 +89,7 @@ fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
     }
     if let Some(localisation) = &figures.localisation {
         console::say(format!(
-            "sentences  {} by likeness; {} word for word",
+            "sentences  {} by similarity; {} word for word",
             localisation.accuracy, localisation.accuracy_exact
         ))?;
     }

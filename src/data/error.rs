@@ -36,6 +36,13 @@ pub struct Place {
     pub position: Position,
 }
 
+impl Place {
+    /// Whether it is the names of a CSV file's columns.
+    fn is_header(&self) -> bool {
+        has_extension(&self.path, "csv") && matches!(self.position, Position::Line(1))
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.position {
@@ -111,13 +118,18 @@ impl Diagnosis for DataError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             DataError::Read(error) if error.kind() == ErrorKind::NotFound => {
-                "check the path; `data ls` lists the datasets that `data fetch` downloads"
+                "check the path, which is relative to the current directory".to_owned()
+            }
+            DataError::Read(error) if error.kind() == ErrorKind::IsADirectory => {
+                "name a file; of directories only those with .txt notes are read (--format notes)"
                     .to_owned()
             }
-            DataError::Encoding(_) => "save the file as UTF-8".to_owned(),
+            DataError::Encoding(_) => {
+                "save the file as UTF-8 («CSV UTF-8» in Excel); .xlsx is not read".to_owned()
+            }
             DataError::Syntax { place, .. } if has_extension(&place.path, "csv") => {
-                "a cell with a comma, a quote or a line break in it stands in quotes, its own quotes \
-                 doubled"
+                "columns are separated by commas, not semicolons; a cell with a comma, a quote or a line \
+                 break in it stands in quotes, its own quotes doubled"
                     .to_owned()
             }
             DataError::Syntax { .. } => {
@@ -125,9 +137,17 @@ impl Diagnosis for DataError {
                  in all, medec and mederrbench files CSV; a CSV file's name ends in .csv"
                     .to_owned()
             }
-            DataError::Field { .. } => {
-                "mend the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right".to_owned()
+            DataError::Field { place, field, .. } if place.is_header() && field.contains(';') => {
+                "the columns are separated by semicolons: save the file with commas".to_owned()
             }
+            DataError::Field { place, .. } if place.is_header() => {
+                "remove or rename the column; --skip-bad-rows does not help, since it is the header"
+                    .to_owned()
+            }
+            DataError::Field { .. } => {
+                "fix the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right".to_owned()
+            }
+            DataError::RepeatedId { .. } => "give each item an id of its own".to_owned(),
             DataError::UnknownId { example, .. } => format!("an id of this dataset is `{example}`"),
             DataError::UnknownFormat(_) => {
                 let names = Format::value_variants().iter().map(|format| format.name());

@@ -127,6 +127,9 @@ impl Diagnosis for RunError {
             RunError::NotEmpty { .. } => {
                 "go on with `wardround resume DIR`, or choose another `--out`"
             }
+            RunError::NoPlan { path } if path.join("cells").is_dir() => {
+                "a recipe's runs are the directories in its `cells`"
+            }
             RunError::NoPlan { .. } => "name a directory that `run --out` wrote",
             RunError::Busy { .. } => "wait for it to end, or choose another `--out`",
             RunError::PlanDiffers { .. } => {

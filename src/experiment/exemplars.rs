@@ -165,7 +165,7 @@ impl ExemplarSpec {
         }
         let dataset = data::load(&self.notes, self.format).map_err(|error| {
             error.of_needed_rows(
-                "mend the row; if all rows look like it, another --exemplars-format may be right",
+                "fix the row; if all rows look like it, another --exemplars-format may be right",
             )
         })?;
         let mut files = Vec::new();
@@ -266,7 +266,7 @@ impl ExemplarSpec {
     fn leak(&self, files: &mut Vec<FilePlan>) -> Result<Option<Leak>, Failure> {
         let Some(path) = &self.leak else { return Ok(None) };
         let questions = data::load(path, Format::Medqa)
-            .map_err(|error| error.of_needed_rows("mend the row, or name a file of MedQA"))?;
+            .map_err(|error| error.of_needed_rows("fix the row, or name a file of MedQA"))?;
         files.push(file("leak", path, questions.sha256)?);
         let leak = Leak::new(questions.items.iter().filter_map(Item::question));
         match leak.is_empty() {

@@ -51,7 +51,7 @@ impl Library {
             (Rerank::CrossEncoder, None) => {
                 return Err(Failure::usage(
                     "reranking by a cross-encoder needs one",
-                    "name its folder with --reranker DIR, or take --rerank off or embedding",
+                    "name its folder with --reranker DIR, or take none: --set rerank=off for a system, --rerank off for `corpus search`",
                 ));
             }
             (Rerank::Embedding | Rerank::Off, _) => None,

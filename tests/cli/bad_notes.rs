@@ -18,7 +18,7 @@ fn refused(name: &str, content: impl AsRef<[u8]>, format: &str, parts: &[&str]) 
 
 const HEADER: &str =
     "Text ID,Text,Sentences,Error Flag,Error Sentence ID,Error Sentence,Corrected Sentence";
-const MEND: &str = "hint: mend the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right";
+const MEND: &str = "hint: fix the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right";
 
 #[test]
 fn a_system_that_answers_questions_refuses_notes_before_it_reads_them() {

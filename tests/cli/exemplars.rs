@@ -77,7 +77,7 @@ fn what_no_exemplars_can_be_made_of_is_refused() {
         "medprompt --exemplars bad.jsonl --exemplars-format notes",
         &[
             "bad.jsonl:1: field `txt` is unknown",
-            "hint: mend the row; if all rows look like it, another --exemplars-format may be right",
+            "hint: fix the row; if all rows look like it, another --exemplars-format may be right",
         ],
     );
     refused("maven", &["maven searches a corpus"]);

@@ -153,6 +153,11 @@ fn tiny_models_are_taken_up_and_replayed_search_by_search() {
     std::fs::remove_file(scratch.path("cut/results.json")).unwrap();
     scratch.wardround("resume cut --quiet").succeeded();
     assert_eq!(compare(&scratch.path("out"), &scratch.path("cut")).unwrap(), []);
+    // Finished, it stays as it is.
+    let results = std::fs::read(scratch.path("cut/results.json")).unwrap();
+    let resumed = scratch.wardround("resume cut --quiet");
+    assert!(resumed.succeeded().stderr.contains("nothing to resume"), "{resumed:?}");
+    assert_eq!(std::fs::read(scratch.path("cut/results.json")).unwrap(), results);
     let replayed = scratch.wardround("replay cut --quiet");
     assert!(replayed.succeeded().stdout.contains("0 differences"), "{replayed:?}");
 

@@ -7,8 +7,17 @@ use crate::analysis::conditions::thinking;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::MemberPlan;
 
+/// What a system's calls have in place of their model's sampling.
+const OF_PAPER: &str =
+    "each call at the paper's temperature, without top-k and top-p; calls.jsonl has it";
+
 pub fn making(contents: &Contents) -> Value {
     let plan = &contents.plan;
+    let is_paper = plan.settings.get("temperatures").and_then(|one| one.as_str()) == Some("paper");
+    let sampling = |member| match is_paper {
+        true => OF_PAPER.to_owned(),
+        false => sampling(member),
+    };
     let settings = plan.settings.iter().map(|(name, value)| format!("{name} = {value}"));
     context! {
         // Those that wrote the run.

@@ -37,7 +37,7 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
 
 fn headline(figures: &NoteFigures) -> (Option<(String, Option<String>)>, String) {
     let (Some(detection), Some(localisation)) = (&figures.detection, &figures.localisation) else {
-        let about = "No note has gold in every run, so nothing is graded.".to_owned();
+        let about = "no note has gold in every run, so nothing is graded".to_owned();
         return (None, about);
     };
     let digits = |value: f64| format!("{value:.4}");

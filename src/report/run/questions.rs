@@ -96,7 +96,8 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     let digits = |value: f64| format!("{value:.4}");
     let graded_runs = accuracies.len();
     let about = match overall {
-        None => "The questions have no gold answers, so there is no accuracy.".to_owned(),
+        None if all.items.is_empty() => "no question is finished yet".to_owned(),
+        None => "the questions have no gold answers, so there is no accuracy".to_owned(),
         Some((_, std)) => {
             let first = mean_and_std(&at_first).filter(|_| went_on);
             let first = first
