@@ -53,11 +53,6 @@ impl Resume {
             return self.output.run(&recipe, &self.execution, self.sandbox);
         }
         let plan = Plan::load(&Plan::find(&self.directory)?)?;
-        if is_finished(&self.directory)? {
-            let path = self.directory.display();
-            console::note(format!("{path} is finished: there is nothing to resume"));
-            return Ok(());
-        }
         let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;
         let paths = Paths::default().run(&spec)?.write(&self.directory)?;
         let entered = paths.enter(self.sandbox, &spec.hardware.device)?;
@@ -66,6 +61,11 @@ impl Resume {
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;
         let begun = Directory::resume(&self.directory, &run.plan, &run.texts, self.allow_version)?;
+        if !self.allow_version && is_finished(&self.directory)? {
+            let path = self.directory.display();
+            console::note(format!("{path} is finished: there is nothing to resume"));
+            return Ok(());
+        }
         let driver = Driver::new(models.start()?, self.execution.observer(), interrupt::watch());
         summary::finish(&driver.execute(run, begun, &self.directory)?)
     }

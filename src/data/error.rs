@@ -140,7 +140,9 @@ impl Diagnosis for DataError {
             DataError::Field { place, field, .. } if place.is_header() && field.contains(';') => {
                 "the columns are separated by semicolons: save the file with commas".to_owned()
             }
-            DataError::Field { place, .. } if place.is_header() => {
+            DataError::Field { place, problem, .. }
+                if place.is_header() && problem.contains("is unknown") =>
+            {
                 "remove or rename the column; --skip-bad-rows does not help, since it is the header"
                     .to_owned()
             }

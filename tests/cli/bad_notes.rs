@@ -84,7 +84,7 @@ fn notes_of_medec_uw_alone() {
 #[test]
 fn a_broken_table() {
     let cut = format!("{HEADER}\nms-test-0,A.,\"0 A.,0,-1,NA,NA\n");
-    refused("x.csv", cut, "medec", &["x.csv:2: a quote is not closed", "hint: a cell"]);
+    refused("x.csv", cut, "medec", &["x.csv:2: a quote is not closed", "hint: columns"]);
     let short = format!("{HEADER}\nms-test-0,A.\n");
     let problem = "x.csv:2: 2 cells, where the header has 7";
     refused("x.csv", short, "mederrbench", &[problem]);
