@@ -163,10 +163,10 @@ impl<'a> Outcomes<'a> {
         runs.map(|run| run.into_iter().map(&value).collect()).collect()
     }
 
-    /// Stated confidence of the team, and whether it was right, over all runs; errored items state none.
+    /// Stated confidence of the team, and whether it was right, over all runs; what errored or was unread states none.
     pub fn predictions(&self) -> Vec<Prediction> {
         let answers = self.answers().into_iter().flatten();
-        let answered = answers.filter(|answer| answer.error.is_none());
+        let answered = answers.filter(|answer| answer.is_answered());
         answered.map(|answer| (answer.team_confidence, answer.correct == Some(true))).collect()
     }
 

@@ -39,7 +39,10 @@ pub fn all(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     files.extend(Some(current(directory)).filter(|path| path.is_file()));
     match files.is_empty() {
         false => Ok(files),
-        true => Err(Failure::mismatch(format!("{} holds no audit trail", directory.display()))),
+        true => Err(Failure::mismatch(format!(
+            "{} holds no audit trail, as --audit writes one",
+            directory.display()
+        ))),
     }
 }
 

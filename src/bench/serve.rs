@@ -165,7 +165,7 @@ impl ServeReport {
         }
         for result in &self.results {
             if let Some(failure) = &result.http.failure {
-                text += &format!("\nfirst failure of {}: {failure}\n", result.load());
+                text += &format!("\nfirst failure of {}: {failure}\n", result.arrival);
             }
         }
         text
@@ -173,13 +173,6 @@ impl ServeReport {
 }
 
 impl ServeMeasurement {
-    fn load(&self) -> String {
-        match self.arrival {
-            Arrival::Closed { clients } => format!("{clients} at once"),
-            Arrival::Open { per_second } => format!("{per_second} a second"),
-        }
-    }
-
     fn row(&self) -> String {
         let http = &self.http;
         let number = |figure: Option<f64>| figure.map_or("–".to_owned(), |f| format!("{f:.1}"));
@@ -197,7 +190,7 @@ impl ServeMeasurement {
         });
         format!(
             "| {} | {} | {} | {} | {:.1} | {:.0} | {rate} | {} | {} | {} | {} | {} | {memory} | {} |\n",
-            self.load(),
+            self.arrival,
             http.requests,
             http.refused,
             http.failed,

@@ -27,7 +27,14 @@ pub struct Root {
 /// A root that no other process changes as long as this lives.
 pub struct LockedRoot {
     pub root: Root,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for LockedRoot {
+    fn drop(&mut self) {
+        // Closed alone, it would stay locked as long as a program that another thread is just starting has its copy.
+        let _ = self.lock.file().unlock();
+    }
 }
 
 /// A version that is installed whole.
@@ -92,7 +99,7 @@ impl Root {
         let mut lock = fs_err::OpenOptions::new();
         let lock = lock.write(true).create(true).truncate(false).open(self.path.join(LOCK))?;
         match lock.file().try_lock() {
-            Ok(()) => Ok(LockedRoot { root: self, _lock: lock }),
+            Ok(()) => Ok(LockedRoot { root: self, lock }),
             Err(TryLockError::WouldBlock) => Err(BundleError::Busy { path: self.path }),
             Err(TryLockError::Error(error)) => Err(error.into()),
         }

@@ -36,6 +36,9 @@ const COLUMNS: [&str; 15] = [
     "content",
 ];
 
+/// The widths of the columns in the table.
+const WIDTHS: [usize; COLUMNS.len()] = [5, 24, 8, 8, 8, 9, 10, 10, 6, 10, 13, 17, 10, 16, 16];
+
 #[derive(Debug, Subcommand)]
 pub enum AuditVerb {
     /// Show the lines of a trail
@@ -50,7 +53,7 @@ pub enum AuditVerb {
 pub struct Show {
     /// The directory of the trail
     directory: PathBuf,
-    /// Output format [default: a table without a head]
+    /// Output format [default: a table]
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]
@@ -120,9 +123,7 @@ impl AuditVerb {
                 let filter = show.filter.filter(&show.directory)?;
                 match show.format {
                     Some(format) => format.write(&show.directory, &filter),
-                    None => lines(&show.directory, &filter, |line| {
-                        Ok(console::say(row(&line).join("  "))?)
-                    }),
+                    None => show_table(&show.directory, &filter),
                 }
             }
             AuditVerb::Export(export) => export.run(),
@@ -205,7 +206,7 @@ fn refuse_missing(directory: &Path) -> Result<(), Failure> {
     crate::audit::files::all(directory).map(|_| ())
 }
 
-fn cells(line: &Line) -> Vec<String> {
+fn cells(line: &Line) -> [String; COLUMNS.len()] {
     let cell = |name: &&str| {
         let fields = &line.fields;
         match fields.get(*name).unwrap_or(&fields["usage"][*name]) {
@@ -214,12 +215,28 @@ fn cells(line: &Line) -> Vec<String> {
             other => other.to_string(),
         }
     };
-    COLUMNS.iter().map(cell).collect()
+    COLUMNS.each_ref().map(cell)
 }
 
-fn row(line: &Line) -> Vec<String> {
-    let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { cell };
-    cells(line).into_iter().map(shown).collect()
+/// Prints the lines under the names of their columns, as wide as the columns' usual values.
+fn show_table(directory: &Path, filter: &Filter) -> Result<(), Failure> {
+    let say = |cells: [String; COLUMNS.len()]| {
+        let padded = cells.iter().zip(WIDTHS).map(|(cell, width)| format!("{cell:width$}"));
+        let row: Vec<String> = padded.collect();
+        console::say(row.join("  ").trim_end())
+    };
+    let mut is_empty = true;
+    lines(directory, filter, |line| {
+        if std::mem::take(&mut is_empty) {
+            say(COLUMNS.map(str::to_owned))?;
+        }
+        let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { cell };
+        Ok(say(cells(&line).map(shown))?)
+    })?;
+    if is_empty {
+        console::note(format!("no line of {} is asked for", directory.display()));
+    }
+    Ok(())
 }
 
 fn csv_row(cells: &[impl AsRef<str>]) -> Result<String, Failure> {

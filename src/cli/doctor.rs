@@ -11,7 +11,7 @@ use super::models::state;
 use super::options::HubFlags;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::hub::{Card, HubOptions};
+use crate::hub::Card;
 use crate::model::available_memory;
 use crate::ops::{Cpu, Cuda, Metal};
 use crate::panel::memory::gibibytes;
@@ -63,9 +63,8 @@ impl Doctor {
         };
         console::say(format!("network    {connections}"))?;
         console::say(format!("cache      {}", options.cache()?.root().display()))?;
-        let offline = HubOptions { offline: true, ..options };
         for card in Card::all() {
-            console::say(format!("model      {}: {}", card.name, state(card, &offline)))?;
+            console::say(format!("model      {}: {}", card.name, state(card, &options)))?;
         }
         Ok(())
     }

@@ -77,7 +77,7 @@ impl Models {
 
 /// The directory of a card's files, or what is missing.
 pub fn state(card: &Card, options: &HubOptions) -> String {
-    match hub::resolve(&card.name, options) {
+    match hub::find(&card.name, options) {
         Ok(checkpoint) => checkpoint.directory.display().to_string(),
         Err(HubError::NotCached(lacking)) => format!("not here: {}", lacking.missing),
         Err(error) => error.to_string(),
@@ -85,10 +85,8 @@ pub fn state(card: &Card, options: &HubOptions) -> String {
 }
 
 fn list(options: &HubOptions) -> Result<(), Failure> {
-    // Listing downloads nothing.
-    let options = HubOptions { offline: true, ..options.clone() };
     for card in Card::all() {
-        let state = state(card, &options);
+        let state = state(card, options);
         let gate = if card.gated { "gated" } else { "open" };
         let kind = match card.kind {
             Kind::Decoder => "decoder",
@@ -117,8 +115,7 @@ impl Fetch {
 
 impl Verify {
     fn run(self) -> Result<(), Failure> {
-        let options = HubOptions { offline: true, ..HubFlags::default().options(true)? };
-        let checkpoint = hub::resolve(&self.model, &options)?;
+        let checkpoint = hub::find(&self.model, &HubFlags::default().options(true)?)?;
         tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)
     }
 }

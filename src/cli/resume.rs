@@ -1,6 +1,6 @@
 //! `resume`: continues a run or a recipe where it stopped.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -10,14 +10,12 @@ use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, run, summary};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
 use crate::experiment::plan::Plan;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
-use crate::experiment::results;
 
 #[derive(Debug, Args)]
 pub struct Resume {
@@ -61,7 +59,7 @@ impl Resume {
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;
         let begun = Directory::resume(&self.directory, &run.plan, &run.texts, self.allow_version)?;
-        if !self.allow_version && is_finished(&self.directory)? {
+        if begun.is_complete && !self.allow_version {
             let path = self.directory.display();
             console::note(format!("{path} is finished: there is nothing to resume"));
             return Ok(());
@@ -69,15 +67,4 @@ impl Resume {
         let driver = Driver::new(models.start()?, self.execution.observer(), interrupt::watch());
         summary::finish(&driver.execute(run, begun, &self.directory)?)
     }
-}
-
-/// Whether every item has an outcome without an error, and the results are written: resuming would only date them anew.
-fn is_finished(directory: &Path) -> Result<bool, Failure> {
-    if !directory.join(results::FILE).is_file() {
-        return Ok(false);
-    }
-    let contents = Contents::read(directory)?;
-    let outcomes = contents.outcomes();
-    let items = contents.plan.dataset.items.len() * contents.plan.runs as usize;
-    Ok(outcomes.len() == items && outcomes.values().all(|item| item.error().is_none()))
 }

@@ -176,6 +176,10 @@ impl ListenFlags {
         let files = [&self.keys, &self.tls_cert, &self.tls_key, &self.tls_client_ca];
         let paths = Paths::default().read_beside(files.into_iter().flatten());
         match &self.unix {
+            Some(path) if !folder_of(path).is_dir() => Err(Failure::usage(
+                format!("cannot listen on {}: its directory does not exist", path.display()),
+                "make the directory, with access for those who may connect",
+            )),
             Some(path) => paths.network(Network::Listen { port: None }).write(&folder_of(path)),
             None => Ok(paths.network(Network::Listen { port: Some(self.port) })),
         }

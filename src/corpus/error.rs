@@ -88,6 +88,7 @@ impl Diagnosis for CorpusError {
             CorpusError::NoInput { .. } => {
                 "name the folder that holds the inputs with --data-dir; `wardround corpus fetch` downloads what may be"
             }
+            CorpusError::NoCorpus { .. } => "name a directory that `wardround corpus build` wrote",
             CorpusError::ChangedInput { .. } => {
                 "put the input back as it was, or build into a new directory"
             }

@@ -27,6 +27,8 @@ pub struct Directory {
     pub(super) items: Appender<ItemLine>,
     /// What an earlier session did.
     pub finished: Finished,
+    /// Whether every item has an outcome without an error, and the results are written.
+    pub is_complete: bool,
     /// What the user should know of it.
     pub(super) notice: Option<String>,
 }
@@ -63,6 +65,7 @@ impl Directory {
             calls: Appender::behind(calls, &Chain::empty(&plan_sha256))?,
             items: Appender::behind(items, &Chain::empty(&plan_sha256))?,
             finished: Finished::default(),
+            is_complete: false,
             notice,
             plan_sha256,
         })
@@ -71,7 +74,7 @@ impl Directory {
     /// Resumes the run in `path`, which must hold an equal plan (`Plan::differences`).
     ///
     /// The whole directory is verified first. Only a torn last line, which a kill leaves, is repaired, by cutting it
-    /// off. A results.json is removed, for it would not cover the lines to come. Where another version wrote the run and
+    /// off. The results.json of a run that is not complete is removed, for it would not cover the lines to come. Where another version wrote the run and
     /// `allow_version` accepts that, versions.json names both.
     pub fn resume(
         path: &Path,
@@ -98,7 +101,11 @@ impl Directory {
             contents.versions.push(plan.version.clone());
             versions::write(path, &contents.versions)?;
         }
-        if results.is_some() {
+        let finished_items = contents.items.by_key().into_values();
+        let n_finished = finished_items.filter(|item| item.error().is_none()).count();
+        let n_items = contents.plan.dataset.items.len() * contents.plan.runs as usize;
+        let is_complete = results.is_some() && n_finished == n_items;
+        if results.is_some() && !is_complete {
             fs_err::remove_file(path.join(results::FILE))?;
         }
         let searches = searches.map(|file| Appender::behind(file, &contents.searches));
@@ -115,6 +122,7 @@ impl Directory {
                 calls: contents.calls.into_settled(),
                 items: contents.items.into_settled(),
             },
+            is_complete,
             notice,
         })
     }

@@ -178,6 +178,9 @@ pub fn refuse_errors(contents: &Contents) -> Result<(), Failure> {
             outcomes.len(),
             first.item
         ),
-        Some(format!("{} with them", resume(&contents.path))),
+        Some(format!(
+            "{} with them; items beyond a limit, such as --context, need a new run with a higher one",
+            resume(&contents.path)
+        )),
     ))
 }

@@ -13,7 +13,7 @@ use crate::record::SCHEMA;
 pub enum RunError {
     #[error("{} exists and is not empty", path.display())]
     NotEmpty { path: PathBuf },
-    #[error("{} is not a run directory: it holds no plan.toml", path.display())]
+    #[error("{} is not a run directory: it {}", path.display(), if path.exists() { "holds no plan.toml" } else { "does not exist" })]
     NoPlan { path: PathBuf },
     #[error("{} is missing", path.display())]
     Missing { path: PathBuf },

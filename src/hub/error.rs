@@ -120,6 +120,8 @@ pub enum OfflineReason {
     Flag,
     /// This environment variable is set.
     Variable(&'static str),
+    /// The command looks at what is there.
+    Command,
     /// The build has no HTTP client.
     Build,
 }
@@ -129,6 +131,7 @@ impl fmt::Display for OfflineReason {
         match self {
             Self::Flag => formatter.write_str("--offline forbids connections"),
             Self::Variable(name) => write!(formatter, "{name} is set and forbids connections"),
+            Self::Command => formatter.write_str("this command downloads nothing"),
             Self::Build => {
                 formatter.write_str("this build cannot connect (it lacks the feature `hub`)")
             }

@@ -50,3 +50,10 @@ pub struct AnswerLine {
     pub prev: String,
     pub hash: String,
 }
+
+impl AnswerLine {
+    /// Whether there is an answer: neither an error nor nothing that could be read.
+    pub fn is_answered(&self) -> bool {
+        self.error.is_none() && !self.answer.is_empty()
+    }
+}

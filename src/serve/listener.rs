@@ -37,10 +37,10 @@ pub enum Accepted {
 }
 
 impl Listener {
-    /// The socket passed by systemd, else a new one. An existing socket file is replaced.
+    /// The socket passed by systemd, else a new one. A socket file on which nobody listens is replaced.
     ///
     /// # Errors
-    /// An address that is in use or not of this machine; a path of another file.
+    /// An address that is in use or not of this machine; a path of another file or of a server that runs.
     pub fn bind(listen: &Listen) -> Result<Listener, Failure> {
         let mut handed = listenfd::ListenFd::from_env();
         if let Ok(Some(listener)) = handed.take_tcp_listener(0) {
@@ -126,6 +126,10 @@ impl Drop for Listener {
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let is_socket = fs_err::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket {
+        // Only a remainder of a server that ended refuses.
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another server listens on it"));
+        }
         fs_err::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
@@ -178,6 +182,21 @@ pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_socket_file_is_replaced_only_if_nobody_listens_on_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let listen = Listen::Unix { path: folder.path().join("socket") };
+        let Listen::Unix { path } = &listen else { unreachable!() };
+        // What a killed server leaves.
+        drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+        let running = Listener::bind(&listen).unwrap();
+        let refused = Listener::bind(&listen).err().unwrap().to_string();
+        assert!(refused.ends_with("another server listens on it"), "{refused}");
+        assert!(std::os::unix::net::UnixStream::connect(path).is_ok());
+        drop(running);
+        assert!(!path.exists());
+    }
 
     #[tokio::test]
     async fn a_client_has_its_ipv4_address_on_a_socket_of_both_versions() {

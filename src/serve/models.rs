@@ -164,8 +164,14 @@ impl Served {
             (Some(name), models) => {
                 let found = models.iter().find(|model| model.id == name);
                 found.ok_or_else(|| {
-                    let message =
-                        format!("there is no model {}; there are {}", quoted(name), names());
+                    let message = match self.system(name) {
+                        Some(_) => {
+                            format!("{name} is a system, which takes /v1/chat/completions alone")
+                        }
+                        None => {
+                            format!("there is no model {}; there are {}", quoted(name), names())
+                        }
+                    };
                     ApiError::of(Code::ModelNotFound, "model", message)
                 })
             }

@@ -155,7 +155,7 @@ fn tiny_models_are_taken_up_and_replayed_search_by_search() {
     assert_eq!(compare(&scratch.path("out"), &scratch.path("cut")).unwrap(), []);
     // Finished, it stays as it is.
     let results = std::fs::read(scratch.path("cut/results.json")).unwrap();
-    let resumed = scratch.wardround("resume cut --quiet");
+    let resumed = scratch.wardround("resume cut");
     assert!(resumed.succeeded().stderr.contains("nothing to resume"), "{resumed:?}");
     assert_eq!(std::fs::read(scratch.path("cut/results.json")).unwrap(), results);
     let replayed = scratch.wardround("replay cut --quiet");

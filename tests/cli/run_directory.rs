@@ -32,11 +32,12 @@ fn a_directory_that_holds_something_is_left_alone() {
 
     std::fs::create_dir(scratch.path("mine")).unwrap();
     scratch.write("mine/thesis.tex", "");
-    for resumed in [scratch.wardround("resume mine"), scratch.wardround("resume nowhere")] {
-        resumed.refused(
-            3,
-            &["is not a run directory: it holds no plan.toml", "hint: name a directory"],
-        );
+    for (directory, problem) in
+        [("mine", "it holds no plan.toml"), ("nowhere", "it does not exist")]
+    {
+        scratch
+            .wardround(format!("resume {directory}"))
+            .refused(3, &["is not a run directory", problem, "hint: name a directory"]);
     }
 }
 

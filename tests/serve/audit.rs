@@ -146,7 +146,8 @@ fn every_completion_has_its_line_however_it_was_sent_and_its_text_can_be_deleted
     let folder = server.folder.path();
     let digest = whole["wardround"]["request"].as_str().unwrap();
     let (code, said) = run(folder, &format!("audit show audit --request {digest}"));
-    assert_eq!((code, said.lines().count()), (Some(0), 2), "{said}");
+    assert_eq!((code, said.lines().count()), (Some(0), 3), "{said}");
+    assert!(said.starts_with("seq    at_utc "), "{said}");
     let (code, said) = run(folder, "verify --audit audit");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("4 kept, 0 deleted"), "{said}");

@@ -3,6 +3,7 @@
 mod figures;
 pub mod http;
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -53,6 +54,15 @@ pub enum Arrival {
     Closed { clients: usize },
     /// At random, so many a second in the mean, however long the answers take.
     Open { per_second: f64 },
+}
+
+impl fmt::Display for Arrival {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Arrival::Closed { clients } => write!(formatter, "{clients} at once"),
+            Arrival::Open { per_second } => write!(formatter, "{per_second} a second"),
+        }
+    }
 }
 
 /// When a load ends.

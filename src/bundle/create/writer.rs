@@ -27,7 +27,7 @@ pub struct Partial<'a> {
     directory: PathBuf,
     partial: PathBuf,
     /// Keeps other processes out, whatever becomes of this one.
-    _lock: File,
+    lock: File,
     is_finished: bool,
 }
 
@@ -37,6 +37,8 @@ impl Drop for Partial<'_> {
             // The error to report is another; the next attempt begins by removing it.
             let _ = fs_err::remove_dir_all(&self.partial);
         }
+        // Closed alone, it would stay locked as long as a program that another thread is just starting has its copy.
+        let _ = self.lock.file().unlock();
     }
 }
 
@@ -62,7 +64,7 @@ impl<'a> Partial<'a> {
             Err(TryLockError::WouldBlock) => return Err(BundleError::Busy { path: directory }),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        let begun = Partial { request, directory, partial, _lock: lock, is_finished: false };
+        let begun = Partial { request, directory, partial, lock, is_finished: false };
         for entry in fs_err::read_dir(&begun.partial)? {
             let entry = entry?;
             match entry.file_type()?.is_dir() {

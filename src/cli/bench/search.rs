@@ -80,11 +80,16 @@ impl SearchBench {
         let median = seconds[seconds.len() / 2];
         let gigabytes = bytes.len() as f64 / median / 1e9;
         let limit = cpu.measure_limits(LIMIT_BYTES).bytes_per_second / 1e9;
+        let kind = match self.vectors {
+            VectorType::F16 => "f16",
+            VectorType::F32 => "f32",
+            VectorType::I8 => "i8",
+        };
         Ok(console::say(format!(
-            "{} x {} {:?}, {} at once, {} threads, {}: median {:.1} ms of {}, {gigabytes:.1} GB/s, {:.0} % of what the memory delivers ({limit:.1} GB/s)",
+            "{} x {} {}, {} at once, {} threads, {}: median {:.1} ms of {}, {gigabytes:.1} GB/s, {:.0} % of what the memory delivers ({limit:.1} GB/s)",
             self.rows,
             self.dims,
-            self.vectors,
+            kind,
             self.queries,
             cpu.threads(),
             cpu.describe(),

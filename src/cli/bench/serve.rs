@@ -94,9 +94,9 @@ impl ServeBench {
         let shape = self.shape();
         // The first request is a warm-up.
         if let Outcome::Failed(reason) = target.ask(&shape, usize::MAX).outcome {
-            return Err(Failure::outcome(
+            return Err(Failure::machine(
                 format!("{base} does not answer: {reason}"),
-                Some("is the server ready, and the model's name right?".to_owned()),
+                "check --url and --model, and that the server is ready",
             ));
         }
         let pid = server.as_ref().map(|server| server.child.id());
@@ -130,7 +130,7 @@ impl ServeBench {
         pid: Option<u32>,
         beside: Option<&Finished>,
     ) -> ServeMeasurement {
-        self.progress.note(format!("over HTTP: {arrival:?}"));
+        self.progress.note(format!("over HTTP: {arrival}"));
         let shape = self.shape();
         let before = pid.and_then(resident_mib);
         let is_over = AtomicBool::new(false);
@@ -177,7 +177,7 @@ impl ServeBench {
             for loaded in sources.load()?.models.into_iter().take(1) {
                 ask_in_process(&loaded.backbone, &shape, usize::MAX);
                 for arrival in self.arrivals() {
-                    self.progress.note(format!("in process: {arrival:?}"));
+                    self.progress.note(format!("in process: {arrival}"));
                     let ask = |index| ask_in_process(&loaded.backbone, &shape, index);
                     finished.push(put(arrival, self.end(arrival), self.seed, &ask));
                 }
@@ -253,9 +253,9 @@ impl Server {
         let address = line.trim_end().strip_prefix("listening on ").map(str::to_owned);
         let mut server = Server { child, base: String::new() };
         let Some(address) = address.filter(|address| address.starts_with("http://")) else {
-            return Err(Failure::outcome(
+            return Err(Failure::usage(
                 "the server did not begin to listen on a TCP address without TLS",
-                Some("see its message above; leave --unix and --tls-cert out".to_owned()),
+                "see its message above; leave --unix and --tls-cert out",
             ));
         };
         server.base = format!("{address}/v1");

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::super::options::{ComputeFlags, DeviceFlags, QuietFlag, model_folder};
 use super::super::sandboxed::folder_of;
+use super::super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::embed::{Embed, encoder_of, encoder_options};
@@ -162,7 +163,8 @@ fn run(build: builder::Build, encoder: &dyn Embed, progress: QuietFlag) -> Resul
 fn report(directory: &Path, progress: QuietFlag) -> Result<(), Failure> {
     let corpus = Corpus::open(directory)?;
     let manifest = corpus.manifest();
-    progress.note(format!("{} documents, {} chunks", manifest.documents, manifest.chunks));
+    let documents = count(manifest.documents as usize, "document");
+    progress.note(format!("{documents}, {}", count(manifest.chunks as usize, "chunk")));
     Ok(console::say(corpus.id())?)
 }
 

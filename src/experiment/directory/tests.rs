@@ -172,9 +172,11 @@ fn a_finished_run_that_was_cut_does_not_resume() {
     let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS), false));
     assert!(matches!(error, RunError::BadLine { line: 6, defect: Defect::Torn, .. }), "{error}");
 
+    // Whole, it stays as it is.
     fs_err::write(&log, &whole).unwrap();
-    Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
-    assert!(!fs_err::exists(out.join("results.json")).unwrap());
+    let directory = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
+    assert!(directory.is_complete);
+    assert!(fs_err::exists(out.join("results.json")).unwrap());
 }
 
 #[test]

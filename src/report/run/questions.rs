@@ -110,7 +110,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
             }
         }
     };
-    let predictions = all.items.iter().filter(|item| item.error.is_none() && item.gold.is_some());
+    let predictions = all.items.iter().filter(|item| item.is_answered() && item.gold.is_some());
     let predictions: Vec<Prediction> =
         predictions.map(|item| (item.team_confidence, item.correct == Some(true))).collect();
     let calibration = match predictions.is_empty() {

@@ -4,6 +4,8 @@ use serde_json::json;
 
 use super::fixtures::{assert_asks_for_nothing, call, item, round};
 use super::questions::{contents, contents_of, records};
+use crate::analysis::figures::RunFigures;
+use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::panel::DecodingMode;
 use crate::record::{AnswerLine, CallLine, Parse};
@@ -146,6 +148,20 @@ fn the_table_counts_errors_as_wrong() {
     let lone = page_of(item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A"), &[]);
     assert!(lone.contains("n = 1 run, so no standard deviation"));
     assert!(lone.contains("1 of 16 planned cases"));
+}
+
+#[test]
+fn calibration_is_of_answers_that_were_read() {
+    let (plan, mut items, calls) = records();
+    let figures = |items: &[AnswerLine]| {
+        let contents = contents_of(plan.clone(), items.to_vec(), calls.clone());
+        let figure = RunFigures::of(&Outcomes::of(&contents)).unwrap().calibration.unwrap();
+        assert!(shown(&contents).contains(&format!("confidence over {} answers", figure.n)));
+        figure.n
+    };
+    let before = figures(&items);
+    items[0].answer = String::new();
+    assert_eq!(figures(&items), before - 1);
 }
 
 #[test]

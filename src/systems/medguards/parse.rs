@@ -115,6 +115,8 @@ pub fn located(text: &str, release_compat: bool) -> Located {
             None => Located::Malformed,
         };
     }
+    /// Two sentences, of which one may be wrong: «… . OR The …».
+    static EITHER: Pattern = Pattern::new(r"[.!?]\s+OR\s+\p{Lu}");
     let text = without_thought(text);
     let Some(result) = tagged(&text, "result") else {
         return bare_place(&without(&text, "confidence"));
@@ -123,6 +125,7 @@ pub fn located(text: &str, release_compat: bool) -> Located {
         "" => Located::Malformed,
         nothing if says_nothing(nothing) => Located::Nothing,
         other if is_remark(other) || refuses(other) => Located::Malformed,
+        two if EITHER.is_match(two) => Located::Malformed,
         sentence => Located::Said(sentence.to_owned()),
     }
 }
@@ -180,7 +183,7 @@ pub fn place(said: &str, note: &Note) -> Option<usize> {
 /// Whether a text says that no sentence is wrong; a sentence of the note does not say so, even if it calls something correct.
 fn says_nothing(text: &str) -> bool {
     static NOTHING: Pattern = Pattern::new(
-        r"(?i)\A\W*(?:(?:the )?(?:error|erroneous|incorrect|wrong) sentence(?: is)?\W*[:：]\W*)?(?:correct\W*\z|(?:there (?:is|are|was|were) )?no (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)",
+        r"(?i)\A\W*(?:(?:the )?(?:error|erroneous|incorrect|wrong) sentence(?: is)?\W*[:：]\W*)?(?:correct\W*\z|(?:there (?:is|are|was|were) )?(?:no|zero) (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)",
     );
     let is_nan_first = text.trim_start().strip_prefix("NAN").is_some_and(|rest| {
         rest.trim_start().starts_with(['(', '.', ',', ';', ':', '-', '–', '—'])

@@ -298,7 +298,23 @@ fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
         });
         [said, last].into_iter().flatten().find_map(|part| named(part, options))
     };
-    alone.map(|option| option.letter).or_else(|| first_word(trimmed, options)).or_else(in_parts)
+    alone
+        .map(|option| option.letter)
+        .or_else(|| first_word(trimmed, options))
+        .or_else(in_parts)
+        .or_else(|| concluded(trimmed, options))
+}
+
+/// The only option that a text names, in a sentence that concludes it from what was found: «…, which strongly suggests a yolk sac tumor. …»
+fn concluded(text: &str, options: &[Choice]) -> Option<char> {
+    static CONCLUDES: Pattern = Pattern::new(
+        r"(?i)\b(?:(?:strongly|clearly|most) (?:suggests?|indicates?|favou?rs|supports?)|points? to|is diagnostic of|diagnosis is|confirms?)\b",
+    );
+    let option = options.iter().find(|one| Some(one.letter) == named(text, options))?;
+    let sentences = text.split_inclusive(['.', '\n', '!', '?']);
+    let mut naming = sentences.filter(|sentence| mentions(sentence, option));
+    let is_only = options.iter().filter(|one| mentions(text, one)).count() == 1;
+    (is_only && naming.any(|sentence| CONCLUDES.is_match(sentence))).then_some(option.letter)
 }
 
 fn mentions(text: &str, option: &Choice) -> bool {

@@ -28,9 +28,13 @@ pub fn list_items(text: &str) -> Vec<&str> {
     items.collect()
 }
 
-/// Whether a text consents: by its first word, where that is yes or no in any of a few languages; else by the first «yes», «no», «agree»,
-/// «do not agree» or «disagree» in it. `None` where none is there.
+/// Whether a text consents: by what it calls its vote at its end, or by a YES or NO in capitals there; by its first word, where that is yes or
+/// no in any of a few languages; else by the first «yes», «no», «agree», «do not agree» or «disagree» in it. `None` where none is there.
 pub fn consents(text: &str) -> Option<bool> {
+    static VOTE: Pattern = Pattern::new(
+        r"(?i)\b(?:vote|verdict|decision|answer|conclusion)(?: (?:is|remains|must be|would be))?(?: an?)?\W{1,6}(?:(yes)|no)\W*\z",
+    );
+    static LAST: Pattern = Pattern::new(r"[.:!\n—–-][\s*_\x22(]*(?:(YES)|NO)\W*\z");
     static FIRST: Pattern = Pattern::new(
         r"(?i)\A\W*(?:(yes|true|agreed?|no (?:\w+ )?(?:objection|concern|reservation|disagreement)s?|是|同意|oui|sí|ja|نعم)|(?:no|false|disagree|否|不|non|nein|لا))(?:\P{Alphabetic}|\z|\p{Han})",
     );
@@ -42,7 +46,8 @@ pub fn consents(text: &str) -> Option<bool> {
     if EITHER.is_match(text) {
         return None;
     }
-    let found = FIRST.captures(text).or_else(|| INSIDE.captures(text))?;
+    let ladder = [&VOTE, &LAST, &FIRST, &INSIDE];
+    let found = ladder.into_iter().find_map(|pattern| pattern.captures(text))?;
     Some(found.get(1).is_some())
 }
 
@@ -77,8 +82,16 @@ pub fn number_in(text: &str) -> Option<usize> {
     numbers.next().filter(|_| is_short && numbers.next().is_none())
 }
 
-/// The one of `words` that a text begins with, else the only one that stands in it as a word and is not denied; in any case of letters.
+/// The one of `words` that a text ends with behind a colon, or begins with, else the only one that stands in it as a word and is not denied; in
+/// any case of letters.
 pub fn one_of<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let conclusion =
+        text.rsplit_once(':').map(|(_, last)| last.trim_matches(|c: char| !c.is_alphanumeric()));
+    if let Some(word) =
+        words.iter().find(|word| conclusion.is_some_and(|last| word.eq_ignore_ascii_case(last)))
+    {
+        return Some(word);
+    }
     let lower = text.to_lowercase();
     let said = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let said: Vec<&str> = said.collect();
@@ -124,11 +137,19 @@ mod tests {
             "Agree: yes",
             "No objections.",
             "I have no major concerns. YES",
+            "No statement in it would be disputed: YES",
         ] {
             assert_eq!(consents(text), Some(true), "{text}");
         }
-        for text in ["No.", "no, yes", "I do not agree.", "I disagree", "不同意", "We can't agree"]
-        {
+        for text in [
+            "No.",
+            "no, yes",
+            "I do not agree.",
+            "I disagree",
+            "不同意",
+            "We can't agree",
+            "Yes, the drug is named. The dose is not, so my vote is NO.",
+        ] {
             assert_eq!(consents(text), Some(false), "{text}");
         }
         for text in ["", "Nothing is said.", "It is known.", "partially", "Yesterday"] {
@@ -160,6 +181,7 @@ mod tests {
         let words = ["basic", "intermediate", "advanced"];
         assert_eq!(one_of("**Intermediate**: it is not advanced", &words), Some("intermediate"));
         assert_eq!(one_of("This is a basic question.", &words), Some("basic"));
+        assert_eq!(one_of("Basic would do less.\nLevel: **advanced**", &words), Some("advanced"));
         assert_eq!(one_of("It is basic or advanced", &words), None);
         assert_eq!(one_of("no level", &words), None);
         assert_eq!(one_of("\"basic\" | \"intermediate\" | \"advanced\"", &words), None);
