@@ -46,6 +46,9 @@ pub struct Export {
     /// Random seed of the sample and its order
     #[arg(long, default_value = "42")]
     seed: u64,
+    /// Of an audit trail, rate the cases of this system alone
+    #[arg(long, value_name = "SYSTEM")]
+    system: Option<String>,
     /// Show raters the reference answer (the paper did not)
     #[arg(long)]
     show_gold: bool,
@@ -81,7 +84,15 @@ impl Export {
         let selection =
             Selection { n_items: self.notes as usize, seed: self.seed, show_gold: self.show_gold };
         let (sheet, key) = match self.runs.as_slice() {
-            [directory] if trial::is_trail(directory) => trial::draw(directory, &selection)?,
+            [directory] if trial::is_trail(directory) => {
+                trial::draw(directory, self.system.as_deref(), &selection)?
+            }
+            _ if self.system.is_some() => {
+                return Err(Failure::usage(
+                    "--system is for the directory of an audit trail",
+                    "leave it out: name the runs to rate",
+                ));
+            }
             directories => draw::draw(&runs::read(directories)?, &selection)?,
         };
         let page = rating::render(&sheet)?;

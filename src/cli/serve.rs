@@ -94,7 +94,7 @@ struct ListenFlags {
     #[arg(long, value_name = "NAME", value_parser = header_name)]
     trust_user_header: Option<HeaderName>,
     /// Allowed CORS origin, such as https://chat.example; may be repeated
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     cors_origin: Vec<String>,
 }
 
@@ -197,6 +197,16 @@ impl ListenFlags {
     fn refuse_open(&self) -> Result<(), Failure> {
         let is_guarded = self.insecure || (self.keys.is_some() && self.tls_cert.is_some());
         refuse_open(self.host, is_guarded || self.unix.is_some())
+    }
+}
+
+/// An origin as browsers send it.
+fn origin(text: &str) -> Result<String, String> {
+    let authority = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
+    match authority.is_some_and(|name| !name.is_empty() && name.chars().all(is_plain)) {
+        true => Ok(text.to_owned()),
+        false => Err("expected a scheme and a host alone, such as https://chat.example".to_owned()),
     }
 }
 

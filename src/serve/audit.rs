@@ -182,11 +182,9 @@ impl Audit {
             status: outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done"),
             item: ask.item.id(),
         };
-        let event = ask.who.event("case").with("case", id).with_texts(Texts {
-            input: json!(ItemText::from(&ask.item)),
-            output,
-            more,
-        });
+        let event = ask.who.event("case").with("case", id).with_sum("request", ask.digest());
+        let event =
+            event.with_texts(Texts { input: json!(ItemText::from(&ask.item)), output, more });
         let mut event = told.on(event);
         if let Ok(worked) = outcome {
             event = event

@@ -37,7 +37,8 @@ const APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 const ASYNC: &str = "respond-async";
 
 /// The query parameters of a request whose body is not JSON.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
 pub struct Chosen {
     system: Option<String>,
     seed: Option<u64>,
@@ -68,7 +69,11 @@ fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask,
             let fields = Fields::parse(&bytes)?;
             match fields.peek("resourceType") {
                 Some(_) => note_of(app, &fhir::note(&bytes)?, chosen),
-                None => note_of_json(app, fields),
+                None if chosen == Chosen::default() => note_of_json(app, fields),
+                None => {
+                    let message = "the body is JSON, which has these fields itself: leave out what follows `?`";
+                    Err(ApiError::new(Code::InvalidValue, message))
+                }
             }
         }
         other => {
@@ -104,6 +109,7 @@ fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
         item: question::question(&asked, &options, "options")?,
         seed: run_seed(app, seed)?,
         run: 1,
+        n: 1,
         who: Who::default(),
     })
 }
@@ -120,6 +126,7 @@ fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
         item: question::note(text, language, "text")?,
         seed: run_seed(app, chosen.seed)?,
         run: 1,
+        n: 1,
         who: Who::default(),
     })
 }
@@ -225,6 +232,7 @@ fn result(ask: &Ask, worked: &Worked) -> Value {
         "synthetic": ask.system.is_synthetic,
         // As it was asked for: the field takes negative numbers too.
         "seed": ask.seed as i64,
+        "request": ask.digest(),
         "item": ask.item.id(),
         "usage": usage(std::iter::once(worked.usage)),
         "record": words::record(&worked.line),

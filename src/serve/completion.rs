@@ -284,8 +284,11 @@ fn begin(
     let (stream, token_ids) = (decoding.stream, decoding.return_token_ids);
     let request_id = decoding.request_id.clone();
     let prompt_logprobs = decoding.prompt_logprobs;
+    let without_effect = decoding.without_effect.iter().map(ToString::to_string);
+    let ignored = heading.ignored.iter().cloned().chain(without_effect).collect();
     let generation = Generation::begin(app, wanted, caller)?;
     let heading = Heading {
+        ignored,
         seed: generation.seed,
         digest: generation.digest.clone(),
         token_ids,

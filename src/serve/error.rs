@@ -223,7 +223,7 @@ pub fn too_long(prompt: usize, max_tokens: usize, context: usize) -> ApiError {
         "messages",
         format!(
             "This model's maximum context length is {context} tokens; the prompt has {prompt} and up to {max_tokens} are to be generated. \
-             Shorten the prompt, or start the server with a larger --context"
+             Shorten the prompt, or start the server with a larger --context, and with --kv-tokens to hold it"
         ),
     )
 }

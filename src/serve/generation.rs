@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::admission::Permit;
 use super::app::{App, Caller};
-use super::error::{ApiError, too_long};
+use super::error::{ApiError, Code, too_long};
 use super::models::ServedModel;
 use super::request::decoding::{Decoding, SEED_BITS};
 use super::request::format::Format;
@@ -138,6 +138,14 @@ impl Generation {
 impl Wanted {
     fn request(&self, prompt: &[u32], seed: u64) -> Result<Request, ApiError> {
         let Wanted { model, decoding, .. } = self;
+        let vocabulary = model.backbone.description.config.vocab_size;
+        let biased = decoding.logit_bias.iter().map(|(id, _)| ("logit_bias", *id));
+        let stops = decoding.stop.ids.iter().map(|id| ("stop_token_ids", *id));
+        if let Some((name, id)) = biased.chain(stops).find(|(_, id)| *id as usize >= vocabulary) {
+            let message =
+                format!("{name} has token {id}; the model's tokens end at {}", vocabulary - 1);
+            return Err(ApiError::of(Code::InvalidValue, name, message));
+        }
         let context = model.context();
         let room = context.saturating_sub(prompt.len());
         if room == 0 && decoding.max_tokens != Some(0) {

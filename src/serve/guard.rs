@@ -105,11 +105,15 @@ async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next)
         return ApiError::new(Code::OriginNotAllowed, message).into_response();
     }
     let mut response = match is_preflight(&request) {
-        true => preflight(),
+        true => preflight(request.headers()),
         false => next.run(request).await,
     };
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("location, retry-after, x-request-id, x-wardround-ignored"),
+    );
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     response
 }
@@ -119,15 +123,14 @@ fn is_preflight(request: &Request) -> bool {
     request.method() == Method::OPTIONS && asks
 }
 
-fn preflight() -> Response {
-    let headers = [
-        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-        (
-            header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "authorization, content-type, prefer, x-api-key, x-request-id",
-        ),
-        (header::ACCESS_CONTROL_MAX_AGE, "600"),
-    ];
+/// Allows whatever headers are asked for: the origin is trusted, and clients such as openai-node send a dozen of their own.
+fn preflight(asked: &HeaderMap) -> Response {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
+    }
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
@@ -181,7 +184,10 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
             false => {
                 // Only failures within the limit are logged: whoever tries keys must not fill the disk.
                 app.audit.note(Who::of(&request).event("login_failed"));
-                let message = "this needs an API key: send it as `Authorization: Bearer KEY`";
+                let message = match given {
+                    Some(_) => "the API key is unknown, or was revoked",
+                    None => "this needs an API key: send it as `Authorization: Bearer KEY`",
+                };
                 ApiError::new(Code::InvalidApiKey, message)
             }
         };

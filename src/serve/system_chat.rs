@@ -15,14 +15,13 @@ use super::completion::{Sent, blocking, new_id, with_ignored, with_request_id};
 use super::error::{ApiError, Code};
 use super::generation::random_seed;
 use super::request::chat::ChatRequest;
-use super::request::decoding::{Decoding, Streaming, WITHOUT_EFFECT};
+use super::request::decoding::{Decoding, Streaming};
 use super::response::events::{EventSource, SILENCE, cut, data, respond};
 use super::system::ServedSystem;
 use crate::audit::case;
 use crate::data::Item;
-use crate::digest::sha256;
 use crate::experiment::case::Worked;
-use crate::record::{ItemText, Usage};
+use crate::record::Usage;
 
 /// The fields that have an effect on a system. Other known fields are listed as ignored, since the system's settings determine sampling.
 const HONOURED: [&str; 7] =
@@ -62,10 +61,7 @@ impl SystemChat {
             return Err(super::completion::unknown_field(name));
         }
         let earlier = (0..chat.messages.len() - 1).map(|index| format!("messages[{index}]"));
-        let has_effect = |name: &String| {
-            HONOURED.contains(&name.as_str()) || WITHOUT_EFFECT.contains(&name.as_str())
-        };
-        let without = chat.given.into_iter().filter(|name| !has_effect(name));
+        let without = chat.given.into_iter().filter(|name| !HONOURED.contains(&name.as_str()));
         let ignored = earlier.chain(without).chain(chat.ignored).collect();
         let last = chat.messages.last().filter(|message| message.role == "user");
         let last = last.ok_or_else(|| {
@@ -101,15 +97,16 @@ pub async fn answer(
     let seed = run_seed(&app, chat.seed)?;
     let ask = |run| {
         let (system, item, who) = (system.clone(), chat.item.clone(), who.clone());
-        Ask { system, item, seed, run, who }
+        Ask { system, item, seed, run, n: chat.n, who }
     };
-    let asks = (1..=chat.n).map(ask).collect();
+    let asks: Vec<Ask> = (1..=chat.n).map(ask).collect();
+    let digest = asks.first().map(Ask::digest).unwrap_or_default();
     let running = Running::begin(&app, asks, caller.as_ref())?;
     let request_id = chat.request_id.as_deref();
     let (id, created) = new_id("chatcmpl", request_id);
     let outcomes = vec![None; chat.n as usize];
-    let heading =
-        Heading { id, created, system, seed, item: chat.item, ignored: chat.ignored.clone() };
+    let (item, ignored) = (chat.item, chat.ignored.clone());
+    let heading = Heading { id, created, system, seed, digest, item, ignored };
     let phase = app.phase.clone();
     let answering = Answering { app, heading, running, outcomes, phase };
     let response = match chat.stream {
@@ -126,6 +123,7 @@ struct Heading {
     created: u64,
     system: Arc<ServedSystem>,
     seed: u64,
+    digest: String,
     item: Item,
     ignored: Vec<String>,
 }
@@ -203,18 +201,11 @@ impl Answering {
     }
 
     fn own_fields(&self) -> Value {
-        let Heading { seed, item, ignored, .. } = &self.heading;
-        // Everything that determines the bytes of the response.
-        let fixed = json!([
-            self.heading.system.fingerprint,
-            ItemText::from(item),
-            seed,
-            self.outcomes.len()
-        ]);
+        let Heading { seed, digest, item, ignored, .. } = &self.heading;
         let records: Vec<Value> =
             self.outcomes.iter().flatten().map(|worked| words::record(&worked.line)).collect();
         let mut own = json!({
-            "seed": *seed as i64, "request": sha256(fixed.to_string()), "item": item.id(), "ignored": ignored,
+            "seed": *seed as i64, "request": digest, "item": item.id(), "ignored": ignored,
         });
         match records.len() {
             1 => own["record"] = records.into_iter().next().unwrap_or_default(),
@@ -264,14 +255,14 @@ impl Streamed {
 
     fn events(&mut self, choice: usize, event: CaseEvent) -> String {
         let takes = self.answering.heading.system.takes();
-        let mut text = match event {
+        let mut chunks = match event {
             CaseEvent::Begun => {
                 self.has_begun = true;
-                self.delta(choice, json!({"role": "assistant", "content": ""}), None)
+                vec![self.delta(choice, json!({"role": "assistant", "content": ""}), None)]
             }
             CaseEvent::Call(call) => {
                 let line = CallWords::of(takes, &call).line();
-                self.delta(choice, json!({"reasoning_content": line}), None)
+                vec![self.delta(choice, json!({"reasoning_content": line}), None)]
             }
             CaseEvent::Ended(outcome) => {
                 // A failed case has already ended the stream.
@@ -279,29 +270,33 @@ impl Streamed {
                     words::content(&self.answering.heading.item, worked)
                 });
                 let last = self.delta(choice, json!({}), Some("stop"));
-                self.delta(choice, json!({"content": content}), None) + &last
+                vec![self.delta(choice, json!({"content": content}), None), last]
             }
         };
-        if self.answering.is_done() {
-            if self.options.include_usage {
-                let mut chunk = self.answering.envelope("chat.completion.chunk", Vec::new());
-                chunk["usage"] = self.answering.usage();
-                chunk["wardround"] = self.answering.own_fields();
-                text += &data(&chunk);
-            }
+        let is_done = self.answering.is_done();
+        if is_done && self.options.include_usage {
+            let mut chunk = self.answering.envelope("chat.completion.chunk", Vec::new());
+            chunk["usage"] = self.answering.usage();
+            chunks.push(chunk);
+        }
+        if is_done && let Some(last) = chunks.last_mut() {
+            last["wardround"] = self.answering.own_fields();
+        }
+        let mut text: String = chunks.iter().map(data).collect();
+        if is_done {
             text += "data: [DONE]\n\n";
             self.is_over = true;
         }
         text
     }
 
-    fn delta(&self, index: usize, delta: Value, finish_reason: Option<&str>) -> String {
+    fn delta(&self, index: usize, delta: Value, finish_reason: Option<&str>) -> Value {
         let choice = json!({"index": index, "delta": delta, "logprobs": null, "finish_reason": finish_reason});
         let mut chunk = self.answering.envelope("chat.completion.chunk", vec![choice]);
         if self.options.continuous_usage {
             chunk["usage"] = self.answering.usage();
         }
-        data(&chunk)
+        chunk
     }
 }
 

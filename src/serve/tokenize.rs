@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::app::App;
 use super::body;
 use super::completion::{blocking, refuse_ignored, with_ignored};
-use super::error::ApiError;
+use super::error::{ApiError, Code};
 use super::models::ServedModel;
 use super::request::address::Address;
 use super::request::chat::{Messages, messages, thinking};
@@ -107,6 +107,11 @@ pub async fn detokenize(
 ) -> Result<Response, ApiError> {
     let (model, mut fields) = read(&app, request).await?;
     let tokens = ids("tokens", &required(fields.take("tokens"), "tokens")?)?;
+    let vocabulary = model.backbone.description.config.vocab_size;
+    if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
+        let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);
+        return Err(ApiError::of(Code::InvalidValue, "tokens", message));
+    }
     let text = model.backbone.description.tokenizer.decode_shown(&tokens);
     respond(&app, json!({"prompt": text, "content": text}), fields, Vec::new())
 }

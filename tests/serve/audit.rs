@@ -164,6 +164,16 @@ fn every_completion_has_its_line_however_it_was_sent_and_its_text_can_be_deleted
 }
 
 #[test]
+fn the_line_of_a_case_is_found_by_its_response() {
+    let server = Server::start(&format!("{QUICK} --audit audit"));
+    let answer = server.post("/v1/ask", &asked()).json();
+    let digest = answer["wardround"]["request"].as_str().unwrap();
+    let (code, said) = run(server.folder.path(), &format!("audit show audit --request {digest}"));
+    assert_eq!((code, said.lines().count()), (Some(0), 2), "{said}");
+    assert!(said.contains(" case "), "{said}");
+}
+
+#[test]
 fn a_trail_that_was_changed_is_not_continued() {
     let server = Server::start(&format!("{QUICK} --audit audit"));
     assert_eq!(server.post("/v1/ask", &asked()).status, 200);

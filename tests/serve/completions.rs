@@ -62,6 +62,12 @@ fn streamed_and_whole_answers_are_the_same_bytes_at_any_concurrency() {
         (&json!([]), &whole["usage"]["completion_tokens"])
     );
     assert_eq!(events.iter().filter(|event| event.get("usage").is_some()).count(), 1);
+    assert_eq!(last["wardround"], whole["wardround"]);
+    // Without the usage, the last chunk has them.
+    let stream = hello(json!({"stream": true, "logprobs": true, "top_logprobs": 3}));
+    let (events, _) = server.post(CHAT, &stream).events();
+    assert_eq!(events.last().unwrap()["wardround"], whole["wardround"]);
+    assert_eq!(events.iter().filter(|event| event.get("wardround").is_some()).count(), 1);
 }
 
 #[test]

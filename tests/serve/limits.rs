@@ -39,6 +39,9 @@ fn errors_name_place_and_reason() {
         (server.get("/v1/nothing"), 404, "unknown_url"),
         (server.get("/v1/cases/%ff"), 400, "invalid_value"),
         (server.post_text("/v1/check?seed=one", "text/plain", "a"), 400, "invalid_value"),
+        (server.post_text("/v1/check?seeed=1", "text/plain", "a"), 400, "invalid_value"),
+        (server.post("/v1/check?seed=1", &json!({"text": "a", "seed": 2})), 400, "invalid_value"),
+        (server.post("/detokenize", &json!({"tokens": [99_999]})), 400, "invalid_value"),
         (server.get(CHAT), 405, "method_not_allowed"),
     ];
     for (reply, status, code) in cases {
@@ -53,6 +56,22 @@ fn errors_name_place_and_reason() {
             Pending { stream }.read().code(),
             (403, "host_not_allowed".to_owned()),
             "{host}"
+        );
+    }
+    for (name, value) in [
+        ("stop_token_ids", json!([99_999])),
+        ("logit_bias", json!({"99999": 1})),
+        ("min_tokens", json!(9)),
+        ("tool_choice", json!("required")),
+        ("reasoning_effort", json!("banana")),
+    ] {
+        let mut body = user("a");
+        (body["max_tokens"], body[name]) = (json!(8), value);
+        let reply = post(&body);
+        assert_eq!(
+            (reply.status, &reply.json()["error"]["param"]),
+            (400, &json!(name)),
+            "{reply:?}"
         );
     }
     let prompt: Vec<u32> = vec![5; 400];
@@ -90,8 +109,8 @@ fn unknown_fields_are_told_and_refused_by_a_strict_server() {
     let body = json!({"messages": [{"role": "user", "content": "a"}], "max_tokens": 1, "zeta": 1, "user": "me"});
     let server = Server::one(Family::Qwen3, "");
     let reply = server.post(CHAT, &body);
-    assert_eq!(reply.header("x-wardround-ignored"), "zeta");
-    assert_eq!(reply.json()["wardround"]["ignored"], json!(["zeta"]));
+    assert_eq!(reply.header("x-wardround-ignored"), "zeta,user");
+    assert_eq!(reply.json()["wardround"]["ignored"], json!(["zeta", "user"]));
     // What is known as a whole has parts that nobody knows.
     let inside = json!({"messages": [{"role": "user", "name": "Ann", "refusal": null, "content": [{"type": "text", "text": "a", "zeta": 1}]}],
         "max_tokens": 1, "stream": true, "stream_options": {"include_usage": true, "zeta": 1}});
@@ -286,4 +305,43 @@ fn a_socket_that_is_handed_over_passes_the_same_guards() {
     let head = "GET /live HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
     assert_eq!(Pending { stream }.read().code(), (403, "host_not_allowed".to_owned()));
+}
+
+#[test]
+fn a_page_of_an_allowed_origin_may_send_what_its_client_sends() {
+    let server = Server::one(Family::Qwen3, "--cors-origin https://chat.example");
+    let headers = [
+        ("origin", "https://chat.example"),
+        ("access-control-request-method", "POST"),
+        ("access-control-request-headers", "authorization,content-type,x-stainless-lang"),
+    ];
+    let reply = server.ask(&Ask { method: "OPTIONS", path: CHAT, headers: &headers, body: "" });
+    assert_eq!(reply.status, 204, "{reply:?}");
+    assert!(reply.header("access-control-allow-headers").ends_with("x-stainless-lang"));
+    let body = json!({"messages": [{"role": "user", "content": "a"}], "max_tokens": 1});
+    let headers = [("origin", "https://chat.example"), ("content-type", "application/json")];
+    let ask = Ask { method: "POST", path: CHAT, headers: &headers, body: &body.to_string() };
+    let reply = server.ask(&ask);
+    assert_eq!(reply.header("access-control-allow-origin"), "https://chat.example");
+    assert!(reply.header("access-control-expose-headers").contains("x-wardround-ignored"));
+    for wrong in ["*", "chat.example", "https://chat.example/"] {
+        let mut command = wardround(server.folder.path());
+        let output = command.args(["serve", "qwen3", "--cors-origin", wrong]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("expected a scheme and a host alone"), "{said}");
+    }
+}
+
+#[test]
+fn a_document_by_schema_has_no_long_runs_of_whitespace() {
+    let server = Server::one(Family::Qwen3, "");
+    let schema = json!({"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required": ["a"], "additionalProperties": false});
+    for seed in 0..4 {
+        let body = json!({"messages": [{"role": "user", "content": "a"}], "seed": seed, "temperature": 1, "max_tokens": 400,
+            "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}});
+        let reply = server.post(CHAT, &body).json();
+        assert_eq!(reply["choices"][0]["finish_reason"], "stop", "{reply}");
+        let text = reply["choices"][0]["message"]["content"].as_str().unwrap();
+        assert!(serde_json::from_str::<Value>(text).unwrap()["a"].is_string(), "{text}");
+    }
 }

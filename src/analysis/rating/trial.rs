@@ -32,15 +32,25 @@ pub fn is_trail(directory: &Path) -> bool {
 }
 
 /// Draws from the cases whose texts are kept, as from runs: a system is a run. Of a text that was sent again the first case is
-/// rated. Where several systems worked, what all of them worked on is rated.
+/// rated. Where several systems worked, what all of them worked on is rated, or what `system` worked on.
 ///
 /// # Errors
 /// A trail that cannot be read, or was changed; nothing that can be rated.
-pub fn draw(directory: &Path, selection: &Selection) -> Result<(Sheet, Key), Failure> {
-    let cases: Vec<Case> = kept::cases(directory)?.into_iter().filter_map(case).collect();
+pub fn draw(
+    directory: &Path,
+    system: Option<&str>,
+    selection: &Selection,
+) -> Result<(Sheet, Key), Failure> {
+    let cases = kept::cases(directory)?.into_iter().filter_map(case);
+    let is_wanted = |case: &Case| system.is_none_or(|system| system == case.system);
+    let cases: Vec<Case> = cases.filter(is_wanted).collect();
     if cases.is_empty() {
         return Err(Failure::usage(
-            format!("the audit trail {} keeps no text of a finished case", directory.display()),
+            format!(
+                "the audit trail {} keeps no text of a finished case{}",
+                directory.display(),
+                system.map(|system| format!(" of {system}")).unwrap_or_default()
+            ),
             "cases are kept with --audit-content full, until they are deleted",
         ));
     }
@@ -70,7 +80,7 @@ pub fn draw(directory: &Path, selection: &Selection) -> Result<(Sheet, Key), Fai
     draw_from(source, selection).map_err(|error| match error {
         RatingError::NothingToRate => Failure::usage(
             "no text was worked on by every system of the trail",
-            "let one system work in a trail of its own",
+            "give --system NAME to rate one of them",
         ),
         error => error.into(),
     })

@@ -12,6 +12,7 @@ pub mod words;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use self::pool::Job;
@@ -20,8 +21,9 @@ use super::audit::Who;
 use super::error::ApiError;
 use super::system::ServedSystem;
 use crate::data::Item;
+use crate::digest::sha256;
 use crate::experiment::case::Worked;
-use crate::record::CallLine;
+use crate::record::{CallLine, ItemText};
 
 /// The input of a case: the item, the system that works on it, and the client.
 #[derive(Clone)]
@@ -30,7 +32,17 @@ pub struct Ask {
     pub item: Item,
     pub seed: u64,
     pub run: u32,
+    /// The number of runs of the request, of which this is one.
+    pub n: u32,
     pub who: Who,
+}
+
+impl Ask {
+    /// The digest of everything that determines the bytes of the response.
+    pub fn digest(&self) -> String {
+        let Ask { system, item, seed, n, .. } = self;
+        sha256(json!([system.fingerprint, ItemText::from(item), seed, n]).to_string())
+    }
 }
 
 /// An event of a case.

@@ -276,7 +276,7 @@ fn read_case(app: &App, shell: &Shell, form: CaseForm) -> Result<Ask, ApiError> 
             ApiError::new(Code::InvalidValue, "the seed is not a whole number from 0 on")
         })?),
     };
-    Ok(Ask { system, item, seed: run_seed(app, seed)?, run: 1, who: Who::default() })
+    Ok(Ask { system, item, seed: run_seed(app, seed)?, run: 1, n: 1, who: Who::default() })
 }
 
 async fn show_case(

@@ -34,7 +34,7 @@ impl ChatRequest {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
         let Messages { list: messages, ignored } = messages(fields.take("messages"))?;
-        let decoding = Decoding::read(&mut fields)?;
+        let mut decoding = Decoding::read(&mut fields)?;
         let wanted = fields.flag("logprobs")?.unwrap_or(false);
         let top = fields.count("top_logprobs", MOST_LOGPROBS)?;
         if top.is_some_and(|top| top > 0) && !wanted {
@@ -42,6 +42,7 @@ impl ChatRequest {
             return Err(ApiError::of(Code::InvalidValue, "top_logprobs", message));
         }
         let thinking = thinking(&mut fields)?;
+        decoding.without_effect.extend(thinking.without_effect);
         let opens_turn = fields.flag("add_generation_prompt")?;
         let continues_last = fields.flag("continue_final_message")?.unwrap_or(false);
         if continues_last && opens_turn == Some(true) {
@@ -79,6 +80,8 @@ pub struct Thinking {
     pub wanted: Option<bool>,
     /// Unknown template arguments.
     pub ignored: Vec<String>,
+    /// An effort other than none.
+    pub without_effect: Option<&'static str>,
 }
 
 /// Reads the three fields by which clients switch thinking on and off; the template argument takes precedence.
@@ -87,8 +90,17 @@ pub struct Thinking {
 /// A value of another type.
 pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
     const KWARGS: &str = "chat_template_kwargs";
-    let effort = fields.text("reasoning_effort")?;
-    let by_effort = effort.filter(|effort| effort == "none").map(|_| false);
+    const EFFORT: &str = "reasoning_effort";
+    let effort = fields.text(EFFORT)?;
+    let by_effort = effort.as_ref().filter(|effort| *effort == "none").map(|_| false);
+    let others = ["minimal", "low", "medium", "high", "xhigh"];
+    if let Some(other) = effort.as_deref().filter(|_| by_effort.is_none())
+        && !others.contains(&other)
+    {
+        let message =
+            format!("{EFFORT} is {}; expected none, {}", quoted(other), others.join(", "));
+        return Err(ApiError::of(Code::InvalidValue, EFFORT, message));
+    }
     let plain = fields.flag("enable_thinking")?;
     let mut kwargs = match fields.take(KWARGS) {
         None => Map::new(),
@@ -105,6 +117,7 @@ pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
     Ok(Thinking {
         wanted: inner.or(plain).or(by_effort),
         ignored: kwargs.into_iter().map(|(name, _)| format!("{KWARGS}.{name}")).collect(),
+        without_effect: effort.filter(|_| by_effort.is_none()).map(|_| EFFORT),
     })
 }
 

@@ -17,15 +17,8 @@ const MOST_BIASED: usize = 1024;
 pub const MOST_LOGPROBS: usize = 20;
 
 /// Fields that are accepted and have no effect.
-pub const WITHOUT_EFFECT: [&str; 7] = [
-    "user",
-    "metadata",
-    "store",
-    "service_tier",
-    "parallel_tool_calls",
-    "prediction",
-    "tool_choice",
-];
+const WITHOUT_EFFECT: [&str; 6] =
+    ["user", "metadata", "store", "service_tier", "parallel_tool_calls", "prediction"];
 
 /// The parameters of a completion; `None` if the request does not have the field.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +50,7 @@ pub struct Decoding {
     pub request_id: Option<String>,
     /// Unknown stream options.
     pub ignored: Vec<String>,
-    /// Given fields of [`WITHOUT_EFFECT`].
+    /// Given fields that are known and have no effect.
     pub without_effect: Vec<&'static str>,
 }
 
@@ -94,6 +87,11 @@ impl Decoding {
         let limit = i64::from(u32::MAX);
         let older = fields.integer("max_tokens", 0..=limit)?;
         let max_tokens = fields.integer("max_completion_tokens", 0..=limit)?.or(older);
+        let min_tokens = fields.count("min_tokens", u32::MAX as usize)?.unwrap_or(0);
+        if max_tokens.is_some_and(|most| (most as usize) < min_tokens) {
+            let message = "min_tokens is above max_tokens";
+            return Err(ApiError::of(Code::InvalidValue, "min_tokens", message));
+        }
         let top_k = fields.integer("top_k", -1..=limit)?.map(|k| k.max(0) as u32);
         Ok(Decoding {
             temperature: float(fields.number("temperature", 0.0..=f64::from(f32::MAX))?),
@@ -105,7 +103,7 @@ impl Decoding {
                 .unwrap_or(0.0),
             presence_penalty: float(fields.number("presence_penalty", -2.0..=2.0)?).unwrap_or(0.0),
             logit_bias: logit_bias(fields.take("logit_bias"))?,
-            min_tokens: fields.count("min_tokens", u32::MAX as usize)?.unwrap_or(0),
+            min_tokens,
             seed: fields.seed()?,
             n: n as usize,
             stop: Stop { strings: stops(fields.take("stop"))?, ids: stop_ids(fields)? },
@@ -166,7 +164,13 @@ fn salt_of(text: &str) -> [u8; 16] {
 
 /// Refuses known parameters that are not supported, unless their value asks for nothing.
 fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
-    let calls_no_tool = fields.peek("tool_choice").is_some_and(|choice| *choice == "none");
+    // Without tools, «auto» and «none» are the same.
+    let choice = fields.take("tool_choice");
+    let calls_no_tool = choice.as_ref().is_some_and(|choice| *choice == "none");
+    if choice.is_some_and(|choice| choice != "none" && choice != "auto") {
+        let message = "tool_choice is neither none nor auto: tools are not supported";
+        return Err(ApiError::of(Code::UnsupportedParameter, "tool_choice", message));
+    }
     let is = |number: f64| move |value: &Value| value.as_f64() == Some(number);
     let is_text = |value: &Value| *value == serde_json::json!(["text"]);
     type IsNeutral<'a> = &'a dyn Fn(&Value) -> bool;
@@ -303,9 +307,10 @@ mod tests {
             "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null});
         assert_eq!(decoding(neutral).unwrap().n, 2);
         let tool = json!([{"type": "function"}]);
-        let read = decoding(json!({"tools": tool, "tool_choice": "none"})).unwrap();
-        assert_eq!(read.without_effect, ["tool_choice"]);
+        let read = decoding(json!({"tools": tool, "tool_choice": "none", "user": "a"})).unwrap();
+        assert_eq!(read.without_effect, ["user"]);
         for (name, value) in [
+            ("tool_choice", json!("required")),
             ("tools", tool),
             ("best_of", json!(3)),
             ("suffix", json!("a")),

@@ -305,7 +305,6 @@ impl Answer {
     pub fn usage_chunk(&self) -> Value {
         let mut chunk = self.chunk(json!([]));
         chunk["usage"] = self.usage();
-        chunk["wardround"] = self.own_fields();
         chunk
     }
 
@@ -326,7 +325,8 @@ impl Answer {
         })
     }
 
-    fn own_fields(&self) -> Value {
+    /// What no other server's responses have: the seed, the request's digest, and the fields without effect.
+    pub fn own_fields(&self) -> Value {
         let Heading { seed, digest, ignored, .. } = &self.heading;
         json!({"seed": *seed as i64, "request": digest, "ignored": ignored})
     }

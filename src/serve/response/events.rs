@@ -163,11 +163,15 @@ impl Streamed {
                 chunk["usage"] = self.answer.usage();
             }
         }
+        let is_done = self.answer.is_done();
+        if is_done && self.options.include_usage {
+            chunks.push(self.answer.usage_chunk());
+        }
+        if is_done && let Some(last) = chunks.last_mut() {
+            last["wardround"] = self.answer.own_fields();
+        }
         let mut text: String = chunks.iter().map(data).collect();
-        if self.answer.is_done() {
-            if self.options.include_usage {
-                text += &data(&self.answer.usage_chunk());
-            }
+        if is_done {
             text += "data: [DONE]\n\n";
             self.is_over = true;
         }
