@@ -21,7 +21,7 @@ pub struct RunFigures {
     pub parse_health: Option<ParseHealth>,
     pub n_runs: u32,
     pub n_errors: usize,
-    /// Of the team's confidence; `null` where no answer is graded.
+    /// Of the team's confidence; `null` where no graded answer has one.
     pub calibration: Option<Calibration>,
     pub cost: Option<Cost>,
 }

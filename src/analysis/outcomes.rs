@@ -163,11 +163,12 @@ impl<'a> Outcomes<'a> {
         runs.map(|run| run.into_iter().map(&value).collect()).collect()
     }
 
-    /// Stated confidence of the team, and whether it was right, over all runs; what errored or was unread states none.
+    /// Stated confidence of the team, and whether it was right, over all runs.
     pub fn predictions(&self) -> Vec<Prediction> {
         let answers = self.answers().into_iter().flatten();
-        let answered = answers.filter(|answer| answer.is_answered());
-        answered.map(|answer| (answer.team_confidence, answer.correct == Some(true))).collect()
+        let stated =
+            |answer: &AnswerLine| Some((answer.stated_confidence()?, answer.correct == Some(true)));
+        answers.filter_map(stated).collect()
     }
 
     /// Items times runs that errored, graded or not.

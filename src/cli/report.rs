@@ -134,6 +134,7 @@ impl Report {
                 let mut tables = Vec::from_iter(evaluation(&contents)?);
                 tables.extend(crate::report::tables(&contents, &self.scoring(&contents)?)?);
                 tables.extend(ratings(&contents)?);
+                say_unfinished(&contents, &mut tables);
                 tables
             }
         };
@@ -149,6 +150,22 @@ impl Report {
         };
         Ok(vec![chosen.ok_or_else(missing)?])
     }
+}
+
+/// Says in every table of an unfinished run that it is one, and once on stderr, for CSV has no notes.
+fn say_unfinished(contents: &Contents, tables: &mut [Table]) {
+    let plan = &contents.plan;
+    let (n, planned) = (contents.outcomes().len(), plan.dataset.items.len() * plan.runs as usize);
+    if n == planned {
+        return;
+    }
+    let note = format!(
+        "Not finished: {n} of {planned} planned cases have a record; the figures cover only these."
+    );
+    for table in tables {
+        table.notes.push(note.clone());
+    }
+    console::note(format!("note: {note}"));
 }
 
 /// Prints tables to stdout.

@@ -14,6 +14,7 @@ mod mmlu_pro;
 mod notes;
 mod pubmedqa;
 mod row;
+mod running_text;
 mod script;
 mod sentences;
 mod source;

@@ -40,7 +40,9 @@ use serde_json::{Map, Value, json};
 use super::error::{has_extension, quoted, shown};
 use super::row::Row;
 use super::source::Source;
-use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script, sentences};
+use super::{
+    DataError, Draft, Note, NoteError, NoteGold, Place, notice, running_text, script, sentences,
+};
 use crate::record::Language;
 use crate::text::split_keywords;
 
@@ -149,7 +151,7 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
     let text = row.text("text")?;
     let sentences = match row.get("sentences") {
         Some(_) => row.texts("sentences")?,
-        None => sentences::numbered_or(text, sentences::split),
+        None => sentences::numbered_or(text, running_text::split),
     };
     let language = match row.optional_text("language")? {
         None => script::language(text),

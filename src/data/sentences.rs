@@ -1,19 +1,10 @@
-//! Splits a note into sentences: at their numbers, or at the ends of sentences in running text.
+//! Splits a note into sentences at their numbers.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
 /// Characters that may precede the number of the next sentence.
 const PUNCTUATION: &str = ".!?:;)\"”。！？：；）،؛؟";
-const ENDS: &str = ".!?。！？؟";
-/// Ends that need no whitespace after them.
-const FULL_WIDTH_ENDS: &str = "。！？";
-const CLOSERS: &str = "\"')]”’」）";
-/// Words whose full stop does not end a sentence, in lower case.
-const ABBREVIATIONS: [&str; 20] = [
-    "dr", "mr", "mrs", "ms", "prof", "st", "vs", "e.g", "i.e", "approx", "no", "fig", "resp",
-    "temp", "wt", "ca", "cf", "al", "pt", "pts",
-];
 
 /// The score of a number after punctuation, or of one that the text without numbers lacks.
 const CLEAR: u32 = 10;
@@ -54,12 +45,24 @@ pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
     sentences.map(|((_, from), to)| without_blanks_after(text[*from..to].trim())).collect()
 }
 
-/// The sentences of a text that numbers them; of any other text those that `otherwise` returns.
+/// The sentences of a text that numbers them; of any other text those that `otherwise` returns. No text without numbers is at hand to compare
+/// with: each number must begin a line or follow punctuation, and a 0 alone must precede one sentence that does not begin in lower case («0 pain
+/// today»).
 pub(super) fn numbered_or(text: &str, otherwise: fn(&str) -> Vec<&str>) -> Vec<&str> {
-    match numbered(text, "") {
-        numbered if numbered.is_empty() => otherwise(text),
-        numbered => numbered,
-    }
+    let sentences = numbered(text, "");
+    let start_of = |sentence: &&str| sentence.as_ptr() as usize - text.as_ptr() as usize;
+    let follows_end = |sentence: &&str| {
+        let before =
+            text[..start_of(sentence)].trim_end().trim_end_matches(|c: char| c.is_ascii_digit());
+        before.trim_end_matches([' ', '\t']).ends_with('\n')
+            || before.trim_end().ends_with(is_punctuation)
+    };
+    let is_numbered = match &sentences[..] {
+        [] => false,
+        [only] => otherwise(only).len() == 1 && !only.starts_with(char::is_lowercase),
+        [_, others @ ..] => others.iter().all(follows_end),
+    };
+    if is_numbered { sentences } else { otherwise(text) }
 }
 
 /// The trimmed lines of a text, without blank ones.
@@ -232,43 +235,6 @@ fn is_punctuation(c: char) -> bool {
     PUNCTUATION.contains(c)
 }
 
-/// The sentences of running text: they end at line ends, after . ! ? before whitespace, and after 。 ！ ？.
-///
-/// No full stop ends a sentence after a common abbreviation; one after a single letter does, as in `hepatitis A.`.
-/// Closing quotes and brackets stay with the sentence.
-pub(super) fn split(text: &str) -> Vec<&str> {
-    text.lines().flat_map(split_line).filter(|sentence| !sentence.is_empty()).collect()
-}
-
-fn split_line(line: &str) -> Vec<&str> {
-    let mut sentences = Vec::new();
-    let mut start = 0;
-    for (at, mark) in line.char_indices() {
-        if !ENDS.contains(mark) {
-            continue;
-        }
-        let rest = &line[at + mark.len_utf8()..];
-        let after = rest.trim_start_matches(|c| CLOSERS.contains(c));
-        let end = line.len() - after.len();
-        let goes_on = after.starts_with(|c| ENDS.contains(c));
-        let is_cut = FULL_WIDTH_ENDS.contains(mark) || after.starts_with(char::is_whitespace);
-        if !goes_on && is_cut && end > start && !(mark == '.' && is_abbreviation(&line[start..at]))
-        {
-            sentences.push(line[start..end].trim());
-            start = end;
-        }
-    }
-    sentences.push(line[start..].trim());
-    sentences
-}
-
-/// Whether the text before a full stop ends in an abbreviation.
-fn is_abbreviation(before: &str) -> bool {
-    let word = before.rsplit(char::is_whitespace).next().unwrap_or("");
-    let word = word.trim_start_matches(['(', '[', '"']).to_lowercase();
-    ABBREVIATIONS.contains(&word.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,27 +334,23 @@ mod tests {
     }
 
     #[test]
-    fn running_text_is_split_at_line_ends_and_after_ends_of_sentences() {
+    fn numbers_within_sentences_number_none() {
+        let one = |text| numbered_or(text, |text| vec![text]);
+        for text in [
+            "0 pain today. She eats well. She sleeps.",
+            "0 of 10 pain. He has 1 child. He has 2 dogs. Fine.",
+            "0 pain today",
+        ] {
+            assert_eq!(one(text), [text]);
+        }
+        assert_eq!(one("0 He has a fever."), ["He has a fever."]);
         assert_eq!(
-            split(
-                "Seen by Dr. Lee at 8 a.m. today.  BP 38.3 C (e.g. high). Why?! \"So.\" Hepatitis A. End\r\n\r\nPlan: rest"
-            ),
-            [
-                "Seen by Dr. Lee at 8 a.m.",
-                "today.",
-                "BP 38.3 C (e.g. high).",
-                "Why?!",
-                "\"So.\"",
-                "Hepatitis A.",
-                "End",
-                "Plan: rest"
-            ]
+            one("0 He has a fever. 1 He takes nothing."),
+            ["He has a fever.", "He takes nothing."]
         );
         assert_eq!(
-            split("头痛。发热！（轻。）查体？无"),
-            ["头痛。", "发热！", "（轻。）", "查体？", "无"]
+            one("0 He has a fever\n1 He takes nothing"),
+            ["He has a fever", "He takes nothing"]
         );
-        assert_eq!(split("ألم؟ نعم. لا"), ["ألم؟", "نعم.", "لا"]);
-        assert!(split(" \n\t").is_empty());
     }
 }

@@ -52,8 +52,10 @@ pub struct AnswerLine {
 }
 
 impl AnswerLine {
-    /// Whether there is an answer: neither an error nor nothing that could be read.
-    pub fn is_answered(&self) -> bool {
-        self.error.is_none() && !self.answer.is_empty()
+    /// How sure the team says that it is of its answer; `None` without an answer, and where the system asks no agent.
+    pub fn stated_confidence(&self) -> Option<f64> {
+        let is_asked = self.rounds.iter().any(|round| !round.confidences.is_empty());
+        let is_answered = self.error.is_none() && !self.answer.is_empty();
+        (is_asked && is_answered).then_some(self.team_confidence)
     }
 }

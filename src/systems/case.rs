@@ -254,7 +254,9 @@ impl<T> Case<'_, T> {
         };
         let refuses = matches!(given.as_str(), "" | "I") && self.letters.is_some() && refuses(text);
         let is_prose = matches!(parse, Parse::Fallback | Parse::Unread);
-        let is_refused = finish_reason == FinishReason::Refusal || (is_prose && refuses);
+        let declines = is_note && parse == Parse::Unread && self::refuses(text);
+        let is_refused =
+            finish_reason == FinishReason::Refusal || (is_prose && refuses) || declines;
         if (is_refused || is_other)
             && let Some(answer) = value.answer()
         {
@@ -332,5 +334,9 @@ mod tests {
         assert_eq!(read(FinishReason::Stop).value.flag, Some(true));
         let refused = read(FinishReason::Refusal);
         assert_eq!((refused.value.flag, refused.parse), (None, Parse::Refused));
+        let declined = case.read("I cannot help with that.", FinishReason::Stop, |text, _| {
+            base_llm::read(text, 3, false)
+        });
+        assert_eq!((declined.value.flag, declined.parse), (None, Parse::Refused));
     }
 }

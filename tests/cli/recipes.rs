@@ -207,6 +207,11 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     scratch
         .wardround(format!("recipe table1 --data-dir . --panel {panel} --set t_min=1"))
         .refused(2, &["no setting t_min"]);
+    for varied in ["table1 --set samples=1", "figure5 --set t_max=1"] {
+        scratch
+            .wardround(format!("recipe {varied} --data-dir . --panel {panel}"))
+            .refused(2, &["methods differ in ", "their labels would be wrong"]);
+    }
     scratch
         .wardround("recipe table1 --data-dir . --ids ids.txt")
         .refused(2, &["unexpected argument '--ids'"]);

@@ -48,7 +48,7 @@ pub struct ByType {
     pub located: OverRuns,
 }
 
-/// Sentences compared with the gold ones. A note without an error is right where no sentence was named.
+/// Sentences compared with the gold ones. A note without an error is right where the system says so; what could not be read is wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Localisation {
     /// Sentences by likeness.

@@ -130,7 +130,8 @@ impl Finding {
         for said in &self.agents {
             let sure =
                 said.confidence.map_or(String::new(), |share| format!(" ({:.0} %)", share * 100.0));
-            let mark = if said.agrees { "" } else { ", and was overruled" };
+            let is_overruled = !said.agrees && said.says != UNREAD;
+            let mark = if is_overruled { ", and was overruled" } else { "" };
             let _ = writeln!(
                 text,
                 "    {:12} {}: {}{sure}{mark}",
@@ -138,7 +139,7 @@ impl Finding {
                 said.agent,
                 plain(&said.says)
             );
-            if !said.agrees && !said.reasons.is_empty() {
+            if is_overruled && !said.reasons.is_empty() {
                 let _ = writeln!(text, "                 because: {}", shown(&said.reasons));
             }
         }
@@ -214,8 +215,10 @@ fn calls_behind<'a>(agents: &[String], calls: &'a [CallLine]) -> Vec<Option<&'a 
     (0..agents.len()).map(call).collect()
 }
 
+/// What an agent says whose reply was not read.
+const UNREAD: &str = "nothing that could be read";
+
 fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
-    const UNREAD: &str = "nothing that could be read";
     let mut statements = Vec::new();
     if let Some(detection) = &note.detection {
         let said = detection.flags.iter().zip(&detection.confidences);
@@ -228,7 +231,7 @@ fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
             };
             statements.push(Statement {
                 says: says.to_owned(),
-                agrees: *flag == note.flag,
+                agrees: flag.is_some() && *flag == note.flag,
                 confidence: *confidence,
                 ..Statement::of_stage(NoteStage::Detection, agent, call)
             });
@@ -245,8 +248,8 @@ fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
                 (None, _) => UNREAD.to_owned(),
             };
             statements.push(Statement {
+                agrees: says != UNREAD && *id == note.sentence_id,
                 says,
-                agrees: *id == note.sentence_id,
                 confidence: *confidence,
                 ..Statement::of_stage(NoteStage::Localisation, agent, call)
             });
@@ -259,7 +262,7 @@ fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
         let correction = call.record["correction"].as_str();
         statements.push(Statement {
             says: correction.unwrap_or(UNREAD).to_owned(),
-            agrees: correction == note.correction.as_deref(),
+            agrees: correction.is_some() && correction == note.correction.as_deref(),
             confidence: call.record["confidence"].as_f64(),
             ..Statement::of_call(call)
         });

@@ -39,6 +39,8 @@ pub enum RatingError {
     NotRated { path: PathBuf },
     #[error("{} holds the ratings of another sheet, {sheet}", path.display())]
     JoinedBefore { path: PathBuf, sheet: String },
+    #[error("{} holds the ratings of {} too, which would be lost", path.display(), raters.join(", "))]
+    RatersLost { path: PathBuf, raters: Vec<String> },
     #[error("{} holds the ratings of another run", path.display())]
     OtherRun { path: PathBuf },
     #[error(transparent)]
@@ -85,6 +87,7 @@ impl Diagnosis for RatingError {
             }
             RatingError::NotRated { .. } => "`--join` takes the run directories that were exported",
             RatingError::JoinedBefore { .. } => "move it away to join these ratings",
+            RatingError::RatersLost { .. } => "score the files of all raters together",
             RatingError::OtherRun { .. } => "remove it, and join its own ratings",
             RatingError::Run(error) => return error.hint(),
             RatingError::Comparison(error) => return error.hint(),

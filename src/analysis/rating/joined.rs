@@ -65,17 +65,21 @@ impl RunRatings {
         })
     }
 
-    /// What an earlier scoring of the same sheet left in the run's directory may be replaced.
+    /// What an earlier scoring of the same sheet left in the run's directory may be replaced, if its raters are among these.
     ///
     /// # Errors
-    /// Ratings of another sheet that are there.
+    /// Ratings of another sheet, or of other raters, that are there.
     pub fn refuse_others(&self, contents: &Contents) -> Result<(), RatingError> {
-        match RunRatings::read(contents)? {
-            Some(before) if before.sheet != self.sheet => Err(RatingError::JoinedBefore {
-                path: contents.path.join(FILE),
-                sheet: before.sheet,
-            }),
-            _ => Ok(()),
+        let Some(before) = RunRatings::read(contents)? else { return Ok(()) };
+        let path = contents.path.join(FILE);
+        if before.sheet != self.sheet {
+            return Err(RatingError::JoinedBefore { path, sheet: before.sheet });
+        }
+        let mut raters = before.raters;
+        raters.retain(|rater| !self.raters.contains(rater));
+        match raters.is_empty() {
+            true => Ok(()),
+            false => Err(RatingError::RatersLost { path, raters }),
         }
     }
 

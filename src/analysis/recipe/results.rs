@@ -72,6 +72,9 @@ pub struct VariantResult {
     pub title: String,
     /// Sentences for every table: thinking, text, runs.
     pub conditions: Vec<String>,
+    /// Of cells of which too many replies could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     pub cells: Vec<CellResult>,
 }
 
@@ -81,6 +84,7 @@ impl VariantResult {
             variant: variant.to_owned(),
             title: recipe.title.clone(),
             conditions: results.conditions.clone(),
+            warnings: results.warnings.clone(),
             cells: results.cells.clone(),
         }
     }

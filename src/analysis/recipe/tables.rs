@@ -1,7 +1,7 @@
 //! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
 
 use super::notes;
-use super::results::{CellResult, RecipeResults};
+use super::results::{CellResult, RecipeResults, VariantResult};
 use crate::analysis::health;
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::table::{Cell, Table};
@@ -135,8 +135,12 @@ fn variants(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     let said = results.variants.iter().flat_map(|result| {
         let variant = recipe.variants.iter().find(|one| one.name == result.variant);
         let readings = variant.map_or(String::new(), |variant| variant.readings.join(" "));
-        Some(format!("{}: {readings} {}", result.variant, result.conditions.join(" ")))
+        let VariantResult { variant, conditions, warnings, .. } = result;
+        Some(format!("{variant}: {readings} {} {}", conditions.join(" "), warnings.join(" ")))
     });
+    let said = said.map(|note| note.trim_end().to_owned());
+    let table =
+        table.note("The shares of replies that were read stand in the report of each variant.");
     Some(table.notes(said).build())
 }
 

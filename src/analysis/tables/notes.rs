@@ -142,7 +142,7 @@ fn localisation<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
         ])
     };
     shares("localisation", "Localisation: which sentence?", entries, rows)
-        .note("A note without an error is right where no sentence was named.")
+        .note("A note without an error is right where the system says that no sentence is wrong; a place that could not be read is wrong, for which a submission has −1.")
         .unless_empty()
 }
 

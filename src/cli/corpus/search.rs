@@ -136,6 +136,9 @@ impl Search {
             let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             console::say(format!("      {}", ellipsis(&line, 200)))?;
         }
+        if result.shown.is_empty() {
+            console::note("note: nothing was found");
+        }
         if result.is_query_cut {
             console::note("note: the query is longer than the encoder reads, and was cut");
         }

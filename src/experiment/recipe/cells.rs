@@ -43,7 +43,7 @@ impl Cell<'_> {
 /// manifest overrides holds wherever a method's system has the setting or the agent.
 ///
 /// # Errors
-/// A system or setting that does not exist; an override that no method has.
+/// A system or setting that does not exist; an override that no method has, or of what the methods differ in.
 pub fn cells(forms: &[Form]) -> Result<Vec<Cell<'_>>, Failure> {
     let mut all = Vec::new();
     for form in forms {
@@ -71,6 +71,9 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
             }
         }
         protocols.push(SystemConfig::from_table(&method.system, &settings)?);
+    }
+    if let Some(key) = overrides.keys().find(|key| is_varied(recipe, key)) {
+        return Err(RecipeError::Varied { key: key.clone() }.into());
     }
     let has = |key: &String| protocols.iter().any(|system| system.table.contains_key(key));
     if let Some(key) = overrides.keys().find(|key| !has(key)) {
@@ -105,6 +108,18 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
         }
     }
     Ok(cells)
+}
+
+/// Whether methods differ in a setting: by two values, or, of one system, by a value and none.
+fn is_varied(recipe: &Recipe, key: &str) -> bool {
+    let methods = &recipe.method;
+    methods.iter().any(|one| {
+        let Some(value) = one.settings.get(key) else { return false };
+        methods.iter().any(|other| match other.settings.get(key) {
+            None => other.system == one.system,
+            different => different != Some(value),
+        })
+    })
 }
 
 /// The method's models: the ones it names, or as many of the recipe's as its system takes; one for all where there is one.

@@ -22,6 +22,8 @@ pub enum RecipeError {
     Unfinished { path: PathBuf, name: String },
     #[error("the recipe has no setting {key} to override")]
     NoSetting { key: String },
+    #[error("the recipe's methods differ in {key}: overridden, their labels would be wrong")]
+    Varied { key: String },
     #[error("method {method} searches corpus {number} of those given, and {given} were")]
     NoCorpus { method: String, number: usize, given: usize },
     #[error("the recipe has no variant {name}")]
@@ -60,6 +62,9 @@ impl Diagnosis for RecipeError {
             }
             RecipeError::NoCorpus { .. } => {
                 "name the corpora in the recipe's order: --corpus DIR,DIR,…"
+            }
+            RecipeError::Varied { .. } => {
+                "leave it out, or change it in a copy of the recipe's file, which `recipe FILE` runs"
             }
             RecipeError::NoVariant { .. } => "it has none",
             RecipeError::Malformed { .. } | RecipeError::NoSetting { .. } => return None,

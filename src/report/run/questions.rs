@@ -110,9 +110,10 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
             }
         }
     };
-    let predictions = all.items.iter().filter(|item| item.is_answered() && item.gold.is_some());
-    let predictions: Vec<Prediction> =
-        predictions.map(|item| (item.team_confidence, item.correct == Some(true))).collect();
+    let graded = all.items.iter().filter(|item| item.gold.is_some());
+    let predictions: Vec<Prediction> = graded
+        .filter_map(|item| Some((item.stated_confidence()?, item.correct == Some(true))))
+        .collect();
     let calibration = match predictions.is_empty() {
         true => None,
         false => Some(calibration(&predictions, BINS)?),

@@ -347,6 +347,7 @@ fn specialties(
         _ => Vec::new(),
     };
     let mut specialties: Vec<&str> = names.into_iter().filter_map(known).take(DOCTORS).collect();
+    let parse = parse.if_read(!specialties.is_empty());
     let defaults = KNOWN.iter().take(DOCTORS).skip(specialties.len());
     specialties.extend(defaults.map(|(_, specialty)| *specialty));
     (Specialties { fields: specialties }, parse)

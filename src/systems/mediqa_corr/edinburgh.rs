@@ -207,15 +207,17 @@ impl Spans {
             Span::File => Spans::of_file(note, &kit.exemplars).map(str::to_owned),
             Span::Model => {
                 let request = Request::new("span", 0.0, self.messages(note));
-                kit.words(case, request, "span", 1)?.into_iter().next()
+                kit.quoted(case, request, "span", |span| find_words(note, span).is_some())?
             }
         };
-        Ok(named.and_then(|span| {
-            let mut sentences = note.sentences.iter();
-            let exact = sentences.position(|sentence| sentence.contains(&span));
-            exact.map(|id| (id, span.clone())).or_else(|| in_any_case(note, &span))
-        }))
+        Ok(named.and_then(|span| find_words(note, &span)))
     }
+}
+
+/// The first sentence that contains the words, and the words as it spells them.
+fn find_words(note: &Note, span: &str) -> Option<(usize, String)> {
+    let exact = note.sentences.iter().position(|sentence| sentence.contains(span));
+    exact.map(|id| (id, span.to_owned())).or_else(|| in_any_case(note, span))
 }
 
 /// The same without regard to case: the words as the note spells them.

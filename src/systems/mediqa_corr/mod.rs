@@ -188,6 +188,24 @@ impl Kit {
         Ok(asked.value.words)
     }
 
+    /// Asks for words of the note; what the note does not hold counts as unread.
+    pub fn quoted(
+        &self,
+        case: &Case<'_, Note>,
+        request: Request,
+        key: &'static str,
+        is_held: impl Fn(&str) -> bool,
+    ) -> Result<Option<String>, PanelError> {
+        let shape = Shape::record(vec![(key, self.common.decoding.string())]);
+        let call = self.call(case, request, shape);
+        let asked = case.ask(call, |text, finish_reason| {
+            let (words, parse) = words(text, finish_reason, key, 1);
+            let is_read = words.words.first().is_some_and(|word| is_held(word));
+            (words, parse.if_read(is_read))
+        })?;
+        Ok(asked.value.words.into_iter().next().filter(|word| is_held(word)))
+    }
+
     /// Asks for one of these words.
     pub fn one_of(
         &self,

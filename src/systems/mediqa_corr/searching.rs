@@ -221,12 +221,12 @@ impl Solve for Maven {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
         let request = Request::new("mask", 0.0, self.first(note)?);
-        let entity = self.kit.words(case, request, "entity", 1)?.into_iter().next();
-        let holds = |entity: &String| {
+        let place = |entity: &str| {
             let mut sentences = note.sentences.iter();
-            sentences.rposition(|sentence| sentence.contains(entity.as_str()))
+            sentences.rposition(|sentence| sentence.contains(entity))
         };
-        let Some((entity, id)) = entity.and_then(|entity| holds(&entity).map(|id| (entity, id)))
+        let entity = self.kit.quoted(case, request, "entity", |entity| place(entity).is_some())?;
+        let Some((entity, id)) = entity.and_then(|entity| place(&entity).map(|id| (entity, id)))
         else {
             return Ok(Finding::default());
         };
