@@ -1,5 +1,6 @@
 //! The directory of an encoder's checkpoint: its JSON files, its tokenizer, and its weights as candle asks for them.
 
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
@@ -204,6 +205,8 @@ fn tensors(path: &Path) -> candle_core::Result<VarBuilder<'static>> {
     }
     match older_pickle::read(path)? {
         Some(tensors) => Ok(VarBuilder::from_tensors(tensors, DType::F32, device)),
-        None => VarBuilder::from_pth(path, DType::F32, device),
+        // A whole number of more than eight bytes overflows in candle, which panics where overflows are checked.
+        None => catch_unwind(|| VarBuilder::from_pth(path, DType::F32, device))
+            .unwrap_or_else(|_| Err(candle_core::Error::Msg("the pickle is malformed".to_owned()))),
     }
 }

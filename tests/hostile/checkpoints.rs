@@ -193,3 +193,17 @@ fn scorers_with_sentence_pieces() {
         }
     });
 }
+
+/// What ten minutes of damaged bytes found: a whole number of sixteen bytes where there was one of one.
+#[test]
+fn a_pickle_with_a_number_beyond_eight_bytes_is_refused() {
+    let from = goldens().join("scorers/tiny-bleurt");
+    let folder = tempfile::tempdir().unwrap();
+    copy(&from, folder.path());
+    let mut bytes = std::fs::read(from.join("pytorch_model.bin")).unwrap();
+    let small = bytes.windows(2).position(|pair| pair == b"K\x10").unwrap();
+    bytes[small] = 0x8a;
+    std::fs::write(folder.path().join("pytorch_model.bin"), bytes).unwrap();
+    let error = Bleurt::load(folder.path()).err().unwrap().to_string();
+    assert!(error.contains("pytorch_model.bin"), "{error}");
+}

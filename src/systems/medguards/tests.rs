@@ -165,7 +165,7 @@ fn one_who_cannot_be_read_agrees_with_nobody() {
     assert_eq!((record.flag, calls.len()), (None, 3));
     assert_eq!(record.detection.unwrap().flags, [None; 3]);
     assert_eq!(record.localisation, None);
-    assert_eq!(calls[0].parse, Parse::Unread);
+    assert_eq!(calls[0].parse, Parse::Refused);
 
     let mut all = base.to_vec();
     all.extend([("loc1", refusal), ("loc2", refusal), ("loc3", &said), ("corr1", refusal)]);
