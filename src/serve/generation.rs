@@ -36,6 +36,8 @@ pub struct Generation {
     pub seed: u64,
     /// The digest of the requests of all choices: equal digests mean equal completions.
     pub digest: String,
+    /// The field that gave the grammar, if there is one.
+    pub format_field: String,
     pub begun_at: Instant,
     events: UnboundedReceiver<ChoiceEvent>,
     permit: Permit,
@@ -89,6 +91,7 @@ impl Generation {
         for name in &decoding.without_effect {
             app.metrics.ignored(name);
         }
+        let format_field = decoding.format.as_ref().map_or(String::new(), |one| one.field.clone());
         let permit = app.admission()?.admit(requests.len(), tokens, load)?;
         let identity = &model.backbone.identity;
         let digests: Vec<String> =
@@ -112,6 +115,7 @@ impl Generation {
                 [one] => one.clone(),
                 several => crate::digest::sha256(several.join(" ")),
             },
+            format_field,
             begun_at: Instant::now(),
             events,
             permit,

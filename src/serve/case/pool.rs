@@ -141,7 +141,8 @@ fn worked(job: &Job) -> Result<Worked, ApiError> {
     let worked =
         system.seated.work(DATASET, item, options, on_call).map_err(|error| match error {
             PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
-            error => error.into(),
+            // The prompts are the system's: no field of the request is at fault alone.
+            error => ApiError { param: None, ..error.into() },
         })?;
     match worked.line.error() {
         None => Ok(worked),

@@ -121,7 +121,7 @@ impl Answer {
             Event::Done(Err(error)) => Err(error.into()),
             Event::Done(Ok(completion)) => {
                 metrics.finished(&completion, at - generation.begun_at);
-                refuse_broken(&completion)?;
+                refuse_broken(&completion, &generation.format_field)?;
                 let delta = choice.text.finish();
                 choice.done = Some(completion);
                 Ok(Step::Done(delta))

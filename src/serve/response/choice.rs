@@ -150,18 +150,18 @@ fn tag_prefix_at_end(text: &str, tag: &str) -> usize {
     lengths.into_iter().find(is_prefix).unwrap_or(0)
 }
 
-/// Refuses a completion that did not end regularly.
+/// Refuses a completion that did not end regularly; `format` is the field that gave its grammar.
 ///
 /// # Errors
 /// A grammar that allowed no further token; a cancelled completion.
-pub fn refuse_broken(completion: &Completion) -> Result<(), ApiError> {
+pub fn refuse_broken(completion: &Completion, format: &str) -> Result<(), ApiError> {
     match completion.finish_reason {
         FinishReason::Stop | FinishReason::Length => Ok(()),
         FinishReason::Constraint => {
             let problem = completion.problem.as_deref().unwrap_or("the grammar cannot go on");
             Err(ApiError::of(
                 Code::SchemaTooComplex,
-                "response_format",
+                format,
                 format!("the grammar gave up after {} tokens: {problem}", completion.tokens.len()),
             ))
         }
