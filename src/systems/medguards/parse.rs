@@ -147,11 +147,11 @@ fn bare_place(text: &str) -> Located {
         r"(?im)\b(?:sentence|statement|error)\b[^\n]{0,60}[:：][\s*]*\n\s*>\s*(\S[^\n]{8,})$",
     );
     static NUMBER: Pattern = Pattern::new(
-        r"(?i)\A\W*(\d{1,3})\W*\z|\b(?:error|mistake|incorrect|wrong|erroneous)\b[^.\n\d]{0,40}\bsentence(?: number| no\.?)?[ #:]*(\d{1,3})\b",
+        r"(?i)\A\W*(\d{1,3})\W*\z|\b(?:error|mistake|incorrect|wrong|erroneous)\b[^.\n\d]{0,40}\bsentence(?: number| no\.?)?[ #:]*(\d{1,3})\b|\bsentence(?: number| no\.?)?[ #:]*(\d{1,3}) (?:that |which )?(?:has|contains|holds) (?:the|an) (?:error|mistake)\b",
     );
     let number = || {
         let found = NUMBER.captures(text)?;
-        Some(found.get(1).or_else(|| found.get(2))?.as_str().to_owned())
+        Some(found.iter().skip(1).flatten().next()?.as_str().to_owned())
     };
     let of = |pattern: &Pattern| Some(plain(&pattern.captures(text)?[1]).to_owned());
     match field_of(text, "result")

@@ -12,6 +12,9 @@ pub fn corrected(text: &str) -> &str {
     static READS: Pattern = Pattern::new(
         r#"(?is)\b(?:(?:should|must|ought to|would|to)\s+(?:\w+\s+)?(?:read|be|say|state)|(?:corrected|correct|revised) sentence (?:is|reads))\b[^"“\n]{0,30}["“](.{8,}?)["”](?:\s|[.,;]|$)"#,
     );
+    /// A block quote: «the sentence ought to read:», then «> …».
+    static QUOTED: Pattern =
+        Pattern::new(r"(?im)\b(?:read|be|say|state)s?[\s*_]*[:：][\s*_]*\n\s*>\s*(\S[^\n]*)$");
     /// The line that a diff adds, and what is struck through.
     static ADDED: Pattern = Pattern::new(r"(?m)^- \S.*\n+\+ (\S.*)$");
     static STRUCK: Pattern = Pattern::new(r"\A\s*~~[^~]+~~\s*(\S.*)\z");
@@ -21,7 +24,8 @@ pub fn corrected(text: &str) -> &str {
         // What follows in another paragraph explains it.
         Some(announced) => text[announced.end()..].split("\n\n").next().unwrap_or_default(),
         None => {
-            READS.captures(text).and_then(|reads| reads.get(1)).map_or(text, |new| new.as_str())
+            let read = [&QUOTED, &READS].into_iter().find_map(|one| one.captures(text)?.get(1));
+            read.map_or(text, |new| new.as_str())
         }
     };
     let new = [&ADDED, &STRUCK].into_iter().find_map(|one| one.captures(text)?.get(1));
@@ -82,6 +86,7 @@ mod tests {
             assert_eq!(corrected(text), "Give B.", "{text}");
         }
         assert_eq!(corrected("It should read \"Give B now.\" as A harms."), "Give B now.");
+        assert_eq!(corrected("It ought to read:\n\n> Give B.\n\nA harms."), "Give B.");
     }
 
     #[test]

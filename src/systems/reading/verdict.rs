@@ -57,7 +57,7 @@ static ALONE: Pattern = Pattern::new(
 
 /// Who takes back what was said.
 static TURN: Pattern = Pattern::new(
-    r"(?i)\b(?:wait|actually|however|on (?:second thought|reflection)|let me re\w+|correction|scratch that|no,)\b",
+    r"(?i)\b(?:wait|actually|however|on (?:second thought|reflection)|let me re\w+|correction|scratch that|no,|i (?:have to |must |will |should )?(?:revise|change|withdraw))\b",
 );
 
 /// A label that is taken back in part.
@@ -91,7 +91,7 @@ static SAYS_NONE: Pattern = Pattern::new(concat!(
     r"|\b(?:no|without any|without|free of|free from|zero)\s+(?:\w+[\s-]+){0,3}(?:errors?|mistakes?|inaccurac(?:y|ies)|inconsistenc(?:y|ies))\b",
     r"|\b(?:do|does|did|could|can) ?(?:not|n't) (?:find|see|identify|detect|contain|have|spot) (?:an?y? )?(?:\w+[\s-]+){0,2}(?:errors?|mistakes?)\b",
     r"|\bnothing (?:is )?(?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b|\bno (?:incorrect|inaccurate|wrong|erroneous)\b|\berrors?(?:[ _]?flag| present| found)?\s*[:=]\s*(?:0|no|none|false)\b",
-    r"|\bnot (?:incorrect|inaccurate|wrong|erroneous)\b",
+    r"|\bnot (?:incorrect|inaccurate|wrong|erroneous)\b|\b(?:would|need) not (?:change|correct) anything\b",
     r"|\bnothing\b[^.,\n]{0,40}\b(?:is|was|appears|seems) (?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b",
     r"|^\W*correct\b\W*$|^\W*correct[.\n]",
     r"|(?:^|[^不])正确(?:[^的]|$)|是正确的(?:[。，,.！!]|\s|$)|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",

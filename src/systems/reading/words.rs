@@ -32,7 +32,7 @@ pub fn list_items(text: &str) -> Vec<&str> {
 /// no in any of a few languages; else by the first «yes», «no», «agree», «do not agree» or «disagree» in it. `None` where none is there.
 pub fn consents(text: &str) -> Option<bool> {
     static VOTE: Pattern = Pattern::new(
-        r"(?i)\b(?:vote|verdict|decision|answer|conclusion)(?: (?:is|remains|must be|would be))?(?: an?)?\W{1,6}(?:(yes)|no)\W*\z",
+        r"(?i)\b(?:(?:vote|verdict|decision|answer|conclusion)(?: (?:is|remains|must be|would be))?(?: an?)?|so|therefore|hence|thus)\W{1,6}(?:(yes)|no)\W*\z",
     );
     static LAST: Pattern = Pattern::new(r"[.:!\n—–-][\s*_\x22(]*(?:(YES)|NO)\W*\z");
     static FIRST: Pattern = Pattern::new(
@@ -41,8 +41,9 @@ pub fn consents(text: &str) -> Option<bool> {
     static INSIDE: Pattern = Pattern::new(
         r"(?i)\b(?:(yes|no (?:\w+ )?(?:objection|concern|reservation|disagreement)s?|(?:I|we) (?:fully |mostly |largely )?(?:agree|concur))|no|disagree|(?:do|can) ?not (?:fully |entirely )?(?:agree|concur)|(?:don|can)['’]t agree)\b",
     );
-    static EITHER: Pattern =
-        Pattern::new(r"(?i)\A\W*(?:yes\W+or\W+no|no\W+or\W+yes|yes\s*/\s*no)\W*\z");
+    static EITHER: Pattern = Pattern::new(
+        r"(?i)\A\W*(?:yes\W+or\W+no|no\W+or\W+yes|yes\s*/\s*no)\W*\z|\A\W*yes and no\b",
+    );
     if EITHER.is_match(text) {
         return None;
     }
@@ -54,7 +55,7 @@ pub fn consents(text: &str) -> Option<bool> {
 /// How sure a text says it is, from 0 to 1: what stands behind the word confidence in any of a few languages, or before «sure».
 pub fn said_confidence(text: &str) -> Option<f64> {
     static NAMED: Pattern = Pattern::new(
-        r"(?i)(?:confidence|confianza|confiance|konfidenz|置信度|信心|الثقة)(?:\s+(?:level|score|of|is|in this|about|around|approximately|roughly))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:[%％]|percent\b|(?:/|out of)\s*\d+\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
+        r"(?i)(?:confidence|confianza|confiance|konfidenz|置信度|信心|الثقة)(?:\s+(?:level|score|of|is|at|in this|about|around|approximately|roughly))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:[%％]|percent\b|(?:/|out of)\s*\d+\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
     );
     static SURE: Pattern = Pattern::new(
         r"(?i)(\d{1,3}\s*(?:[%％]|percent))\s*(?:confident|sure|certain|sûr|seguro|sicher)\b",
@@ -138,6 +139,7 @@ mod tests {
             "No objections.",
             "I have no major concerns. YES",
             "No statement in it would be disputed: YES",
+            "There is no mistake that I would object to. So yes.",
         ] {
             assert_eq!(consents(text), Some(true), "{text}");
         }
@@ -152,7 +154,9 @@ mod tests {
         ] {
             assert_eq!(consents(text), Some(false), "{text}");
         }
-        for text in ["", "Nothing is said.", "It is known.", "partially", "Yesterday"] {
+        for text in
+            ["", "Yes and no.", "Nothing is said.", "It is known.", "partially", "Yesterday"]
+        {
             assert_eq!(consents(text), None, "{text}");
         }
         assert_eq!(consents("Nothing contradicts it, so yes."), Some(true));
