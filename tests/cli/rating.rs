@@ -179,6 +179,9 @@ fn joined_ratings_stand_in_the_runs_report_and_leave_its_chains_alone() {
 
     // A second scoring of the same sheet replaces the first; another sheet's does not.
     scratch.wardround(format!("{score} --join moved")).succeeded();
+    scratch
+        .wardround("rate score sheet/rate-key.json A.json --join moved")
+        .refused(2, &["holds the ratings of B too, which would be lost"]);
     rate(&scratch, "other", "C", |_| Some(0));
     scratch
         .wardround("rate score other/rate-key.json C.json --join moved")

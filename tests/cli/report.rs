@@ -122,3 +122,19 @@ fn a_recipe_that_has_not_finished_has_no_page_yet() {
             .refused(2, &["not every cell of recipe two.toml has run", "resume out"]);
     }
 }
+
+#[test]
+fn tables_of_an_unfinished_run_say_so() {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    scratch.run_one("out", "").succeeded();
+    let path = scratch.path("out/items.jsonl");
+    let items = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, items.split_inclusive('\n').next().unwrap()).unwrap();
+    std::fs::remove_file(scratch.path("out/results.json")).unwrap();
+    let note = "Not finished: 1 of 2 planned cases";
+    let outcome = scratch.wardround("report out --format md");
+    assert!(outcome.succeeded().stdout.contains(note), "{outcome:?}");
+    let outcome = scratch.wardround("report out --format csv --table accuracy");
+    assert!(outcome.succeeded().stderr.contains(note), "{outcome:?}");
+}

@@ -138,4 +138,9 @@ fn a_trusted_proxy_says_who_asks_and_each_sees_their_own_cases() {
     let refused =
         server.ask(&Ask { method: "POST", path: "/v1/ask", headers: &headers, body: &question });
     assert_eq!(refused.code(), (401, "invalid_api_key".to_owned()));
+    assert!(refused.body.contains("this needs an API key"), "{refused:?}");
+    let headers = [("content-type", "application/json"), ("authorization", "Bearer wr_wrong")];
+    let refused =
+        server.ask(&Ask { method: "POST", path: "/v1/ask", headers: &headers, body: &question });
+    assert!(refused.body.contains("unknown, or was revoked"), "{refused:?}");
 }
