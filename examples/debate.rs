@@ -24,7 +24,7 @@ fn main() -> Result<(), Failure> {
     let system = SystemConfig::parse("medmad", &["t_max=2", "record_chars=32"])?;
     let mut spec = Spec::new(system, DEMO_PATH, Format::Mcq)?;
     spec.panel = vec![model.display().to_string()];
-    spec.hub.offline = true;
+    spec.hub = spec.hub.local();
     let executed = execute(spec, &folder.join("run"), Arc::new(Unobserved))?;
     for answer in executed.contents.answers().into_values() {
         println!(

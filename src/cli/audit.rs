@@ -234,7 +234,7 @@ fn show_table(directory: &Path, filter: &Filter) -> Result<(), Failure> {
         Ok(say(cells(&line).map(shown))?)
     })?;
     if is_empty {
-        console::note(format!("no line of {} is asked for", directory.display()));
+        console::note(format!("note: no line of {} matches", directory.display()));
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ impl Demo {
         let protocol = SystemConfig::parse("medmad", &["record_chars=32"])?;
         let mut spec = Spec::new(protocol, DEMO_PATH, Format::Mcq)?;
         spec.panel = panel;
-        spec.hub.offline = true;
+        spec.hub = spec.hub.local();
         let contents = execute(spec, &out, &entered, progress)?;
         if let Some(item) =
             contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))

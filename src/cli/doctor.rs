@@ -63,8 +63,9 @@ impl Doctor {
         };
         console::say(format!("network    {connections}"))?;
         console::say(format!("cache      {}", options.cache()?.root().display()))?;
+        let here = options.local();
         for card in Card::all() {
-            console::say(format!("model      {}: {}", card.name, state(card, &options)))?;
+            console::say(format!("model      {}: {}", card.name, state(card, &here)))?;
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ pub struct Synth {
 impl Models {
     pub fn run(self) -> Result<(), Failure> {
         match self {
-            Models::Ls(flags) => list(&flags.options(true)?),
+            Models::Ls(flags) => list(&flags.options(true)?.local()),
             Models::Fetch(fetch) => fetch.run(),
             Models::Verify(verify) => verify.run(),
             Models::Synth(synth) => synth.run(),
@@ -77,7 +77,7 @@ impl Models {
 
 /// The directory of a card's files, or what is missing.
 pub fn state(card: &Card, options: &HubOptions) -> String {
-    match hub::find(&card.name, options) {
+    match hub::resolve(&card.name, options) {
         Ok(checkpoint) => checkpoint.directory.display().to_string(),
         Err(HubError::NotCached(lacking)) => format!("not here: {}", lacking.missing),
         Err(error) => error.to_string(),
@@ -115,7 +115,7 @@ impl Fetch {
 
 impl Verify {
     fn run(self) -> Result<(), Failure> {
-        let checkpoint = hub::find(&self.model, &HubFlags::default().options(true)?)?;
+        let checkpoint = hub::resolve(&self.model, &HubFlags::default().options(true)?.local())?;
         tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)
     }
 }

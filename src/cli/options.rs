@@ -13,7 +13,7 @@ use crate::data::BadRows;
 use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
 use crate::experiment::hardware::Hardware;
-use crate::hub::{self, DatasetCard, Environment, HubOptions};
+use crate::hub::{self, DatasetCard, Environment, HubOptions, OfflineReason};
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
@@ -34,7 +34,7 @@ pub struct HubFlags {
 impl HubFlags {
     pub fn options(&self, quiet: bool) -> Result<HubOptions, Failure> {
         let mut options = HubOptions::new(Environment::capture()?);
-        options.offline = self.offline;
+        options.offline = self.offline.then_some(OfflineReason::Flag);
         options.quiet = quiet;
         Ok(options)
     }

@@ -107,6 +107,7 @@ impl Paths {
         names: impl IntoIterator<Item = &'a String>,
         options: &HubOptions,
     ) -> Result<Paths, Failure> {
+        let here = options.local();
         let cache = options.cache().ok().map(|cache| cache.root().to_owned());
         for name in names {
             if Address::is_meant_by(name) {
@@ -115,7 +116,7 @@ impl Paths {
             }
             // A damaged model is reported when it is loaded.
             self = self.read([name]);
-            match hub::find(name, options) {
+            match hub::resolve(name, &here) {
                 Ok(checkpoint) => {
                     self = self.read(hub::installed::licence_files(&checkpoint.directory));
                     self = self.read([checkpoint.directory]);

@@ -80,7 +80,7 @@ impl SelftestCompute {
 
 impl Selftest {
     pub fn run(self) -> Result<(), Failure> {
-        let hub = HubOptions { offline: true, ..HubFlags::default().options(true)? };
+        let hub = HubFlags::default().options(true)?.local();
         let models = self.models(&hub)?;
         let golden = self.golden_directory()?;
         let found = self.modes()?;

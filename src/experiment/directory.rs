@@ -74,8 +74,8 @@ impl Directory {
     /// Resumes the run in `path`, which must hold an equal plan (`Plan::differences`).
     ///
     /// The whole directory is verified first. Only a torn last line, which a kill leaves, is repaired, by cutting it
-    /// off. The results.json of a run that is not complete is removed, for it would not cover the lines to come. Where another version wrote the run and
-    /// `allow_version` accepts that, versions.json names both.
+    /// off. The results.json of a run that is not complete is removed, for it would not cover the lines to come. Where
+    /// another version wrote the run and `allow_version` accepts that, versions.json names both.
     pub fn resume(
         path: &Path,
         plan: &Plan,

@@ -37,7 +37,7 @@ pub use fetch::fetch_dataset;
 pub use options::HubOptions;
 pub use provenance::{PROVENANCE, Provenance};
 pub use repository::Repository;
-pub use source::{check, fetch, find, folder, resolve};
+pub use source::{check, fetch, folder, resolve};
 pub use verify::{Authority, FileCheck, Status, verify};
 
 /// A file's text; `None` where there is no file.

@@ -4,8 +4,8 @@ use super::{Cache, Environment, HubError, OfflineReason, fetch};
 
 #[derive(Clone, Debug)]
 pub struct HubOptions {
-    /// Whether `--offline` was given; the environment may forbid connections too.
-    pub offline: bool,
+    /// Why the command forbids connections; the environment may forbid them too.
+    pub offline: Option<OfflineReason>,
     /// A branch, tag or commit in place of the card's; without a card, in place of `main`.
     pub revision: Option<String>,
     /// Whether fetching prints nothing to stderr.
@@ -15,7 +15,13 @@ pub struct HubOptions {
 
 impl HubOptions {
     pub fn new(environment: Environment) -> Self {
-        Self { offline: false, revision: None, quiet: false, environment }
+        Self { offline: None, revision: None, quiet: false, environment }
+    }
+
+    /// The same for a command that only looks at what is there.
+    pub fn local(&self) -> Self {
+        let reason = self.offline_reason().unwrap_or(OfflineReason::Command);
+        Self { offline: Some(reason), ..self.clone() }
     }
 
     /// Why nothing may be fetched; `None` where it may.
@@ -24,12 +30,9 @@ impl HubOptions {
         self.offline_reason().or(build)
     }
 
-    /// The flag or variable by which the user forbids connections, if any.
+    /// What forbids connections, if anything: the command, or the variable that is set.
     pub fn offline_reason(&self) -> Option<OfflineReason> {
-        match self.environment.offline {
-            _ if self.offline => Some(OfflineReason::Flag),
-            variable => variable.map(OfflineReason::Variable),
-        }
+        self.offline.or(self.environment.offline.map(OfflineReason::Variable))
     }
 
     /// # Errors

@@ -6,8 +6,7 @@ use super::cache::CachedRepository;
 use super::checkpoint::{Checkpoint, CheckpointFiles};
 use super::provenance::Provenance;
 use super::{
-    Card, HubError, HubOptions, Kind, NotCached, OfflineReason, Repository, fetch as hub_fetch,
-    installed,
+    Card, HubError, HubOptions, Kind, NotCached, Repository, fetch as hub_fetch, installed,
 };
 
 #[cfg(test)]
@@ -31,21 +30,6 @@ pub fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, HubErro
         Member::Directory(path) => open_directory(&path),
         Member::Repository(repository) => open_or_fetch(&repository, options),
     }
-}
-
-/// Finds a checkpoint as [`resolve`] does, and downloads nothing.
-///
-/// # Errors
-/// See [`HubError`]; the first missing file is named.
-pub fn find(member: &str, options: &HubOptions) -> Result<Checkpoint, HubError> {
-    let local = HubOptions { offline: true, ..options.clone() };
-    resolve(member, &local).map_err(|error| match error {
-        HubError::NotCached(lacking) => {
-            let reason = options.offline_reason().unwrap_or(OfflineReason::Command);
-            HubError::NotCached(Box::new(NotCached { reason, ..*lacking }))
-        }
-        other => other,
-    })
 }
 
 /// Says early why [`resolve`] would fail, as far as nothing need be fetched to know it.

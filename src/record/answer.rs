@@ -52,7 +52,7 @@ pub struct AnswerLine {
 }
 
 impl AnswerLine {
-    /// How sure the team says that it is of its answer; `None` without an answer, and where the system asks no agent.
+    /// The team's confidence in its answer; `None` without an answer, and in a system that asks its agents for no confidence.
     pub fn stated_confidence(&self) -> Option<f64> {
         let is_asked = self.rounds.iter().any(|round| !round.confidences.is_empty());
         let is_answered = self.error.is_none() && !self.answer.is_empty();

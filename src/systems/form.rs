@@ -11,7 +11,7 @@ const ITEM_SEPARATOR: &str = ", ";
 const KEY_SEPARATOR: &str = ": ";
 
 /// An object of exactly these fields, in this order. Everything is bounded: strings and arrays in length, numbers to a few values,
-/// whitespace to the two separators; `\uXXXX` escapes, which no character needs, are off.
+/// whitespace to the two separators; escapes by code point, which no character needs, are off.
 pub fn root(fields: Vec<(&str, Value)>) -> Value {
     spaced(object(fields))
 }

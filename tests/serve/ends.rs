@@ -172,7 +172,7 @@ fn loaded() -> Loaded {
         ..Hardware::default()
     };
     let name = common::synthetic(Family::Qwen3).to_string_lossy().into_owned();
-    let hub = HubOptions { offline: true, ..HubOptions::new(Environment::capture().unwrap()) };
+    let hub = HubOptions::new(Environment::capture().unwrap()).local();
     let models =
         Models::describe(&[name], &hardware, &hub, |_| Ok(AuxiliaryModels::default())).unwrap();
     let pages = models.memory[0].options.pages;

@@ -62,7 +62,7 @@ fn place(member: &str, kind: ComponentKind, hub: &HubOptions) -> Result<Placed, 
 
 /// Only what is here is bundled.
 fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, Failure> {
-    Ok(hub::resolve(member, &HubOptions { offline: true, ..options.clone() })?)
+    Ok(hub::resolve(member, &options.local())?)
 }
 
 /// The card's name, or the checkpoint's own with `--` for slashes, as the hub's cache spells it.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::super::options::DeviceFlags;
 use crate::cli::exit::Failure;
@@ -80,16 +80,12 @@ impl SearchBench {
         let median = seconds[seconds.len() / 2];
         let gigabytes = bytes.len() as f64 / median / 1e9;
         let limit = cpu.measure_limits(LIMIT_BYTES).bytes_per_second / 1e9;
-        let kind = match self.vectors {
-            VectorType::F16 => "f16",
-            VectorType::F32 => "f32",
-            VectorType::I8 => "i8",
-        };
+        let kind = self.vectors.to_possible_value();
         Ok(console::say(format!(
             "{} x {} {}, {} at once, {} threads, {}: median {:.1} ms of {}, {gigabytes:.1} GB/s, {:.0} % of what the memory delivers ({limit:.1} GB/s)",
             self.rows,
             self.dims,
-            kind,
+            kind.as_ref().map_or("", |kind| kind.get_name()),
             self.queries,
             cpu.threads(),
             cpu.describe(),

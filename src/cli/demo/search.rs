@@ -70,7 +70,7 @@ pub fn run(
     let mut spec = Spec::new(protocol, folder.join("notes.jsonl"), Format::Notes)?;
     spec.panel = vec![model.display().to_string()];
     spec.corpus = Some(CorpusSpec { directories: vec![corpus], ..CorpusSpec::default() });
-    spec.hub.offline = true;
+    spec.hub = spec.hub.local();
     let contents = execute(spec, out, entered, progress)?;
     if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {
         let searches = contents.searches.records.iter().filter(|one| one.item == note.item);

@@ -98,7 +98,7 @@ fn a_model_lands_in_the_cache_and_is_found_there_offline() {
     assert!(fs_err::read_link(fetched.directory.join(SHARD)).unwrap().starts_with("../../blobs"));
 
     hub.requests();
-    options.offline = true;
+    options.offline = Some(OfflineReason::Flag);
     let found = resolve(REPOSITORY, &options).unwrap();
     assert_eq!(found.files.weights, fetched.files.weights);
     assert_eq!(hub.requests(), []);
@@ -206,7 +206,7 @@ fn a_folder_can_be_verified_where_there_is_no_hub() {
     fetch(REPOSITORY, Some(&to), &options).unwrap();
     assert_eq!(leftovers(&to, ".incomplete"), 0);
 
-    options.offline = true;
+    options.offline = Some(OfflineReason::Flag);
     let carried = resolve(to.to_str().unwrap(), &options).unwrap();
     assert_eq!(carried.name, "carried");
     assert_eq!(carried.repository.as_deref(), Some(REPOSITORY));
@@ -230,7 +230,7 @@ fn nothing_connects_when_it_is_forbidden() {
     let hub = FakeHub::serve(tiny());
     let cache = tempfile::tempdir().unwrap();
     let mut by_flag = options(&hub, cache.path());
-    by_flag.offline = true;
+    by_flag.offline = Some(OfflineReason::Flag);
     let mut by_variable = options(&hub, cache.path());
     by_variable.environment.offline = Some("HF_HUB_OFFLINE");
     for (options, named) in [(by_flag, "--offline"), (by_variable, "HF_HUB_OFFLINE")] {

@@ -8,7 +8,8 @@ use super::{leftovers, options};
 use crate::diagnosis::Diagnosis;
 use crate::digest::sha256;
 use crate::hub::{
-    Conversion, DatasetCard, HubError, HubOptions, Status, fetch_dataset, here, verify_datasets,
+    Conversion, DatasetCard, HubError, HubOptions, OfflineReason, Status, fetch_dataset, here,
+    verify_datasets,
 };
 
 const REVISION: &str = "89abcdef0123456789abcdef0123456789abcdef";
@@ -227,7 +228,7 @@ fn verify_names_what_is_missing_and_what_was_changed() {
 #[test]
 fn nothing_is_asked_of_anybody_offline() {
     let mut fetched = Fetched::from(Vec::new());
-    fetched.options.offline = true;
+    fetched.options.offline = Some(OfflineReason::Flag);
     let error = fetched.fetch(&card()).unwrap_err();
     assert_eq!(error.to_string(), "small cannot be fetched: --offline forbids connections");
     assert!(error.hint().unwrap().contains("data fetch small --to DIR"));

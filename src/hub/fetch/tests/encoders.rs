@@ -3,7 +3,7 @@
 use super::super::fake_hub::{FakeHub, Repository};
 use super::{leftovers, options, status_of};
 use crate::diagnosis::Diagnosis;
-use crate::hub::{Authority, Card, Status, fetch, resolve, verify};
+use crate::hub::{Authority, Card, OfflineReason, Status, fetch, resolve, verify};
 
 const DEBERTA: &str = "microsoft/deberta-xlarge-mnli";
 
@@ -40,7 +40,7 @@ fn an_encoder_is_fetched_by_its_cards_list_and_verified_where_there_is_no_hub() 
             assert!(!to.join(unwanted).exists());
         }
 
-        options.offline = true;
+        options.offline = Some(OfflineReason::Flag);
         let carried = resolve(to.to_str().unwrap(), &options).unwrap();
         assert_eq!(carried.repository.as_deref(), Some(id));
         assert_eq!(carried.files.weights.len(), 1);
@@ -71,7 +71,7 @@ fn an_encoder_lands_in_the_cache_with_its_subfolders() {
     let mut options = options(&hub, cache.path());
     let fetched = fetch("all-minilm-l6-v2@main", None, &options).unwrap();
     assert!(fetched.directory.join("1_Pooling/config.json").is_file());
-    options.offline = true;
+    options.offline = Some(OfflineReason::Flag);
     let found = resolve("all-minilm-l6-v2@main", &options).unwrap();
     assert_eq!(found.named_files(), fetched.named_files());
     let error = resolve("all-minilm-l6-v2", &options).unwrap_err();
