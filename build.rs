@@ -89,21 +89,24 @@ fn sources() -> Result<Vec<PathBuf>, String> {
 fn compile_for_gpus() -> Result<(), String> {
     use std::process::Command;
 
-    const ARCHITECTURES: [&str; 3] = ["80", "89", "90a"];
-    for variable in ["NVCC", "CUDA_HOME", "PATH"] {
+    const ARCHITECTURES: &str = "80,89,90a";
+    for variable in ["NVCC", "CUDA_HOME", "PATH", "WARDROUND_CUDA_ARCHITECTURES"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     let in_home = std::env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin/nvcc"));
     let nvcc = std::env::var_os("NVCC").map(PathBuf::from).or(in_home);
     let nvcc = nvcc.unwrap_or_else(|| "nvcc".into());
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    // A program for one machine alone is built for its architecture alone.
+    let architectures = std::env::var("WARDROUND_CUDA_ARCHITECTURES");
+    let architectures = architectures.as_deref().unwrap_or(ARCHITECTURES);
     let mut fatbins = String::from("&[");
     for source in sources()? {
         let name = source.with_extension("fatbin");
         let to = out.join(name.file_name().ok_or("a source without a name")?);
         let mut command = Command::new(&nvcc);
         command.args(["--fatbin", "-O3", "-std=c++20", "--threads", "2"]);
-        for architecture in ARCHITECTURES {
+        for architecture in architectures.split(',') {
             command.arg(format!("-gencode=arch=compute_{architecture},code=sm_{architecture}"));
         }
         match command.arg("-o").arg(&to).arg(&source).status() {

@@ -95,18 +95,12 @@ __device__ __forceinline__ float sum_over_cta(float value, int warps) {
 // last depends on time; what it does must not. The ticket is zero before and after.
 __device__ __forceinline__ bool comes_last(unsigned *ticket, unsigned count) {
     __shared__ bool last;
-    __threadfence();
+    // What all wrote comes before the barrier, and so before the ticket; what the others wrote, after it and the next one.
     __syncthreads();
-    if (threadIdx.x == 0) {
-        // The ticket is this thread's to draw, so it is this thread's fence that what all wrote comes before.
-        __threadfence();
-        last = atomicAdd(ticket, 1u) == count - 1;
-    }
+    if (threadIdx.x == 0) last = draw_ticket(ticket) == count - 1;
     __syncthreads();
-    if (!last) return false;
-    __threadfence();
-    if (threadIdx.x == 0) *ticket = 0;
-    return true;
+    if (last && threadIdx.x == 0) *ticket = 0;
+    return last;
 }
 
 // 1 / √(sum / width + epsilon), `sum` the squares of a row or head.

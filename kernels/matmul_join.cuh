@@ -21,18 +21,7 @@ __device__ __forceinline__ bool join(const Meeting &meeting, int count, float4 (
     for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
         met[(blockIdx.z * FRAGMENTS + fragment) * blockDim.x] = sums[fragment];
     }
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        // The ticket is this thread's to draw, so it is this thread's fence that what all wrote comes before.
-        __threadfence();
-        last = atomicAdd(&meeting.tickets[block], 1u) == count - 1u;
-    }
-    __syncthreads();
-    if (!last) return false;
-    __threadfence();
-    if (threadIdx.x == 0) meeting.tickets[block] = 0;
+    if (!comes_last(meeting.tickets + block, count)) return false;
 #pragma unroll
     for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
         // All of a fragment's chunks are asked for at once, one that is not there in the first one's place.

@@ -64,6 +64,18 @@ __device__ __forceinline__ void prefetch_to_l2([[maybe_unused]] const void *at) 
 #endif
 }
 
+// The next ticket, 0 at first. What this thread wrote, or saw by a barrier, is seen by whoever draws a later one; and the
+// other way round.
+__device__ __forceinline__ unsigned draw_ticket(unsigned *tickets) {
+#ifdef WARDROUND_EMULATED
+    return atomicAdd(tickets, 1u);
+#else
+    unsigned ticket;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(ticket) : "l"(tickets) : "memory");
+    return ticket;
+#endif
+}
+
 // The thread's number, read anew: what is made of it takes no registers elsewhere.
 __device__ __forceinline__ unsigned thread_anew() {
 #ifdef WARDROUND_EMULATED

@@ -56,7 +56,7 @@ pub enum OpsError {
     #[error("{0} is named twice by --device")]
     RepeatedDevice(String),
     #[error(
-        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, norms, rotary, launch, graphs"
+        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, teams, norms, rotary, launch, clusters, graphs"
     )]
     CudaPart(String),
     #[error("--fast is not supported on {device}")]

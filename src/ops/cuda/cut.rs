@@ -27,7 +27,7 @@ impl Cut {
             let [x, y] = blocks(rows, size);
             let rounds = x * y / room.multiprocessors;
             let some = [y, rounds * room.multiprocessors / x, 0];
-            let some = if clusters_at_once(room) > 0 { &some[..] } else { &some[..1] };
+            let some = if room.clusters > Some(0) { &some[..] } else { &some[..1] };
             some.iter().map(move |whole| Cut { rows, whole: *whole }).collect::<Vec<_>>()
         });
         let first = Cut { rows: ROWS[1], whole: usize::MAX };
@@ -55,7 +55,7 @@ impl Cut {
         };
         let launch = if whole_blocks > 0 && split_blocks > 0 { LAUNCH } else { 0 };
         take(whole, whole_blocks, room.multiprocessors)
-            + take(split, split_blocks, clusters_at_once(room))
+            + take(split, split_blocks, room.clusters.unwrap_or(0))
             + launch
     }
 }
@@ -63,9 +63,4 @@ impl Cut {
 /// Of so many rows and of 128 outputs.
 fn blocks(rows: usize, size: Product) -> [usize; 2] {
     [size.rows.div_ceil(rows), size.outputs.div_ceil(BLOCK_OUTPUTS)]
-}
-
-/// A CTA fills a multiprocessor, and a cluster of four lies within one of the GPU's parts, of 16 or 18.
-fn clusters_at_once(room: Room) -> usize {
-    if room.clusters { room.multiprocessors / 16 * 4 } else { 0 }
 }

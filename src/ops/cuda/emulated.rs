@@ -38,6 +38,7 @@ pub struct Stream {
     /// What a CTA may have of dynamic shared memory.
     shared_bytes: usize,
     has_warpgroups: bool,
+    has_clusters: bool,
     without_graphs: bool,
     state: Arc<State>,
 }
@@ -62,7 +63,8 @@ impl Stream {
     fn hopper(without: Without) -> Stream {
         Stream {
             shared_bytes: 232_448,
-            has_warpgroups: !without.warpgroups,
+            has_warpgroups: true,
+            has_clusters: !without.clusters,
             without_graphs: without.graphs,
             state: Arc::default(),
         }
@@ -103,6 +105,7 @@ impl Stream {
         Stream {
             shared_bytes: 101_376,
             has_warpgroups: false,
+            has_clusters: false,
             ..Stream::hopper(Without::default())
         }
     }
@@ -142,7 +145,13 @@ impl Stream {
 
     /// CTAs of a cluster at most.
     pub fn most_clustered(&self) -> usize {
-        if self.has_warpgroups { 8 } else { 1 }
+        if self.has_clusters { 8 } else { 1 }
+    }
+
+    /// How many clusters of that launch run at once: as if each CTA filled a multiprocessor.
+    pub fn clusters_at_once(&self, launch: Launch) -> usize {
+        let fits = launch.cluster <= self.most_clustered();
+        if fits { self.multiprocessors() / 16 * 16 / launch.cluster } else { 0 }
     }
 
     pub fn free_bytes(&self) -> usize {

@@ -93,6 +93,10 @@ pub struct Kernels {
     /// By format, epilogue, rows of a CTA.
     warpgroup: [[[Function; 2]; 3]; 3],
     pub draw: Function,
+    /// Clusters of four CTAs that run at once where each fills a multiprocessor; `None` where there are none.
+    pub clusters_of_four: Option<usize>,
+    /// Rows that are drawn at once by clusters of 8, 4 and 2 CTAs.
+    pub drawn_at_once: [usize; 3],
     pub score: Function,
     pub multiply_numbers: Function,
     pub multiply_tiles: Function,
@@ -128,7 +132,15 @@ impl Kernels {
         // Where they do nothing there may not be so much memory.
         let warpgroups_only = |bytes: usize| if stream.has_warpgroups() { bytes } else { 0 };
         let clusters_only = |bytes: usize| if stream.most_clustered() < 4 { 0 } else { bytes };
-        Ok(Kernels {
+        let draw = stream.function("draw", DRAW_SHARED_BYTES)?;
+        let drawn_at_once = DRAW_CLUSTERS.map(|cluster| {
+            stream.clusters_at_once(Launch {
+                cluster,
+                shared_bytes: DRAW_SHARED_BYTES,
+                ..Launch::new(draw, [cluster, 1, 1], stream.drawing_threads())
+            })
+        });
+        let mut kernels = Kernels {
             embed: try_map(["embed_bf16", "embed_q8_0", "embed_q4_k", "embed_f32"], plain)?,
             rms_norm: kinds("rms_norm", "rms_norm_f32")?,
             add_norm: kinds("add_norm", "add_norm_f32")?,
@@ -176,13 +188,23 @@ impl Kernels {
                     stream.function(&format!("matmul_warpgroup_{form}_{rows}"), bytes)
                 })
             })?,
-            draw: stream.function("draw", DRAW_SHARED_BYTES)?,
+            draw,
+            clusters_of_four: None,
+            drawn_at_once,
             score: stream.function("score", SCORE_SHARED_BYTES)?,
             multiply_numbers: plain("multiply_numbers")?,
             multiply_tiles: plain("multiply_tiles")?,
             multiply_warpgroup_tiles: stream
                 .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,
-        })
+        };
+        if stream.most_clustered() >= 4 {
+            let wave = WAVES[0];
+            let form = (Format::Bf16, Epilogue::Plain);
+            if let Matmul::Wave(fullest) = kernels.by_wave(form, 16, wave, [4, wave.groups]) {
+                kernels.clusters_of_four = Some(stream.clusters_at_once(fullest));
+            }
+        }
+        Ok(kernels)
     }
 
     /// The matmul in f32.
@@ -220,7 +242,7 @@ impl Kernels {
         };
         let large = blocks(128);
         let fill_it = rows > MEDIUM_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors;
-        if room.warpgroups && (fill_it || room.clusters && rows > CLUSTER_ROWS) {
+        if room.warpgroups && (fill_it || room.clusters.is_some() && rows > CLUSTER_ROWS) {
             return self.by_warpgroups((format, epilogue), size, Cut::of(size, room));
         }
         if fill_it {
@@ -326,6 +348,8 @@ pub fn teams_shared_bytes(dim: usize) -> usize {
     2 * 512 * dim + 3 * (64 * dim + 17_680) + 32
 }
 
+/// CTAs of a cluster that draws a row, where so many have room.
+pub const DRAW_CLUSTERS: [usize; 3] = [8, 4, 2];
 /// See kernels/sampler.cu.
 pub const DRAW_SHARED_BYTES: usize = 51_200;
 /// See kernels/score.cu.

@@ -61,6 +61,8 @@ pub struct Cuda {
     back: Arc<Mutex<Option<Pinned>>>,
     /// Whether products of many rows are by warpgroups.
     warpgroups: bool,
+    /// Whether attention of a prompt may be by teams.
+    teams: bool,
     /// Whether a product of few rows may make the norm that it takes.
     folds_norms: bool,
     /// Whether the attention of a row may turn its heads.
@@ -83,6 +85,7 @@ impl Cuda {
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
             gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
+        gpu.teams = gpu.stream.has_warpgroups() && !without.teams;
         gpu.folds_norms = !without.norms;
         gpu.turns_heads = !without.rotary;
         Ok(gpu)
@@ -105,6 +108,7 @@ impl Cuda {
             ferry: Arc::default(),
             back: Arc::default(),
             warpgroups: false,
+            teams: false,
             folds_norms: false,
             turns_heads: false,
             fast: false,
@@ -128,7 +132,7 @@ impl Cuda {
         Room {
             multiprocessors: self.stream.multiprocessors(),
             warpgroups: self.warpgroups,
-            clusters: self.stream.most_clustered() >= 4,
+            clusters: self.kernels.clusters_of_four,
         }
     }
 
@@ -138,9 +142,9 @@ impl Cuda {
     /// # Errors
     /// When the driver refuses.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let &Cuda { warpgroups, folds_norms, turns_heads, fast, in_f32, .. } = self;
+        let &Cuda { warpgroups, teams, folds_norms, turns_heads, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
-        Ok(Cuda { warpgroups, folds_norms, turns_heads, fast, in_f32, ..own })
+        Ok(Cuda { warpgroups, teams, folds_norms, turns_heads, fast, in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::driver::{Pinned, Stream};
-use super::kernels::DRAW_SHARED_BYTES;
+use super::driver::Pinned;
+use super::kernels::{DRAW_CLUSTERS, DRAW_SHARED_BYTES};
 use super::launch::Launch;
 use super::region::Region;
 use super::stage::Words;
@@ -63,7 +63,7 @@ impl Drawer {
         let (first, used) = (masks.first, masks.first + masks.count * masks.each);
         gpu.stream.upload(&self.pinned, &self.region, 4 * used);
         let masks = self.region.address() + 4 * first as u64;
-        let cluster = clustered(requests.len(), &gpu.stream);
+        let cluster = clustered(requests.len(), gpu.kernels.drawn_at_once);
         let grid = [requests.len() * cluster, 1, 1];
         let launch = Launch {
             cluster,
@@ -90,10 +90,10 @@ impl Drawer {
     }
 }
 
-/// CTAs that share a row: the more rows there are, the fewer, since a multiprocessor has room for two.
-pub fn clustered(rows: usize, stream: &Stream) -> usize {
-    let room = 2 * stream.multiprocessors() / rows.max(1);
-    [8, 4, 2].into_iter().find(|ctas| *ctas <= room.min(stream.most_clustered())).unwrap_or(1)
+/// CTAs that share a row: the most of which all rows' clusters run at once.
+pub fn clustered(rows: usize, at_once: [usize; 3]) -> usize {
+    let fitting = DRAW_CLUSTERS.into_iter().zip(at_once).find(|(_, most)| rows <= *most);
+    fitting.map_or(1, |(ctas, _)| ctas)
 }
 
 /// The parameters of a row without a request: the likeliest token, which is not read.

@@ -110,7 +110,7 @@ impl Scorer {
         let bytes = keys_at + 8 * place;
         let found = Room::of(self.found.take(), stream, bytes)?;
         let found = self.found.insert(found);
-        let cluster = clustered(scored.len(), stream);
+        let cluster = clustered(scored.len(), gpu.kernels.drawn_at_once);
         let launch = Launch {
             function: gpu.kernels.score,
             grid: [scored.len() * cluster, 1, 1],

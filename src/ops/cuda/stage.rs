@@ -176,7 +176,7 @@ impl Stage {
             tickets: stream.allocate(tickets, "attention")?,
             block_rows: (BLOCK_QUERIES * shape.kv_heads / heads).max(1),
             few_blocks: for_dim(&gpu.kernels.attend_teams, shape.head_dim.next_multiple_of(32))
-                .filter(|_| gpu.warpgroups)
+                .filter(|_| gpu.teams)
                 .map(|_| stream.multiprocessors() / shape.kv_heads),
             graphs: HashMap::new(),
             drawer: None,

@@ -35,13 +35,13 @@ impl Cuda {
         for rows in [ROWS / 2, ROWS] {
             x.set_rows(rows);
             // On a GPU of one multiprocessor every size is a large one.
-            let room = Room { multiprocessors: 1, warpgroups: false, clusters: false };
+            let room = Room { multiprocessors: 1, warpgroups: false, clusters: None };
             let size = Product { rows, outputs: OUTPUTS, inputs: INPUTS };
             let kernels = &self.kernels;
             let by_warps = kernels.matmul(weights.format, Epilogue::Plain, size, room);
             let by_warps = self.multiply_by(by_warps, &x, &weights)?;
             // A block of outputs, whole or split.
-            let wholes = if self.room().clusters { 0..2 } else { 1..2 };
+            let wholes = if self.room().clusters.is_some() { 0..2 } else { 1..2 };
             let cuts = CTA_ROWS
                 .iter()
                 .flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));

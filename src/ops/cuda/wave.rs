@@ -46,8 +46,8 @@ pub struct Room {
     pub multiprocessors: usize,
     /// Whether warpgroups' kernels may be taken.
     pub warpgroups: bool,
-    /// Whether CTAs may be clustered, by four.
-    pub clusters: bool,
+    /// Clusters of four CTAs, each of which fills a multiprocessor, that run at once; `None` where CTAs are not clustered.
+    pub clusters: Option<usize>,
 }
 
 impl Room {
@@ -55,9 +55,8 @@ impl Room {
     /// each chunk of inputs reads the fewest bytes.
     pub fn wave(self, outputs: usize, most_groups: usize) -> Option<[usize; 2]> {
         let groups = outputs.div_ceil(16);
-        // A cluster lies within one of the GPU's parts, of 16 or 18 multiprocessors.
-        let blocks = [(4, self.multiprocessors / 16 * 4), (1, self.multiprocessors)];
-        blocks.into_iter().filter(|_| self.clusters).find_map(|(chunks, blocks)| {
+        let blocks = [(4, self.clusters?), (1, self.multiprocessors)];
+        blocks.into_iter().find_map(|(chunks, blocks)| {
             let each = groups.div_ceil(blocks.max(1));
             (blocks > 0 && each <= most_groups).then_some([chunks, each])
         })
@@ -84,7 +83,7 @@ impl Room {
 mod tests {
     use super::*;
 
-    const H200: Room = Room { multiprocessors: 132, warpgroups: true, clusters: true };
+    const H200: Room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(32) };
 
     fn pays(room: Room, rows: usize, outputs: usize) -> bool {
         let size = Product { rows, outputs, inputs: 2560 };
@@ -106,10 +105,10 @@ mod tests {
     #[test]
     fn small_ctas_that_fill_a_gpu_stay() {
         // As many multiprocessors as CTAs, and rounds enough that the last one is no matter.
-        assert!(!pays(Room { multiprocessors: 160, ..H200 }, 8, 2560));
-        assert!(!pays(Room { multiprocessors: 16, ..H200 }, 8, 1024));
+        assert!(!pays(Room { multiprocessors: 160, clusters: Some(40), ..H200 }, 8, 2560));
+        assert!(!pays(Room { multiprocessors: 16, clusters: Some(4), ..H200 }, 8, 1024));
         assert!(
-            !pays(Room { clusters: false, ..H200 }, 8, 2560),
+            !pays(Room { clusters: None, ..H200 }, 8, 2560),
             "without clusters there are no waves"
         );
     }

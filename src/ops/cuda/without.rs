@@ -8,14 +8,18 @@ const VARIABLE: &str = "WARDROUND_CUDA_WITHOUT";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Without {
-    /// `wgmma`: products of many rows by warpgroups, and attention of a prompt by teams.
+    /// `wgmma`: products of many rows by warpgroups.
     pub warpgroups: bool,
     /// `norms`: norms as parts of the products that take them.
     pub norms: bool,
     /// `rotary`: heads that are turned by the attention that takes them.
     pub rotary: bool,
-    /// `launch`: a kernel's CTAs that start while the kernel before still runs, and clusters of CTAs.
+    /// `teams`: attention of a prompt by teams.
+    pub teams: bool,
+    /// `launch`: a kernel's CTAs that start while the kernel before still runs.
     pub early_launches: bool,
+    /// `clusters`: CTAs that read one another's shared memory.
+    pub clusters: bool,
     /// `graphs`: decoding steps that are kept and launched as one.
     pub graphs: bool,
 }
@@ -35,6 +39,8 @@ impl Without {
                 "wgmma" => without.warpgroups = true,
                 "norms" => without.norms = true,
                 "rotary" => without.rotary = true,
+                "teams" => without.teams = true,
+                "clusters" => without.clusters = true,
                 "launch" => without.early_launches = true,
                 "graphs" => without.graphs = true,
                 other => return Err(OpsError::CudaPart(other.to_owned())),

@@ -1,5 +1,7 @@
 //! Kernels of the loaded modules, and their launches.
 
+#![allow(clippy::print_stderr, reason = "WARDROUND_CUDA_CHECK names each launch before it is made")]
+
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
 
@@ -14,9 +16,9 @@ use crate::ops::OpsError;
 /// What every function may take of dynamic shared memory unasked.
 const SHARED_BYTES: usize = 48 << 10;
 
-/// A kernel of a loaded module.
+/// A kernel of a loaded module, and its name, which lives as long as the process; there are not many.
 #[derive(Clone, Copy, Debug)]
-pub struct Function(sys::CUfunction);
+pub struct Function(sys::CUfunction, &'static str);
 
 // SAFETY: a function lives as long as the process's modules, and is only read.
 unsafe impl Send for Function {}
@@ -56,53 +58,100 @@ impl Stream {
         // The same split of the first cache for all kernels: to change it, a multiprocessor has to run empty.
         let share = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         set(share, 100)?;
-        Ok(Function(function))
+        Ok(Function(function, name.to_owned().leak()))
     }
 
     pub fn launch(&self, launch: Launch, mut arguments: Arguments) {
-        let Launch { function, grid: [x, y, z], threads, cluster, shared_bytes, early } = launch;
-        if x * y * z == 0 {
+        if launch.grid.contains(&0) {
             return;
         }
         self.0.gpu.enter();
-        // SAFETY: all zeros is a value of this plain structure.
-        let mut attributes: [sys::CUlaunchAttribute; 2] = unsafe { std::mem::zeroed() };
-        let mut count = 0;
-        use sys::CUlaunchAttributeID as Id;
-        // Before Hopper there is no such thing.
         // A step's first kernel waits for the upload as a whole: some read positions before their wait.
         let after_copy = self.0.after_copy.swap(false, Ordering::Relaxed);
-        let may_be_early = !after_copy && !self.0.without.early_launches;
-        if early && may_be_early && self.0.gpu.capability.0 >= 9 {
-            attributes[count].id = Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-            attributes[count].value.programmaticStreamSerializationAllowed = 1;
+        // Before Hopper there is no such thing.
+        let can_be_early = !self.0.without.early_launches && self.0.gpu.capability.0 >= 9;
+        let mut attributes = Attributes::new(launch, launch.early && !after_copy && can_be_early);
+        let config = attributes.config(launch, self.0.stream);
+        let Function(function, name) = launch.function;
+        if self.0.checks {
+            eprintln!("{name} {:?} of {}", launch.grid, launch.threads);
+        }
+        let mut pointers = arguments.pointers();
+        // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
+        let mut launched = unsafe {
+            let pointers = pointers.as_mut_ptr();
+            check(sys::cuLaunchKernelEx(
+                &raw const config,
+                function,
+                pointers,
+                std::ptr::null_mut(),
+            ))
+        };
+        if self.0.checks && launched.is_ok() {
+            // SAFETY: a live stream.
+            launched = check(unsafe { sys::cuStreamSynchronize(self.0.stream) });
+        }
+        self.keep(launched.map_err(|reason| format!("kernel `{name}`: {reason}")));
+    }
+
+    /// How many clusters of that launch run at once; 0 where the GPU cannot say, or has none.
+    pub fn clusters_at_once(&self, launch: Launch) -> usize {
+        if launch.cluster > self.most_clustered() {
+            return 0;
+        }
+        self.0.gpu.enter();
+        let mut attributes = Attributes::new(launch, false);
+        let config = attributes.config(launch, self.0.stream);
+        let mut count = 0;
+        // SAFETY: a place for a number, a kernel of a loaded module, and a configuration that lives so long.
+        let asked = unsafe {
+            sys::cuOccupancyMaxActiveClusters(&raw mut count, launch.function.0, &raw const config)
+        };
+        check(asked).map_or(0, |()| count.max(0) as usize)
+    }
+}
+
+/// What a launch is beside its grid.
+struct Attributes {
+    list: [sys::CUlaunchAttribute; 2],
+    count: usize,
+}
+
+impl Attributes {
+    fn new(launch: Launch, is_early: bool) -> Attributes {
+        use sys::CUlaunchAttributeID as Id;
+        // SAFETY: all zeros is a value of this plain structure.
+        let mut list: [sys::CUlaunchAttribute; 2] = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        if is_early {
+            list[count].id = Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+            list[count].value.programmaticStreamSerializationAllowed = 1;
             count += 1;
         }
-        if cluster > 1 {
-            attributes[count].id = Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-            attributes[count].value.clusterDim.x = cluster as u32;
-            attributes[count].value.clusterDim.y = 1;
-            attributes[count].value.clusterDim.z = 1;
+        if launch.cluster > 1 {
+            list[count].id = Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            list[count].value.clusterDim.x = launch.cluster as u32;
+            list[count].value.clusterDim.y = 1;
+            list[count].value.clusterDim.z = 1;
             count += 1;
         }
-        let config = sys::CUlaunchConfig {
+        Attributes { list, count }
+    }
+
+    /// Valid while `self` is, and stays where it is.
+    fn config(&mut self, launch: Launch, stream: sys::CUstream) -> sys::CUlaunchConfig {
+        let [x, y, z] = launch.grid;
+        sys::CUlaunchConfig {
             gridDimX: x as u32,
             gridDimY: y as u32,
             gridDimZ: z as u32,
-            blockDimX: threads as u32,
+            blockDimX: launch.threads as u32,
             blockDimY: 1,
             blockDimZ: 1,
-            sharedMemBytes: shared_bytes as u32,
-            hStream: self.0.stream,
-            attrs: attributes.as_mut_ptr(),
-            numAttrs: count as u32,
-        };
-        let mut pointers = arguments.pointers();
-        // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
-        let launched = unsafe {
-            let pointers = pointers.as_mut_ptr();
-            sys::cuLaunchKernelEx(&raw const config, function.0, pointers, std::ptr::null_mut())
-        };
-        self.note(launched);
+            sharedMemBytes: launch.shared_bytes as u32,
+            hStream: stream,
+            attrs: self.list.as_mut_ptr(),
+            numAttrs: self.count as u32,
+        }
     }
 }

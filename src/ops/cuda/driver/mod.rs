@@ -32,6 +32,8 @@ struct Inner {
     gpu: Arc<Gpu>,
     stream: sys::CUstream,
     without: Without,
+    /// `WARDROUND_CUDA_CHECK`: each launch is named, and waited for, so that an error is its own; there are no graphs.
+    checks: bool,
     failures: Failures,
     /// Whether the last thing on the stream is a copy and no launch.
     after_copy: AtomicBool,
@@ -87,6 +89,7 @@ impl Stream {
             gpu,
             stream,
             without,
+            checks: std::env::var_os("WARDROUND_CUDA_CHECK").is_some_and(|value| value != "0"),
             failures: Failures::default(),
             after_copy: AtomicBool::new(true),
         })))
@@ -121,7 +124,7 @@ impl Stream {
 
     /// CTAs of a cluster at most: as many as every GPU that has clusters can start together.
     pub fn most_clustered(&self) -> usize {
-        if self.0.gpu.capability.0 >= 9 && !self.0.without.early_launches { 8 } else { 1 }
+        if self.0.gpu.capability.0 >= 9 && !self.0.without.clusters { 8 } else { 1 }
     }
 
     pub fn free_bytes(&self) -> usize {

@@ -19,7 +19,7 @@ fn kernels_load_where_shared_memory_is_scarce_and_warpgroups_are_none() {
 #[test]
 fn products_of_many_rows_take_the_faster_rounds() {
     let kernels = Kernels::load(&super::gpu().stream).unwrap();
-    let room = Room { multiprocessors: 132, warpgroups: true, clusters: true };
+    let room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(32) };
     // Rows of a CTA, and blocks of outputs that are whole and split.
     let cut = |rows: usize, outputs: usize, inputs: usize| {
         let size = Product { rows, outputs, inputs };
@@ -43,7 +43,7 @@ fn products_of_many_rows_take_the_faster_rounds() {
 #[test]
 fn products_of_a_few_dozen_rows_are_one_wave() {
     let kernels = Kernels::load(&super::gpu().stream).unwrap();
-    let room = Room { multiprocessors: 132, warpgroups: true, clusters: true };
+    let room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(32) };
     for rows in [33, 64, 65, 128] {
         for outputs in [2560, 3072, 5120, 6144, 16_384, 19_456] {
             let size = Product { rows, outputs, inputs: 2560 };
@@ -66,7 +66,7 @@ fn products_of_a_few_dozen_rows_are_one_wave() {
 #[test]
 fn products_of_few_rows_are_one_wave_where_small_ctas_share_multiprocessors() {
     let kernels = Kernels::load(&super::gpu().stream).unwrap();
-    let room = Room { multiprocessors: 132, warpgroups: true, clusters: true };
+    let room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(32) };
     let matmul = |format, rows, outputs, inputs| {
         kernels.matmul(format, Epilogue::Plain, Product { rows, outputs, inputs }, room)
     };

@@ -20,11 +20,11 @@ const MOST_ROWS: usize = 260;
 /// As many multiprocessors as an H200 has; so few that sizes are called large and no kernel is split, by warps and
 /// warpgroups; and as many as give a wave's CTAs several groups, in clusters and alone.
 pub const ROOMS: [Room; 5] = [
-    Room { multiprocessors: 132, warpgroups: false, clusters: false },
-    Room { multiprocessors: 1, warpgroups: false, clusters: false },
-    Room { multiprocessors: 2, warpgroups: true, clusters: false },
-    Room { multiprocessors: 16, warpgroups: true, clusters: true },
-    Room { multiprocessors: 2, warpgroups: true, clusters: true },
+    Room { multiprocessors: 132, warpgroups: false, clusters: None },
+    Room { multiprocessors: 1, warpgroups: false, clusters: None },
+    Room { multiprocessors: 2, warpgroups: true, clusters: None },
+    Room { multiprocessors: 16, warpgroups: true, clusters: Some(4) },
+    Room { multiprocessors: 2, warpgroups: true, clusters: Some(0) },
 ];
 
 pub const EPILOGUES: [Epilogue; 3] =
