@@ -307,7 +307,7 @@ def main():
     device = DEVICES[arguments.device]
     with arguments.machine_code.open() as file:
         code = {(row["architecture"], row["kernel"]): {key: int(value) for key, value in row.items() if value.isdigit()} for row in csv.DictReader(file)}
-    environment = {} if device.wgmma else {"WARDROUND_CUDA_WITHOUT": "wgmma,teams,clusters,launch"}
+    environment = {} if device.wgmma else {"WARDROUND_CUDA_WITHOUT": "wgmma,clusters,launch"}
     prompt = ",".join(["5"] * max(arguments.depth, 1))
     bench, one = ["bench", "--offline", "-r", "1"], ["generate", "--tokens", prompt, "--max-tokens", "5"]
     decode = [*bench, "-p", "0", "-n", "4", "--depth", str(arguments.depth)]

@@ -6,14 +6,11 @@
 //   attend_chunks_*  (rows, kv_heads, chunk_slots)    128      a chunk, for a row's heads that share a kv head
 //   attend_rows_*    (blocks, kv_heads)               128      up to 32 queries, of rows of one sequence
 //   attend_texts_*   (blocks, kv_heads)               128      the same of texts, whose rows see ahead
-//   attend_teams_*   (blocks, kv_heads)               384      up to 96, likewise; not of heads of 256
 //
 // The suffix is DIM, head_dim rounded up: 32, 64, 128 or 256. A group, the heads that share a kv head, is of 1 to 16.
-// Teams take a `Shared` of dynamic shared memory and are for compute capability 9.0: elsewhere they do nothing. Positions,
-// sequences and tables must be there before a step's first kernel starts: attend_chunks_* reads them before
+// Positions, sequences and tables must be there before a step's first kernel starts: attend_chunks_* reads them before
 // `wait_for_inputs`, so that keys and values are on their way early.
 #include "attention_decode.cuh"
-#include "attention_teams.cuh"
 
 namespace attention {
 
@@ -81,20 +78,6 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, const uint2 *bl
     }                                                                                                                  \
     EMULATED_KERNEL(attend_texts_##DIM)
 
-// As attend_rows_*.
-#define ATTEND_TEAMS(DIM)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(attention::TEAMS *attention::THREADS, 1) attend_teams_##DIM(          \
-        const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
-        const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
-        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride) {                                     \
-        if constexpr (HAS_ROOM_FOR_TEAMS) {                                                                            \
-            attention::attend_by_teams<DIM>({queries, keys, values, positions, sequences, tables, table_stride,        \
-                                             heads, kv_heads, window, scale},                                          \
-                                            blocks, {out, out_stride, static_cast<unsigned>(head_dim)});               \
-        }                                                                                                              \
-    }                                                                                                                  \
-    EMULATED_KERNEL(attend_teams_##DIM)
-
 ATTEND_CHUNKS(32)
 ATTEND_CHUNKS(64)
 ATTEND_CHUNKS(128)
@@ -107,6 +90,3 @@ ATTEND_TEXTS(32)
 ATTEND_TEXTS(64)
 ATTEND_TEXTS(128)
 ATTEND_TEXTS(256)
-ATTEND_TEAMS(32)
-ATTEND_TEAMS(64)
-ATTEND_TEAMS(128)

@@ -372,11 +372,11 @@ void emulator::multiply_tiles(void *slots, unsigned) {
 
 namespace {
 
-// The pairs of inputs of 128 columns, where a descriptor's address, distance of eight columns and swizzle say.
-void read_columns(uint64_t descriptor, unsigned (&b)[128][8]) {
+// The pairs of inputs of so many columns, where a descriptor's address, distance of eight columns and swizzle say.
+void read_columns(uint64_t descriptor, unsigned columns, unsigned (&b)[128][8]) {
     if (descriptor >> 62 != 1) emulator::fail("a descriptor is not of 128 bytes' swizzle");
     const uint64_t start = (descriptor & 0x3FFF) << 4, eight = (descriptor >> 32 & 0x3FFF) << 4;
-    for (unsigned column = 0; column < 128; ++column) {
+    for (unsigned column = 0; column < columns; ++column) {
         for (unsigned pair = 0; pair < 8; ++pair) {
             uint64_t at = start + column / 8 * eight + column % 8 * 128 + pair * 4;
             at ^= (at >> 7 & 7) << 4;
@@ -387,11 +387,12 @@ void read_columns(uint64_t descriptor, unsigned (&b)[128][8]) {
 }
 
 void finish(Product &product) {
+    const unsigned columns = product.parts[0].columns;
     unsigned now[128][8];
-    read_columns(product.parts[0].b, now);
-    if (memcmp(now, product.b, sizeof now) != 0) emulator::fail("shared memory changed while a product read it");
+    read_columns(product.parts[0].b, columns, now);
+    if (memcmp(now, product.b, columns * sizeof now[0]) != 0) emulator::fail("shared memory changed while a product read it");
     emulator::TileOperands operands[lanes];
-    for (unsigned tile = 0; tile < 16; ++tile) {
+    for (unsigned tile = 0; tile < columns / 8; ++tile) {
         for (unsigned lane = 0; lane < lanes; ++lane) {
             const emulator::AsyncProduct &own = product.parts[lane];
             const unsigned *column = product.b[tile * 8 + lane / 4];
@@ -424,9 +425,10 @@ void emulator::multiply_async(const AsyncProduct &product) {
         Product &started = warp.products.emplace_back();
         memcpy(started.parts, slots, sizeof started.parts);
         for (const AsyncProduct &lane : started.parts) {
-            if (lane.b != started.parts[0].b) fail("lanes name different operands of a product");
+            const bool same = lane.b == started.parts[0].b && lane.columns == started.parts[0].columns;
+            if (!same) fail("lanes name different operands of a product");
         }
-        read_columns(started.parts[0].b, started.b);
+        read_columns(started.parts[0].b, started.parts[0].columns, started.b);
         started.group = warp.group;
     });
 }

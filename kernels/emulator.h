@@ -117,6 +117,7 @@ struct AsyncProduct {
     unsigned a[4];
     float *c;
     uint64_t b;
+    unsigned columns;
 };
 
 // Done when it is awaited; what it reads of shared memory must not have changed since.

@@ -8,10 +8,10 @@
 //   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
 //   matmul_warpgroup_<…>_<…>_B           any    (1 or 4 · ceil(rows/B), ceil(n/128), 1)  256      WarpgroupShared<B>::BYTES
 //
-// R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 64 or 128, of bf16 weights 32, too;
-// its four CTAs along x are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; of four times as
-// many CTAs along x four are a cluster. The warpgroups' kernels and those of a wave are for compute capability 9.0, and do nothing
-// elsewhere.
+// R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 16, 64 or 128; its four CTAs along
+// x are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; of four
+// times as many CTAs along x four are a cluster. The warpgroups' kernels and those of a wave are for compute capability 9.0, and
+// do nothing elsewhere.
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
 #include "matmul_warpgroup.cuh"
@@ -42,9 +42,10 @@
     EMULATED_KERNEL(matmul_medium_##format##_##epilogue)
 
 #define MATMUL_WAVE(format, Format, epilogue, Epilogue_, most_rows)                                                \
-    extern "C" __global__ void __launch_bounds__(32 * matmul::wave_groups(most_rows), 1)                           \
+    extern "C" __global__ void                                                                                     \
+        __launch_bounds__(32 * matmul::wave_groups(most_rows), matmul::wave_ctas(most_rows))                       \
         matmul_wave_##format##_##epilogue##_##most_rows(MATMUL_PARAMETERS) {                                       \
-        if constexpr (HAS_CLUSTERS) {                                                                              \
+        if constexpr (HAS_WGMMA) {                                                                                 \
             matmul::multiply_in_a_wave<matmul::Format, matmul::Epilogue::Epilogue_, most_rows>(MATMUL_ARGUMENTS);  \
         }                                                                                                          \
     }                                                                                                              \
@@ -73,6 +74,7 @@
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 16)    \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 32)    \
     MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)       \
+    MATMUL_WAVE(format, Format, epilogue, Epilogue_, 16)     \
     MATMUL_WAVE(format, Format, epilogue, Epilogue_, 64)     \
     MATMUL_WAVE(format, Format, epilogue, Epilogue_, 128)    \
     MATMUL_LARGE(format, Format, epilogue, Epilogue_)        \
@@ -87,8 +89,3 @@
 MATMUL_FORMAT(bf16, Bf16Weights)
 MATMUL_FORMAT(q8_0, Q8Weights)
 MATMUL_FORMAT(q4_k, Q4Weights)
-
-// Of blocks of weights so few rows are bound by instructions, of which the small matmuls have fewer.
-MATMUL_WAVE(bf16, Bf16Weights, f32, F32, 32)
-MATMUL_WAVE(bf16, Bf16Weights, silu, Silu, 32)
-MATMUL_WAVE(bf16, Bf16Weights, gelu, Gelu, 32)

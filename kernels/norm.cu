@@ -1,6 +1,6 @@
 // The residual, f32 [rows][hidden]: its rows from the embedding, and root-mean-square norms over them.
 //
-// One CTA of 256 threads a row; `hidden` is a multiple of 8. A sum's tree depends on the width alone, and warps that
+// One CTA of 256 threads a row; `hidden` is even, and of norms a multiple of 8. A sum's tree depends on the width alone, and warps that
 // a narrow row has nothing for return.
 #include "norm_row.cuh"
 #include "weights.cuh"
@@ -24,7 +24,8 @@ __device__ __forceinline__ void embed(const matmul::Weights &weights, const unsi
 #pragma unroll
         for (int eight = 0; eight < 4; ++eight) {
             const int input = tile * 32 + eight * 8;
-            if (input >= hidden) break;
+            // The next row begins where this one ends.
+            if (input + quad_lane * 2 >= hidden) break;
             const unsigned pair = fragment.half[eight / 2][eight % 2 * 2 + high_row];
             reinterpret_cast<float2 *>(out + input)[quad_lane] =
                 make_float2(__fmul_rn(low_bf16(pair), factor), __fmul_rn(high_bf16(pair), factor));

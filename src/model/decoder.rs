@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use crate::ops::{
-    Added, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers, OpsError,
+    AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers, OpsError,
     PageShape, Precision, Rows, StepLimits, Unturned,
 };
 
@@ -123,7 +123,7 @@ impl Activations<(usize, Numbers)> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let (heads, head_dim) = (config.heads, config.head_dim);
         Activations {
-            residual: (hidden, Numbers::Residual),
+            residual: (hidden, Numbers::Wide),
             normed: (hidden, Numbers::Narrow),
             branch: (hidden, Numbers::Wide),
             qkv: ((heads + 2 * config.kv_heads) * head_dim, Numbers::Wide),
@@ -294,7 +294,8 @@ impl<B: Backend> Decoder<B> {
             next: Some(&layer.input_norm),
             epsilon,
         };
-        ops.add_norm_matmul(Added { residual, branch, norms, normed }, &layer.qkv, qkv);
+        ops.add_norm(residual, branch, norms, normed);
+        ops.matmul(normed, &layer.qkv, qkv);
     }
 
     /// From `qkv` to `attended`.
@@ -335,9 +336,8 @@ impl<B: Backend> Decoder<B> {
             next: Some(&layer.feed_forward_input_norm),
             epsilon: self.config.rms_norm_eps,
         };
-        let added = Added { residual, branch, norms, normed };
-        let activation = self.config.activation;
-        ops.add_norm_matmul_gated(added, &layer.gate_up, activation, gate_up, gated);
+        ops.add_norm(residual, branch, norms, normed);
+        ops.matmul_gated(normed, &layer.gate_up, self.config.activation, gate_up, gated);
         ops.matmul(gated, &layer.down, branch);
     }
 }

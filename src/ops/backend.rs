@@ -20,19 +20,6 @@ pub enum Numbers {
     Narrow,
     /// f32 where gates are a pass of their own; nothing where products are gated as they are made.
     Ungated,
-    /// f32 everywhere, of the residual: with a second place for few rows where those of the first are read by many while they
-    /// are added to.
-    Residual,
-}
-
-/// A branch that is added to the residual, and the norm of their sum, which a product takes.
-#[derive(Debug)]
-pub struct Added<'a, B: Backend> {
-    pub residual: &'a mut B::Buffer,
-    pub branch: &'a B::Buffer,
-    pub norms: BranchNorms<'a, B::Vector>,
-    /// Room for the norm of the sum; what it holds afterwards is unspecified.
-    pub normed: &'a mut B::Buffer,
 }
 
 /// The heads of a step's rows, which are yet to be turned, and what they are turned by.
@@ -181,30 +168,6 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         products: &mut Self::Buffer,
         out: &mut Self::Buffer,
     );
-    /// [`Backend::add_norm`], and [`Backend::matmul`] of what it leaves.
-    fn add_norm_matmul(
-        &self,
-        added: Added<'_, Self>,
-        weights: &Self::Matrix,
-        out: &mut Self::Buffer,
-    ) {
-        let Added { residual, branch, norms, normed } = added;
-        self.add_norm(residual, branch, norms, normed);
-        self.matmul(normed, weights, out);
-    }
-    /// [`Backend::add_norm`], and [`Backend::matmul_gated`] of what it leaves.
-    fn add_norm_matmul_gated(
-        &self,
-        added: Added<'_, Self>,
-        weights: &Self::Matrix,
-        activation: Activation,
-        products: &mut Self::Buffer,
-        out: &mut Self::Buffer,
-    ) {
-        let Added { residual, branch, norms, normed } = added;
-        self.add_norm(residual, branch, norms, normed);
-        self.matmul_gated(normed, weights, activation, products, out);
-    }
     /// Norms and rotates the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]`, leaves the queries
     /// in `queries`, and writes keys and values to their pages. The content of `qkv` is unspecified afterwards.
     fn rotate_and_store(

@@ -8,9 +8,6 @@ pub const FEW_ROWS: usize = 64;
 /// The same where most rows are of sequences of their own: 64 sequences with forced tokens are some 100 rows.
 pub const MOST_DECODE_ROWS: usize = 128;
 
-/// Rows of the residual that have a second place: the most that products of norms take.
-pub const MOVING_ROWS: usize = 8;
-
 /// Rows that a decoding step has at most, where steps give so many rows of logits.
 pub fn decode_rows(limits: StepLimits) -> usize {
     limits.rows.min((2 * limits.logit_rows).clamp(FEW_ROWS, MOST_DECODE_ROWS))
@@ -27,7 +24,6 @@ pub fn buffer_bytes(rows: usize, width: usize, numbers: Numbers) -> usize {
         Numbers::Wide => 4 * rows * width,
         Numbers::Narrow => 2 * rows * padded(width),
         Numbers::Ungated => 0,
-        Numbers::Residual => 4 * (rows + MOVING_ROWS) * width,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::driver::Function;
-use super::kernels::{for_dim, teams_shared_bytes};
+use super::kernels::for_dim;
 use super::launch::Launch;
 use super::region::Region;
 use super::stage::Step;
@@ -81,16 +81,14 @@ impl Cuda {
         let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
         let kernels = &self.kernels;
-        let (functions, threads, shared_bytes) = match (step.by_teams, shape.both_ways) {
-            (true, _) => (&kernels.attend_teams[..], 384, teams_shared_bytes(pages.dim())),
-            (false, true) => (&kernels.attend_texts[..], 128, 0),
-            (false, false) => (&kernels.attend_rows[..], 128, 0),
+        let functions = match shape.both_ways {
+            true => &kernels.attend_texts,
+            false => &kernels.attend_rows,
         };
         let Some(function) = for_dim(functions, pages.dim()) else {
             return;
         };
-        let attend = Launch::new(function, [step.blocks, pages.kv_heads, 1], threads);
-        let attend = Launch { shared_bytes, ..attend };
+        let attend = Launch::new(function, [step.blocks, pages.kv_heads, 1], 128);
         let arguments = seen
             .scores(seen.arguments())
             .address(step.block_list)

@@ -18,11 +18,10 @@ use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
 use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::cpu::draw_token;
-use crate::ops::cuda_memory::MOVING_ROWS;
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
 use crate::ops::{
-    Activation, Added, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine,
-    Numbers, OpsError, PageShape, Precision, Rows, StepLimits, StoredType, Unturned,
+    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
+    OpsError, PageShape, Precision, Rows, StepLimits, StoredType, Unturned,
 };
 
 /// Heads that one CTA of the rotary kernel takes.
@@ -133,12 +132,10 @@ impl Backend for Cuda {
             rows: 0,
             width,
             stride: match numbers {
-                Numbers::Wide | Numbers::Ungated | Numbers::Residual => width,
+                Numbers::Wide | Numbers::Ungated => width,
                 Numbers::Narrow => width.next_multiple_of(32),
             },
             is_wide: numbers != Numbers::Narrow,
-            moving_rows: if numbers == Numbers::Residual { MOVING_ROWS } else { 0 },
-            has_moved: false,
         })
     }
 
@@ -243,21 +240,6 @@ impl Backend for Cuda {
         out: &mut Buffer,
     ) {
         self.multiply(x, weights, Epilogue::Gated(activation), out);
-    }
-
-    fn add_norm_matmul(&self, added: Added<'_, Cuda>, weights: &Matrix, out: &mut Buffer) {
-        self.multiply_added(added, weights, Epilogue::Plain, out);
-    }
-
-    fn add_norm_matmul_gated(
-        &self,
-        added: Added<'_, Cuda>,
-        weights: &Matrix,
-        activation: Activation,
-        _products: &mut Buffer,
-        out: &mut Buffer,
-    ) {
-        self.multiply_added(added, weights, Epilogue::Gated(activation), out);
     }
 
     fn rotate_and_store(
@@ -374,7 +356,6 @@ impl Backend for Cuda {
             return Ok(Vec::new());
         }
         debug_assert!(buffer.is_wide, "what only products read is not for others");
-        debug_assert!(!buffer.has_moved, "the residual is not for others");
         let bytes = 4 * rows * buffer.stride;
         let mut kept = self.back.lock().unwrap_or_else(PoisonError::into_inner);
         let back = match &mut *kept {

@@ -8,7 +8,7 @@ use super::driver::{Function, Stream};
 use super::launch::Launch;
 use super::matmul::Matmul;
 use super::matrix::Format;
-use super::wave::{NARROW_WAVE, Room, WAVES, Wave};
+use super::wave::{Room, WAVES, Wave};
 use crate::ops::{Activation, OpsError};
 
 /// The most rows that each of the small matmuls takes.
@@ -17,6 +17,8 @@ const SMALL_ROWS: [usize; 3] = [8, 16, 32];
 const MEDIUM_ROWS: usize = 64;
 /// With more rows than these the warpgroups' clusters are faster than medium matmuls even where they leave the GPU half empty.
 const CLUSTER_ROWS: usize = 192;
+/// With fewer rows than these small CTAs are faster than a wave.
+const FEWEST_WAVE_ROWS: usize = 4;
 /// Padded head dimensions that attention is compiled for.
 const DIMS: [usize; 4] = [32, 64, 128, 256];
 
@@ -78,18 +80,13 @@ pub struct Kernels {
     pub attend_rows: [Function; 4],
     /// The same where rows see ahead.
     pub attend_texts: [Function; 4],
-    /// For all heads but the longest; machine code for compute capability 9.0 alone does anything.
-    pub attend_teams: [Function; 3],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 3]; 3],
     /// By format, epilogue.
-    normed: [[Function; 3]; 3],
     medium: [[Function; 3]; 3],
     large: [[Function; 3]; 3],
     /// By format, epilogue, rows; like the next, machine code for compute capability 9.0 alone does anything.
-    wave: [[[Function; 2]; 3]; 3],
-    /// Of bf16, by epilogue.
-    narrow_wave: [Function; 3],
+    wave: [[[Function; 3]; 3]; 3],
     /// By format, epilogue, rows of a CTA.
     warpgroup: [[[Function; 2]; 3]; 3],
     pub draw: Function,
@@ -156,18 +153,11 @@ impl Kernels {
             attend_turned: try_map(DIMS, |dim| plain(&format!("attend_turned_{dim}")))?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
             attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
-            attend_teams: try_map([32, 64, 128], |dim| {
-                let bytes = warpgroups_only(teams_shared_bytes(dim));
-                stream.function(&format!("attend_teams_{dim}"), bytes)
-            })?,
             small: by_form(|form| {
                 try_map(SMALL_ROWS, |rows| {
                     let name = format!("matmul_small_{form}_{rows}");
                     stream.function(&name, small_shared_bytes(rows))
                 })
-            })?,
-            normed: by_form(|form| {
-                stream.function(&format!("matmul_normed_{form}"), MOST_NORMED_BYTES)
             })?,
             medium: blocked("medium")?,
             large: blocked("large")?,
@@ -176,11 +166,6 @@ impl Kernels {
                     let bytes = clusters_only(wave.shared_bytes(Format::Bf16, wave.groups));
                     stream.function(&format!("matmul_wave_{form}_{}", wave.rows), bytes)
                 })
-            })?,
-            narrow_wave: try_map(["f32", "silu", "gelu"], |epilogue| {
-                let bytes =
-                    clusters_only(NARROW_WAVE.shared_bytes(Format::Bf16, NARROW_WAVE.groups));
-                stream.function(&format!("matmul_wave_bf16_{epilogue}_32"), bytes)
             })?,
             warpgroup: by_form(|form| {
                 try_map(ROWS, |rows| {
@@ -198,7 +183,7 @@ impl Kernels {
                 .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,
         };
         if stream.most_clustered() >= 4 {
-            let wave = WAVES[0];
+            let wave = WAVES[1];
             let form = (Format::Bf16, Epilogue::Plain);
             if let Matmul::Wave(fullest) = kernels.by_wave(form, 16, wave, [4, wave.groups]) {
                 kernels.clusters_of_four = Some(stream.clusters_at_once(fullest));
@@ -218,22 +203,18 @@ impl Kernels {
         let Product { rows, outputs, .. } = size;
         let multiprocessors = room.multiprocessors;
         let column = epilogue.column();
+        if let Some(matmul) = self.in_a_wave((format, epilogue), size, room) {
+            return matmul;
+        }
         let small = &self.small[format as usize][column];
         if let Some(index) = SMALL_ROWS.iter().position(|most| rows <= *most) {
             let most = SMALL_ROWS[index];
             let outputs_each = if most == 32 { 32 } else { 16 };
-            let wave = self.in_a_narrow_wave((format, epilogue), size, room, outputs_each);
-            if let Some(matmul) = wave {
-                return matmul;
-            }
             let grid = [outputs.div_ceil(outputs_each), 1, 1];
             return Matmul::Small(Launch {
                 shared_bytes: small_shared_bytes(most),
                 ..Launch::new(small[index], grid, 128)
             });
-        }
-        if let Some(matmul) = self.in_a_wave((format, epilogue), size, room) {
-            return matmul;
         }
         let blocks = |most: usize| size.blocks(most);
         let launch = |function, [x, y]: [usize; 2], z| Launch {
@@ -254,44 +235,15 @@ impl Kernels {
         Matmul::Medium(launch(self.medium[format as usize][column], medium, chunks))
     }
 
-    /// The matmul of the norm of few rows, whose CTAs make it themselves; `None` where the rows do not fit beside the weights.
-    pub fn matmul_normed(
-        &self,
-        format: Format,
-        epilogue: Epilogue,
-        size: Product,
-    ) -> Option<Launch> {
-        let row_bytes = size.inputs.div_ceil(32) * 64 + 16;
-        let shared_bytes = NORMED_RINGS_BYTES + size.rows * row_bytes;
-        let fits = size.rows <= SMALL_ROWS[0] && shared_bytes <= MOST_NORMED_BYTES;
-        let function = self.normed[format as usize][epilogue.column()];
-        fits.then(|| Launch {
-            shared_bytes,
-            ..Launch::new(function, [size.outputs.div_ceil(16), 1, 1], 128)
-        })
-    }
-
-    /// The matmul of a few dozen rows whose CTAs start all at once, where they can.
+    /// The matmul of few rows whose CTAs run all at once, where they have room.
     fn in_a_wave(&self, form: Form, size: Product, room: Room) -> Option<Matmul> {
-        let wave = WAVES.into_iter().find(|wave| size.rows <= wave.rows)?;
-        let cut = room.wave(size.outputs, wave.groups)?;
+        let fits = |wave: &Wave| (FEWEST_WAVE_ROWS..=wave.rows).contains(&size.rows);
+        let wave = WAVES.into_iter().find(fits)?;
+        let cut = room.wave(form.0, size.outputs, wave)?;
         Some(self.by_wave(form, size.outputs, wave, cut))
     }
 
-    /// The same of rows that small CTAs could take, too, where it is faster than those of so many outputs.
-    fn in_a_narrow_wave(
-        &self,
-        form: Form,
-        size: Product,
-        room: Room,
-        small: usize,
-    ) -> Option<Matmul> {
-        let cut = room.wave(size.outputs, NARROW_WAVE.groups)?;
-        let pays = form.0 == Format::Bf16 && room.wave_pays(size, cut, small);
-        pays.then(|| self.by_wave(form, size.outputs, NARROW_WAVE, cut))
-    }
-
-    /// The matmul of one wave whose CTAs are cut as `Room::wave` says. There is a narrow one of bf16 alone.
+    /// The matmul of one wave whose CTAs are cut as `Room::wave` says.
     pub fn by_wave(
         &self,
         (format, epilogue): Form,
@@ -299,16 +251,12 @@ impl Kernels {
         wave: Wave,
         [chunks, groups]: [usize; 2],
     ) -> Matmul {
-        let column = epilogue.column();
-        let function = match wave.rows {
-            32 => self.narrow_wave[column],
-            64 => self.wave[format as usize][column][0],
-            _ => self.wave[format as usize][column][1],
-        };
+        let functions = &self.wave[format as usize][epilogue.column()];
+        let index = WAVES.iter().position(|known| known.rows == wave.rows).unwrap_or(0);
         Matmul::Wave(Launch {
             cluster: chunks,
             shared_bytes: wave.shared_bytes(format, groups),
-            ..Launch::new(function, [chunks, outputs.div_ceil(16 * groups), 1], 32 * groups)
+            ..Launch::new(functions[index], [chunks, outputs.div_ceil(16 * groups), 1], 32 * groups)
         })
     }
 
@@ -343,11 +291,6 @@ fn warpgroup_shared_bytes(rows: usize) -> usize {
     rows * 128 * (steps + 4)
 }
 
-/// A chunk's keys and values, three teams' meetings and what they see; see kernels/attention_teams.cuh.
-pub fn teams_shared_bytes(dim: usize) -> usize {
-    2 * 512 * dim + 3 * (64 * dim + 17_680) + 32
-}
-
 /// CTAs of a cluster that draws a row, where so many have room.
 pub const DRAW_CLUSTERS: [usize; 3] = [8, 4, 2];
 /// See kernels/sampler.cu.
@@ -362,11 +305,6 @@ pub const WARPGROUP_TILE_BYTES: usize = 16_384;
 fn small_shared_bytes(rows: usize) -> usize {
     if rows == 32 { 98_304 } else { 65_536 }
 }
-
-/// See kernels/matmul_normed.cuh.
-const NORMED_RINGS_BYTES: usize = 49_152;
-/// What lets three CTAs share an H200's multiprocessor.
-const MOST_NORMED_BYTES: usize = NORMED_RINGS_BYTES + 25_600;
 
 /// Of an attention's kernels the one for heads of `dim` numbers, padded; `None` where it was not compiled for them.
 pub fn for_dim(functions: &[Function], dim: usize) -> Option<Function> {

@@ -12,7 +12,6 @@ mod cut;
 mod driver;
 mod failures;
 mod ferry;
-mod folded;
 mod kernels;
 mod launch;
 #[cfg(not(feature = "cuda"))]
@@ -61,10 +60,6 @@ pub struct Cuda {
     back: Arc<Mutex<Option<Pinned>>>,
     /// Whether products of many rows are by warpgroups.
     warpgroups: bool,
-    /// Whether attention of a prompt may be by teams.
-    teams: bool,
-    /// Whether a product of few rows may make the norm that it takes.
-    folds_norms: bool,
     /// Whether the attention of a row may turn its heads.
     turns_heads: bool,
     /// Whether a row's bits may depend on the rows beside it.
@@ -85,8 +80,6 @@ impl Cuda {
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
             gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
-        gpu.teams = gpu.stream.has_warpgroups() && !without.teams;
-        gpu.folds_norms = !without.norms;
         gpu.turns_heads = !without.rotary;
         Ok(gpu)
     }
@@ -108,8 +101,6 @@ impl Cuda {
             ferry: Arc::default(),
             back: Arc::default(),
             warpgroups: false,
-            teams: false,
-            folds_norms: false,
             turns_heads: false,
             fast: false,
             in_f32: false,
@@ -142,9 +133,9 @@ impl Cuda {
     /// # Errors
     /// When the driver refuses.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let &Cuda { warpgroups, teams, folds_norms, turns_heads, fast, in_f32, .. } = self;
+        let &Cuda { warpgroups, turns_heads, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
-        Ok(Cuda { warpgroups, teams, folds_norms, turns_heads, fast, in_f32, ..own })
+        Ok(Cuda { warpgroups, turns_heads, fast, in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.
@@ -190,9 +181,6 @@ pub struct Buffer {
     stride: usize,
     /// Whether the numbers are f32, not bf16.
     is_wide: bool,
-    /// Of the residual: rows that have a second place, and whether they lie there.
-    moving_rows: usize,
-    has_moved: bool,
 }
 
 impl Buffer {
@@ -200,18 +188,11 @@ impl Buffer {
     fn set_rows(&mut self, rows: usize) {
         assert!(rows <= self.room, "{rows} rows for a buffer of {}", self.room);
         self.rows = rows;
-        self.has_moved = false;
     }
 
     /// Where the rows lie.
     fn address(&self) -> u64 {
-        self.places()[usize::from(self.has_moved)]
-    }
-
-    /// Where the residual's rows lie in turns.
-    fn places(&self) -> [u64; 2] {
-        let first = self.region.address();
-        [first, first + (4 * self.room * self.stride) as u64]
+        self.region.address()
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::Cuda;
 use super::driver::{Graph, Pinned, Stream};
-use super::kernels::for_dim;
 use super::region::Region;
 use super::sampler::Drawer;
 use super::scores::Scorer;
@@ -15,8 +14,6 @@ use crate::ops::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLim
 const NOTHING: u32 = u32::MAX;
 /// Rows of one sequence, times the heads that share keys, that one block of attention takes.
 const BLOCK_QUERIES: usize = 32;
-/// Such blocks that share keys and values in one of several teams; see kernels/attention_teams.cuh.
-const TEAMS: usize = 3;
 
 #[derive(Debug)]
 pub struct Stage {
@@ -29,9 +26,6 @@ pub struct Stage {
     /// Of a row's chunks, `[decode rows][kv heads]`; zeros between launches.
     tickets: Region,
     block_rows: usize,
-    /// Blocks for which the GPU has a multiprocessor each; of more, several share what they read, as teams. `None` where
-    /// there are no teams.
-    few_blocks: Option<usize>,
     graphs: HashMap<Form, Kept>,
     pub(super) drawer: Option<Drawer>,
     pub(super) scorer: Scorer,
@@ -115,8 +109,6 @@ pub struct Step {
     /// Whether each row is of a sequence of its own.
     pub are_apart: bool,
     pub blocks: usize,
-    /// Whether a block is of the rows of [`TEAMS`] blocks.
-    pub by_teams: bool,
     pub table_stride: usize,
     pub tokens: u64,
     pub positions: u64,
@@ -175,9 +167,6 @@ impl Stage {
             partial_stats: stream.allocate(stats, "attention")?,
             tickets: stream.allocate(tickets, "attention")?,
             block_rows: (BLOCK_QUERIES * shape.kv_heads / heads).max(1),
-            few_blocks: for_dim(&gpu.kernels.attend_teams, shape.head_dim.next_multiple_of(32))
-                .filter(|_| gpu.teams)
-                .map(|_| stream.multiprocessors() / shape.kv_heads),
             graphs: HashMap::new(),
             drawer: None,
             scorer: Scorer::default(),
@@ -197,16 +186,6 @@ impl Stage {
         rows.len() <= most
     }
 
-    /// The step's blocks, and whether they are of several teams: those of whole texts, which may see ahead, are not.
-    fn blocks(&self, rows: &Rows<'_>) -> (Vec<[u32; 2]>, bool) {
-        let of_one = blocks(rows.sequences, self.block_rows);
-        let are_many = self.few_blocks.is_some_and(|few| of_one.len() > few);
-        match are_many && rows.segments.is_empty() {
-            true => (blocks(rows.sequences, TEAMS * self.block_rows), true),
-            false => (of_one, false),
-        }
-    }
-
     /// Sends the rows, and says where they will be.
     pub fn send(&mut self, stream: &Stream, rows: Rows<'_>, logit_rows: &[usize]) -> Step {
         let StepLimits { rows: most, logit_rows: most_logits, positions } = self.limits;
@@ -224,9 +203,9 @@ impl Stage {
                 && last < positions.next_multiple_of(PAGE),
             "a step of more sequences, or longer ones, than its stage was made for"
         );
-        let (blocks, by_teams) = match is_decode {
-            true => (Vec::new(), false),
-            false => self.blocks(&rows),
+        let blocks = match is_decode {
+            true => Vec::new(),
+            false => blocks(rows.sequences, self.block_rows),
         };
         let slots = chunk_slots(last + 1);
         let layout = Layout {
@@ -268,7 +247,6 @@ impl Stage {
             chunk_slots: if is_decode { slots } else { 0 },
             are_apart: are_apart(rows.sequences),
             blocks: blocks.len(),
-            by_teams,
             table_stride: layout.stride,
             tokens: at(0),
             positions: at(layout.positions()),

@@ -1,28 +1,29 @@
-//! Matmuls of a few dozen rows whose CTAs start all at once: how they are cut, where they have room, and with which few rows
-//! they are faster than small ones.
+//! Matmuls of up to 128 rows whose CTAs run all at once: how they are cut, and where they have room.
 
-use super::kernels::Product;
 use super::matrix::Format;
 
-/// The most rows that each of the matmuls of one wave takes, and the groups of 16 outputs that a CTA of it has at most.
-pub const WAVES: [Wave; 2] = [Wave { rows: 64, groups: 12 }, Wave { rows: 128, groups: 10 }];
-/// The same of few rows, which is there for bf16 alone: of blocks of weights such products are bound by instructions, of
-/// which small CTAs have fewer.
-pub const NARROW_WAVE: Wave = Wave { rows: 32, groups: 12 };
+/// By the most rows that each takes.
+pub const WAVES: [Wave; 3] = [
+    Wave { rows: 16, groups: 12, threads: 1024 },
+    Wave { rows: 64, groups: 12, threads: 512 },
+    Wave { rows: 128, groups: 8, threads: 256 },
+];
 
-/// How much faster a multiprocessor reads of the second cache than of memory, when all do, in tenths: 35 bytes a clock by the
-/// 132 of an H200, beside 4.3 TB/s; see benches/gpu_model.py.
-const CACHE_OVER_MEMORY: usize = 19;
+/// A warpgroup's groups of 16 outputs, a warp each.
+const WARPGROUP: usize = 4;
 
 /// See kernels/matmul_wave.cuh.
 #[derive(Clone, Copy, Debug)]
 pub struct Wave {
     pub rows: usize,
+    /// Groups of a CTA at most.
     pub groups: usize,
+    /// Threads that a multiprocessor's registers are enough for.
+    threads: usize,
 }
 
 impl Wave {
-    /// Dynamic shared memory of a CTA of so many groups: stages, and the sums of a chunk.
+    /// Dynamic shared memory of a CTA of so many groups: four stages, which the sums of a chunk take the place of.
     pub fn shared_bytes(self, format: Format, groups: usize) -> usize {
         let weights = match format {
             Format::Bf16 => 2048,
@@ -31,12 +32,14 @@ impl Wave {
             // There is no such kernel: weights kept so have a matmul of their own.
             Format::F32 => 4096,
         };
-        let stages = match self.rows {
-            32 => 6,
-            64 => 5,
-            _ => 4,
-        };
-        stages * (self.rows * 128 + groups * weights) + groups * self.rows * 64
+        4 * (self.rows * 128 + groups * weights).next_multiple_of(1024)
+    }
+
+    /// CTAs of so many groups that a multiprocessor of Hopper has room for.
+    fn on_one(self, format: Format, groups: usize) -> usize {
+        // Each CTA takes a kilobyte besides.
+        let by_memory = (228 << 10) / (self.shared_bytes(format, groups) + 1024);
+        by_memory.min(self.threads / (32 * groups))
     }
 }
 
@@ -51,31 +54,22 @@ pub struct Room {
 }
 
 impl Room {
-    /// The CTAs along the inputs of a matmul in one wave, and the groups of each, where so many at most have room: a CTA for
-    /// each chunk of inputs reads the fewest bytes.
-    pub fn wave(self, outputs: usize, most_groups: usize) -> Option<[usize; 2]> {
-        let groups = outputs.div_ceil(16);
-        let blocks = [(4, self.clusters?), (1, self.multiprocessors)];
-        blocks.into_iter().find_map(|(chunks, blocks)| {
-            let each = groups.div_ceil(blocks.max(1));
-            (blocks > 0 && each <= most_groups).then_some([chunks, each])
-        })
-    }
-
-    /// Whether few rows of bf16 are multiplied faster in such a wave than by small CTAs of so many outputs each, all inputs
-    /// and all rows. The fullest multiprocessor decides, by the bytes that it asks the second cache for, if those take longer
-    /// than memory takes for all weights: 160 small CTAs leave 28 of 132 multiprocessors two, while the others idle, and each
-    /// CTA asks for the rows again.
-    pub fn wave_pays(self, size: Product, [chunks, groups]: [usize; 2], small: usize) -> bool {
-        let Product { rows, outputs, .. } = size;
-        // What is read of weights and rows for one input, in forties of numbers.
-        let memory = 4 * CACHE_OVER_MEMORY * outputs / self.multiprocessors;
-        let each = outputs.div_ceil(small).div_ceil(self.multiprocessors);
-        let small = memory.max(40 * each * (small + rows));
-        let wave = memory.max(40 / chunks * (16 * groups + rows));
-        // What the model does not know may take as much as a small gain: a wave's CTAs have fewer weights on their way before
-        // their inputs are there.
-        16 * small > 17 * wave
+    /// The CTAs along the inputs of a matmul in one wave, and the groups of each, where all have room at once: so that the
+    /// fullest multiprocessor has the fewest weights; and of equal cuts the one with the most bytes on their way.
+    pub fn wave(self, format: Format, outputs: usize, wave: Wave) -> Option<[usize; 2]> {
+        let clusters = self.clusters.filter(|_| self.warpgroups)?;
+        let all = outputs.div_ceil(16);
+        let sizes = (1..=wave.groups / WARPGROUP).map(|warpgroups| warpgroups * WARPGROUP);
+        let split = sizes.clone().map(|groups| ([4, groups], clusters));
+        let whole = sizes.rev().map(|groups| ([1, groups], self.multiprocessors));
+        let fitting = split.chain(whole).filter(|([_, groups], places)| {
+            all.div_ceil(*groups) <= places * wave.on_one(format, *groups)
+        });
+        let fullest = |[chunks, groups]: [usize; 2]| {
+            let ctas = all.div_ceil(groups) * chunks;
+            ctas.div_ceil(self.multiprocessors) * groups * (4 / chunks)
+        };
+        fitting.map(|(cut, _)| cut).min_by_key(|cut| fullest(*cut))
     }
 }
 
@@ -83,33 +77,26 @@ impl Room {
 mod tests {
     use super::*;
 
-    const H200: Room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(32) };
+    /// As an H100 says.
+    const H100: Room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(30) };
 
-    fn pays(room: Room, rows: usize, outputs: usize) -> bool {
-        let size = Product { rows, outputs, inputs: 2560 };
-        let wave = room.wave(outputs, NARROW_WAVE.groups);
-        wave.is_some_and(|wave| room.wave_pays(size, wave, if rows > 16 { 32 } else { 16 }))
-    }
-
-    /// Of Qwen3-4B: `down` and `o`, `qkv`, gates with ups, and logits.
-    #[test]
-    fn few_rows_are_a_wave_where_small_ctas_would_leave_some_multiprocessors_more() {
-        let found = [2560, 6144, 19_456, 151_936].map(|outputs| {
-            let rows = [1, 2, 3, 4, 8, 9, 16, 17, 32].into_iter();
-            rows.filter(|rows| pays(H200, *rows, outputs)).collect::<Vec<_>>()
-        });
-        let expected: [&[usize]; 4] = [&[4, 8, 9, 16, 17, 32], &[16, 17, 32], &[16, 32], &[]];
-        assert_eq!(found, expected);
+    fn cuts(wave: Wave) -> [Option<[usize; 2]>; 4] {
+        // Of Qwen3-4B: `down` and `o`, `qkv`, gates with ups, and logits.
+        [2560, 6144, 19_456, 151_936].map(|outputs| H100.wave(Format::Bf16, outputs, wave))
     }
 
     #[test]
-    fn small_ctas_that_fill_a_gpu_stay() {
-        // As many multiprocessors as CTAs, and rounds enough that the last one is no matter.
-        assert!(!pays(Room { multiprocessors: 160, clusters: Some(40), ..H200 }, 8, 2560));
-        assert!(!pays(Room { multiprocessors: 16, clusters: Some(4), ..H200 }, 8, 1024));
-        assert!(
-            !pays(Room { clusters: None, ..H200 }, 8, 2560),
-            "without clusters there are no waves"
-        );
+    fn ctas_run_at_once_and_share_the_weights_evenly() {
+        assert_eq!(cuts(WAVES[0]), [Some([4, 4]), Some([4, 4]), Some([1, 12]), None]);
+        assert_eq!(cuts(WAVES[1]), [Some([4, 4]), Some([4, 8]), Some([1, 12]), None]);
+    }
+
+    #[test]
+    fn without_clusters_or_warpgroups_there_are_no_waves() {
+        let [wave, ..] = WAVES;
+        assert_eq!(Room { clusters: None, ..H100 }.wave(Format::Bf16, 2560, wave), None);
+        assert_eq!(Room { warpgroups: false, ..H100 }.wave(Format::Bf16, 2560, wave), None);
+        let alone = Room { clusters: Some(0), ..H100 }.wave(Format::Bf16, 2560, wave);
+        assert_eq!(alone, Some([1, 4]));
     }
 }

@@ -10,12 +10,8 @@ const VARIABLE: &str = "WARDROUND_CUDA_WITHOUT";
 pub struct Without {
     /// `wgmma`: products of many rows by warpgroups.
     pub warpgroups: bool,
-    /// `norms`: norms as parts of the products that take them.
-    pub norms: bool,
     /// `rotary`: heads that are turned by the attention that takes them.
     pub rotary: bool,
-    /// `teams`: attention of a prompt by teams.
-    pub teams: bool,
     /// `launch`: a kernel's CTAs that start while the kernel before still runs.
     pub early_launches: bool,
     /// `clusters`: CTAs that read one another's shared memory.
@@ -37,9 +33,7 @@ impl Without {
             match part {
                 "" => {}
                 "wgmma" => without.warpgroups = true,
-                "norms" => without.norms = true,
                 "rotary" => without.rotary = true,
-                "teams" => without.teams = true,
                 "clusters" => without.clusters = true,
                 "launch" => without.early_launches = true,
                 "graphs" => without.graphs = true,

@@ -8,8 +8,7 @@ use crate::ops::cuda::Matrix;
 use crate::ops::cuda::cut::{self, Cut};
 use crate::ops::cuda::kernels::{Epilogue, Product};
 use crate::ops::cuda::matmul::Matmul;
-use crate::ops::cuda::matrix::Format;
-use crate::ops::cuda::wave::{NARROW_WAVE, Room, WAVES};
+use crate::ops::cuda::wave::{Room, WAVES};
 
 /// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
 /// tile to more than a ring holds, and chunks begin inside of its stages too.
@@ -121,12 +120,12 @@ impl Layer {
         rows: usize,
     ) -> Vec<(String, Vec<f32>)> {
         let matrix = self.matrix(epilogue);
-        let narrow = Some(NARROW_WAVE).filter(|_| matrix.format == Format::Bf16);
-        let waves = narrow.into_iter().chain(WAVES).filter(|wave| rows <= wave.rows);
-        let groups = matrix.outputs.div_ceil(16);
-        let each = [1, 2, 5, 9].into_iter().filter(move |each| *each <= groups);
-        let cuts = each.flat_map(|each| [[1, each], [4, each]]);
-        let each = waves.flat_map(|wave| cuts.clone().map(move |cut| (wave, cut)));
+        let waves = WAVES.into_iter().filter(|wave| rows <= wave.rows);
+        let each = waves.flat_map(|wave| {
+            let groups = [4, 8, 12].into_iter().filter(move |groups| *groups <= wave.groups);
+            let cuts = groups.flat_map(|groups| [[1, groups], [4, groups]]);
+            cuts.map(move |cut| (wave, cut))
+        });
         let each = each.map(|(wave, cut)| {
             let form = (matrix.format, epilogue);
             let matmul = gpu.kernels.by_wave(form, matrix.outputs, wave, cut);
@@ -231,7 +230,7 @@ fn check(kept: Quantisation) {
             for rows in ROWS {
                 for room in ROOMS {
                     let can = [gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4];
-                    if room.warpgroups && !can[0] || room.clusters && !can[1] {
+                    if room.warpgroups && !can[0] || room.clusters.is_some() && !can[1] {
                         continue;
                     }
                     if rows == MOST_ROWS {

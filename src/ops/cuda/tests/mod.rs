@@ -2,7 +2,6 @@
 //! f64, and against themselves in other company. `cargo test --features cuda-emulated --lib ops::cuda`.
 
 mod attention;
-mod folded;
 #[cfg(not(feature = "cuda"))]
 mod graphs;
 #[cfg(not(feature = "cuda"))]

@@ -3,8 +3,8 @@
 use super::sequences::Sequences;
 use super::{Cuda, Host};
 use super::{
-    KEPT, Numbers, SMALL_PAGES, attention, folded, gpu, gpu_in_f32, limits, matmul, norm, sampler,
-    text, turned,
+    KEPT, Numbers, SMALL_PAGES, attention, gpu, gpu_in_f32, limits, matmul, norm, sampler, text,
+    turned,
 };
 use crate::ops::Backend;
 
@@ -51,7 +51,6 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
     let gpu = gpu();
     let sequences = Sequences::new(&[290, 40], 3);
     for head_dim in [32, 64, 128, 256] {
-        // With the larger group there are blocks enough to be of several teams.
         for group in [4, 16] {
             let window = Some(100);
             let case = attention::Case { group, kv_heads: 1, head_dim, window, both_ways: false };
@@ -68,14 +67,6 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn kernels_that_do_what_two_did_do_not_depend_on_the_order_of_threads() {
     let gpu = gpu();
-    for kept in KEPT {
-        let layer = matmul::Layer::new(&gpu, (80, 672), kept);
-        for (epilogue, rows) in matmul::EPILOGUES.into_iter().zip([1, 4, 7]) {
-            assert_same(&gpu, &format!("{kept} {epilogue:?}, {rows} rows"), || {
-                folded::products(&gpu, &layer, epilogue, (rows, true, true))
-            });
-        }
-    }
     let sequences = Sequences::new(&[290, 64, 33], 2);
     for case in turned::cases().step_by(5) {
         assert_same(&gpu, &format!("{case:?}"), || case.decode(&gpu, &sequences, &[3, 3], true));
