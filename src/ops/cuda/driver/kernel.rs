@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
 
-use cudarc::driver::sys;
+use cudarc::driver::sys::{self, CUresult};
 
 use super::super::arguments::Arguments;
 use super::super::launch::Launch;
@@ -22,6 +22,14 @@ pub struct Function(sys::CUfunction);
 unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
+
+impl Function {
+    /// What the driver knows it by.
+    #[cfg(feature = "cuda-emulated")]
+    pub(super) fn handle(self) -> usize {
+        self.0 as usize
+    }
+}
 
 impl Stream {
     /// The kernel `name`, which may take up to `shared_bytes` of dynamic shared memory.
@@ -56,24 +64,36 @@ impl Stream {
         // The same split of the first cache for all kernels: to change it, a multiprocessor has to run empty.
         let share = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         set(share, 100)?;
+        #[cfg(feature = "cuda-emulated")]
+        self.tell_shadow(|shadow| shadow.names.add(function as usize, &c_name));
         Ok(Function(function))
     }
 
-    pub fn launch(&self, launch: Launch, mut arguments: Arguments) {
-        let Launch { function, grid: [x, y, z], threads, cluster, shared_bytes, early } = launch;
-        if x * y * z == 0 {
+    pub fn launch(&self, launch: Launch, arguments: Arguments) {
+        if launch.grid.contains(&0) {
             return;
         }
+        #[cfg(feature = "cuda-emulated")]
+        if self.0.shadow.is_some() {
+            return self.launch_shadowed(&launch, &arguments);
+        }
+        // A step's first kernel waits for the upload as a whole: some read positions before their wait.
+        let after_copy = self.0.after_copy.swap(false, Ordering::Relaxed);
+        let may_be_early = !after_copy && !self.0.without.early_launches;
+        let early = launch.early && may_be_early;
+        self.note(self.start(Launch { early, ..launch }, arguments));
+    }
+
+    /// The launch alone, early or not as it says.
+    pub(super) fn start(&self, launch: Launch, mut arguments: Arguments) -> CUresult {
+        let Launch { function, grid: [x, y, z], threads, cluster, shared_bytes, early } = launch;
         self.0.gpu.enter();
         // SAFETY: all zeros is a value of this plain structure.
         let mut attributes: [sys::CUlaunchAttribute; 2] = unsafe { std::mem::zeroed() };
         let mut count = 0;
         use sys::CUlaunchAttributeID as Id;
         // Before Hopper there is no such thing.
-        // A step's first kernel waits for the upload as a whole: some read positions before their wait.
-        let after_copy = self.0.after_copy.swap(false, Ordering::Relaxed);
-        let may_be_early = !after_copy && !self.0.without.early_launches;
-        if early && may_be_early && self.0.gpu.capability.0 >= 9 {
+        if early && self.0.gpu.capability.0 >= 9 {
             attributes[count].id = Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
             attributes[count].value.programmaticStreamSerializationAllowed = 1;
             count += 1;
@@ -99,10 +119,9 @@ impl Stream {
         };
         let mut pointers = arguments.pointers();
         // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
-        let launched = unsafe {
+        unsafe {
             let pointers = pointers.as_mut_ptr();
             sys::cuLaunchKernelEx(&raw const config, function.0, pointers, std::ptr::null_mut())
-        };
-        self.note(launched);
+        }
     }
 }
