@@ -14,7 +14,7 @@ fn main() -> Result<(), String> {
     tell_build()?;
     #[cfg(feature = "cuda")]
     compile_for_gpus()?;
-    #[cfg(all(feature = "cuda-emulated", not(feature = "cuda")))]
+    #[cfg(feature = "cuda-emulated")]
     compile_emulated()?;
     Ok(())
 }
@@ -84,7 +84,8 @@ fn sources() -> Result<Vec<PathBuf>, String> {
     Ok(sources)
 }
 
-/// One fat binary a file, each with machine code for every architecture and nothing to compile later.
+/// One fat binary a file, each with machine code for every architecture and nothing to compile later. A build that one GPU
+/// tries may name its own alone: `WARDROUND_CUDA_ARCHITECTURES=90a`.
 #[cfg(feature = "cuda")]
 fn compile_for_gpus() -> Result<(), String> {
     use std::process::Command;
@@ -96,17 +97,18 @@ fn compile_for_gpus() -> Result<(), String> {
     let in_home = std::env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin/nvcc"));
     let nvcc = std::env::var_os("NVCC").map(PathBuf::from).or(in_home);
     let nvcc = nvcc.unwrap_or_else(|| "nvcc".into());
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     // A program for one machine alone is built for its architecture alone.
-    let architectures = std::env::var("WARDROUND_CUDA_ARCHITECTURES");
-    let architectures = architectures.as_deref().unwrap_or(ARCHITECTURES);
+    let asked = std::env::var("WARDROUND_CUDA_ARCHITECTURES").ok();
+    let asked = asked.filter(|list| !list.trim().is_empty());
+    let architectures = asked.unwrap_or_else(|| ARCHITECTURES.to_owned());
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     let mut fatbins = String::from("&[");
     for source in sources()? {
         let name = source.with_extension("fatbin");
         let to = out.join(name.file_name().ok_or("a source without a name")?);
         let mut command = Command::new(&nvcc);
         command.args(["--fatbin", "-O3", "-std=c++20", "--threads", "2"]);
-        for architecture in architectures.split(',') {
+        for architecture in architectures.split(',').map(str::trim) {
             command.arg(format!("-gencode=arch=compute_{architecture},code=sm_{architecture}"));
         }
         match command.arg("-o").arg(&to).arg(&source).status() {
@@ -127,7 +129,7 @@ fn compile_for_gpus() -> Result<(), String> {
 }
 
 /// The emulated kernels enter themselves when the program starts, so all of them are linked.
-#[cfg(all(feature = "cuda-emulated", not(feature = "cuda")))]
+#[cfg(feature = "cuda-emulated")]
 fn compile_emulated() -> Result<(), String> {
     let mut build = cc::Build::new();
     build

@@ -4,7 +4,7 @@
 set -euo pipefail
 folder=${1:?usage: gpu_pack.sh FOLDER}
 export WARDROUND_CUDA_ARCHITECTURES=90a CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
-build() { cargo "$@" --release --locked --features "${FEATURES:-cuda}" --message-format json | python3 -c '
+build() { cargo "$@" --release --locked --features "${FEATURES:-cuda,cuda-emulated}" --message-format json | python3 -c '
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)

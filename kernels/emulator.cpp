@@ -14,13 +14,15 @@
 
 #include "emulator.h"
 #include "emulator_stack.h"
+#include "emulator_sums.h"
 
 constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 constinit thread_local unsigned emulator::lane;
 
 namespace {
 
-constexpr unsigned lanes = 32, most_threads = 2048;
+// A cluster of eight CTAs of 1024 threads, as those that draw.
+constexpr unsigned lanes = 32, most_threads = 8192;
 
 // An asynchronous product of a warp, and the second operand as it was when the product began.
 struct Product {
@@ -84,6 +86,7 @@ struct Machine {
     Cta ctas[most_ctas] = {};
     // `stopped` threads wait at the cluster's barrier, as `barriers` counts.
     unsigned cta_count = 1, threads = 0, warp_count = 0, live = 0, stopped = 0, barriers = 0;
+    unsigned prepared = 0;  // fibers that have a stack
     const emulator::Kernel *kernel;
     void **arguments;
     std::vector<SharedLine> shared;  // [ctas][shared_lines]
@@ -91,6 +94,7 @@ struct Machine {
     unsigned char *stacks;
 
     Machine();
+    void prepare(unsigned count);
     ~Machine() { munmap(stacks, most_threads * emulator::stack_bytes); }
 };
 
@@ -199,12 +203,17 @@ Machine::Machine() {
     void *memory = mmap(nullptr, most_threads * emulator::stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory == MAP_FAILED) emulator::fail("there is no memory for the stacks");
     stacks = static_cast<unsigned char *>(memory);
-    for (unsigned thread = 0; thread < most_threads; ++thread) {
-        emulator::prepare_stack(&fibers[thread].stack, stacks + thread * emulator::stack_bytes, run_threads);
-        fibers[thread].warp = &warps[thread / lanes];
-        fibers[thread].lane = thread % lanes;
-    }
     for (unsigned warp = 0; warp < most_threads / lanes; ++warp) warps[warp].first = warp * lanes;
+}
+
+// Gives so many fibers their stacks, those that have none yet: most launches are of few.
+void Machine::prepare(unsigned count) {
+    for (; prepared < count; ++prepared) {
+        Fiber &fiber = fibers[prepared];
+        emulator::prepare_stack(&fiber.stack, stacks + prepared * emulator::stack_bytes, run_threads);
+        fiber.warp = &warps[prepared / lanes];
+        fiber.lane = prepared % lanes;
+    }
 }
 
 // The cluster whose first CTA this is; its others follow along x.
@@ -338,7 +347,23 @@ void emulator::await_copies(unsigned pending) {
 
 void emulator::fence_copies() { current->unfenced = false; }
 
+namespace {
+
+// Whether this OS thread's products are summed as Hopper does, and whether all are.
+constinit thread_local bool sums_as_hopper = false;
+
+bool all_sum_as_hopper() {
+    static const bool asked = [] {
+        const char *sums = getenv("WARDROUND_EMULATED_SUMS");
+        return sums != nullptr && strcmp(sums, "hopper") == 0;
+    }();
+    return asked;
+}
+
+}  // namespace
+
 void emulator::multiply_tiles(void *slots, unsigned) {
+    if (sums_as_hopper || all_sum_as_hopper()) return sums::multiply_tiles(static_cast<TileOperands *>(slots));
     // Two neighbouring outputs of a row, in one register of any x86-64.
     using Pair = double __attribute__((vector_size(16)));
     TileOperands *operands = static_cast<TileOperands *>(slots);
@@ -456,6 +481,12 @@ void emulator::await_products(unsigned pending) {
 // seed: what depends on the order, for want of a barrier, then shows.
 extern "C" void wardround_emulated_shuffle(uint64_t seed) { turns = seed; }
 
+// Whether this OS thread's products of tiles are summed as Hopper's tensor cores do.
+extern "C" void wardround_emulated_hopper(int is_hopper) { sums_as_hopper = is_hopper != 0; }
+
+// The products of a warp's operands, for tests.
+extern "C" void wardround_emulated_products(emulator::TileOperands *operands) { emulator::multiply_tiles(operands, ~0u); }
+
 // Runs `name` over a grid, so many CTAs along x to a cluster; `arguments` are pointers to the kernel's arguments. 0: done,
 // 1: there is no such kernel.
 extern "C" int wardround_emulated_launch(const char *name, const unsigned grid[3], unsigned threads, unsigned cluster,
@@ -471,6 +502,7 @@ extern "C" int wardround_emulated_launch(const char *name, const unsigned grid[3
     const unsigned warps = (threads + lanes - 1) / lanes;
     if (cluster < 1 || cluster > most_ctas || grid[0] % cluster != 0) emulator::fail("the grid is not of whole clusters");
     if (warps * lanes * cluster > most_threads) emulator::fail("a cluster has more threads than are emulated");
+    machine->prepare(warps * lanes * cluster);
     machine->cta_count = cluster;
     machine->threads = threads;
     machine->warp_count = warps * cluster;

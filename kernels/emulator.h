@@ -109,7 +109,8 @@ struct TileOperands {
     float c[4];
 };
 
-// A `Combine` over them: an output's sixteen products and what it held are summed in f64 and rounded once.
+// A `Combine` over them: an output's sixteen products and what it held are summed in f64 and rounded once; or as Hopper's
+// tensor cores sum them, where that is asked for: see kernels/emulator_sums.h.
 void multiply_tiles(void *slots, unsigned present);
 
 // A lane's part in an asynchronous product of its warpgroup: see kernels/wgmma.cuh.

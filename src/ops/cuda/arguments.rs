@@ -37,9 +37,15 @@ impl Arguments {
     }
 
     /// Word by word.
-    #[cfg(not(feature = "cuda"))]
+    #[cfg(feature = "cuda-emulated")]
     pub fn slots(&self) -> &[u64] {
         &self.slots
+    }
+
+    /// The same with each word as `change` makes it.
+    #[cfg(feature = "cuda-emulated")]
+    pub fn map(&self, change: impl Fn(u64) -> u64) -> Arguments {
+        Arguments { slots: self.slots.iter().map(|slot| change(*slot)).collect() }
     }
 
     /// Where each argument lies, as the driver wants it; valid while `self` is.

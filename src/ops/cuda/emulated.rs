@@ -4,7 +4,7 @@
 //! CTAs are fibers of the thread that launches. A graph keeps launches with the arguments they had, as the driver's do.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,21 +14,14 @@ use super::failures::Failures;
 use super::launch::Launch;
 use super::ledger::{self, Ledger};
 use super::region::Region;
+use super::shadow::emulator::{self, Sums};
+use super::shadow::itself::Itself;
+use super::shadow::{Shadow, Subject};
 use super::without::Without;
 use crate::ops::OpsError;
 
+#[cfg(test)]
 unsafe extern "C" {
-    /// 0: done; 1: there is no such kernel.
-    fn wardround_emulated_launch(
-        name: *const c_char,
-        grid: *const u32,
-        threads: u32,
-        cluster: u32,
-        shared_bytes: u32,
-        arguments: *mut *mut c_void,
-    ) -> i32;
-
-    #[cfg(test)]
     fn wardround_emulated_shuffle(seed: u64);
 }
 
@@ -53,6 +46,8 @@ struct State {
     replays: AtomicUsize,
     /// Where launches are listed instead of run; then memory is an address alone.
     ledger: Option<Arc<Ledger>>,
+    /// What launches are compared on.
+    shadow: Option<(Arc<Shadow>, Arc<dyn Subject>)>,
 }
 
 /// A launch, with its arguments as they are then.
@@ -75,6 +70,16 @@ impl Stream {
 #[derive(Clone, Copy, Debug)]
 pub struct Function(&'static CStr);
 
+impl Function {
+    pub fn of(name: &'static CStr) -> Function {
+        Function(name)
+    }
+
+    pub fn name(self) -> &'static CStr {
+        self.0
+    }
+}
+
 /// A step's launches, kept.
 #[derive(Debug)]
 pub struct Graph(Vec<Recorded>);
@@ -89,7 +94,10 @@ impl Stream {
         match ordinal {
             0 => {
                 let ledger = Ledger::asked()?.map(Arc::new);
-                let state = Arc::new(State { ledger, ..State::default() });
+                let shadow = Shadow::asked()?.filter(|_| ledger.is_none());
+                let shadow = shadow.map(|shadow| (shadow, Arc::new(Itself) as Arc<dyn Subject>));
+                let without = Without { graphs: without.graphs || shadow.is_some(), ..without };
+                let state = Arc::new(State { ledger, shadow, ..State::default() });
                 Ok(Stream { state, ..Stream::hopper(without) })
             }
             _ => Err(OpsError::NoDevice {
@@ -97,6 +105,14 @@ impl Stream {
                 reason: "there is one emulated GPU".to_owned(),
             }),
         }
+    }
+
+    /// Whose launches are compared on `subject`.
+    #[cfg(test)]
+    pub fn shadowed(shadow: Arc<Shadow>, subject: Arc<dyn Subject>) -> Stream {
+        let state = State { shadow: Some((shadow, subject)), ..State::default() };
+        let without = Without { graphs: true, ..Without::default() };
+        Stream { state: Arc::new(state), ..Stream::hopper(without) }
     }
 
     /// As GPUs of compute capability 8.9 are, which have the least shared memory of those that kernels are built for.
@@ -117,7 +133,8 @@ impl Stream {
     /// # Errors
     /// None.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
-        let state = State { ledger: self.state.ledger.clone(), ..State::default() };
+        let (ledger, shadow) = (self.state.ledger.clone(), self.state.shadow.clone());
+        let state = State { ledger, shadow, ..State::default() };
         Ok(Stream { state: Arc::new(state), ..self.clone() })
     }
 
@@ -186,12 +203,18 @@ impl Stream {
         if pointer.is_null() {
             return Err(OpsError::memory(what, "the system has none"));
         }
+        if let Some((shadow, _)) = &self.state.shadow {
+            shadow.allocated(pointer as u64, bytes, what);
+        }
         Ok(Region::new(pointer as u64, bytes, self.clone()))
     }
 
     pub fn free(&self, address: u64, bytes: usize) {
         if !self.has_memory() {
             return;
+        }
+        if let Some((shadow, _)) = &self.state.shadow {
+            shadow.freed(address);
         }
         // SAFETY: what `allocate` gave, with its layout, once.
         unsafe { dealloc(address as *mut u8, layout(bytes)) };
@@ -270,13 +293,17 @@ impl Stream {
         }
     }
 
-    fn run(&self, launch: Launch, arguments: Arguments) {
-        match &self.state.ledger {
-            Some(ledger) => {
-                let name = launch.function.0.to_string_lossy();
-                ledger.launch(&name, &launch, arguments.slots());
+    fn run(&self, launch: Launch, mut arguments: Arguments) {
+        let name = launch.function.0;
+        match (&self.state.ledger, &self.state.shadow) {
+            (Some(ledger), _) => {
+                ledger.launch(&name.to_string_lossy(), &launch, arguments.slots());
             }
-            None => run(launch, arguments),
+            (None, Some((shadow, subject))) => {
+                let tried = shadow.launch(subject.as_ref(), name, &launch, &arguments);
+                self.state.failures.keep(tried);
+            }
+            (None, None) => emulator::run(name, &launch, &mut arguments, Sums::Usual),
         }
     }
 
@@ -342,24 +369,6 @@ impl Stream {
             None => Ok(()),
         }
     }
-}
-
-fn run(launch: Launch, mut arguments: Arguments) {
-    let grid = launch.grid.map(|size| size as u32);
-    let mut pointers = arguments.pointers();
-    let name = launch.function.0;
-    // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
-    let done = unsafe {
-        wardround_emulated_launch(
-            name.as_ptr(),
-            grid.as_ptr(),
-            launch.threads as u32,
-            launch.cluster as u32,
-            launch.shared_bytes as u32,
-            pointers.as_mut_ptr(),
-        )
-    };
-    assert_eq!(done, 0, "the emulator has no kernel {name:?}");
 }
 
 /// As aligned as what the driver gives.

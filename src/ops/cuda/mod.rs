@@ -23,6 +23,8 @@ mod pack;
 mod region;
 mod sampler;
 mod scores;
+#[cfg(feature = "cuda-emulated")]
+mod shadow;
 mod stage;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
 
-use cudarc::driver::sys;
+use cudarc::driver::sys::{self, CUresult};
 
 use super::super::arguments::Arguments;
 use super::super::launch::Launch;
@@ -24,6 +24,14 @@ pub struct Function(sys::CUfunction, &'static str);
 unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
+
+impl Function {
+    /// What the driver knows it by.
+    #[cfg(feature = "cuda-emulated")]
+    pub(super) fn handle(self) -> usize {
+        self.0 as usize
+    }
+}
 
 impl Stream {
     /// The kernel `name`, which may take up to `shared_bytes` of dynamic shared memory.
@@ -58,40 +66,47 @@ impl Stream {
         // The same split of the first cache for all kernels: to change it, a multiprocessor has to run empty.
         let share = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         set(share, 100)?;
+        #[cfg(feature = "cuda-emulated")]
+        self.tell_shadow(|shadow| shadow.names.add(function as usize, &c_name));
         Ok(Function(function, name.to_owned().leak()))
     }
 
-    pub fn launch(&self, launch: Launch, mut arguments: Arguments) {
+    pub fn launch(&self, launch: Launch, arguments: Arguments) {
         if launch.grid.contains(&0) {
             return;
         }
-        self.0.gpu.enter();
+        #[cfg(feature = "cuda-emulated")]
+        if self.0.shadow.is_some() {
+            return self.launch_shadowed(&launch, &arguments);
+        }
         // A step's first kernel waits for the upload as a whole: some read positions before their wait.
         let after_copy = self.0.after_copy.swap(false, Ordering::Relaxed);
-        // Before Hopper there is no such thing.
-        let can_be_early = !self.0.without.early_launches && self.0.gpu.capability.0 >= 9;
-        let mut attributes = Attributes::new(launch, launch.early && !after_copy && can_be_early);
-        let config = attributes.config(launch, self.0.stream);
-        let Function(function, name) = launch.function;
+        let early = launch.early && !after_copy && !self.0.without.early_launches;
+        let Function(_, name) = launch.function;
         if self.0.checks {
             eprintln!("{name} {:?} of {}", launch.grid, launch.threads);
         }
-        let mut pointers = arguments.pointers();
-        // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
-        let mut launched = unsafe {
-            let pointers = pointers.as_mut_ptr();
-            check(sys::cuLaunchKernelEx(
-                &raw const config,
-                function,
-                pointers,
-                std::ptr::null_mut(),
-            ))
-        };
+        let mut launched = check(self.start(Launch { early, ..launch }, arguments));
         if self.0.checks && launched.is_ok() {
             // SAFETY: a live stream.
             launched = check(unsafe { sys::cuStreamSynchronize(self.0.stream) });
         }
         self.keep(launched.map_err(|reason| format!("kernel `{name}`: {reason}")));
+    }
+
+    /// The launch alone, early or not as it says.
+    pub(super) fn start(&self, launch: Launch, mut arguments: Arguments) -> CUresult {
+        self.0.gpu.enter();
+        // Before Hopper there is no such thing.
+        let is_early = launch.early && self.0.gpu.capability.0 >= 9;
+        let mut attributes = Attributes::new(launch, is_early);
+        let config = attributes.config(launch, self.0.stream);
+        let mut pointers = arguments.pointers();
+        // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
+        unsafe {
+            let (function, pointers) = (launch.function.0, pointers.as_mut_ptr());
+            sys::cuLaunchKernelEx(&raw const config, function, pointers, std::ptr::null_mut())
+        }
     }
 
     /// How many clusters of that launch run at once; 0 where the GPU cannot say, or has none.

@@ -8,6 +8,8 @@ mod graph;
 mod kernel;
 mod memory;
 mod pinned;
+#[cfg(feature = "cuda-emulated")]
+mod shadow;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,6 +22,8 @@ pub use kernel::Function;
 pub use pinned::Pinned;
 
 use super::failures::Failures;
+#[cfg(feature = "cuda-emulated")]
+use super::shadow::Shadow;
 use super::without::Without;
 use crate::ops::OpsError;
 
@@ -37,6 +41,9 @@ struct Inner {
     failures: Failures,
     /// Whether the last thing on the stream is a copy and no launch.
     after_copy: AtomicBool,
+    /// What launches are compared with the emulator's on.
+    #[cfg(feature = "cuda-emulated")]
+    shadow: Option<Arc<Shadow>>,
 }
 
 // SAFETY: the driver's handles may be used by any thread; each call here makes the context current first.
@@ -54,7 +61,10 @@ impl Stream {
             return Err(missing("no NVIDIA driver (libcuda) is installed".to_owned()));
         }
         let gpu = Arc::new(Gpu::open(ordinal).map_err(missing)?);
-        Stream::on(gpu, without)
+        let stream = Stream::on(gpu, without)?;
+        #[cfg(feature = "cuda-emulated")]
+        let stream = stream.shadowed(Shadow::asked()?);
+        Ok(stream)
     }
 
     /// How many GPUs the driver shows to this process.
@@ -75,7 +85,10 @@ impl Stream {
     /// # Errors
     /// When the driver refuses.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
-        Stream::on(self.0.gpu.clone(), self.0.without)
+        let stream = Stream::on(self.0.gpu.clone(), self.0.without)?;
+        #[cfg(feature = "cuda-emulated")]
+        let stream = stream.shadowed(self.0.shadow.clone());
+        Ok(stream)
     }
 
     fn on(gpu: Arc<Gpu>, without: Without) -> Result<Stream, OpsError> {
@@ -92,6 +105,8 @@ impl Stream {
             checks: std::env::var_os("WARDROUND_CUDA_CHECK").is_some_and(|value| value != "0"),
             failures: Failures::default(),
             after_copy: AtomicBool::new(true),
+            #[cfg(feature = "cuda-emulated")]
+            shadow: None,
         })))
     }
 
@@ -132,6 +147,8 @@ impl Stream {
         self.0.gpu.enter();
         // SAFETY: both are places for numbers.
         let asked = unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) };
+        #[cfg(feature = "cuda-emulated")]
+        let free = self.shadows_room(free);
         if check(asked).is_ok() { free } else { 0 }
     }
 

@@ -14,7 +14,11 @@ mod rotary;
 mod sampler;
 mod sequences;
 #[cfg(not(feature = "cuda"))]
+mod shadow;
+#[cfg(not(feature = "cuda"))]
 mod shuffle;
+#[cfg(feature = "cuda-emulated")]
+mod sums;
 mod text;
 mod turned;
 mod wave;
