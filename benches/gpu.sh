@@ -75,6 +75,15 @@ tests() { # each in a process of its own, for a fault ends all that comes after 
   done
   wait "${jobs[@]}"; say "tests: $(cat "$log"/test.*.code 2>/dev/null | grep -c '^0 ') passed of $(ls "$log"/test.*.code 2>/dev/null | wc -l)"
 }
+shadow() { # tiny models on GPU and emulator, launch by launch, byte by byte: every format, every size of product
+  local f q t jobs=() model one
+  for f in "${families[@]}"; do for q in none q8_0 q4_k; do
+    one=$f.$q model=(--model "$work/tiny-$f" --device "$device"); [[ $q == none ]] || model+=(--quant "$q")
+    (WARDROUND_CUDA_SHADOW=$log/shadow.$one.jsonl run 90 "shadow.$one" "$w" generate "${model[@]}" --tokens 10,11,12,13,14,15,16 --max-tokens 4 --temperature 0
+      for t in 12 50 100 200; do WARDROUND_CUDA_SHADOW=$log/shadow.$one.jsonl run 90 "shadow.$one.$t" "$w" logprobs "${model[@]}" --tokens "$(seq -s, 10 $((9 + t)))" --rows $t; done) & jobs+=($!)
+  done; done
+  wait "${jobs[@]}"; python3 tools/shadow.py "$log"/shadow.*.jsonl >"$log/shadow.txt" 2>&1; say "shadow: $(tail -n 1 "$log/shadow.txt")"
+}
 bench() { run "$1" "bench.$2.$3" "$w" bench --model "$work/$3" --device "$device" --offline --format json "${@:4}"; }
 model() { [[ -d $work/$1 ]] || { run 150 "synth.$1" "$w" models synth "$1" "$work/$1.part" --shape "$shape" --seed 1 && mv "$work/$1.part" "$work/$1"; }; }
 table() { python3 - "$log" <<'P'
@@ -97,15 +106,15 @@ left_out() { export WARDROUND_CUDA_WITHOUT=${WARDROUND_CUDA_WITHOUT-$(cat "$work
 first() {
   machine; tiny
   model qwen3 & maker=$!
-  command -v nvcc >/dev/null && run 60 probe.build nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -o "$bin/probe" benches/gpu_probe.cu &&
+  [[ ${PROBE:-1} == 1 ]] && command -v nvcc >/dev/null && run 60 probe.build nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -o "$bin/probe" benches/gpu_probe.cu &&
     run 25 probe "$bin/probe"; sed 's/^/      /' "$log/probe.out" 2>/dev/null
   run 30 doctor "$w" doctor --offline || WARDROUND_CUDA_WITHOUT=wgmma run 20 doctor.without-wgmma "$w" doctor --offline; grep -h -i cuda "$log"/doctor*.out
-  gate; tests; keep
+  gate; tests; shadow; keep
   left_out; wait "$maker"
   bench 60 all qwen3 -r 3 -p 512,4096 -n 128 --sample --batch 1
-  bench 60 batches qwen3 -r 3 -p 0 -n 128 --batch 8,16,64 --depth 512
-  if command -v ncu >/dev/null; then counters 1 2500 400 -p 0 -n 24; ((SECONDS > 250)) || counters 64 2500 400 -p 0 -n 24 --batch 64; ((SECONDS > 260)) || counters pp 0 900 -p 2048 -n 0; fi
-  for p in "${parts[@]}"; do ((SECONDS < ${UNTIL:-280})) || break; WARDROUND_CUDA_WITHOUT=$p,$WARDROUND_CUDA_WITHOUT bench 30 "without-$p" qwen3 -r 2 -p 4096 -n 128 --batch 1; done
+  bench 60 batches qwen3 -r 3 -p 0 -n 128 --batch 8,16,32,64 --depth 0,512
+  for p in "${parts[@]}"; do ((SECONDS < ${UNTIL:-230})) || break; WARDROUND_CUDA_WITHOUT=$p,$WARDROUND_CUDA_WITHOUT bench 40 "without-$p" qwen3 -r 2 -p $([[ $p == wgmma ]] && echo 4096 || echo 0) -n 128 --batch 1,8,64; done
+  command -v ncu >/dev/null && for p in 64 8; do ((SECONDS > ${UNTIL:-230})) || counters "$p" 2500 60 -p 0 -n 24 --batch $p; done
 }
 second() { # as much as is left; the machine may be a fresh one with a mended program
   if [[ ! -e $work/without ]]; then machine; tiny; for f in "${families[@]}"; do model "$f" & makers+=($!); done; gate; tests; wait "${makers[@]}"; fi
