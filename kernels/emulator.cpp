@@ -27,7 +27,7 @@ constexpr unsigned lanes = 32, most_threads = 8192;
 // An asynchronous product of a warp, and the second operand as it was when the product began.
 struct Product {
     emulator::AsyncProduct parts[lanes];
-    unsigned b[128][8];  // [column][pair of k]
+    unsigned b[256][8];  // [column][pair of k]
     unsigned group;
 };
 
@@ -48,6 +48,7 @@ struct Cta {
 struct Warp {
     Cta *cta;
     unsigned first, present, live, arrived, stopped, meetings;
+    unsigned waiting;  // lanes that wait for a phase of a counted barrier
     unsigned number;  // of the barrier where its lanes wait; 0: the CTA's or cluster's
     emulator::Combine combine;
     void *slots;
@@ -70,6 +71,7 @@ struct Fiber {
     unsigned lane;
     unsigned group = 0;  // of the copies not yet committed
     std::vector<Copy> copies;
+    const void *awaited = nullptr;  // the counted barrier that it waits at
     bool unfenced = false;  // copies have landed of which products know nothing
 };
 
@@ -120,11 +122,22 @@ unsigned random_below(unsigned count) {
     return static_cast<unsigned>(turns >> 32) % count;
 }
 
+// Whether no lane of the warp can go on before a thread of another does.
+bool is_stuck(const Warp &warp) { return warp.stopped + warp.waiting + (warp.waiting != 0 ? warp.arrived : 0) == warp.live; }
+
+void require_progress() {
+    for (unsigned each = 0; each < machine->warp_count; ++each) {
+        if (!is_stuck(machine->warps[each])) return;
+    }
+    emulator::fail("threads wait for phases that others never complete");
+}
+
 // Some thread that is not known to wait at the barrier.
 Fiber &random_fiber() {
+    require_progress();
     Warp *warp;
     do warp = machine->warps + random_below(machine->warp_count);
-    while (warp->stopped == warp->live);
+    while (is_stuck(*warp));
     unsigned present = warp->present;
     for (unsigned skipped = random_below(warp->live); skipped > 0; --skipped) present &= present - 1;
     return machine->fibers[warp->first + __builtin_ctz(present)];
@@ -135,7 +148,8 @@ void yield() {
     if (turns != 0) return enter(random_fiber());
     Warp *warp = current->warp;
     unsigned later = warp->present & ~((2u << current->lane) - 1);
-    while (warp->stopped == warp->live) {
+    if (is_stuck(*warp)) require_progress();
+    while (is_stuck(*warp)) {
         warp = warp + 1 == machine->warps + machine->warp_count ? machine->warps : warp + 1;
         later = 0;
     }
@@ -301,6 +315,76 @@ void emulator::cluster_barrier() {
     while (machine->barriers == barrier) yield();
 }
 
+// A counted barrier, as it lies in eight bytes of shared memory.
+struct Counted {
+    uint16_t count, missing;
+    int bytes : 31;
+    unsigned parity : 1;
+};
+static_assert(sizeof(Counted) == 8);
+
+namespace {
+
+// Those who wait for a phase of it go on once nobody and no byte is missing.
+void complete(Counted &barrier) {
+    if (barrier.missing != 0 || barrier.bytes != 0) return;
+    barrier.missing = barrier.count;
+    barrier.parity ^= 1;
+    for (unsigned thread = 0; thread < machine->warp_count * lanes; ++thread) {
+        Fiber &fiber = machine->fibers[thread];
+        if (fiber.awaited != &barrier) continue;
+        fiber.awaited = nullptr;
+        --fiber.warp->waiting;
+    }
+}
+
+Counted &counted(void *barrier) { return *static_cast<Counted *>(barrier); }
+
+}  // namespace
+
+void emulator::start_counted(void *barrier, unsigned count) {
+    counted(barrier) = {static_cast<uint16_t>(count), static_cast<uint16_t>(count), 0, 0};
+}
+
+void emulator::arrive_counted(void *barrier, unsigned rank, unsigned bytes) {
+    Counted &own = counted(const_cast<void *>(of_cta(barrier, rank)));
+    if (own.missing == 0) fail("more arrive at a counted barrier than it counts");
+    own.bytes += static_cast<int>(bytes);
+    --own.missing;
+    complete(own);
+}
+
+void emulator::await_counted(void *barrier, unsigned parity) {
+    const Counted &own = counted(barrier);
+    while (own.parity == parity) {
+        if (current->awaited == nullptr) {
+            current->awaited = barrier;
+            ++current->warp->waiting;
+        }
+        yield();
+    }
+}
+
+// At once, which is no later than the hardware.
+void emulator::copy_box(void *to, const void *from, unsigned rows, unsigned valid_rows, unsigned stride, unsigned valid_bytes,
+                        void *barrier, unsigned ranks) {
+    for (unsigned rank = 0; rank < machine->cta_count; ++rank) {
+        if ((ranks >> rank & 1) == 0) continue;
+        unsigned char *target = static_cast<unsigned char *>(const_cast<void *>(of_cta(to, rank)));
+        for (unsigned row = 0; row < rows; ++row) {
+            const unsigned char *source = static_cast<const unsigned char *>(from) + static_cast<size_t>(row) * stride;
+            for (unsigned piece = 0; piece < 8; ++piece) {
+                const bool is_there = row < valid_rows && piece * 16 < valid_bytes;
+                unsigned char *place = target + row * 128 + (piece ^ row % 8) * 16;
+                if (is_there) memcpy(place, source + piece * 16, 16); else memset(place, 0, 16);
+            }
+        }
+        Counted &own = counted(const_cast<void *>(of_cta(barrier, rank)));
+        own.bytes -= static_cast<int>(rows * 128);
+        complete(own);
+    }
+}
+
 unsigned emulator::cluster_size() { return machine->cta_count; }
 
 unsigned emulator::cluster_rank() { return static_cast<unsigned>(current->warp->cta - machine->ctas); }
@@ -398,7 +482,7 @@ void emulator::multiply_tiles(void *slots, unsigned) {
 namespace {
 
 // The pairs of inputs of so many columns, where a descriptor's address, distance of eight columns and swizzle say.
-void read_columns(uint64_t descriptor, unsigned columns, unsigned (&b)[128][8]) {
+void read_columns(uint64_t descriptor, unsigned columns, unsigned (&b)[256][8]) {
     if (descriptor >> 62 != 1) emulator::fail("a descriptor is not of 128 bytes' swizzle");
     const uint64_t start = (descriptor & 0x3FFF) << 4, eight = (descriptor >> 32 & 0x3FFF) << 4;
     for (unsigned column = 0; column < columns; ++column) {
@@ -413,7 +497,7 @@ void read_columns(uint64_t descriptor, unsigned columns, unsigned (&b)[128][8]) 
 
 void finish(Product &product) {
     const unsigned columns = product.parts[0].columns;
-    unsigned now[128][8];
+    unsigned now[256][8];
     read_columns(product.parts[0].b, columns, now);
     if (memcmp(now, product.b, columns * sizeof now[0]) != 0) emulator::fail("shared memory changed while a product read it");
     emulator::TileOperands operands[lanes];

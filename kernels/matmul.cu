@@ -61,10 +61,11 @@
 
 #define MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, rows_of_cta)                                          \
     extern "C" __global__ void __launch_bounds__(matmul::WARPGROUP_THREADS, 1)                                     \
-        matmul_warpgroup_##format##_##epilogue##_##rows_of_cta(MATMUL_PARAMETERS) {                                \
+        matmul_warpgroup_##format##_##epilogue##_##rows_of_cta(MATMUL_PARAMETERS, const GRID_CONSTANT RowsMap map) {  \
         if constexpr (HAS_WGMMA) {                                                                                 \
             matmul::multiply_by_warpgroups<matmul::Format, matmul::Epilogue::Epilogue_, rows_of_cta>(              \
-                MATMUL_ARGUMENTS);                                                                                 \
+                {weights, scales, units, k_tiles}, {&map, x, x_stride, rows}, {out, out_stride, rows, n},          \
+                {k_tiles, chunk_tiles});                                                                           \
         }                                                                                                          \
     }                                                                                                              \
     EMULATED_KERNEL(matmul_warpgroup_##format##_##epilogue##_##rows_of_cta)

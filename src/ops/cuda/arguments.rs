@@ -4,10 +4,15 @@ use std::ffi::c_void;
 
 use super::region::Region;
 
+/// A matrix of activations, as the copy engine of Hopper is told of it: kernels/mbarrier.cuh.
+pub type RowsMap = [u64; 16];
+
 /// Each lies at the start of a slot of its own; the machines that have GPUs are little-endian.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
     slots: Vec<u64>,
+    /// The first slot of each argument.
+    starts: Vec<usize>,
 }
 
 impl Arguments {
@@ -20,20 +25,30 @@ impl Arguments {
         self.address(region.map_or(0, Region::address))
     }
 
-    pub fn address(mut self, address: u64) -> Arguments {
-        self.slots.push(address);
+    pub fn address(self, address: u64) -> Arguments {
+        self.words(&[address])
+    }
+
+    /// What [`Stream::rows_map`] gave.
+    ///
+    /// [`Stream::rows_map`]: super::driver::Stream::rows_map
+    pub fn rows_map(self, map: RowsMap) -> Arguments {
+        self.words(&map)
+    }
+
+    fn words(mut self, words: &[u64]) -> Arguments {
+        self.starts.push(self.slots.len());
+        self.slots.extend(words);
         self
     }
 
     /// An `int` or `unsigned`.
-    pub fn int(mut self, number: usize) -> Arguments {
-        self.slots.push(number as u32 as u64);
-        self
+    pub fn int(self, number: usize) -> Arguments {
+        self.words(&[number as u32 as u64])
     }
 
-    pub fn float(mut self, number: f32) -> Arguments {
-        self.slots.push(u64::from(number.to_bits()));
-        self
+    pub fn float(self, number: f32) -> Arguments {
+        self.words(&[u64::from(number.to_bits())])
     }
 
     /// Word by word.
@@ -45,12 +60,13 @@ impl Arguments {
     /// The same with each word as `change` makes it.
     #[cfg(feature = "cuda-emulated")]
     pub fn map(&self, change: impl Fn(u64) -> u64) -> Arguments {
-        Arguments { slots: self.slots.iter().map(|slot| change(*slot)).collect() }
+        let slots = self.slots.iter().map(|slot| change(*slot)).collect();
+        Arguments { slots, starts: self.starts.clone() }
     }
 
     /// Where each argument lies, as the driver wants it; valid while `self` is.
     pub fn pointers(&mut self) -> Vec<*mut c_void> {
-        let slots = self.slots.iter_mut();
-        slots.map(|slot| std::ptr::from_mut(slot).cast()).collect()
+        let slots = self.slots.as_mut_ptr();
+        self.starts.iter().map(|start| slots.wrapping_add(*start).cast()).collect()
     }
 }

@@ -12,6 +12,8 @@ pub struct Cut {
     /// Blocks of outputs, from the first on, of which a CTA takes all inputs. Of the others the four CTAs of a cluster take
     /// a chunk each.
     pub whole: usize,
+    /// Whether two CTAs of whole blocks with the same rows ask for half of them each.
+    pub in_pairs: bool,
 }
 
 /// Rows of a CTA of each of the warpgroups' matmuls.
@@ -23,14 +25,15 @@ const LAUNCH: usize = 100;
 impl Cut {
     /// The fastest on such a GPU: all whole, whole rounds and a rest that is split, or all split.
     pub fn of(size: Product, room: Room) -> Cut {
+        let in_pairs = room.clusters.is_some();
         let cuts = ROWS.into_iter().rev().flat_map(|rows| {
             let [x, y] = blocks(rows, size);
             let rounds = x * y / room.multiprocessors;
             let some = [y, rounds * room.multiprocessors / x, 0];
             let some = if room.clusters > Some(0) { &some[..] } else { &some[..1] };
-            some.iter().map(move |whole| Cut { rows, whole: *whole }).collect::<Vec<_>>()
+            some.iter().map(move |whole| Cut { rows, whole: *whole, in_pairs }).collect::<Vec<_>>()
         });
-        let first = Cut { rows: ROWS[1], whole: usize::MAX };
+        let first = Cut { rows: ROWS[1], whole: usize::MAX, in_pairs };
         cuts.min_by_key(|cut| cut.cost(size, room)).unwrap_or(first)
     }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, RowsMap};
 use super::failures::Failures;
 use super::launch::Launch;
 use super::ledger::{self, Ledger};
@@ -163,6 +163,17 @@ impl Stream {
     /// CTAs of a cluster at most.
     pub fn most_clustered(&self) -> usize {
         if self.has_clusters { 8 } else { 1 }
+    }
+
+    /// Nothing: the emulator's copies go by addresses and sizes.
+    pub fn rows_map(
+        &self,
+        region: &Region,
+        [rows, stride]: [usize; 2],
+        _box_rows: usize,
+    ) -> RowsMap {
+        assert!(2 * rows * stride <= region.bytes(), "a map beyond its region");
+        RowsMap::default()
     }
 
     /// How many clusters of that launch run at once: as if each CTA filled a multiprocessor.

@@ -265,12 +265,18 @@ impl Kernels {
         let [x, whole, split] = cut.blocks(size);
         let functions = &self.warpgroup[format as usize][epilogue.column()];
         let function = functions[usize::from(cut.rows == ROWS[1])];
-        let launch = |cluster: usize, y: usize| Launch {
+        let launch = |cluster: usize, grid: [usize; 3]| Launch {
             cluster,
             shared_bytes: warpgroup_shared_bytes(cut.rows),
-            ..Launch::new(function, [x * cluster, y, 1], 256)
+            ..Launch::new(function, grid, 256)
         };
-        Matmul::Warpgroups { whole: launch(1, whole), split: launch(4, split), blocks: whole }
+        let pair = if cut.in_pairs && whole > 1 { 2 } else { 1 };
+        Matmul::Warpgroups {
+            whole: launch(pair, [x * pair, whole.div_ceil(pair), 1]),
+            split: launch(4, [x * 4, split, 1]),
+            blocks: whole,
+            rows: cut.rows,
+        }
     }
 }
 
@@ -285,10 +291,10 @@ pub const SUMS_BYTES: usize = 131_072;
 /// See kernels/matmul_large.cuh.
 const BLOCK_SHARED_BYTES: usize = 98_304;
 
-/// Steps of activations and totals; see kernels/matmul_warpgroup.cuh.
+/// Stages of activations, totals and barriers; see kernels/matmul_warpgroup.cuh.
 fn warpgroup_shared_bytes(rows: usize) -> usize {
-    let steps = if rows == 256 { 3 } else { 6 };
-    rows * 128 * (steps + 4)
+    let stages = if rows == 256 { 3 } else { 8 };
+    rows * 128 * (stages + 4) + 256
 }
 
 /// CTAs of a cluster that draws a row, where so many have room.

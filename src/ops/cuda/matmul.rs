@@ -27,6 +27,8 @@ pub enum Matmul {
         whole: Launch,
         split: Launch,
         blocks: usize,
+        /// Of a CTA.
+        rows: usize,
     },
 }
 
@@ -40,7 +42,7 @@ impl Matmul {
             Matmul::Medium(launch) => ((launch, 0..outputs, launch.grid[2] == 1), None),
             Matmul::Wave(launch) => ((launch, 0..outputs, launch.cluster == 1), None),
             Matmul::Large(launch) => ((launch, 0..outputs, true), None),
-            Matmul::Warpgroups { whole, split, blocks } => {
+            Matmul::Warpgroups { whole, split, blocks, .. } => {
                 let middle = outputs.min(blocks * BLOCK_OUTPUTS);
                 ((whole, 0..middle, true), Some((split, middle..outputs, false)))
             }
@@ -91,6 +93,14 @@ impl Cuda {
                 .int(out.stride);
             let arguments = match matmul {
                 Matmul::Medium(_) => arguments.region(&self.sums).region(&self.tickets),
+                Matmul::Warpgroups { rows, .. } => {
+                    let box_rows = if launch.cluster == 2 { rows / 2 } else { rows };
+                    arguments.rows_map(self.stream.rows_map(
+                        &x.region,
+                        [x.rows, x.stride],
+                        box_rows,
+                    ))
+                }
                 _ => arguments,
             };
             self.stream.launch(launch, arguments);

@@ -8,6 +8,7 @@ mod graph;
 mod kernel;
 mod memory;
 mod pinned;
+mod rows_map;
 #[cfg(feature = "cuda-emulated")]
 mod shadow;
 
