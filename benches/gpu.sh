@@ -51,7 +51,7 @@ sum_of() { # sum_of WAY: one hash of a greedy and a drawn text of each tiny fami
   done
   cat "$log/$n".*.out | sha256sum | cut -c1-16 >"$log/$n.sum"
 }
-read -ra parts <<<"${PARTS:-wgmma rotary launch clusters graphs}"
+read -ra parts <<<"${PARTS:-wgmma launch clusters graphs}"
 all_but() { local q rest=; for q in "${parts[@]}"; do [[ $q == "${1:-}" ]] || rest=$rest,$q; done; echo "${rest#,}"; }
 gate() { # all ways at once: a part is left out if it alone changes what is said with none
   local p bad=() plain=$log/texts.$(all_but).sum without jobs=()

@@ -48,7 +48,7 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, const uint2 *bl
         unsigned *tickets, Bf16 *out, int out_stride) {                                                                \
         attention::attend_chunk<DIM>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
                                       kv_heads, window, scale},                                                        \
-                                     attention::Waiting{}, {chunk_slots, partial_sums, partial_stats, tickets},                              \
+                                     {chunk_slots, partial_sums, partial_stats, tickets},                                  \
                                      {out, out_stride, static_cast<unsigned>(head_dim)});                              \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_chunks_##DIM)

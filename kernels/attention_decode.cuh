@@ -163,34 +163,9 @@ __device__ __forceinline__ void merge_chunks(const Partials &partials, const Pac
     }
 }
 
-// A row, the chunk of its keys that a CTA has, and the pages of it that the row sees.
-struct RowsChunk {
-    unsigned row, position, chunk;
-    Span pages;
-};
-
-// Queries that another kernel left in memory: keys are asked for before them.
-struct Waiting {
-    static constexpr bool COME_FIRST = false;
-    struct Early {};
-
-    template <int DIM>
-    __device__ __forceinline__ Early prepare(const RowsChunk &, Meeting<DIM, 1> &) const {
-        return {};
-    }
-
-    template <int DIM>
-    __device__ __forceinline__ void bring(const Inputs &inputs, const Packing &packing, const RowsChunk &, const Cache<DIM> &,
-                                          const PageIds &, const Early &, Meeting<DIM, 1> &meeting) const {
-        gather_queries(inputs, packing, meeting);
-    }
-};
-
-// Slot z is the row's z-th chunk, from the one that holds the first key it sees. `queries` prepares before the wait what it can,
-// and brings them.
-template <int DIM, class Queries>
-__device__ __forceinline__ void attend_chunk(const Inputs &inputs, const Queries &queries, const Partials &partials,
-                                             const Result &result) {
+// Slot z is the row's z-th chunk, from the one that holds the first key it sees.
+template <int DIM>
+__device__ __forceinline__ void attend_chunk(const Inputs &inputs, const Partials &partials, const Result &result) {
     __shared__ Meeting<DIM, 1> meeting;
     let_dependents_start();
     const unsigned row = blockIdx.x, slot = blockIdx.z;
@@ -202,13 +177,6 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, const Queries
     const Span pages = pages_seen(chunk, seen);
     const PageIds ids(cache.table, chunk, pages);
     if (gridDim.x <= ROWS_TO_PREFETCH) prefetch<DIM>(cache, ids, pages);
-    const RowsChunk rows_chunk = {row, position, chunk, pages};
-    const auto tell_seen = [&] {
-        if (threadIdx.x < 16) meeting.seen[threadIdx.x] = packing.holds(threadIdx.x) ? seen : Span{0, 0};
-    };
-    // Early, where it costs the keys no registers.
-    if constexpr (Queries::COME_FIRST) tell_seen();
-    const typename Queries::Early early = queries.prepare(rows_chunk, meeting);
     wait_for_inputs();
     const unsigned chunks = (seen.end + CHUNK - 1) / CHUNK - seen.first / CHUNK;
     if (pages.is_empty()) {
@@ -217,16 +185,10 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, const Queries
         return;
     }
 
-    if constexpr (Queries::COME_FIRST) {
-        queries.bring(inputs, packing, rows_chunk, cache, ids, early, meeting);
-        __syncthreads();
-    }
     Keys<DIM> keys(cache, ids);
-    if constexpr (!Queries::COME_FIRST) {
-        queries.bring(inputs, packing, rows_chunk, cache, ids, early, meeting);
-        tell_seen();
-        __syncthreads();
-    }
+    gather_queries(inputs, packing, meeting);
+    if (threadIdx.x < 16) meeting.seen[threadIdx.x] = packing.holds(threadIdx.x) ? seen : Span{0, 0};
+    __syncthreads();
     float scores[1][KEY_TILES][4] = {}, maxima[2];
     keys.score(meeting, scores[0]);
     Values<DIM> values(cache, ids, chunk, pages);

@@ -346,8 +346,8 @@ void emulator::start_counted(void *barrier, unsigned count) {
     counted(barrier) = {static_cast<uint16_t>(count), static_cast<uint16_t>(count), 0, 0};
 }
 
-void emulator::arrive_counted(void *barrier, unsigned rank, unsigned bytes) {
-    Counted &own = counted(const_cast<void *>(of_cta(barrier, rank)));
+void emulator::arrive_counted(void *barrier, unsigned bytes) {
+    Counted &own = counted(barrier);
     if (own.missing == 0) fail("more arrive at a counted barrier than it counts");
     own.bytes += static_cast<int>(bytes);
     --own.missing;
@@ -367,22 +367,20 @@ void emulator::await_counted(void *barrier, unsigned parity) {
 
 // At once, which is no later than the hardware.
 void emulator::copy_box(void *to, const void *from, unsigned rows, unsigned valid_rows, unsigned stride, unsigned valid_bytes,
-                        void *barrier, unsigned ranks) {
-    for (unsigned rank = 0; rank < machine->cta_count; ++rank) {
-        if ((ranks >> rank & 1) == 0) continue;
-        unsigned char *target = static_cast<unsigned char *>(const_cast<void *>(of_cta(to, rank)));
-        for (unsigned row = 0; row < rows; ++row) {
-            const unsigned char *source = static_cast<const unsigned char *>(from) + static_cast<size_t>(row) * stride;
-            for (unsigned piece = 0; piece < 8; ++piece) {
-                const bool is_there = row < valid_rows && piece * 16 < valid_bytes;
-                unsigned char *place = target + row * 128 + (piece ^ row % 8) * 16;
-                if (is_there) memcpy(place, source + piece * 16, 16); else memset(place, 0, 16);
+                        void *barrier) {
+    for (unsigned row = 0; row < rows; ++row) {
+        const unsigned char *source = static_cast<const unsigned char *>(from) + static_cast<size_t>(row) * stride;
+        for (unsigned piece = 0; piece < 8; ++piece) {
+            unsigned char *place = static_cast<unsigned char *>(to) + row * 128 + (piece ^ row % 8) * 16;
+            if (row < valid_rows && piece * 16 < valid_bytes) {
+                memcpy(place, source + piece * 16, 16);
+            } else {
+                memset(place, 0, 16);
             }
         }
-        Counted &own = counted(const_cast<void *>(of_cta(barrier, rank)));
-        own.bytes -= static_cast<int>(rows * 128);
-        complete(own);
     }
+    counted(barrier).bytes -= static_cast<int>(rows * 128);
+    complete(counted(barrier));
 }
 
 unsigned emulator::cluster_size() { return machine->cta_count; }
@@ -529,7 +527,8 @@ void emulator::multiply_async(const AsyncProduct &product) {
         if (present != ~0u) fail("a warp's lanes are not all there for a product");
         if (!warp.begun) fail("a product without a fence since the last group");
         for (unsigned thread = 0; thread < machine->warp_count * lanes; ++thread) {
-            if (machine->fibers[thread].unfenced) fail("copies have landed that are not fenced for products");
+            const Fiber &fiber = machine->fibers[thread];
+            if (fiber.unfenced && fiber.warp->cta == warp.cta) fail("copies have landed that are not fenced for products");
         }
         Product &started = warp.products.emplace_back();
         memcpy(started.parts, slots, sizeof started.parts);

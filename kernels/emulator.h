@@ -58,14 +58,14 @@ void barrier();
 void named_barrier(unsigned number, unsigned threads);
 // Waits for all threads of the CTA's cluster.
 void cluster_barrier();
-// Barriers in shared memory that count arrivals and bytes, phase by phase: PTX's mbarrier. `rank` is that of a CTA of the cluster.
+// Barriers in shared memory that count arrivals and bytes, phase by phase: PTX's mbarrier.
 void start_counted(void *barrier, unsigned count);
-void arrive_counted(void *barrier, unsigned rank, unsigned bytes);
+void arrive_counted(void *barrier, unsigned bytes);
 // Waits for the end of the phase of that parity.
 void await_counted(void *barrier, unsigned parity);
-// Rows of 128 bytes to the same place of the CTAs of the cluster that `ranks` has bits for; zeros for what is not there.
+// Rows of 128 bytes; zeros for what is not there.
 void copy_box(void *to, const void *from, unsigned rows, unsigned valid_rows, unsigned stride, unsigned valid_bytes,
-              void *barrier, unsigned ranks);
+              void *barrier);
 unsigned cluster_size();
 unsigned cluster_rank();
 // What lies in another CTA's dynamic shared memory where `own` lies in this one's.

@@ -40,10 +40,10 @@ struct BlockRows {
     static constexpr int EACH = 16 / sizeof(Number), PIECES = COLUMNS / EACH;
 };
 
-// Writes rows `first_row` … of the block of 128 outputs, by a CTA of 256 threads whose warps have sixteen outputs each: `results(n)` is a lane's
+// Writes rows `first_row` … of a CTA of 256 threads, whose warps have sixteen outputs each: `results(n)` is a lane's
 // fragment of the n-th eight rows. Uses dynamic shared memory from its start, where nothing else may be awaited.
 template <class Format, Epilogue EPILOGUE, int ROWS, class Results>
-__device__ __forceinline__ void write_block(const Output &output, const Results &results, int first_row, int block) {
+__device__ __forceinline__ void write_block(const Output &output, const Results &results, int first_row) {
     using Block = BlockRows<EPILOGUE, ROWS>;
     using Number = typename Block::Number;
     constexpr int THREADS = 256, PITCH = Block::PITCH;
@@ -66,7 +66,7 @@ __device__ __forceinline__ void write_block(const Output &output, const Results 
     }
     __syncthreads();
     const int piece = threadIdx.x % Block::PIECES, columns = EPILOGUE == Epilogue::F32 ? output.n : output.n / 2;
-    const int left = columns - (block * Block::COLUMNS + piece * Block::EACH);
+    const int left = columns - (blockIdx.y * Block::COLUMNS + piece * Block::EACH);
     const int end = min(ROWS, output.rows - first_row);
     Number *out = static_cast<Number *>(output.out) + static_cast<size_t>(first_row) * output.stride + (columns - left);
     if (left >= Block::EACH && output.stride % Block::EACH == 0) {

@@ -3,9 +3,8 @@
 // A CTA takes 128 outputs, sixteen to a warp, and 128 or 256 rows. No two warps share weights, so these come straight
 // from memory to the registers they are multiplied from, four tiles ahead. Activations are brought by the copy engine, stage by
 // stage: a barrier counts the bytes that have come, another the warps that have done with them, and no warp waits for all others
-// at a tile. The two CTAs of a pair have the same rows: each asks for half of them, for both. The sums of earlier chunks of K
-// wait in shared memory: a thread's registers hold one chunk's alone. Where blocks are few, the four CTAs of a cluster take a
-// chunk each and meet in one another's shared memory.
+// at a tile. The sums of earlier chunks of K wait in shared memory: a thread's registers hold one chunk's alone. Where blocks are
+// few, the four CTAs of a cluster take a chunk each and meet in one another's shared memory.
 #pragma once
 
 #include "matmul_block.cuh"
@@ -29,7 +28,7 @@ struct WarpgroupShared {
     static_assert(BlockRows<Epilogue::F32, ROWS / 4>::BYTES <= TOTALS_AT);
 };
 
-// The stages of a CTA, of which each is filled again once all warps that read it, of a pair's both CTAs, have done with it.
+// The stages of a CTA, of which each is filled again once all warps have done with it.
 template <int ROWS>
 struct StageRing {
     using Shared = WarpgroupShared<ROWS>;
@@ -39,7 +38,6 @@ struct StageRing {
     Counter *full, *empty;  // [STAGES] each
     BoxSource source;
     int first_row, begin, count;  // first input, and stages
-    bool is_pair;
     int slot = 0, before = STAGES - 1;      // of the stage that is multiplied, and of the one before
     unsigned parity = 0, before_parity = 1;  // of their phases
 
@@ -47,20 +45,13 @@ struct StageRing {
     __device__ __forceinline__ void start_barriers() const {
         for (int stage = 0; stage < STAGES; ++stage) {
             start_counting(full + stage, 1);
-            start_counting(empty + stage, is_pair ? 2 * WARPGROUP_WARPS : WARPGROUP_WARPS);
+            start_counting(empty + stage, WARPGROUP_WARPS);
         }
     }
 
     __device__ __forceinline__ void fill(int stage, int to_slot) const {
-        unsigned char *to = memory + to_slot * STAGE;
-        const int input = begin * 32 + stage * 64;
         expect_bytes(full + to_slot, STAGE);
-        if (is_pair) {
-            const int half = cluster_rank() * (ROWS / 2);
-            copy_box<ROWS / 2>(to + half * 128, source, input, first_row + half, full + to_slot, true);
-        } else {
-            copy_box<ROWS>(to, source, input, first_row, full + to_slot, false);
-        }
+        copy_box<ROWS>(memory + to_slot * STAGE, source, begin * 32 + stage * 64, first_row, full + to_slot);
     }
 
     // By one thread.
@@ -70,9 +61,7 @@ struct StageRing {
 
     // A warp has done with the stage before.
     __device__ __forceinline__ void release() const {
-        if (threadIdx.x % 32 != 0) return;
-        arrive_at(empty + before, cluster_rank());
-        if (is_pair) arrive_at(empty + before, cluster_rank() ^ 1);
+        if (threadIdx.x % 32 == 0) arrive(empty + before);
     }
 
     // Goes on from `stage`; the slot of the one before is filled again.
@@ -94,25 +83,24 @@ __device__ __forceinline__ void multiply_by_warpgroups(const Weights &weights, c
     using Shared = WarpgroupShared<ROWS>;
     constexpr int FRAGMENTS = ROWS / 8;
     constexpr int AHEAD = 4;  // tiles of weights
-    const bool split = cluster_size() == 4, is_pair = cluster_size() == 2;
+    const bool split = cluster_size() > 1;
     const int begin = split ? cluster_rank() * chunks.length : 0;
     const int end = split ? min(begin + chunks.length, weights.k_tiles) : weights.k_tiles;
-    const int block = is_pair ? blockIdx.y * 2 + cluster_rank() : blockIdx.y;  // of 128 outputs
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int group = block * 8 + warp, last_group = (output.n + 15) / 16 - 1;
+    const int group = blockIdx.y * 8 + warp, last_group = (output.n + 15) / 16 - 1;
     const int first_row = blockIdx.x / cluster_size() * ROWS;
     const Weights own = weights.of_group<Format>(min(group, last_group));
     unsigned char *memory = dynamic_shared();
     float4 *totals = reinterpret_cast<float4 *>(memory + Shared::TOTALS_AT) + threadIdx.x;  // [fragment][thread]
     Counter *barriers = reinterpret_cast<Counter *>(memory + Shared::BARRIERS_AT);
-    StageRing<ROWS> ring{memory, barriers, barriers + Shared::STAGES, activations, first_row, begin, (end - begin + 1) / 2, is_pair};
+    StageRing<ROWS> ring{memory, barriers, barriers + Shared::STAGES, activations, first_row, begin, (end - begin + 1) / 2};
 
     let_dependents_start();
     if (threadIdx.x == 0) ring.start_barriers();
     typename Format::Share shares[AHEAD];
 #pragma unroll
     for (int index = 0; index < AHEAD; ++index) shares[index] = own.share<Format>(min(begin + index, end - 1), lane);
-    if (is_pair) cluster_barrier(); else __syncthreads();
+    __syncthreads();
     wait_for_inputs();
     if (threadIdx.x == 0) ring.fill_first();
 
@@ -171,7 +159,7 @@ __device__ __forceinline__ void multiply_by_warpgroups(const Weights &weights, c
         }
         cluster_barrier();  // whose memory is read must stay
         const auto results = [&](int each) { return joined[each]; };
-        write_block<Format, EPILOGUE, ROWS / 4>(output, results, first_row + cluster_rank() * (ROWS / 4), block);
+        write_block<Format, EPILOGUE, ROWS / 4>(output, results, first_row + cluster_rank() * (ROWS / 4));
         return;
     }
     if (chunks.count > 1) {
@@ -180,9 +168,8 @@ __device__ __forceinline__ void multiply_by_warpgroups(const Weights &weights, c
             put_fragment(sums, each, add(totals[each * WARPGROUP_THREADS], fragment_of(sums, each)));
         }
     }
-    if (is_pair) cluster_barrier();  // neither has anything on its way to the other
     const auto results = [&](int each) { return fragment_of(sums, each); };
-    write_block<Format, EPILOGUE, ROWS>(output, results, first_row, block);
+    write_block<Format, EPILOGUE, ROWS>(output, results, first_row);
 }
 
 }  // namespace matmul

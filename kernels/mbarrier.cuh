@@ -23,15 +23,13 @@ struct alignas(64) RowsMap {
     Counter opaque[16];
 };
 
+#ifndef WARDROUND_EMULATED
 __device__ __forceinline__ unsigned address_in_cta(const void *shared) {
-#ifdef WARDROUND_EMULATED
-    return 0;
-#else
     return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-#endif
 }
+#endif
 
-// A thread sets a barrier up for so many arrivals a phase. A barrier of all threads has to follow, of a cluster its own.
+// A thread sets a barrier up for so many arrivals a phase. A barrier of all threads has to follow.
 __device__ __forceinline__ void start_counting(Counter *barrier, unsigned arrivals) {
 #ifdef WARDROUND_EMULATED
     emulator::start_counted(barrier, arrivals);
@@ -41,32 +39,29 @@ __device__ __forceinline__ void start_counting(Counter *barrier, unsigned arriva
 #endif
 }
 
-// Arrives at the barrier of the cluster's CTA of that rank.
-__device__ __forceinline__ void arrive_at(Counter *barrier, unsigned rank) {
+__device__ __forceinline__ void arrive(Counter *barrier) {
 #ifdef WARDROUND_EMULATED
-    emulator::arrive_counted(barrier, rank, 0);
+    emulator::arrive_counted(barrier, 0);
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    asm volatile("{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];}" ::"r"(address_in_cta(barrier)), "r"(rank)
-                 : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_in_cta(barrier)) : "memory");
 #endif
 }
 
-// Arrives at this CTA's barrier, whose phase ends no sooner than so many bytes have come.
+// Arrives at a barrier whose phase ends no sooner than so many bytes have come.
 __device__ __forceinline__ void expect_bytes(Counter *barrier, unsigned bytes) {
 #ifdef WARDROUND_EMULATED
-    emulator::arrive_counted(barrier, emulator::cluster_rank(), bytes);
+    emulator::arrive_counted(barrier, bytes);
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_in_cta(barrier)), "r"(bytes) : "memory");
 #endif
 }
 
-// Waits until the barrier's phase of that parity has ended; what any CTA of the cluster did before it arrived is then seen.
+// Waits until the barrier's phase of that parity has ended; what others did before they arrived is then seen.
 __device__ __forceinline__ void await_phase(Counter *barrier, unsigned parity) {
 #ifdef WARDROUND_EMULATED
     emulator::await_counted(barrier, parity);
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    asm volatile("{.reg .pred done; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1; "
+    asm volatile("{.reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; "
                  "@!done bra again;}" ::"r"(address_in_cta(barrier)), "r"(parity)
                  : "memory");
 #endif
@@ -80,25 +75,17 @@ struct BoxSource {
 };
 
 // Starts to bring 64 inputs of ROWS rows from `row` on, zeros for those that are not there, to rows of 128 bytes whose pieces
-// are exchanged as by `place_in_stage`; in this CTA, or at the same place in both of a pair. The barrier of each counts the bytes.
+// are exchanged as by `place_in_stage`. The barrier counts the bytes.
 template <int ROWS>
-__device__ __forceinline__ void copy_box(void *to, const BoxSource &source, int input, int row, Counter *barrier, bool to_both) {
+__device__ __forceinline__ void copy_box(void *to, const BoxSource &source, int input, int row, Counter *barrier) {
 #ifdef WARDROUND_EMULATED
     const int left = source.rows - row, bytes = (source.stride - input) * 2;
     emulator::copy_box(to, source.x + static_cast<size_t>(row) * source.stride + input, ROWS, left > 0 ? left : 0,
-                       source.stride * 2, bytes > 0 ? bytes : 0, barrier, to_both ? 3 : 1u << emulator::cluster_rank());
+                       source.stride * 2, bytes > 0 ? bytes : 0, barrier);
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    const unsigned place = address_in_cta(to), count = address_in_cta(barrier);
-    if (to_both) {
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-                     "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(place), "l"(source.map), "r"(input), "r"(row), "r"(count),
-                     "h"(static_cast<unsigned short>(3))
-                     : "memory");
-    } else {
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
-                         place),
-                     "l"(source.map), "r"(input), "r"(row), "r"(count)
-                     : "memory");
-    }
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+                     address_in_cta(to)),
+                 "l"(source.map), "r"(input), "r"(row), "r"(address_in_cta(barrier))
+                 : "memory");
 #endif
 }

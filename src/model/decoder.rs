@@ -3,7 +3,7 @@
 use super::config::Config;
 use crate::ops::{
     AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers, OpsError,
-    PageShape, Precision, Rows, StepLimits, Unturned,
+    PageShape, Precision, Rows, StepLimits,
 };
 
 /// A decoder's weights. `None` marks what a family does not have.
@@ -318,8 +318,10 @@ impl<B: Backend> Decoder<B> {
             window: layer.window,
             both_ways: self.config.both_ways,
         };
-        let unturned = Unturned { qkv, queries, norms: layer.head_norms.as_ref(), rope };
-        ops.turn_and_attend(unturned, shape, step, pages, attended);
+        let LayerPages { pages, layer: index } = pages;
+        let written = LayerPages { pages: &mut *pages, layer: index };
+        ops.rotate_and_store(qkv, queries, layer.head_norms.as_ref(), rope, step, written);
+        ops.attention(queries, shape, step, LayerPages { pages: &*pages, layer: index }, attended);
     }
 
     /// From `attended` to the feed-forward layer's branch, which is yet to be added.

@@ -22,17 +22,6 @@ pub enum Numbers {
     Ungated,
 }
 
-/// The heads of a step's rows, which are yet to be turned, and what they are turned by.
-#[derive(Debug)]
-pub struct Unturned<'a, B: Backend> {
-    /// `[rows, (heads + 2 · kv_heads) · head_dim]`; its content is unspecified afterwards.
-    pub qkv: &'a mut B::Buffer,
-    /// Room for the queries; what it holds afterwards is unspecified.
-    pub queries: &'a mut B::Buffer,
-    pub norms: Option<&'a HeadNorms<B::Vector>>,
-    pub rope: &'a B::Rope,
-}
-
 /// The rows of a step, and which of them give logits, for machines that share the host's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct HostStep<'a> {
@@ -188,21 +177,6 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         pages: LayerPages<&Self::Pages>,
         out: &mut Self::Buffer,
     );
-
-    /// [`Backend::rotate_and_store`], and [`Backend::attention`] of what it leaves.
-    fn turn_and_attend(
-        &self,
-        unturned: Unturned<'_, Self>,
-        shape: AttentionShape,
-        step: Self::Step<'_>,
-        LayerPages { pages, layer }: LayerPages<&mut Self::Pages>,
-        out: &mut Self::Buffer,
-    ) {
-        let Unturned { qkv, queries, norms, rope } = unturned;
-        let written = LayerPages { pages: &mut *pages, layer };
-        self.rotate_and_store(qkv, queries, norms, rope, step, written);
-        self.attention(queries, shape, step, LayerPages { pages: &*pages, layer }, out);
-    }
 
     /// Samples a token for each row of logits that has a request, and changes its logits; the other rows stay.
     ///

@@ -33,7 +33,7 @@ use thiserror::Error;
 use absent as cuda;
 #[cfg(not(any(feature = "metal", test)))]
 use absent as metal;
-pub use backend::{Backend, HostStep, Numbers, Unturned};
+pub use backend::{Backend, HostStep, Numbers};
 pub use cpu::{AttentionShape, Cpu, Limits};
 pub use cuda::Cuda;
 pub use device::Device;
@@ -56,7 +56,7 @@ pub enum OpsError {
     #[error("{0} is named twice by --device")]
     RepeatedDevice(String),
     #[error(
-        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, rotary, launch, clusters, graphs"
+        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, launch, clusters, graphs"
     )]
     CudaPart(String),
     #[error("--fast is not supported on {device}")]

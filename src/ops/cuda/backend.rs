@@ -21,7 +21,7 @@ use crate::ops::cpu::draw_token;
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
 use crate::ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
-    OpsError, PageShape, Precision, Rows, StepLimits, StoredType, Unturned,
+    OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
 };
 
 /// Heads that one CTA of the rotary kernel takes.
@@ -289,17 +289,6 @@ impl Backend for Cuda {
         out: &mut Buffer,
     ) {
         self.attend(Seen { queries: &queries.region, shape, step, layer: pages }, out);
-    }
-
-    fn turn_and_attend(
-        &self,
-        unturned: Unturned<'_, Cuda>,
-        shape: AttentionShape,
-        step: Step,
-        pages: LayerPages<&mut Pages>,
-        out: &mut Buffer,
-    ) {
-        self.turn_or_attend(unturned, shape, step, pages, out);
     }
 
     fn draw(

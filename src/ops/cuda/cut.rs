@@ -12,28 +12,25 @@ pub struct Cut {
     /// Blocks of outputs, from the first on, of which a CTA takes all inputs. Of the others the four CTAs of a cluster take
     /// a chunk each.
     pub whole: usize,
-    /// Whether two CTAs of whole blocks with the same rows ask for half of them each.
-    pub in_pairs: bool,
 }
 
 /// Rows of a CTA of each of the warpgroups' matmuls.
 pub const ROWS: [usize; 2] = [128, 256];
 
 /// What one launch more takes, in the unit of `cost`.
-const LAUNCH: usize = 100;
+const LAUNCH: usize = 300;
 
 impl Cut {
     /// The fastest on such a GPU: all whole, whole rounds and a rest that is split, or all split.
     pub fn of(size: Product, room: Room) -> Cut {
-        let in_pairs = room.clusters.is_some();
         let cuts = ROWS.into_iter().rev().flat_map(|rows| {
             let [x, y] = blocks(rows, size);
             let rounds = x * y / room.multiprocessors;
             let some = [y, rounds * room.multiprocessors / x, 0];
             let some = if room.clusters > Some(0) { &some[..] } else { &some[..1] };
-            some.iter().map(move |whole| Cut { rows, whole: *whole, in_pairs }).collect::<Vec<_>>()
+            some.iter().map(move |whole| Cut { rows, whole: *whole }).collect::<Vec<_>>()
         });
-        let first = Cut { rows: ROWS[1], whole: usize::MAX, in_pairs };
+        let first = Cut { rows: ROWS[1], whole: usize::MAX };
         cuts.min_by_key(|cut| cut.cost(size, room)).unwrap_or(first)
     }
 
@@ -44,13 +41,12 @@ impl Cut {
         [x, whole, y - whole]
     }
 
-    /// What all rounds take, in hundredths of what a CTA of 256 rows takes for 64 inputs, as benches/gpu_model.py has it: so
-    /// much for each 64 inputs, and so much besides. 128 rows ask the second cache for two thirds as much, not half. Whole
-    /// CTAs keep the sums of three chunks apart, and those of a cluster read one another's.
+    /// What all rounds take, in hundredths of what a CTA of 256 rows takes for 64 inputs (0.66 µs on an H100): so much for each
+    /// 64 inputs, and so much besides, as measured of Qwen3-4B's products of 2,048 rows (benches/LOG.md).
     fn cost(self, size: Product, room: Room) -> usize {
         let [whole, split] = match self.rows {
-            256 => [[100, 670], [25, 940]],
-            _ => [[67, 410], [17, 540]],
+            256 => [[100, 2010], [25, 2250]],
+            _ => [[79, 770], [20, 1130]],
         };
         let [x, whole_blocks, split_blocks] = self.blocks(size);
         let take = |[each, besides]: [usize; 2], blocks: usize, at_once: usize| {

@@ -18,7 +18,7 @@ const MEDIUM_ROWS: usize = 64;
 /// With more rows than these the warpgroups' clusters are faster than medium matmuls even where they leave the GPU half empty.
 const CLUSTER_ROWS: usize = 192;
 /// With fewer rows than these small CTAs are faster than a wave.
-const FEWEST_WAVE_ROWS: usize = 4;
+const FEWEST_WAVE_ROWS: usize = 9;
 /// Padded head dimensions that attention is compiled for.
 const DIMS: [usize; 4] = [32, 64, 128, 256];
 
@@ -76,7 +76,6 @@ pub struct Kernels {
     matmul_f32: [Function; 3],
     /// By dimension of a head, like the next; see [`for_dim`].
     pub attend_chunks: [Function; 4],
-    pub attend_turned: [Function; 4],
     pub attend_rows: [Function; 4],
     /// The same where rows see ahead.
     pub attend_texts: [Function; 4],
@@ -150,7 +149,6 @@ impl Kernels {
             attend_f32: plain("attend_f32")?,
             matmul_f32: try_map(["matmul_f32", "matmul_f32_silu", "matmul_f32_gelu"], plain)?,
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
-            attend_turned: try_map(DIMS, |dim| plain(&format!("attend_turned_{dim}")))?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
             attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
             small: by_form(|form| {
@@ -270,9 +268,8 @@ impl Kernels {
             shared_bytes: warpgroup_shared_bytes(cut.rows),
             ..Launch::new(function, grid, 256)
         };
-        let pair = if cut.in_pairs && whole > 1 { 2 } else { 1 };
         Matmul::Warpgroups {
-            whole: launch(pair, [x * pair, whole.div_ceil(pair), 1]),
+            whole: launch(1, [x, whole, 1]),
             split: launch(4, [x * 4, split, 1]),
             blocks: whole,
             rows: cut.rows,

@@ -94,12 +94,7 @@ impl Cuda {
             let arguments = match matmul {
                 Matmul::Medium(_) => arguments.region(&self.sums).region(&self.tickets),
                 Matmul::Warpgroups { rows, .. } => {
-                    let box_rows = if launch.cluster == 2 { rows / 2 } else { rows };
-                    arguments.rows_map(self.stream.rows_map(
-                        &x.region,
-                        [x.rows, x.stride],
-                        box_rows,
-                    ))
+                    arguments.rows_map(self.stream.rows_map(&x.region, [x.rows, x.stride], rows))
                 }
                 _ => arguments,
             };

@@ -29,7 +29,6 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod text;
-mod turned;
 mod warpgroups;
 mod wave;
 mod without;
@@ -62,8 +61,6 @@ pub struct Cuda {
     back: Arc<Mutex<Option<Pinned>>>,
     /// Whether products of many rows are by warpgroups.
     warpgroups: bool,
-    /// Whether the attention of a row may turn its heads.
-    turns_heads: bool,
     /// Whether a row's bits may depend on the rows beside it.
     fast: bool,
     /// Whether products are in f32: weights, what they multiply, keys and values are kept so.
@@ -82,7 +79,6 @@ impl Cuda {
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
             gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
-        gpu.turns_heads = !without.rotary;
         Ok(gpu)
     }
 
@@ -103,7 +99,6 @@ impl Cuda {
             ferry: Arc::default(),
             back: Arc::default(),
             warpgroups: false,
-            turns_heads: false,
             fast: false,
             in_f32: false,
             stream,
@@ -135,9 +130,9 @@ impl Cuda {
     /// # Errors
     /// When the driver refuses.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let &Cuda { warpgroups, turns_heads, fast, in_f32, .. } = self;
+        let &Cuda { warpgroups, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
-        Ok(Cuda { warpgroups, turns_heads, fast, in_f32, ..own })
+        Ok(Cuda { warpgroups, fast, in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.

@@ -86,7 +86,6 @@ struct Form {
     rows: usize,
     logit_rows: usize,
     chunk_slots: usize,
-    are_apart: bool,
 }
 
 /// What is kept of a form's launches.
@@ -106,8 +105,6 @@ pub struct Step {
     pub logit_rows: usize,
     /// Chunks of keys that any row sees; a power of two. 0: rows are attended to in blocks.
     pub chunk_slots: usize,
-    /// Whether each row is of a sequence of its own.
-    pub are_apart: bool,
     pub blocks: usize,
     pub table_stride: usize,
     pub tokens: u64,
@@ -245,7 +242,6 @@ impl Stage {
             rows: padded,
             logit_rows: padded_logits,
             chunk_slots: if is_decode { slots } else { 0 },
-            are_apart: are_apart(rows.sequences),
             blocks: blocks.len(),
             table_stride: layout.stride,
             tokens: at(0),
@@ -267,8 +263,8 @@ impl Stage {
         if step.chunk_slots == 0 {
             return body(step);
         }
-        let Step { rows, logit_rows, chunk_slots, are_apart, .. } = step;
-        let form = Form { rows, logit_rows, chunk_slots, are_apart };
+        let Step { rows, logit_rows, chunk_slots, .. } = step;
+        let form = Form { rows, logit_rows, chunk_slots };
         match self.graphs.get_mut(&form) {
             None => {
                 body(step);
@@ -281,13 +277,6 @@ impl Stage {
             Some(Kept::Nothing) => body(step),
         }
     }
-}
-
-/// Whether no two rows are of one sequence.
-fn are_apart(sequences: &[u32]) -> bool {
-    let mut sorted = sequences.to_vec();
-    sorted.sort_unstable();
-    sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 /// Runs of at most `length` rows of one sequence: (first row, rows).
@@ -321,12 +310,6 @@ mod tests {
     fn blocks_are_runs_of_one_sequence() {
         assert_eq!(blocks(&[0, 0, 0, 1, 2, 2], 2), [[0, 2], [2, 1], [3, 1], [4, 2]]);
         assert_eq!(blocks(&[], 8), [[0; 2]; 0]);
-    }
-
-    #[test]
-    fn rows_are_apart_that_share_no_sequence() {
-        assert!(are_apart(&[]) && are_apart(&[3]) && are_apart(&[2, 0, 1]));
-        assert!(!are_apart(&[1, 1]) && !are_apart(&[0, 1, 2, 0]));
     }
 
     #[test]

@@ -40,12 +40,11 @@ impl Cuda {
             let kernels = &self.kernels;
             let by_warps = kernels.matmul(weights.format, Epilogue::Plain, size, room);
             let by_warps = self.multiply_by(by_warps, &x, &weights)?;
-            // Blocks of outputs, whole, in pairs, or split.
-            let in_pairs = self.room().clusters.is_some();
-            let wholes = if in_pairs { 0..3 } else { 1..2 };
+            // Blocks of outputs, whole or split.
+            let wholes = if self.room().clusters.is_some() { 0..2 } else { 1..2 };
             let cuts = CTA_ROWS
                 .iter()
-                .flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole, in_pairs }));
+                .flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));
             for cut in cuts {
                 let kernel = kernels.by_warpgroups((weights.format, Epilogue::Plain), size, cut);
                 if by_warps != self.multiply_by(kernel, &x, &weights)? {

@@ -10,8 +10,6 @@ const VARIABLE: &str = "WARDROUND_CUDA_WITHOUT";
 pub struct Without {
     /// `wgmma`: products of many rows by warpgroups.
     pub warpgroups: bool,
-    /// `rotary`: heads that are turned by the attention that takes them.
-    pub rotary: bool,
     /// `launch`: a kernel's CTAs that start while the kernel before still runs.
     pub early_launches: bool,
     /// `clusters`: CTAs that read one another's shared memory.
@@ -33,7 +31,6 @@ impl Without {
             match part {
                 "" => {}
                 "wgmma" => without.warpgroups = true,
-                "rotary" => without.rotary = true,
                 "clusters" => without.clusters = true,
                 "launch" => without.early_launches = true,
                 "graphs" => without.graphs = true,
@@ -51,8 +48,8 @@ mod tests {
     #[test]
     fn parts_are_named_and_others_refused() {
         assert_eq!(Without::parse("").unwrap(), Without::default());
-        let two = Without::parse("wgmma, rotary").unwrap();
-        assert!(two.warpgroups && two.rotary && !two.early_launches);
+        let two = Without::parse("wgmma, graphs").unwrap();
+        assert!(two.warpgroups && two.graphs && !two.early_launches);
         let error = Without::parse("wgmma,streams").unwrap_err();
         assert!(error.to_string().contains("`streams`"), "{error}");
     }

@@ -169,15 +169,14 @@ impl Layer {
     }
 }
 
-/// Those that the GPU has room for: no block is whole, one is, all are, alone and in pairs.
+/// Those that the GPU has room for: no block is whole, one is, all are.
 pub fn cuts(gpu: &Cuda) -> Vec<Cut> {
     let wholes = match (gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4) {
         (false, _) => vec![],
-        (true, false) => vec![(usize::MAX, false)],
-        (true, true) => vec![(0, false), (1, false), (usize::MAX, false), (usize::MAX, true)],
+        (true, false) => vec![usize::MAX],
+        (true, true) => vec![0, 1, usize::MAX],
     };
-    let cut = |rows, (whole, in_pairs)| Cut { rows, whole, in_pairs };
-    let each = |rows| wholes.iter().map(move |whole| cut(rows, *whole));
+    let each = |rows| wholes.iter().map(move |whole| Cut { rows, whole: *whole });
     cut::ROWS.into_iter().flat_map(each).collect()
 }
 

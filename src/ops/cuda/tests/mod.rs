@@ -20,7 +20,6 @@ mod shuffle;
 #[cfg(feature = "cuda-emulated")]
 mod sums;
 mod text;
-mod turned;
 mod wave;
 
 use half::bf16;

@@ -4,7 +4,6 @@ use super::sequences::Sequences;
 use super::{Cuda, Host};
 use super::{
     KEPT, Numbers, SMALL_PAGES, attention, gpu, gpu_in_f32, limits, matmul, norm, sampler, text,
-    turned,
 };
 use crate::ops::Backend;
 
@@ -60,16 +59,6 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
                 case.run(&gpu, &sequences, &qkv, &steps)
             });
         }
-    }
-}
-
-#[test]
-#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
-fn kernels_that_do_what_two_did_do_not_depend_on_the_order_of_threads() {
-    let gpu = gpu();
-    let sequences = Sequences::new(&[290, 64, 33], 2);
-    for case in turned::cases().step_by(5) {
-        assert_same(&gpu, &format!("{case:?}"), || case.decode(&gpu, &sequences, &[3, 3], true));
     }
 }
 
