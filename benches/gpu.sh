@@ -3,7 +3,7 @@
 #
 #   benches/gpu_pack.sh carry                 # on any machine: what travels, below 64 MiB
 #   benches/gpu.sh carry/bin.tar.xz OUT first   # 300 s: a probe, parts one by one, every test, Qwen3-4B's speed, a profile
-#   benches/gpu.sh carry/bin.tar.xz OUT second  # 400 s: the same gate on a fresh machine, three families, weights, panel, peer
+#   benches/gpu.sh carry/bin.tar.xz OUT second  # 400 s: the same gate on a fresh machine, three families, a panel, a peer, other weights
 #
 # OUT gets summary.txt (a line for what failed and what was found) and logs.tgz. Every step has a time limit, and what it printed and how
 # it ended are kept. DEVICE=cpu SHAPE=tiny tries the script itself where there is no GPU. WORK holds models and logs [/dev/shm/wr or /tmp/wr].
@@ -116,16 +116,22 @@ first() {
   for p in "${parts[@]}"; do ((SECONDS < ${UNTIL:-230})) || break; WARDROUND_CUDA_WITHOUT=$p,$WARDROUND_CUDA_WITHOUT bench 40 "without-$p" qwen3 -r 2 -p $([[ $p == wgmma ]] && echo 4096 || echo 0) -n 128 --batch 1,8,64; done
   command -v ncu >/dev/null && for p in 64 8; do ((SECONDS > ${UNTIL:-230})) || counters "$p" 2500 60 -p 0 -n 24 --batch $p; done
 }
+left() { ((SECONDS < ${UNTIL:-390} - $1)); } # whether a step of so many seconds fits
 second() { # as much as is left; the machine may be a fresh one with a mended program
-  if [[ ! -e $work/without ]]; then machine; tiny; for f in "${families[@]}"; do model "$f" & makers+=($!); done; gate; tests; wait "${makers[@]}"; fi
+  local f q mcq=(--data src/data/demo.jsonl --free --set max_tokens=128 --max-batch 64 --device "$device" --offline --quiet)
+  if [[ ! -e $work/without ]]; then machine; tiny; for f in "${families[@]}"; do model "$f" & makers+=($!); done; gate; tests; shadow; keep; wait "${makers[@]}"; fi
   left_out
-  for f in "${families[@]}"; do bench 60 all "$f" -r 3 -p 512,4096 -n 128 --sample --batch 1,8,64 --depth 0,4096; done
-  for q in q8_0 q4_k; do bench 40 $q qwen3 -r 2 --quant $q -p 512 -n 128 --batch 1,64; done
-  bench 40 fast qwen3 -r 2 --fast -p 512,4096 -n 128 --batch 1,8,64
-  run 90 panel "$w" bench panel --data-format mcq --data src/data/demo.jsonl --limit 100 --panel "$work/gemma3,$work/llama,$work/qwen3" --device "$device" --free --set max_tokens=128 --max-batch 64 --offline --quiet --ignore-eos --format json
-  if python3 -c 'import torch, transformers' 2>/dev/null; then
-    run 40 peers-limits python3 benches/peers_gpu.py --device "$device" --out "$log/peers-limits.json"
-    run 90 peers.qwen3 python3 benches/peers_gpu.py --device "$device" --out "$log/peers.qwen3.json" --checkpoint "$work/qwen3" --prompts 64; fi
+  for f in "${families[@]}"; do
+    left 20 && bench 60 decode "$f" -r 2 -p 0 -n 128 --sample --batch 1,8,64; left 20 && bench 60 prompts "$f" -r 2 -p 512,4096 -n 0 --batch 1; keep
+  done
+  left 50 && run 90 panel "$w" bench panel --data-format mcq --limit 60 --panel "$work/gemma3,$work/llama,$work/qwen3" --ignore-eos --format json "${mcq[@]}"
+  if left 50 && python3 -c 'import torch, transformers' 2>/dev/null; then # one model, the same calls, wall against wall
+    run 60 run "$w" run medmad --format mcq --limit 12 --panel "$work/qwen3" --out "$work/run" "${mcq[@]}"
+    run 70 peers.qwen3 python3 benches/peers_gpu.py --device "$device" --out "$log/peers.qwen3.json" --checkpoint "$work/qwen3" --batch 1,64 --new-tokens 128 --calls "$work/run/calls.jsonl" --prompts 0; fi
+  left 25 && counters 64 2500 60 -p 0 -n 24 --batch 64
+  for q in q8_0 q4_k; do left 20 && bench 40 $q qwen3 -r 2 --quant $q -p 512 -n 128 --batch 1,64; done
+  left 20 && bench 40 fast qwen3 -r 2 --fast -p 512 -n 128 --batch 1,8,64
+  left 20 && bench 40 depth qwen3 -r 2 -p 0 -n 128 --batch 8,64 --depth 512
 }
 makers=()
 "$call"

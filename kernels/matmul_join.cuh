@@ -21,7 +21,13 @@ __device__ __forceinline__ bool join(const Meeting &meeting, int count, float4 (
     for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
         met[(blockIdx.z * FRAGMENTS + fragment) * blockDim.x] = sums[fragment];
     }
-    if (!comes_last(meeting.tickets + block, count)) return false;
+    // As `comes_last`, which as a call takes registers that are not there.
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) last = draw_ticket(meeting.tickets + block) == count - 1u;
+    __syncthreads();
+    if (!last) return false;
+    if (threadIdx.x == 0) meeting.tickets[block] = 0;
 #pragma unroll
     for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
         // All of a fragment's chunks are asked for at once, one that is not there in the first one's place.

@@ -35,11 +35,14 @@ struct WaveRing {
           stage_bytes((WEIGHTS_AT + static_cast<int>(blockDim.x) / 32 * Group::BYTES + 1023) / 1024 * 1024),
           warp(threadIdx.x / 32), lane(threadIdx.x % 32) {}
 
+    // Nothing from `end` on: what nobody multiplies must not be on its way at the end.
     __device__ __forceinline__ void copy_weights(int slot, int tile) const {
+        if (tile >= end) return;
         Group::copy(memory + slot * stage_bytes + WEIGHTS_AT + warp * Group::BYTES, group, tile, end, lane);
     }
 
     __device__ __forceinline__ void copy_x(int slot, int tile) const {
+        if (tile >= end) return;
         for (int at = threadIdx.x; at < ROWS * 8; at += blockDim.x) {
             const int row = at / 8, piece = at % 8;
             const bool valid = row < activations.rows && tile + piece / 4 < end;
