@@ -12,7 +12,7 @@ the cycles a warp waits in one walk through the kernel, what a thread has under 
 time is the longest of memory, second cache and tensor cores, each round of CTAs by itself; plus one walk by a warp that finds nothing
 there yet, plus the boundary to the next kernel. Of warpgroups' products and of prompts' attention a CTA is followed: tile by tile and chunk
 by chunk, then what it does once. What overlaps across boundaries is not modelled. Every constant has its source beside it; none was
-measured by this project. Shares are of what the data sheet says; `bench` measures the rate that wgmma keeps, some three quarters of it."""
+measured by this project but the H100's. Shares are of what the data sheet says; `bench` measures the rate that wgmma keeps, some three quarters of it."""
 
 import argparse
 import csv
@@ -52,10 +52,12 @@ class Device:
 # to 114 SMs while its clock fell below 1.4 GHz (Chips and Cheese), 35 bytes or more; and kernel 6 of pranjalssh/fast.cu, 777 TFLOP/s by
 # tiles of 192 × 192 × 64 without multicast, reads 48 KB for each 4.7 MFLOP, 8.1 TB/s: 35 bytes of 1.755 GHz, too. Its multicast brings 3 %.
 # A programmatic-launch boundary of 0.8 µs is NVIDIA's figure for kernels whose preambles overlap.
+# H100 SXM: copy, wgmma from registers and a programmatic launch in a graph as measured by `bench` and benches/gpu_probe.cu; else as the H200.
 # A100, L4, 4090: data sheets, copy at 0.9; L2 5120 and 2048 bytes a clock by the whitepapers over all SMs; 1.3 µs between nodes of a
 # graph without programmatic launches (NVIDIA's blog on constant-time graph launches).
 DEVICES = {
     "h200": Device("H200", "sm_90a", 132, 1.755, 4.3e6, 989e6, 35, 700, 300, 227 << 10, 0.8, True),
+    "h100": Device("H100 SXM", "sm_90a", 132, 1.755, 3.02e6, 961e6, 35, 700, 300, 227 << 10, 0.72, True),
     "a100": Device("A100 80 GB", "sm_80", 108, 1.41, 1.83e6, 312e6, 47, 600, 250, 163 << 10, 1.3, False),
     "l4": Device("L4", "sm_89", 58, 2.04, 0.27e6, 121e6, 35, 700, 300, 99 << 10, 1.3, False),
     "4090": Device("RTX 4090", "sm_89", 128, 2.52, 0.9e6, 165e6, 20, 700, 300, 99 << 10, 1.3, False),
@@ -65,11 +67,10 @@ DEVICES = {
 WGMMA_SHARE, MMA_SHARE, MMA_SHARE_BEFORE_HOPPER = 0.75, 0.5, 0.8
 REGISTERS, THREADS, CTAS = 65536, 2048, 32  # of a multiprocessor
 NEIGHBOUR_BYTES = 11                        # a clock, from the shared memory of a cluster's other CTAs, by four (arXiv 2402.13499)
+CLUSTERS_OF_FOUR = 30                       # that an H100 runs at once where a CTA fills a multiprocessor (gpu_probe.cu)
 SHARED_BYTES = 128                          # a clock, of a multiprocessor's shared memory
 COMPARED = 384                              # instructions of a chunk in `mask` (attention_chunk.cuh) for keys that not all queries see
 L2_BYTES = 25 << 20                         # of the second cache that a pass over logits finds again: half of H200's 50 MiB
-NORMED_AHEAD = (40 + 32) << 10              # bytes that a CTA of kernels/matmul_normed.cuh asks for before its norms: rings, prefetched
-TURN_CLOCKS = 600                           # a head that a warp turns: a load that the second cache answers, a sum over lanes, 150 instructions
 WARP_ISSUE = 4                              # instructions of all warps that a multiprocessor issues in a clock
 
 # Published sizes, as `models synth --shape full` has them.
@@ -151,16 +152,11 @@ class Model:
             values, scales, units = WEIGHT_BYTES["_".join(kernel.split("_")[2:-1 if kernel[-1] in "f32silugelu" and not kernel.split("_")[-1].isdigit() else -2])]
             weights = math.ceil(n / 16) * (tiles * (values + scales) + math.ceil(tiles / 8) * units)
             inputs, out = m * tiles * 64, m * n * 4
-            if kernel.startswith("matmul_normed"):  # two rows in f32, the norms' weights, and the sum, which the first CTA writes
-                inputs, out = tiles * 128 * (2 * m + (2 if words[11] else 1)), out + m * tiles * 128
-            blocks = grid[0] if kernel.startswith(("matmul_small", "matmul_normed")) else grid[1]
-            readers = 1 if kernel.startswith(("matmul_small", "matmul_normed", "matmul_wave")) else grid[0] // launch.get("cluster", 1)
+            blocks = grid[0] if kernel.startswith("matmul_small") else grid[1]
+            readers = 1 if kernel.startswith(("matmul_small", "matmul_wave")) else grid[0] // launch.get("cluster", 1)
             split = 2 * 4 * m * n * 4 if grid[2] > 1 else 0
-            # A wave multiplies all rows that it has room for; of warps that do not share evenly what issues, the fullest decides.
-            multiplied = m
-            if kernel.startswith("matmul_wave"):
-                warps = launch["threads"] / 32
-                multiplied = int(kernel.split("_")[-1]) * math.ceil(warps / WARP_ISSUE) * WARP_ISSUE / warps
+            # A wave multiplies all rows that it has room for.
+            multiplied = int(kernel.split("_")[-1]) if kernel.startswith("matmul_wave") else m
             return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and multiplied * n * tiles * 32, ctas
         if kernel.startswith("attend"):
             heads, kv_heads, window = words[7], words[8], words[10]
@@ -168,7 +164,7 @@ class Model:
             seen = min(mean, window) if window else mean
             products = 2 * rows * heads * seen * dim
             position = seen * kv_heads * dim * 4
-            if "chunks" in kernel or "turned" in kernel:
+            if "chunks" in kernel:
                 ctas = min(ctas, rows * kv_heads * math.ceil(seen / 256))
                 # What a row's chunks leave for the last of them, and what that reads, with more than one.
                 chunks = math.ceil(seen / 256)
@@ -198,7 +194,7 @@ class Model:
             flops = device.flops_per_us * WGMMA_SHARE / device.multiprocessors / (device.ghz * 1e3)
             # Sums of a chunk are put aside and added to; those of a cluster's chunks come from its other CTAs.
             kept = sums / SHARED_BYTES + 0.75 * sums / NEIGHBOUR_BYTES if cluster > 1 else 2 * (math.ceil(tiles / chunk) - 1) * sums / SHARED_BYTES
-            at_once = device.multiprocessors // 16 * 16 if cluster > 1 else device.multiprocessors
+            at_once = CLUSTERS_OF_FOUR * 4 if cluster > 1 else device.multiprocessors
             return math.ceil(ctas / at_once), {
                 "tensor cores": mine * 2 * 128 * block * 32 / flops,
                 "second cache": mine * (8 * (values + scales + units / 8) + block * 64) / device.l2_bytes_per_clock,
@@ -219,26 +215,11 @@ class Model:
             "besides": once * each + code["wait_cycles"] - code["loop_waits"],
         }
 
-    def normed(self, launch, memory, now, each):
-        """Of a product whose CTAs make their norms, of which `now` start at once, `each` on a multiprocessor: microseconds with what binds
-        beside the rest."""
-        device, kernel, (rows, _, _, chunk) = self.device, launch["kernel"], launch["arguments"][5:9]
-        code, plain = (self.code[device.architecture, name] for name in (kernel, kernel.replace("normed", "small") + "_8"))
-        warps = launch["threads"] / 32 / WARP_ISSUE
-        # The longest loop is that over rows. Until they are there a CTA asks for what its rings hold and for what it calls to the second
-        # cache; what is left of the memory's time comes after. Of CTAs that start later, others fill the time.
-        clocks = rows * (code["loop_waits"] + code["loop"] * max(1, each * warps))
-        left_over = max(0, memory - now * NORMED_AHEAD) / device.bytes_per_us
-        stages = chunk / (2 if "_bf16_" in kernel else 4)
-        issued = warps * (code["loop"] * rows + plain["instructions"] + plain["loop"] * (stages - 1))
-        fullest = math.ceil(math.prod(launch["grid"]) / device.multiprocessors)
-        return {"norms": clocks / (device.ghz * 1e3) + left_over, "instructions": fullest * issued / (device.ghz * 1e3)}
-
     def time(self, launch, first, rows):
         """Microseconds, and what binds."""
         device, kernel = self.device, launch["kernel"]
         memory, l2, products, ctas = self.work(launch, first, rows)
-        if kernel.startswith(("matmul_warpgroup", "attend_rows", "attend_teams")):
+        if kernel.startswith(("matmul_warpgroup", "attend_rows")):
             rounds, parts = self.follow(launch, first, rows)
             parts = {part: rounds * clocks / (device.ghz * 1e3) for part, clocks in parts.items()}
             besides = parts.pop("besides")
@@ -250,8 +231,8 @@ class Model:
         resident = max(1, min(REGISTERS // registers, device.shared_bytes // shared, THREADS // launch["threads"], CTAS))
         rounds = math.ceil(ctas / (device.multiprocessors * resident))
         each = min(resident, math.ceil(ctas / device.multiprocessors))  # CTAs that share a multiprocessor
-        ahead = launch["shared_bytes"] if kernel.startswith(("matmul_small", "matmul_normed", "matmul_medium", "matmul_wave")) else launch["threads"] * code["bytes_ahead"]
-        share = (WGMMA_SHARE if "warpgroup" in kernel else MMA_SHARE) if device.wgmma else MMA_SHARE_BEFORE_HOPPER
+        ahead = launch["shared_bytes"] if kernel.startswith(("matmul_small", "matmul_medium", "matmul_wave")) else launch["threads"] * code["bytes_ahead"]
+        share = (WGMMA_SHARE if kernel.startswith(("matmul_warpgroup", "matmul_wave")) else MMA_SHARE) if device.wgmma else MMA_SHARE_BEFORE_HOPPER
         clocks = code["wait_cycles"] + code["instructions"] * max(1, each * launch["threads"] / 32 / WARP_ISSUE)
         parts = dict.fromkeys(["memory", "second cache", "tensor cores"], 0.0)
         left = ctas
@@ -263,16 +244,10 @@ class Model:
             parts["memory"] += now * memory / ctas / min(device.bytes_per_us, now * max(ahead, 1) * device.ghz * 1e3 / device.memory_clocks)
             parts["second cache"] += fullest * l2 / ctas / (device.l2_bytes_per_clock * device.ghz * 1e3)
             parts["tensor cores"] += fullest * 2 * products / ctas / (device.flops_per_us * share / device.multiprocessors)
-        if kernel.startswith("matmul_normed"):
-            parts.update(self.normed(launch, memory, min(ctas, device.multiprocessors * resident), each))
         walk = (clocks if not kernel.startswith("matmul") else device.memory_clocks) / (device.ghz * 1e3)
         if not kernel.startswith("matmul"):
             # One round's waits are filled by the next one's instructions.
             parts["instructions"] = (rounds - 1) * (clocks - code["wait_cycles"]) / (device.ghz * 1e3)
-        if "turned" in kernel:
-            # Of a group's queries, its key and its value a walk has those that are each warp's first.
-            group = launch["arguments"][7] // launch["arguments"][8]
-            walk += (math.ceil((group + 2) / 4) - 1) * TURN_CLOCKS / (device.ghz * 1e3)
         binds = max(parts, key=parts.get)
         # A walk has each loop once; three of four kinds of draws pass over the row again, and of a score's instructions half are its passes.
         loops = self.sizes["vocab_size"] / (8 * launch["threads"] * launch["cluster"]) * {"draw": 0.25, "score": 0.5}.get(kernel, 0)
@@ -297,7 +272,7 @@ def scenario_steps(steps, rows, prompt):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wardround", help="built with --features cuda-emulated")
-    parser.add_argument("--device", choices=DEVICES, default="h200")
+    parser.add_argument("--device", choices=DEVICES, default="h100")
     parser.add_argument("--family", action="append", choices=FAMILIES)
     parser.add_argument("--depth", type=int, default=512, help="keys before a decoding step [512]")
     parser.add_argument("--machine-code", type=pathlib.Path, default=ROOT / "kernels" / "machine_code.csv")

@@ -13,8 +13,7 @@ FILE is written again after every figure; one that fails leaves its error there,
   each completed by exactly N tokens, `--max-batch` at a time, after a small call that makes the cache of keys and values. All
   prompts are given at once: transformers need not wait for a debate's rounds. Without flash attention it is `paged|sdpa`: a
   dense mask over all sequences, and no CUDA graphs; the figure says which it was. Beside it stands what all of the run's calls of
-  that backbone came to. To have both engines do the same calls: a run of few questions (`QUESTION_LIMIT=4 gpu.sh ... panel`),
-  `--prompts 0`. `gpu_table.py` sets the panel's wall time beside the sum of theirs.
+  that backbone came to; `--prompts 0` has both engines do the same calls.
 
 The limits are a copy of 4 GiB inside the GPU (bytes read and written) and a bf16 product of 8192³ on random numbers.
 """
