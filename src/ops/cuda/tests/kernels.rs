@@ -50,6 +50,11 @@ fn products_of_few_rows_are_one_wave() {
     };
     for rows in [9, 16, 33, 64, 65, 128] {
         for outputs in [2560, 3072, 5120, 6144, 16_384, 19_456] {
+            if rows > 64 && outputs == 19_456 {
+                let found = matmul(rows, outputs);
+                assert!(matches!(found, Matmul::Warpgroups { .. }), "no room for all: {found:?}");
+                continue;
+            }
             let Matmul::Wave(launch) = matmul(rows, outputs) else {
                 panic!("{rows} rows, {outputs} outputs: {:?}", matmul(rows, outputs));
             };
