@@ -134,6 +134,8 @@ second() { # as much as is left; the machine may be a fresh one with a mended pr
   left 20 && bench 40 depth qwen3 -r 2 -p 0 -n 128 --batch 8,64 --depth 512
 }
 makers=()
-"$call"
+case $call in first | second) "$call" ;; *) echo "no such call: $call; known: first, second" >&2; exit 2 ;; esac
 wait; keep; table
-say "$call: $(cat "$log"/*.code | grep -vc '^0 ') steps failed; leave out: $(cat "$work/without" 2>/dev/null || echo unknown)"
+failed=$(cat "$log"/*.code | grep -vc '^0 ')
+say "$call: $failed steps failed; leave out: $(cat "$work/without" 2>/dev/null || echo unknown)"
+[[ $failed == 0 && -e $work/without ]] # what failed, or was never found out, is no success
