@@ -31,6 +31,7 @@
 //! ```
 
 pub mod analysis; // reads finished runs: metrics, figures, comparison, recipe tables, ratings
+pub mod appended; // files of lines, and what a power cut leaves behind the last
 pub mod audit; // the chained trail of what was done with which text
 pub mod bench; // what a model, a panel and a server do on this machine
 pub mod build_info; // which program this is
@@ -64,3 +65,4 @@ pub mod synth; // checkpoints with random weights
 pub mod systems; // the published systems, a folder each, and the table of them
 pub mod text; // sentences, similarity, reading JSON out of replies
 pub mod tokenizer; // text to token ids and back
+mod variable; // environment variables that are on or off

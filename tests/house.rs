@@ -13,7 +13,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder synth hub data prompts chat build_info tokenizer text random diagnosis record console",
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder synth hub data prompts chat build_info tokenizer text random diagnosis record console variable",
     ),
     (
         "serve",
@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "bundle",
-        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console",
+        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console appended",
     ),
     ("report", "selftest analysis experiment systems panel data text diagnosis record"),
     ("selftest", "experiment panel engine synth model ops hub diagnosis digest record"),
@@ -30,10 +30,10 @@ const ARROWS: &[(&str, &str)] = &[
         "analysis",
         "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record",
     ),
-    ("audit", "experiment diagnosis digest record console"),
+    ("audit", "experiment diagnosis digest record console appended"),
     (
         "experiment",
-        "systems panel retrieval corpus scorers encoder engine model ops hub data prompts diagnosis digest record console",
+        "systems panel retrieval corpus scorers encoder engine model ops hub data prompts diagnosis digest record console appended",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record"),
     (
@@ -41,14 +41,14 @@ const ARROWS: &[(&str, &str)] = &[
         "retrieval engine model ops synth hub chat tokenizer text random diagnosis digest record console",
     ),
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
-    ("corpus", "encoder ops hub text random diagnosis digest"),
+    ("corpus", "encoder ops hub text random diagnosis digest appended"),
     ("scorers", "encoder text"),
     ("encoder", "model ops hub diagnosis"),
     ("engine", "model ops tokenizer diagnosis record"),
     ("synth", "model prompts tokenizer random diagnosis"),
     ("model", "ops diagnosis"),
-    ("ops", "diagnosis"),
-    ("hub", "text diagnosis digest console"),
+    ("ops", "diagnosis variable"),
+    ("hub", "text diagnosis digest console appended variable"),
     ("data", "text random diagnosis digest record"),
     ("prompts", "diagnosis digest record"),
     ("chat", "tokenizer diagnosis digest record"),
@@ -61,6 +61,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("digest", ""),
     ("record", ""),
     ("console", ""),
+    ("appended", ""),
+    ("variable", ""),
 ];
 
 /// Longer files are two nouns.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::appended;
 use crate::diagnosis::Failure;
 use crate::experiment::line;
 
@@ -88,7 +89,7 @@ pub struct End {
     pub hash: String,
     /// Bytes of the current file's whole lines.
     pub bytes: u64,
-    /// Bytes behind them: of a line that was being written when its process was killed.
+    /// Bytes behind them: of lines that were being written when the process was killed or the power went.
     pub torn_bytes: u64,
 }
 
@@ -117,7 +118,7 @@ pub fn end(directory: &Path) -> Result<End, Failure> {
         let broken =
             |why: &str| Failure::mismatch(format!("{}, line {}: {why}", path.display(), index + 1));
         let Some(whole) = piece.strip_suffix(b"\n") else {
-            if Line::open(piece).is_ok() || is_beginning(piece) {
+            if is_unfinished(piece) {
                 end.torn_bytes = piece.len() as u64;
                 break;
             }
@@ -134,10 +135,9 @@ pub fn end(directory: &Path) -> Result<End, Failure> {
     Ok(end)
 }
 
-/// Whether the bytes are the beginning of a JSON object that goes on.
-pub(super) fn is_beginning(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"{")
-        && matches!(serde_json::from_slice::<Value>(bytes), Err(error) if error.is_eof())
+/// Whether bytes without a newline are what an interrupted write leaves of a line.
+pub(super) fn is_unfinished(bytes: &[u8]) -> bool {
+    appended::is_unfinished(bytes, |line| Line::open(line).is_ok())
 }
 
 fn last_line(path: &Path) -> Result<Line, Failure> {

@@ -248,6 +248,27 @@ fn a_line_that_was_cut_short_is_cut_off_and_said() {
 }
 
 #[test]
+fn nul_bytes_that_a_power_cut_left_are_cut_off_and_said() {
+    for begun in ["", "{\"schema\":1,\"seq\":4,"] {
+        let scratch = tempfile::tempdir().unwrap();
+        let options = written(scratch.path(), AuditContent::Hash, 2);
+        let path = files::current(&options.directory);
+        let tail = format!("{begun}{}", "\0".repeat(4096));
+        let mut whole = fs_err::read_to_string(&path).unwrap();
+        whole += &tail;
+        fs_err::write(&path, whole).unwrap();
+        let found = check(&options, &[]);
+        assert_eq!((found.lines, found.problem_count), (3, 0), "{found:?}");
+        assert!(found.notes[0].contains(&format!("{} bytes", tail.len())), "{found:?}");
+        let trail = Trail::open(&options).unwrap();
+        trail.finish(Event::new("stop")).unwrap();
+        assert_eq!(check(&options, &[]).problem_count, 0);
+        let said: Value = serde_json::from_str(&lines(&options.directory)[3]).unwrap();
+        assert_eq!(said["cut_bytes"], tail.len());
+    }
+}
+
+#[test]
 fn a_full_disk_is_told_to_whoever_waits_and_ends_when_there_is_room() {
     let scratch = tempfile::tempdir().unwrap();
     let options = written(scratch.path(), AuditContent::Full, 1);

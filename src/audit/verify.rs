@@ -109,8 +109,9 @@ impl Check<'_> {
     }
 
     fn take(&mut self, raw: &RawLine) {
-        if !raw.is_whole && (Line::open(&raw.bytes).is_ok() || files::is_beginning(&raw.bytes)) {
-            let note = format!("{} is cut short; the next start cuts it off", raw.place());
+        if !raw.is_whole && files::is_unfinished(&raw.bytes) {
+            let (place, bytes) = (raw.place(), raw.bytes.len());
+            let note = format!("{place} is cut short; the next start cuts its {bytes} bytes off");
             return self.found.notes.push(note);
         }
         self.found.lines += 1;

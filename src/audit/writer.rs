@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use super::event::{Content, Sealed};
 use super::files::{self, End};
 use super::{AuditOptions, Event, Head, content};
+use crate::appended;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::experiment::{clock, line, whole_file};
@@ -211,9 +212,11 @@ impl Writer {
         self.cut()
     }
 
-    /// Cuts off a line that was never finished.
+    /// Cuts off a line that was never finished, and says so.
     fn cut(&mut self) -> io::Result<()> {
         if self.end.torn_bytes > 0 {
+            let path = files::current(&self.directory);
+            console::note(appended::notice(&path, self.end.torn_bytes));
             self.file.set_len(self.end.bytes)?;
             self.file.sync_data()?;
         }

@@ -40,9 +40,9 @@ impl Verify {
             let versions = verified.contents.versions.join(", ");
             console::say(format!("note   versions {versions} of wardround wrote the run"))?;
         }
-        for path in &verified.torn {
+        for (path, bytes) in verified.contents.torn() {
             console::say(format!(
-                "note   the last line of {} is cut short; `wardround resume` drops it",
+                "note   the last line of {} is cut short; `wardround resume` cuts its {bytes} bytes off",
                 path.display()
             ))?;
         }

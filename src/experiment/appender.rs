@@ -21,7 +21,7 @@ pub(super) struct Appender<R: Link> {
 }
 
 impl<R: Link> Appender<R> {
-    /// Appends behind the lines of `chain`, which was read from `file`; a torn last line is cut off.
+    /// Appends behind the lines of `chain`, which was read from `file`; what is torn behind them is cut off.
     pub(super) fn behind(file: File, chain: &Chain<R>) -> Result<Self, RunError> {
         if chain.torn_bytes > 0 {
             file.set_len(chain.bytes)?;

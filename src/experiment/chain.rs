@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::error::{Defect, RunError};
 use super::line::{self, Opened};
 use super::link::Link;
+use crate::appended;
 
 /// A log as it was read: every line checked.
 #[derive(Clone, Debug)]
@@ -20,7 +19,7 @@ pub struct Chain<R: Link> {
     pub head: String,
     /// Bytes of the whole lines.
     pub bytes: u64,
-    /// Bytes of a last line that was being written when the run was killed; 0 when there is none.
+    /// Bytes behind them, of lines that were being written when the run was killed or the power went; 0 when there are none.
     pub torn_bytes: u64,
     /// The keys that no further line may bear.
     pub settled: HashSet<R::Key>,
@@ -70,19 +69,19 @@ pub fn seal<R: Link>(record: &mut R, seq: u64, prev: &str) -> Result<String, Run
 
 /// Reads a log and checks every line; `anchor` is the sha256 of plan.toml.
 ///
-/// A last line without its newline is told apart: when it is the beginning of a line it is torn, counted in
-/// `torn_bytes` and left out; when it is anything else it was changed, and that is an error as for any other line.
+/// What stands behind the last newline is told apart: what an interrupted write leaves ([`appended`]) is torn, counted in
+/// `torn_bytes` and left out; anything else was changed, and that is an error as for any other line.
 pub fn read<R: Link>(path: &Path, anchor: &str) -> Result<Chain<R>, RunError> {
     let file = line::read_file(path)?;
     let mut chain = Chain::<R>::empty(anchor);
     for (index, piece) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let line = piece.strip_suffix(b"\n").unwrap_or(piece);
-        let checked = check(line, &chain);
-        if line.len() == piece.len() && (checked.is_ok() || is_beginning(line)) {
+        let is_line = |line: &[u8]| check(line, &chain).is_ok();
+        if line.len() == piece.len() && appended::is_unfinished(line, is_line) {
             chain.torn_bytes = line.len() as u64;
             break;
         }
-        let (record, hash) = checked.map_err(|defect| RunError::BadLine {
+        let (record, hash) = check(line, &chain).map_err(|defect| RunError::BadLine {
             path: path.to_owned(),
             line: index + 1,
             defect,
@@ -123,13 +122,6 @@ fn check<R: Link>(line: &[u8], chain: &Chain<R>) -> Result<(R, String), Defect> 
 fn parse<R: Link>(opened: &Opened<'_>) -> Result<R, Defect> {
     serde_json::from_slice(&opened.with_hash())
         .map_err(|error| Defect::NotARecord(error.to_string()))
-}
-
-/// Whether the bytes are an incomplete JSON object. (Read as a `Value`: `IgnoredAny` takes a number
-/// cut behind its `e` for a wrong one.)
-fn is_beginning(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"{")
-        && matches!(serde_json::from_slice::<Value>(bytes), Err(error) if error.is_eof())
 }
 
 #[cfg(test)]
@@ -286,6 +278,7 @@ mod tests {
             format!("{}x", lines[2]),
             format!("{} ", lines[2]),
             lines[2].replace("0.85", "0.86"),
+            lines[2].replace("0.85", "0.86") + "\0\0",
             lines[2][1..].to_owned(),
             "not a line".to_owned(),
         ] {

@@ -73,6 +73,17 @@ impl Contents {
         }
     }
 
+    /// The logs that have bytes behind their last whole line, and how many: what was being written when the run was cut off.
+    pub fn torn(&self) -> Vec<(PathBuf, u64)> {
+        let logs = [
+            (SearchLine::FILE, self.searches.torn_bytes),
+            (CallLine::FILE, self.calls.torn_bytes),
+            (ItemLine::FILE, self.items.torn_bytes),
+        ];
+        let torn = logs.into_iter().filter(|(_, bytes)| *bytes > 0);
+        torn.map(|(log, bytes)| (self.path.join(log), bytes)).collect()
+    }
+
     /// The outcomes of questions.
     pub fn answers(&self) -> BTreeMap<ItemKey, &AnswerLine> {
         let outcomes = self.outcomes().into_iter();

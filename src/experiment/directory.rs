@@ -16,6 +16,7 @@ use super::plan::{self, Plan};
 use super::results::{self, Heads};
 use super::whole_file;
 use super::{texts, verify, versions};
+use crate::appended;
 use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText, SearchKey, SearchLine};
 
 /// The logs, open at their ends; `Log::start` takes it.
@@ -30,7 +31,7 @@ pub struct Directory {
     /// Whether every item has an outcome without an error, and the results are written.
     pub is_complete: bool,
     /// What the user should know of it.
-    pub(super) notice: Option<String>,
+    pub(super) notices: Vec<String>,
 }
 
 /// What a resumed run need not do again. An item whose last line has an error is not among the items.
@@ -53,7 +54,7 @@ impl Directory {
 
         let open = |name: &str| log_options().create(true).mode(0o600).open(path.join(name));
         let calls = open(CallLine::FILE)?;
-        let notice = lock(&calls, path)?;
+        let notices = Vec::from_iter(lock(&calls, path)?);
         let items = open(ItemLine::FILE)?;
         let searches = plan.corpus.as_ref().map(|_| open(SearchLine::FILE)).transpose()?;
         whole_file::write_private(&path.join(texts::FILE), texts::to_lines(texts)?.as_bytes())?;
@@ -66,15 +67,15 @@ impl Directory {
             items: Appender::behind(items, &Chain::empty(&plan_sha256))?,
             finished: Finished::default(),
             is_complete: false,
-            notice,
+            notices,
             plan_sha256,
         })
     }
 
     /// Resumes the run in `path`, which must hold an equal plan (`Plan::differences`).
     ///
-    /// The whole directory is verified first. Only a torn last line, which a kill leaves, is repaired, by cutting it
-    /// off. The results.json of a run that is not complete is removed, for it would not cover the lines to come. Where
+    /// The whole directory is verified first. Only a torn end of a log, which a kill or a power cut leaves, is repaired, by cutting it
+    /// off, and said. The results.json of a run that is not complete is removed, for it would not cover the lines to come. Where
     /// another version wrote the run and `allow_version` accepts that, versions.json names both.
     pub fn resume(
         path: &Path,
@@ -87,7 +88,7 @@ impl Directory {
         }
         let plan_path = Plan::find(path)?;
         let calls = open_log(&path.join(CallLine::FILE))?;
-        let notice = lock(&calls, path)?;
+        let mut notices = Vec::from_iter(lock(&calls, path)?);
         let items = open_log(&path.join(ItemLine::FILE))?;
         let searches = match plan.corpus {
             Some(_) => Some(open_log(&path.join(SearchLine::FILE))?),
@@ -107,7 +108,11 @@ impl Directory {
         let is_complete = results.is_some() && n_finished == n_items;
         if results.is_some() && !is_complete {
             fs_err::remove_file(path.join(results::FILE))?;
+            // It must not come back beside lines that it does not cover.
+            File::open(path)?.sync_all()?;
         }
+        let torn = contents.torn().into_iter();
+        notices.extend(torn.map(|(log, bytes)| appended::notice(&log, bytes)));
         let searches = searches.map(|file| Appender::behind(file, &contents.searches));
         let searches = searches.transpose()?;
         let calls = Appender::behind(calls, &contents.calls)?;
@@ -123,7 +128,7 @@ impl Directory {
                 items: contents.items.into_settled(),
             },
             is_complete,
-            notice,
+            notices,
         })
     }
 

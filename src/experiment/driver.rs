@@ -99,7 +99,7 @@ impl Driver {
         out: &Path,
     ) -> Result<Executed, Failure> {
         let began = Instant::now();
-        for notice in run.notices.iter().chain(&directory.notice) {
+        for notice in run.notices.iter().chain(&directory.notices) {
             self.observer.note(notice);
         }
         let finished = std::mem::take(&mut directory.finished);

@@ -1,7 +1,7 @@
 //! Checks that a run directory is what was written: plan, chains, then results.json against them.
 
 use std::cmp::Ordering;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use super::contents::Contents;
 use super::error::{Defect, RunError};
 use super::link::Link;
 use super::results::{self, Heads, Results};
-use crate::record::{CallLine, ItemLine, SCHEMA, SearchLine};
+use crate::record::SCHEMA;
 
 /// A directory whose every line is as it was written.
 #[derive(Clone, Debug)]
@@ -19,8 +19,6 @@ pub struct Verified {
     pub heads: Heads,
     /// `None` for a run that has not finished.
     pub results: Option<Results>,
-    /// The logs whose last line was being written when the run was killed; a resumed run writes it anew.
-    pub torn: Vec<PathBuf>,
 }
 
 /// Verifies a run directory; an error names the file and the first bad line, of a changed plan.toml the file alone.
@@ -41,13 +39,7 @@ pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunE
             });
         }
     }
-    let torn = [
-        (contents.searches.torn_bytes, SearchLine::FILE),
-        (contents.calls.torn_bytes, CallLine::FILE),
-        (contents.items.torn_bytes, ItemLine::FILE),
-    ];
-    let torn = torn.into_iter().filter(|(bytes, _)| *bytes > 0);
-    Ok(Verified { torn: torn.map(|(_, log)| path.join(log)).collect(), heads, results, contents })
+    Ok(Verified { heads, results, contents })
 }
 
 /// Reads and verifies a run that has finished.
@@ -179,6 +171,7 @@ pub fn first_difference(found: &str, expected: &str) -> Option<(usize, Defect)> 
 mod tests {
     use crate::diagnosis::{Blame, Diagnosis};
     use std::io::Write;
+    use std::path::PathBuf;
 
     use fs_err::os::unix::fs::FileExt;
 
@@ -188,6 +181,7 @@ mod tests {
         ITEMS, call, item, plan, start, texts, write_finished, write_results, write_unfinished,
     };
     use crate::experiment::log::Log;
+    use crate::record::{CallLine, ItemLine};
 
     const LOGS: [&str; 2] = [CallLine::FILE, ItemLine::FILE];
 
@@ -242,7 +236,7 @@ mod tests {
         let verified = verify(out.path(), None).unwrap();
         assert_eq!(verified.heads, results.heads);
         assert_eq!(verified.results, Some(results.clone()));
-        assert!(verified.torn.is_empty());
+        assert!(verified.contents.torn().is_empty());
         for head in [&results.head, &results.heads.calls, &results.heads.items] {
             verify(out.path(), Some(head)).unwrap();
             verify(out.path(), Some(&format!(" {}\n", head.to_uppercase()))).unwrap();
@@ -356,14 +350,15 @@ mod tests {
         write_unfinished(out.path());
         let verified = verify(out.path(), None).unwrap();
         assert_eq!(verified.results, None);
-        assert!(verified.torn.is_empty());
+        assert!(verified.contents.torn().is_empty());
         verify(out.path(), Some(&verified.heads.calls)).unwrap();
 
         let path = out.path().join("calls.jsonl");
         let whole = fs_err::read(&path).unwrap();
         fs_err::write(&path, &whole[..whole.len() - 1]).unwrap();
         let torn = verify(out.path(), None).unwrap();
-        assert_eq!(torn.torn, [path]);
+        let bytes = torn.contents.calls.torn_bytes;
+        assert_eq!(torn.contents.torn(), [(path, bytes)]);
         assert_eq!(torn.heads.call_lines, 11);
         let error = verify(out.path(), Some(&verified.heads.calls)).unwrap_err();
         assert!(matches!(error, RunError::HeadDiffers { .. }), "{error}");

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Card, HubError, read_if_there};
+use super::{Card, HubError, if_there};
+use crate::appended;
 
 /// The folders of a version that hold checkpoints.
 const FOLDERS: [&str; 3] = ["models", "scorers", "encoder"];
@@ -63,10 +64,9 @@ pub fn accepted_file(root: &Path) -> PathBuf {
 /// # Errors
 /// A file that cannot be read; a line that is no acceptance.
 pub fn accepted(file: &Path) -> Result<Vec<Acceptance>, HubError> {
-    let Some(text) = read_if_there(file)? else { return Ok(Vec::new()) };
-    // A line that was cut short by a power failure was not counted.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let lines = whole.lines().map(serde_json::from_str);
+    let Some(bytes) = if_there(fs_err::read(file))? else { return Ok(Vec::new()) };
+    // What a power cut left behind the last whole line was never counted.
+    let lines = appended::lines(&bytes).map(serde_json::from_slice);
     lines
         .collect::<Result<_, _>>()
         .map_err(|error| HubError::Malformed { path: file.to_owned(), reason: error.to_string() })

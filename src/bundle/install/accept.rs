@@ -1,6 +1,7 @@
 //! Licences that every recipient accepts anew: asked for before anything is written, kept in `ROOT/licences/accepted.jsonl`.
 
 use super::{Consent, Question};
+use crate::appended;
 use crate::bundle::manifest::{Component, licence_path, policy_path};
 use crate::bundle::path::BundlePath;
 use crate::bundle::root::Root;
@@ -93,14 +94,14 @@ pub fn record(root: &Root, acceptances: &[Acceptance]) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         files::make_folder(folder)?;
     }
-    // A line that was cut short by a power failure is left out, as it is when they are read.
-    let kept = if_there(fs_err::read_to_string(&path))?.unwrap_or_default();
-    let mut text = kept[..kept.rfind('\n').map_or(0, |end| end + 1)].to_owned();
+    // What a power cut left behind the last whole line is left out, as it is when they are read.
+    let kept = if_there(fs_err::read(&path))?.unwrap_or_default();
+    let mut lines = appended::split(&kept).0.to_owned();
     for acceptance in acceptances {
-        text += &serde_json::to_string(acceptance).map_err(std::io::Error::from)?;
-        text.push('\n');
+        serde_json::to_writer(&mut lines, acceptance).map_err(std::io::Error::from)?;
+        lines.push(b'\n');
     }
     // Whoever runs a model reads it.
-    whole_file::write_public(&path, text.as_bytes())?;
+    whole_file::write_public(&path, &lines)?;
     Ok(files::sync(&root.path)?)
 }

@@ -8,6 +8,7 @@ use fs_err::{File, OpenOptions};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::appended;
 use crate::corpus::CorpusError;
 use crate::corpus::store::layout::{
     CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS,
@@ -254,7 +255,7 @@ fn line_text(line: &SegmentLine) -> Result<String, CorpusError> {
     Ok(format!("{}\n", serde_json::to_string(line).map_err(std::io::Error::from)?))
 }
 
-/// The lines of `build.jsonl`; a last one that was cut short does not count.
+/// The lines of `build.jsonl`; what stands behind the last whole one does not count.
 ///
 /// # Errors
 /// A line that is none.
@@ -262,13 +263,12 @@ pub fn read_lines(path: &Path) -> Result<Vec<SegmentLine>, CorpusError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let text = fs_err::read_to_string(path)?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-    let read = |(index, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| CorpusError::Damaged {
+    let file = fs_err::read(path)?;
+    let read = |(index, line): (usize, &[u8])| {
+        serde_json::from_slice(line).map_err(|error| CorpusError::Damaged {
             path: path.to_owned(),
             problem: format!("line {}: {error}", index + 1),
         })
     };
-    whole.lines().enumerate().map(read).collect()
+    appended::lines(&file).enumerate().map(read).collect()
 }

@@ -169,7 +169,9 @@ fn bytes_depend_on_neither_batches_nor_kills() {
             torn.extend(b"torn");
             fs_err::write(&path, torn).unwrap();
             let path = options.out.join("build.jsonl");
-            let torn = fs_err::read_to_string(&path).unwrap() + "{\"segment\": 9";
+            let mut torn = fs_err::read(&path).unwrap();
+            // Half a character, and bytes that had not arrived.
+            torn.extend(b"{\"segment\": 9, \"empty\": [\"\xc3\0\0");
             fs_err::write(&path, torn).unwrap();
             build = Build::resume(&options.out).unwrap();
         }

@@ -10,8 +10,8 @@ use std::io::Write;
 use super::*;
 use crate::experiment::error::Defect;
 use crate::experiment::fixtures::{
-    ITEMS, call, failed_item, item, plan, start, texts, write_finished, write_results,
-    write_unfinished,
+    ITEMS, call, failed_item, item, plan, searching_plan, start, texts, write_finished,
+    write_results, write_unfinished,
 };
 use crate::experiment::log::Log;
 
@@ -147,6 +147,36 @@ fn a_torn_tail_is_cut_off_and_the_call_made_again() {
     log_handle.finish().unwrap();
     assert_eq!(fs_err::read(&log).unwrap(), whole);
     write_results(&out, 1).unwrap();
+}
+
+#[test]
+fn nul_bytes_behind_any_log_are_cut_off_and_said() {
+    for tail in [&b"\0\0\0\0"[..], b"{\"schema\":1,\"se\0\0\0"] {
+        for name in [CallLine::FILE, ItemLine::FILE, SearchLine::FILE] {
+            let (_scratch, out) = scratch();
+            let plan = searching_plan();
+            start(&out, &plan).finish().unwrap();
+            let log = out.join(name);
+            let whole = fs_err::read(&log).unwrap();
+            fs_err::write(&log, [&whole, tail].concat()).unwrap();
+            let directory = Directory::resume(&out, &plan, &texts(&ITEMS), false).unwrap();
+            let said = format!("{}: {} bytes were cut off", log.display(), tail.len());
+            let [notice] = &directory.notices[..] else { panic!("{:?}", directory.notices) };
+            assert!(notice.starts_with(&said), "{notice}");
+            assert_eq!(fs_err::read(&log).unwrap(), whole);
+        }
+    }
+}
+
+#[test]
+fn a_whole_line_of_nul_bytes_is_damage() {
+    let (_scratch, out) = scratch();
+    write_unfinished(&out);
+    let log = out.join("calls.jsonl");
+    let whole = fs_err::read(&log).unwrap();
+    fs_err::write(&log, [&whole[..], b"\0\0\0\n"].concat()).unwrap();
+    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS), false));
+    assert!(matches!(error, RunError::BadLine { line: 13, .. }), "{error}");
 }
 
 #[test]
