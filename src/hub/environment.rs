@@ -1,16 +1,19 @@
 //! The environment variables that the hub reads, all at once, so that nothing deeper asks the process.
-//!
-//! `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are read too, by the HTTP client itself.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::proxy::Proxies;
 use super::{HubError, installed, read_if_there};
+use crate::variable;
 
 const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
+/// Any of them forbids connections.
+const OFFLINE: [&str; 3] = ["WARDROUND_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"];
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the variables say.
@@ -25,6 +28,7 @@ pub struct Environment {
     pub progress_bars: bool,
     pub metadata_timeout: Duration,
     pub download_timeout: Duration,
+    pub proxies: Proxies,
     /// The folder of the models that were installed with this program by a bundle.
     pub installed: Option<PathBuf>,
     token: Option<Token>,
@@ -51,7 +55,7 @@ impl Environment {
     /// Reads the process's variables.
     ///
     /// # Errors
-    /// [`HubError::BadVariable`] for a timeout that is not a number of seconds.
+    /// [`HubError::BadVariable`] for a timeout that is not a number of seconds, or a switch that is neither on nor off.
     pub fn capture() -> Result<Self, HubError> {
         let program = env::current_exe().ok();
         let installed = program.and_then(|program| installed::beside_program(&program));
@@ -61,42 +65,60 @@ impl Environment {
     /// Reads the variables through `lookup`; an empty one counts as unset.
     ///
     /// # Errors
-    /// [`HubError::BadVariable`] for a timeout that is not a number of seconds.
+    /// See [`Environment::capture`].
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, HubError> {
-        let raw = |name| lookup(name).filter(|value| !value.is_empty());
-        let text = |name| raw(name).map(|value| value.to_string_lossy().trim().to_owned());
+        let raw = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        let text = |name: &str| raw(name).map(|value| value.to_string_lossy().trim().to_owned());
         let home = raw("HOME").or_else(|| raw("USERPROFILE")).map(PathBuf::from);
-        let path = |name| raw(name).map(|value| expand_home(PathBuf::from(value), home.as_ref()));
+        let path = |name: &'static str| match raw(name) {
+            None => Ok(None),
+            Some(value) => expand(&value, home.as_deref(), &raw)
+                .filter(|path| path.to_str().is_some())
+                .map(Some)
+                .ok_or_else(|| HubError::BadVariable {
+                    name,
+                    value: value.to_string_lossy().into_owned(),
+                    expected: "a path in UTF-8 that begins with ~/, / or a variable's value",
+                }),
+        };
 
-        let huggingface = path("HF_HOME")
-            .or_else(|| path("XDG_CACHE_HOME").map(|cache| cache.join("huggingface")))
+        let huggingface = path("HF_HOME")?
+            .or(path("XDG_CACHE_HOME")?.map(|cache| cache.join("huggingface")))
             .or_else(|| home.as_ref().map(|home| home.join(".cache/huggingface")));
-        let seconds = |name| match text(name) {
+        let seconds = |name: &'static str| match text(name) {
             None => Ok(DEFAULT_TIMEOUT),
             Some(value) => value
                 .parse::<f64>()
                 .ok()
                 .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
                 .filter(|duration| !duration.is_zero())
-                .ok_or(HubError::BadVariable { name, value }),
+                .ok_or(HubError::BadVariable { name, value, expected: "a number of seconds" }),
         };
+        let is_true = |name: &'static str| {
+            let value = text(name).unwrap_or_default();
+            let known = variable::boolean(&value);
+            known.ok_or(HubError::BadVariable { name, value, expected: variable::WORDS })
+        };
+        let mut offline = None;
+        for name in OFFLINE {
+            let forbids = is_true(name)?;
+            offline = offline.or(forbids.then_some(name));
+        }
         Ok(Self {
-            cache: path("HF_HUB_CACHE")
-                .or_else(|| path("HUGGINGFACE_HUB_CACHE"))
+            cache: path("HF_HUB_CACHE")?
+                .or(path("HUGGINGFACE_HUB_CACHE")?)
                 .or_else(|| huggingface.as_ref().map(|home| home.join("hub"))),
             endpoint: text("HF_ENDPOINT")
                 .map(|endpoint| endpoint.trim_end_matches('/').to_owned())
                 .unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned()),
-            offline: ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
-                .into_iter()
-                .find(|name| text(name).is_some_and(|value| is_true(&value))),
-            progress_bars: !text("HF_HUB_DISABLE_PROGRESS_BARS")
-                .is_some_and(|value| is_true(&value)),
+            offline,
+            progress_bars: !is_true("HF_HUB_DISABLE_PROGRESS_BARS")?,
             metadata_timeout: seconds("HF_HUB_ETAG_TIMEOUT")?,
             download_timeout: seconds("HF_HUB_DOWNLOAD_TIMEOUT")?,
+            proxies: Proxies::from_lookup(&lookup),
             installed: None,
             token: text("HF_TOKEN").map(Token),
-            token_path: path("HF_TOKEN_PATH")
+            token_path: path("HF_TOKEN_PATH")?
                 .or_else(|| huggingface.as_ref().map(|home| home.join("token"))),
         })
     }
@@ -117,16 +139,44 @@ impl Environment {
     }
 }
 
-/// The hub's own reading of a boolean variable.
-fn is_true(value: &str) -> bool {
-    ["1", "on", "yes", "true"].contains(&value.to_ascii_lowercase().as_str())
-}
-
-fn expand_home(path: PathBuf, home: Option<&PathBuf>) -> PathBuf {
-    match (path.strip_prefix("~"), home) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => path,
+/// A path as huggingface_hub expands it: `~`, then `$NAME` and `${NAME}`; a variable that is not set stays as it is written. `None`:
+/// the home of another user, which is not looked up.
+fn expand(
+    value: &OsStr,
+    home: Option<&Path>,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Option<PathBuf> {
+    let mut bytes = value.as_bytes();
+    let mut path = Vec::new();
+    if let Some(rest) = bytes.strip_prefix(b"~") {
+        if !rest.is_empty() && !rest.starts_with(b"/") {
+            return None;
+        }
+        path.extend(home?.as_os_str().as_bytes());
+        bytes = rest;
     }
+    while let Some((&first, rest)) = bytes.split_first() {
+        let braced = rest.strip_prefix(b"{");
+        let name = braced.unwrap_or(rest);
+        let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+        let length = name.iter().take_while(is_word).count();
+        let end = match braced {
+            Some(_) => name[length..].strip_prefix(b"}"),
+            None => Some(&name[length..]),
+        };
+        let known = str::from_utf8(&name[..length]).ok().filter(|name| !name.is_empty());
+        match (first, end, known.and_then(&lookup)) {
+            (b'$', Some(end), Some(value)) => {
+                path.extend(value.as_bytes());
+                bytes = end;
+            }
+            _ => {
+                path.push(first);
+                bytes = rest;
+            }
+        }
+    }
+    Some(PathBuf::from(OsString::from_vec(path)))
 }
 
 #[cfg(test)]
@@ -171,13 +221,38 @@ mod tests {
     }
 
     #[test]
+    fn paths_expand_as_huggingface_hub_expands_them() {
+        let hub = |value: &str| {
+            cache(&[("HF_HOME", value), ("HOME", "/home/ward"), ("DISK", "/mnt/d"), ("A_1", "a")])
+        };
+        for (value, path) in [
+            ("$HOME/hf", "/home/ward/hf/hub"),
+            ("${DISK}/hf", "/mnt/d/hf/hub"),
+            ("~/hf/${A_1}b$A_1", "/home/ward/hf/aba/hub"),
+            ("~", "/home/ward/hub"),
+            ("/a~/$UNSET/${DISK", "/a~/$UNSET/${DISK/hub"),
+            ("/a$/=,é", "/a$/=,é/hub"),
+        ] {
+            assert_eq!(hub(value), Some(PathBuf::from(path)), "{value}");
+        }
+        let error = try_environment(&[("HF_HOME", "~other/hf"), ("HOME", "/h")]).unwrap_err();
+        assert!(error.to_string().starts_with("HF_HOME is `~other/hf`, not a path"), "{error}");
+    }
+
+    #[test]
     fn offline_takes_four_words_in_any_case_and_names_its_variable() {
-        for value in ["1", "ON", "yes", "True"] {
-            assert_eq!(environment(&[("HF_HUB_OFFLINE", value)]).offline, Some("HF_HUB_OFFLINE"));
+        for name in OFFLINE {
+            for value in ["1", "ON", "yes", "True"] {
+                assert_eq!(environment(&[(name, value)]).offline, Some(name));
+            }
+            for value in ["0", "off", "No", "false", ""] {
+                assert_eq!(environment(&[(name, value)]).offline, None);
+            }
+            // Whoever means to forbid connections must not be taken to allow them.
+            let error = try_environment(&[(name, "enabled")]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{name} is `enabled`, not 1, true")), "{error}");
         }
-        for value in ["0", "off", "2", ""] {
-            assert_eq!(environment(&[("HF_HUB_OFFLINE", value)]).offline, None);
-        }
+        assert!(environment(&[("HF_HUB_DISABLE_PROGRESS_BARS", "off")]).progress_bars);
         let transformers = environment(&[("HF_HUB_OFFLINE", "0"), ("TRANSFORMERS_OFFLINE", "1")]);
         assert_eq!(transformers.offline, Some("TRANSFORMERS_OFFLINE"));
     }

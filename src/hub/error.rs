@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::proxy::ProxyError;
 use super::{Authority, Card, DatasetCard, Kind};
 use crate::diagnosis::{Blame, Diagnosis};
 
@@ -26,8 +27,8 @@ pub enum HubError {
     RevisionTwice { member: String, revision: String },
     #[error("there is no directory for the hub's cache: no home directory is known")]
     NoCache,
-    #[error("{name} is `{value}`, not a number of seconds")]
-    BadVariable { name: &'static str, value: String },
+    #[error("{name} is `{value}`, not {expected}")]
+    BadVariable { name: &'static str, value: String, expected: &'static str },
 
     #[error("the checkpoint in {} lacks {file}", directory.display())]
     Incomplete { directory: PathBuf, file: String },
@@ -90,6 +91,8 @@ pub enum HubError {
     NotAccepted { model: String, licence: String, path: PathBuf },
     #[error("{} is being written by another process", path.display())]
     Busy { path: PathBuf },
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -158,6 +161,7 @@ impl Diagnosis for HubError {
             | Self::NoDatasets { .. }
             | Self::BadVariable { .. }
             | Self::Busy { .. } => Blame::Usage,
+            Self::Proxy(error) => error.blame(),
             Self::Io(error) => error.blame(),
             _ => Blame::Artefact,
         }
@@ -231,6 +235,7 @@ impl Diagnosis for HubError {
             Self::NotAccepted { model, .. } => Some(format!(
                 "install the bundle again, with `wardround bundle install … --accept {model}` once the text was read"
             )),
+            Self::Proxy(error) => error.hint(),
             Self::Io(error) => error.hint(),
             Self::Busy { .. } => Some("wait for it, then run the same command again".to_owned()),
             _ => None,

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 
 use hf_hub::api::sync::ApiBuilder;
 use ureq::Agent;
-use ureq::config::RedirectAuthHeaders;
 
 use self::client::{Client, Gate, Hub, Listing, RemoteFile};
 use self::progress::Progress;
@@ -99,7 +98,9 @@ fn connect<'a>(repository: &'a Repository, options: &HubOptions) -> Result<Hub<'
 pub fn client(environment: &Environment, token: Option<Token>, gate: Option<Gate>) -> Client {
     let agent = Agent::config_builder()
         .http_status_as_error(false)
-        .redirect_auth_headers(RedirectAuthHeaders::SameHost)
+        // Each request says which way it goes, and follows its redirects itself: another host may be asked another way.
+        .proxy(None)
+        .max_redirects(0)
         .user_agent(concat!("wardround/", env!("CARGO_PKG_VERSION")))
         .timeout_resolve(Some(environment.metadata_timeout))
         .timeout_connect(Some(environment.metadata_timeout))
@@ -109,6 +110,7 @@ pub fn client(environment: &Environment, token: Option<Token>, gate: Option<Gate
         .new_agent();
     Client {
         agent,
+        proxies: environment.proxies.clone(),
         token,
         metadata_timeout: environment.metadata_timeout,
         pause: environment.download_timeout / 10,

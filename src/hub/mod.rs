@@ -2,7 +2,7 @@
 //! fetched from where they are published, in the layout that recipes expect.
 //!
 //! `source` turns what a user typed into a [`Checkpoint`]; `installed` knows those that came in a bundle; `card` knows the models by name; `cache` reads the hub's
-//! cache layout; `dataset` knows datasets; `fetch` is the only module that opens a connection, and a build without the feature `hub` has
+//! cache layout; `proxy` knows which way a URL is asked; `dataset` knows datasets; `fetch` is the only module that opens a connection, and a build without the feature `hub` has
 //! `fetch_absent` in its place.
 
 mod cache;
@@ -18,6 +18,7 @@ mod fetch;
 pub mod installed;
 mod options;
 mod provenance;
+pub mod proxy;
 mod repository;
 mod source;
 mod verify;

@@ -50,6 +50,8 @@ impl Target {
     #[expect(clippy::disallowed_methods, reason = "the server to measure is the user's to name")]
     pub fn new(base: &str, model: &str, connections: usize) -> Target {
         let agent = Agent::config_builder()
+            // What lies between would be measured too.
+            .proxy(None)
             .http_status_as_error(false)
             .max_redirects(0)
             .max_idle_connections(connections)

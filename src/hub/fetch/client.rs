@@ -10,6 +10,7 @@ use ureq::typestate::WithoutBody;
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::super::cache::{is_commit, is_hex};
+use super::super::proxy::Proxies;
 use super::super::{HubError, Repository, Token};
 
 const MOST_REDIRECTS: usize = 5;
@@ -18,6 +19,7 @@ const LONGEST_LISTING_BYTES: u64 = 64 << 20;
 /// A client of one host.
 pub struct Client {
     pub agent: Agent,
+    pub proxies: Proxies,
     pub token: Option<Token>,
     pub metadata_timeout: Duration,
     /// The pause after the first attempt that brings nothing.
@@ -81,12 +83,10 @@ impl Hub<'_> {
     /// Resolves the revision and lists its files.
     pub fn list(&self) -> Result<Listing, HubError> {
         let repo = self.api.repo(self.address(&self.repository.revision));
-        let request = repo.info_request().config().http_status_as_error(false);
-        let request = request.timeout_global(Some(self.client.metadata_timeout)).build();
-        let url = request.uri_ref().map(Uri::to_string).unwrap_or_default();
+        let url = repo.info_request().uri_ref().map(Uri::to_string).unwrap_or_default();
         let what = format!("{} at revision {}", self.repository.id, self.repository.revision);
 
-        let response = request.call().map_err(|error| unreachable(&url, &error))?;
+        let response = self.client.get(&url, 0, Some(self.client.metadata_timeout))?;
         let info = self.client.read_info(&url, &what, response)?;
         if !is_commit(&info.sha) {
             let reason = format!("`{}` is not a commit", info.sha);
@@ -113,10 +113,8 @@ impl Client {
         let mut place = url.clone();
         for _ in 0..MOST_REDIRECTS {
             let request = self.plain(self.agent.head(&place));
-            let request = request.config().max_redirects(0);
-            let request = request.timeout_global(Some(self.metadata_timeout)).build();
-            let response = request.call().map_err(|error| unreachable(&place, &error))?;
-            match relative_redirect(&place, &response) {
+            let response = self.call(&place, request, Some(self.metadata_timeout))?;
+            match redirect(&place, &response).filter(|next| is_same_host(&place, next)) {
                 Some(next) => place = next,
                 None => {
                     if !response.status().is_redirection() {
@@ -132,12 +130,7 @@ impl Client {
     /// Asks for a file's bytes from `offset` on; a server that cannot give a part gives the whole.
     pub fn bytes(&self, remote: &RemoteFile, offset: u64) -> Result<Bytes, HubError> {
         let url = &remote.url;
-        let request = self.plain(self.agent.get(url));
-        let request = match offset {
-            0 => request,
-            offset => request.header(header::RANGE, format!("bytes={offset}-")),
-        };
-        let response = request.call().map_err(|error| unreachable(url, &error))?;
+        let response = self.get(url, offset, None)?;
         self.accept(url, url, &response)?;
         let offset = match response.status() {
             StatusCode::PARTIAL_CONTENT => {
@@ -156,10 +149,54 @@ impl Client {
 
     /// The names of a repository's files, from its listing.
     pub fn names(&self, url: &str) -> Result<Vec<String>, HubError> {
-        let request = self.plain(self.agent.get(url));
-        let request = request.config().timeout_global(Some(self.metadata_timeout)).build();
-        let response = request.call().map_err(|error| unreachable(url, &error))?;
+        let response = self.get(url, 0, Some(self.metadata_timeout))?;
         Ok(names_in(self.read_info(url, url, response)?))
+    }
+
+    /// Asks for what is at `url`, from `offset` on, wherever it is redirected to; the token goes to the host of `url` alone.
+    fn get(
+        &self,
+        url: &str,
+        offset: u64,
+        timeout: Option<Duration>,
+    ) -> Result<Response<Body>, HubError> {
+        let mut place = url.to_owned();
+        for _ in 0..MOST_REDIRECTS {
+            let request = self.agent.get(&place);
+            let request = match is_same_host(url, &place) {
+                true => self.plain(request),
+                false => request.header(header::ACCEPT_ENCODING, "identity"),
+            };
+            let request = match offset {
+                0 => request,
+                offset => request.header(header::RANGE, format!("bytes={offset}-")),
+            };
+            let response = self.call(&place, request, timeout)?;
+            match redirect(&place, &response) {
+                Some(next) => place = next,
+                None => return Ok(response),
+            }
+        }
+        let reason = format!("more than {MOST_REDIRECTS} redirects");
+        Err(HubError::BadAnswer { url: url.to_owned(), reason })
+    }
+
+    /// Sends a request the way that the environment says; errors name the proxy.
+    fn call(
+        &self,
+        url: &str,
+        request: RequestBuilder<WithoutBody>,
+        timeout: Option<Duration>,
+    ) -> Result<Response<Body>, HubError> {
+        let way = self.proxies.of(url)?;
+        let unreachable = |error: ureq::Error| {
+            let way = way.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
+            HubError::Unreachable { url: url.to_owned(), reason: format!("{error}{way}") }
+        };
+        let proxy =
+            way.map(|proxy| ureq::Proxy::new(proxy.url())).transpose().map_err(unreachable)?;
+        let request = request.config().proxy(proxy).timeout_global(timeout).build();
+        request.call().map_err(unreachable)
     }
 
     /// The listing in an answer about `what`.
@@ -171,7 +208,10 @@ impl Client {
     ) -> Result<RepoInfo, HubError> {
         self.accept(url, what, &response)?;
         let limited = response.body_mut().with_config().limit(LONGEST_LISTING_BYTES);
-        let text = limited.read_to_vec().map_err(|error| unreachable(url, &error))?;
+        let text = limited.read_to_vec().map_err(|error| HubError::Unreachable {
+            url: url.to_owned(),
+            reason: error.to_string(),
+        })?;
         let bad = |reason| HubError::BadAnswer { url: url.to_owned(), reason };
         serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
     }
@@ -218,24 +258,32 @@ fn names_in(info: RepoInfo) -> Vec<String> {
     info.siblings.into_iter().map(|sibling| sibling.rfilename).collect()
 }
 
-fn unreachable(url: &str, error: &ureq::Error) -> HubError {
-    HubError::Unreachable { url: url.to_owned(), reason: error.to_string() }
-}
-
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn relative_redirect(url: &str, response: &Response<Body>) -> Option<String> {
+/// Where a response redirects to.
+fn redirect(url: &str, response: &Response<Body>) -> Option<String> {
     let location = text(response.headers(), header::LOCATION.as_str())?;
-    if !response.status().is_redirection()
-        || !location.starts_with('/')
-        || location.starts_with("//")
-    {
-        return None;
-    }
-    let uri: Uri = url.parse().ok()?;
-    Some(format!("{}://{}{location}", uri.scheme_str()?, uri.authority()?))
+    let uri: Uri = url.parse().ok().filter(|_| response.status().is_redirection())?;
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    Some(match location {
+        _ if location.contains("://") => location.to_owned(),
+        _ if location.starts_with("//") => format!("{scheme}:{location}"),
+        _ if location.starts_with('/') => format!("{scheme}://{authority}{location}"),
+        _ => {
+            let folder = uri.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+            format!("{scheme}://{authority}{folder}/{location}")
+        }
+    })
+}
+
+fn is_same_host(url: &str, other: &str) -> bool {
+    let place = |url: &str| {
+        let uri: Uri = url.parse().ok()?;
+        Some((uri.scheme_str()?.to_owned(), uri.authority()?.clone()))
+    };
+    place(url).is_some_and(|own| place(other) == Some(own))
 }
 
 fn read_header(url: String, response: &Response<Body>) -> Result<RemoteFile, HubError> {

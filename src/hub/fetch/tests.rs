@@ -131,6 +131,26 @@ fn what_is_whole_is_kept_and_what_is_not_is_fetched_again() {
 }
 
 #[test]
+fn a_proxy_that_fails_is_named_and_a_host_inside_is_asked_directly() {
+    let cache = tempfile::tempdir().unwrap();
+    let reason = |exceptions: &str| {
+        let environment = Environment::from_lookup(|name| match name {
+            "HF_HUB_CACHE" => Some(cache.path().into()),
+            "HF_ENDPOINT" => Some("http://hub.ward.invalid".into()),
+            "ALL_PROXY" => Some("http://127.0.0.1:1".into()),
+            "NO_PROXY" => Some(exceptions.into()),
+            _ => None,
+        });
+        let options = HubOptions { quiet: true, ..HubOptions::new(environment.unwrap()) };
+        fetch(REPOSITORY, None, &options).unwrap_err().to_string()
+    };
+    let named = "through the proxy http://127.0.0.1:1 of ALL_PROXY";
+    assert!(reason("other").ends_with(named), "{}", reason("other"));
+    assert!(!reason("other, .ward.invalid").contains("proxy"));
+    assert!(reason("10.0.0.0/99").contains("`10.0.0.0/99`"));
+}
+
+#[test]
 fn a_gated_model_is_explained() {
     for status in [401, 403] {
         let error = refusal(Fault::Deny(status, "GatedRepo"), "config.json");

@@ -67,14 +67,15 @@ impl RemoteModel {
     /// Prepares a client; nothing is sent yet.
     ///
     /// # Errors
-    /// [`RemoteError::Forbidden`] when offline.
+    /// [`RemoteError::Forbidden`] when offline; [`RemoteError::Proxy`] for a proxy that cannot be used.
     pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
         if let Some(reason) = options.offline {
             return Err(RemoteError::Forbidden { address: address.clone(), reason });
         }
         Ok(RemoteModel {
             address: address.clone(),
-            transport: Transport::new(&options),
+            transport: Transport::new(&options, &address.base)
+                .map_err(|problem| RemoteError::Proxy { address: address.clone(), problem })?,
             limit: Limit::new(options.max_in_flight, options.requests_per_minute),
             learned: LearnedForms::default(),
             options,

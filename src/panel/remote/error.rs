@@ -8,6 +8,7 @@ use super::Address;
 use super::key::WARDROUND_API_KEY;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::hub::OfflineReason;
+use crate::hub::proxy::ProxyError;
 
 #[derive(Debug, Error)]
 pub enum RemoteError {
@@ -19,6 +20,9 @@ pub enum RemoteError {
     NoFeature { address: Address },
     #[error("{address} cannot be asked: {reason}")]
     Forbidden { address: Address, reason: OfflineReason },
+
+    #[error("{address} cannot be asked: {problem}")]
+    Proxy { address: Address, problem: ProxyError },
 
     #[error("the image {path} cannot be sent: {reason}")]
     Image { path: PathBuf, reason: String },
@@ -67,6 +71,7 @@ impl RemoteError {
             | RemoteError::BadKey { .. }
             | RemoteError::NoFeature { .. }
             | RemoteError::Forbidden { .. }
+            | RemoteError::Proxy { .. }
             | RemoteError::Schema { .. }
             | RemoteError::Denied { .. }
             | RemoteError::NotFound { .. }
@@ -97,6 +102,7 @@ impl Diagnosis for RemoteError {
             RemoteError::Forbidden { .. } => {
                 "name a local model, or run where connections are allowed".to_owned()
             }
+            RemoteError::Proxy { problem, .. } => return problem.hint(),
             RemoteError::Denied { variable, .. } => match variable {
                 Some(variable) => format!("check the key in {variable}, its rights and its quota"),
                 None => format!(

@@ -20,14 +20,16 @@ pub use self::error::RemoteError;
 pub use self::key::ApiKey;
 use super::SamplingChoice;
 use crate::hub::OfflineReason;
+use crate::hub::proxy::Proxies;
 use crate::record::{AnsweredBy, FinishReason, Grammar, Message, Usage};
 
-/// How an endpoint is asked. The HTTP client also follows `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+/// How an endpoint is asked.
 #[derive(Clone, Debug)]
 pub struct RemoteOptions {
     /// Why no connection may be made; `None` where it may.
     pub offline: Option<OfflineReason>,
     pub key: Option<ApiKey>,
+    pub proxies: Proxies,
     /// Of name resolution, and again of the connection.
     pub connect_timeout: Duration,
     /// Of one attempt, from name resolution to the last byte of the response.
@@ -51,6 +53,7 @@ impl Default for RemoteOptions {
         RemoteOptions {
             offline: None,
             key: None,
+            proxies: Proxies::capture(),
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(600),
             attempts: 6,

@@ -103,7 +103,8 @@ impl Stream {
             gpu,
             stream,
             without,
-            checks: std::env::var_os("WARDROUND_CUDA_CHECK").is_some_and(|value| value != "0"),
+            checks: std::env::var("WARDROUND_CUDA_CHECK")
+                .is_ok_and(|value| crate::variable::boolean(&value) == Some(true)),
             failures: Failures::default(),
             after_copy: AtomicBool::new(true),
             #[cfg(feature = "cuda-emulated")]

@@ -18,6 +18,7 @@ use super::super::{
 use super::MESSAGE_CHARS;
 use super::fake_server::{Act, FakeServer, ok, said, status};
 use crate::hub::OfflineReason;
+use crate::hub::proxy::Proxies;
 use crate::record::{FinishReason, Message};
 
 const SECRET: &str = "sk-hush-hush";
@@ -147,6 +148,45 @@ fn nothing_is_sent_where_it_is_forbidden() {
         assert!(error.to_string().contains(said) && !error.concerns_item(), "{error}");
     }
     assert!(server.requests().is_empty());
+}
+
+#[test]
+fn an_endpoint_inside_is_never_asked_through_the_proxy_and_errors_name_it() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://nurse:{SECRET}@{}", listener.local_addr().unwrap());
+    let (sender, asked) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            // It hangs up at once.
+            sender.send(drop(stream)).unwrap();
+        }
+    });
+    let address = Address::parse("openai:m@http://box.ward.invalid:8000").unwrap();
+    let ask = |exceptions: &str| {
+        let proxies = Proxies::from_lookup(|name| match name {
+            "ALL_PROXY" => Some(OsString::from(&proxy)),
+            "NO_PROXY" => Some(OsString::from(exceptions)),
+            _ => None,
+        });
+        let options = RemoteOptions { attempts: 1, proxies, ..options() };
+        let model = RemoteModel::open(&address, options)?;
+        model.complete(&request(), &GO).map(|_| ())
+    };
+    for exceptions in ["x, box.ward.invalid", ".invalid", "box.ward.invalid:8000", "*"] {
+        let error = ask(exceptions).unwrap_err().to_string();
+        assert!(!error.contains("proxy"), "{exceptions}: {error}");
+    }
+    assert!(asked.try_recv().is_err(), "the proxy was asked");
+    let error = ask("other.invalid").unwrap_err();
+    let said = format!("{error} {error:?}");
+    assert!(
+        said.contains("through the proxy http://127.0.0.1:") && said.contains("of ALL_PROXY"),
+        "{said}"
+    );
+    assert!(!said.contains(SECRET), "{said}");
+    asked.recv().unwrap();
+    let error = ask("10.0.0.0/99").unwrap_err();
+    assert!(matches!(error, RemoteError::Proxy { .. }) && !error.concerns_item(), "{error}");
 }
 
 #[test]

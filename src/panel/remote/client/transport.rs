@@ -11,11 +11,14 @@ use super::super::{ApiKey, RemoteOptions};
 use super::reply::ReplyError;
 use super::retry;
 use super::server_error::ServerError;
+use crate::hub::proxy::{Proxy, ProxyError};
 
 /// The HTTP client of one endpoint.
 #[derive(Clone, Debug)]
 pub struct Transport {
     agent: Agent,
+    /// What its requests go through.
+    proxy: Option<Proxy>,
     key: Option<ApiKey>,
     most_bytes: u64,
 }
@@ -43,8 +46,11 @@ impl Transport {
         clippy::disallowed_methods,
         reason = "the one place where a connection to a panel's member may be opened"
     )]
-    pub fn new(options: &RemoteOptions) -> Transport {
+    pub fn new(options: &RemoteOptions, base: &str) -> Result<Transport, ProxyError> {
+        let way = options.proxies.of(base)?;
+        let proxy = way.map(ureq_proxy).transpose()?;
         let agent = Agent::config_builder()
+            .proxy(proxy)
             .http_status_as_error(false)
             // A redirect must not carry the key to another server.
             .max_redirects(0)
@@ -56,7 +62,8 @@ impl Transport {
             .timeout_global(Some(options.timeout))
             .build()
             .new_agent();
-        Transport { agent, key: options.key.clone(), most_bytes: options.most_bytes }
+        let (key, most_bytes) = (options.key.clone(), options.most_bytes);
+        Ok(Transport { agent, proxy: way.cloned(), key, most_bytes })
     }
 
     /// POSTs a body of JSON; GETs where there is none.
@@ -69,7 +76,7 @@ impl Transport {
                 .header(header::ACCEPT, "application/json")
                 .send(body),
         };
-        self.receive(response.map_err(lost)?)
+        self.receive(response.map_err(|error| self.lost(error))?)
     }
 
     fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
@@ -87,8 +94,24 @@ impl Transport {
             .or_else(|| retry::retry_after(text(header::RETRY_AFTER.as_str())?, SystemTime::now()));
         let status = response.status().as_u16();
         let limited = response.body_mut().with_config().limit(self.most_bytes);
-        let body = limited.read_to_vec().map_err(lost)?;
+        let body = limited.read_to_vec().map_err(|error| self.lost(error))?;
         Ok(Answer { status, retry_after, body })
+    }
+
+    /// Why there is no response, and through which proxy.
+    fn lost(&self, error: ureq::Error) -> Failure {
+        let reason = match error {
+            ureq::Error::BodyExceedsLimit(_) => return Failure::TooLong,
+            // ureq's own message for this does not say what happened.
+            ureq::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                "the connection ended early".to_owned()
+            }
+            error => error.to_string(),
+        };
+        Failure::Lost(match &self.proxy {
+            Some(proxy) => format!("{reason} through {proxy}"),
+            None => reason,
+        })
     }
 
     /// A server's text with `***` in place of the API key, which some servers repeat.
@@ -111,13 +134,9 @@ impl Answer {
     }
 }
 
-fn lost(error: ureq::Error) -> Failure {
-    match error {
-        ureq::Error::BodyExceedsLimit(_) => Failure::TooLong,
-        // ureq's own message for this does not say what happened.
-        ureq::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            Failure::Lost("the connection ended early".to_owned())
-        }
-        error => Failure::Lost(error.to_string()),
-    }
+fn ureq_proxy(proxy: &Proxy) -> Result<ureq::Proxy, ProxyError> {
+    ureq::Proxy::new(proxy.url()).map_err(|_| ProxyError::Unusable {
+        proxy: proxy.clone(),
+        reason: "it is no URL of a proxy",
+    })
 }
