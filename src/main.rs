@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    wardround::cli::exit::report(wardround::cli::run(wardround::cli::Arguments::parse()))
+    wardround::cli::exit::report(wardround::cli::run(wardround::cli::parse()))
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::options::{HubFlags, MachineFlags, PromptFlags, QuietFlag, RowFlags, SamplingFlags};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
+use crate::cli::list;
 use crate::data::Format;
 use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::library::CorpusSpec;
@@ -45,7 +46,7 @@ impl DecodingFlags {
 pub struct PanelFlags {
     /// The models in the order of the system's roles, or one for all: cards, hub ids, directories or endpoints
     /// [default: gemma3-4b,llama3.2-3b,qwen3-4b, or their first where the system takes one]
-    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    #[arg(long, value_name = "A,B,C")]
     pub panel: Vec<String>,
     /// Change a setting of the system, such as t_max=2, an agent's model, such as slot.sym=qwen3-4b, or its sampling, such as
     /// slot.sym.temperature=0.2 (temperature, top_p, top_k, min_p, seed)
@@ -119,7 +120,7 @@ impl PanelFlags {
         let mut spec = Spec::new(SystemConfig::parse(system, &set.settings)?, data, format)?;
         (spec.slots, spec.slot_sampling) = (set.models, set.sampling);
         if !self.panel.is_empty() {
-            spec.panel = self.panel;
+            spec.panel = list::models(&self.panel)?;
         }
         spec.sampling = self.sampling.choice();
         spec.seed = self.seed.unwrap_or(spec.seed);
@@ -161,7 +162,7 @@ pub struct ExemplarFlags {
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     leak_questions: Option<PathBuf>,
     /// Finished runs over the same notes, for hse-nlp, each with the share of other notes that it judged rightly
-    #[arg(long, help_heading = "Exemplars", value_delimiter = ',', value_name = "RUN=0.61,RUN")]
+    #[arg(long, help_heading = "Exemplars", value_name = "RUN=0.61,RUN")]
     experts: Vec<String>,
 }
 
@@ -211,7 +212,7 @@ impl ExemplarFlags {
             lemmas: absolute(&self.lemmas)?,
             filter: absolute(&self.filter_scorer)?,
             leak: absolute(&self.leak_questions)?,
-            experts: self.experts.clone(),
+            experts: list::experts(&self.experts)?,
         }))
     }
 }
@@ -229,7 +230,7 @@ pub fn cite_by_default(system: &str, settings: &mut Vec<String>) -> Result<(), F
 #[derive(Clone, Debug, Default, Args)]
 pub struct MovedCorpusFlags {
     /// The corpora, where they have moved
-    #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]
+    #[arg(long, help_heading = "Retrieval", value_name = "DIR,DIR")]
     pub corpus: Vec<PathBuf>,
     /// The reranker, where it has moved
     #[arg(long, help_heading = "Retrieval", value_name = "DIR")]
@@ -241,14 +242,18 @@ pub struct MovedCorpusFlags {
 
 impl MovedCorpusFlags {
     /// Replaces the paths in the spec of a plan.
-    pub fn apply(self, spec: &mut Option<CorpusSpec>) {
+    ///
+    /// # Errors
+    /// A name with a comma that can be read as two.
+    pub fn apply(self, spec: &mut Option<CorpusSpec>) -> Result<(), Failure> {
         if let Some(spec) = spec {
             if !self.corpus.is_empty() {
-                spec.directories = self.corpus;
+                spec.directories = list::paths(&self.corpus)?;
             }
             spec.reranker = self.reranker.or(spec.reranker.take());
             spec.device = self.retrieval_device.or(spec.device.take());
         }
+        Ok(())
     }
 }
 

@@ -20,11 +20,13 @@ mod interrupt;
 #[cfg(feature = "serve")]
 mod keys;
 mod keywords;
+mod list;
 mod logprobs;
 mod merge;
 mod models;
 mod options;
 mod pace;
+mod parse;
 mod progress;
 mod rate;
 mod reasons;
@@ -48,6 +50,8 @@ mod verify;
 mod version;
 
 use clap::{Parser, Subcommand};
+
+pub use self::parse::parse;
 
 use crate::cli::exit::Failure;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::report;
+use super::{list, report};
 use crate::analysis::rating::draw::{self, Selection};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
@@ -62,7 +62,7 @@ pub struct Score {
     #[arg(required = true, value_name = "RATINGS")]
     ratings: Vec<PathBuf>,
     /// Run directories to store the ratings in; their reports show them
-    #[arg(long, value_name = "RUN", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "RUN", num_args = 1..)]
     join: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
@@ -130,7 +130,8 @@ impl Score {
         let names: Vec<String> = raters.into_iter().map(|rater| rater.name).collect();
         let pairs = pairs(&names, &entries)?;
         // All runs are checked before the first is written.
-        let joined = self.join.iter().map(|path| {
+        let directories = list::paths(&self.join)?;
+        let joined = directories.iter().map(|path| {
             let contents = Contents::read(path)?;
             let ratings = RunRatings::of(&contents, &key, &names, &entries, &pairs)?;
             ratings.refuse_others(&contents)?;

@@ -8,7 +8,7 @@ use super::flags::{ExecutionFlags, SetPairs, StartFlags};
 use super::options::ScorerFlags;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::summary::{self, count};
-use super::{interrupt, report};
+use super::{interrupt, list, report};
 use crate::analysis::recipe::results::{RecipeResults, VariantResult};
 use crate::analysis::recipe::tables::markdown;
 use crate::cli::exit::Failure;
@@ -83,7 +83,7 @@ impl RecipeVerb {
             false => self.start.panel.decoding.mode().unwrap_or(recipe.decoding),
         };
         if !self.start.panel.panel.is_empty() {
-            recipe.panel = self.start.panel.panel.clone();
+            recipe.panel = list::models(&self.start.panel.panel)?;
         }
         let set = SetPairs::of(&self.start.panel.set)?;
         let exemplars = recipe.exemplars.as_ref();

@@ -10,7 +10,7 @@ use super::serve::sources::Sources;
 #[cfg(feature = "serve")]
 use super::serve::systems::SystemFlags;
 use super::summary::count;
-use super::{interrupt, run};
+use super::{interrupt, list, run};
 #[cfg(feature = "serve")]
 use crate::audit::kept;
 use crate::cli::exit::Failure;
@@ -30,7 +30,7 @@ pub struct Replay {
     #[arg(long, value_delimiter = ',', value_name = "ID,ID")]
     items: Vec<String>,
     /// The models, where they have moved
-    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    #[arg(long, value_name = "A,B,C")]
     panel: Vec<String>,
     /// The data file, where it has moved
     #[arg(long, value_name = "FILE")]
@@ -73,7 +73,7 @@ impl Replay {
             serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
         let models: Vec<String> = match self.panel.is_empty() {
             true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
-            false => self.panel.clone(),
+            false => list::models(&self.panel)?,
         };
         let moved = &self.corpus;
         if !moved.corpus.is_empty() {

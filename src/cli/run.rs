@@ -9,7 +9,7 @@ use super::audit::flags::{AuditDirectory, begin, user};
 use super::flags::{CorpusFlags, ExecutionFlags, MovedCorpusFlags, StartFlags};
 use super::options::SubsetFlags;
 use super::sandboxed::{Paths, SandboxFlag};
-use super::{interrupt, summary};
+use super::{interrupt, list, summary};
 use crate::audit::Event;
 use crate::cli::exit::Failure;
 use crate::data::Format;
@@ -185,10 +185,10 @@ pub fn again(
     let hub = execution.hub_options()?;
     let mut spec = Spec::from_plan(plan, execution.machine.hardware(), hub)?;
     if !panel.is_empty() {
-        spec.panel = panel;
+        spec.panel = list::models(&panel)?;
         spec.slots.clear();
     }
-    corpus.apply(&mut spec.corpus);
+    corpus.apply(&mut spec.corpus)?;
     spec.max_in_flight = execution.max_in_flight().or(spec.max_in_flight);
     Ok(spec)
 }

@@ -9,6 +9,7 @@ use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
 use crate::data::Format;
 use crate::experiment::error::RunError;
+use crate::experiment::exemplars;
 use crate::experiment::spec::Spec;
 use crate::experiment::whole_file;
 use crate::hub::{self, HubError, HubOptions};
@@ -156,8 +157,7 @@ impl Paths {
             std::iter::once(&shown.notes).chain(files.into_iter().chain(more).flatten())
         });
         let experts = spec.exemplars.iter().flat_map(|shown| &shown.experts);
-        let experts =
-            experts.map(|text| text.rsplit_once('=').map_or(text.as_str(), |(dir, _)| dir));
+        let experts = experts.map(|given| exemplars::expert(given).0);
         let paths = self
             .read([&spec.data])
             .read(spec.subset.path())

@@ -281,12 +281,8 @@ impl ExemplarSpec {
     fn experts(&self, files: &mut Vec<FilePlan>) -> Result<Vec<Expert>, Failure> {
         let mut experts = Vec::new();
         for given in &self.experts {
-            let (folder, trust) = match given.rsplit_once('=') {
-                Some((folder, trust)) if !Path::new(given).is_dir() => {
-                    (folder, Some(trust.to_owned()))
-                }
-                _ => (given.as_str(), None),
-            };
+            let (folder, trust) = expert(given);
+            let trust = trust.map(str::to_owned);
             let is_share =
                 |text: &String| text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share));
             if let Some(trust) = trust.as_ref().filter(|trust| !is_share(trust)) {
@@ -295,7 +291,6 @@ impl ExemplarSpec {
                     "write --experts RUN=0.61, the share of other notes that the run judged rightly",
                 ));
             }
-            let folder = Path::new(folder);
             let contents = Contents::read(folder)?;
             // Of several runs over the notes, the first is the expert.
             let mut opinions = BTreeMap::new();
@@ -354,6 +349,14 @@ fn expected(what: &str) -> &'static str {
 
 fn file(what: &str, path: &Path, sha256: String) -> Result<FilePlan, Failure> {
     Ok(FilePlan { what: what.to_owned(), path: absolute(path)?, sha256, trust: None })
+}
+
+/// The run directory of an expert as it is given, and the share behind `=`; a directory may have a `=` in its name.
+pub fn expert(given: &str) -> (&Path, Option<&str>) {
+    match given.rsplit_once('=') {
+        Some((folder, share)) if !Path::new(given).is_dir() => (Path::new(folder), Some(share)),
+        _ => (Path::new(given), None),
+    }
 }
 
 #[cfg(test)]

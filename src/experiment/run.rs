@@ -285,7 +285,15 @@ pub(super) fn absolute(path: &Path) -> std::io::Result<String> {
         true => path.to_owned(),
         false => std::path::absolute(path)?,
     };
-    Ok(path.display().to_string())
+    utf8(&path).map(str::to_owned)
+}
+
+/// A path that a plan can name again.
+fn utf8(path: &Path) -> std::io::Result<&str> {
+    path.to_str().ok_or_else(|| {
+        let message = format!("{} is not UTF-8: no plan could name it again", path.display());
+        std::io::Error::new(std::io::ErrorKind::InvalidInput, message)
+    })
 }
 
 /// The machine at hand.

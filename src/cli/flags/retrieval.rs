@@ -6,6 +6,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::exit::Failure;
+use crate::cli::list;
 use crate::cli::options::model_folder;
 use crate::experiment::library::CorpusSpec;
 use crate::ops::Quantisation;
@@ -16,7 +17,7 @@ use crate::retrieval::Refinement;
 #[serde(default)]
 pub struct CorpusFlags {
     /// The corpora to search, as `corpus build` wrote them; several must have one encoder
-    #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]
+    #[arg(long, help_heading = "Retrieval", value_name = "DIR,DIR")]
     pub corpus: Vec<PathBuf>,
     /// Search only these sources, by their labels [default: all]
     #[arg(
@@ -87,6 +88,14 @@ impl CorpusFlags {
         Ok(folder.map(std::path::absolute).transpose()?)
     }
 
+    /// The corpora, one by one.
+    ///
+    /// # Errors
+    /// A name with a comma that can be read as two.
+    pub fn directories(&self) -> Result<Vec<PathBuf>, Failure> {
+        list::paths(&self.corpus)
+    }
+
     /// `None` without a corpus.
     ///
     /// # Errors
@@ -100,7 +109,8 @@ impl CorpusFlags {
             return Ok(None);
         }
         let RefinementFlags { hybrid, dedup, newer_than } = self.refinement.clone();
-        let directories = self.corpus.iter().map(std::path::absolute);
+        let directories = self.directories()?;
+        let directories = directories.iter().map(std::path::absolute);
         Ok(Some(CorpusSpec {
             directories: directories.collect::<Result<_, _>>()?,
             sources: self.sources.clone(),

@@ -24,10 +24,18 @@ pub struct NamedModel {
 
 impl NamedModel {
     fn parse(text: &str) -> Result<NamedModel, Failure> {
-        let (name, model) = match text.split_once('=') {
-            Some((name, model)) => (name.to_owned(), model.to_owned()),
-            None => {
-                let is_folder = Path::new(text).is_dir();
+        // A directory may have a `=` in its name; a name has no slash.
+        let is_folder = Path::new(text).is_dir();
+        let named = text.split_once('=').filter(|(name, _)| !name.contains('/'));
+        let (name, model) = match named {
+            Some((_, model)) if is_folder && Path::new(model).is_dir() => {
+                return Err(Failure::usage(
+                    format!("`{text}` is a directory, and so is `{model}`"),
+                    &format!("write ./{text} for the one, NAME=./{model} for the other"),
+                ));
+            }
+            Some((name, model)) if !is_folder => (name.to_owned(), model.to_owned()),
+            _ => {
                 let last = Path::new(text).file_name().filter(|_| is_folder);
                 let name = last
                     .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
@@ -152,5 +160,28 @@ impl Sources {
         });
         let systems = systems.collect::<Result<_, Failure>>()?;
         Ok(Loaded { models, systems, sandbox: None, selftest: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_with_an_equals_sign_is_a_model_and_a_name_is_what_has_no_slash() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| format!("{}/{name}", folder.path().display());
+        fs_err::create_dir_all(at("lora=2/tiny")).unwrap();
+        let parse = |text: &str| {
+            let named = NamedModel::parse(text).unwrap();
+            (named.name, named.model)
+        };
+        assert_eq!(parse(&at("lora=2")), ("lora=2".to_owned(), at("lora=2")));
+        assert_eq!(parse(&at("lora=2/tiny")), ("tiny".to_owned(), at("lora=2/tiny")));
+        assert_eq!(parse(&format!("ward={}", at("lora=2"))), ("ward".to_owned(), at("lora=2")));
+        // What is not there is said with its whole path.
+        assert_eq!(parse("/no/lora=3").1, "/no/lora=3");
+        assert_eq!(parse("ward=qwen3-4b"), ("ward".to_owned(), "qwen3-4b".to_owned()));
+        assert_eq!(parse("org/name"), ("org/name".to_owned(), "org/name".to_owned()));
     }
 }

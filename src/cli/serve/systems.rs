@@ -37,11 +37,12 @@ pub struct SystemFlags {
 impl SystemFlags {
     /// Allows reading the files of the systems.
     pub fn paths(&self, paths: Paths) -> Paths {
-        // A missing reranker is reported when it is opened.
+        // What is missing, or can be read two ways, is reported when it is opened.
         let reranker = self.corpus.reranker().ok().flatten();
+        let corpora = self.corpus.directories().unwrap_or_default();
         paths
             .read(&self.prompts.prompts)
-            .corpora(&self.corpus.corpus)
+            .corpora(&corpora)
             .read(reranker)
             .read(self.exemplars.files())
     }

@@ -1,0 +1,125 @@
+//! Reads the command line and the environment variables of its flags. An empty variable is unset, and that of a switch takes the words of
+//! [`crate::variable`]. What is not UTF-8 is refused before anything else: plans, logs and bundles could not name such a path again.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::builder::{self, Resettable};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
+
+use super::Arguments;
+use crate::variable;
+
+/// The command line of this process; a mistake in it ends the program.
+pub fn parse() -> Arguments {
+    let command = with_variables(Arguments::command(), &|name| std::env::var_os(name));
+    let directory = std::env::current_dir().unwrap_or_default().into_os_string();
+    let parsed = parse_from(command, std::env::args_os().collect(), directory);
+    parsed.unwrap_or_else(|error| error.exit())
+}
+
+fn parse_from(
+    mut command: Command,
+    given: Vec<OsString>,
+    directory: OsString,
+) -> Result<Arguments, clap::Error> {
+    let refuse = |text: &OsString, what: &str| {
+        let message = format!(
+            "{what} `{}` is not UTF-8, which no plan or log could name again: give it another name",
+            text.display()
+        );
+        clap::Error::raw(ErrorKind::InvalidUtf8, format!("{message}\n"))
+    };
+    if let Some(argument) = given.iter().find(|argument| argument.to_str().is_none()) {
+        return Err(refuse(argument, "the argument"));
+    }
+    if directory.to_str().is_none() {
+        return Err(refuse(&directory, "the working directory"));
+    }
+    Arguments::from_arg_matches(&command.try_get_matches_from_mut(given)?)
+}
+
+type Lookup<'a> = &'a dyn Fn(&OsStr) -> Option<OsString>;
+
+/// The variables of each flag of a command and of those below it.
+fn with_variables(command: Command, lookup: Lookup<'_>) -> Command {
+    let command = command.mut_args(|argument| with_variable(argument, lookup));
+    command.mut_subcommands(|below| with_variables(below, lookup))
+}
+
+fn with_variable(argument: Arg, lookup: Lookup<'_>) -> Arg {
+    let Some(name) = argument.get_env() else { return argument };
+    if lookup(name).is_some_and(|value| value.is_empty()) {
+        return argument.env(Resettable::<builder::OsStr>::Reset);
+    }
+    match argument.get_action() {
+        ArgAction::SetTrue => argument.value_parser(boolean),
+        _ => argument,
+    }
+}
+
+fn boolean(value: &str) -> Result<bool, String> {
+    variable::boolean(value).ok_or_else(|| format!("expected {}", variable::WORDS))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    fn read(given: &[&[u8]], directory: &[u8]) -> Result<Arguments, clap::Error> {
+        let given = given.iter().map(|text| OsString::from_vec(text.to_vec())).collect();
+        let command = with_variables(Arguments::command(), &|_| None);
+        parse_from(command, given, OsString::from_vec(directory.to_vec()))
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_refused_before_anything_else() {
+        read(&[b"wardround", b"doctor"], b"/ward \xc3\xa9").unwrap();
+        let error = read(&[b"wardround", b"verify", b"/runs/\xff1"], b"/").unwrap_err();
+        assert!(
+            error.to_string().contains("the argument `/runs/\u{fffd}1` is not UTF-8"),
+            "{error}"
+        );
+        assert_eq!(error.exit_code(), 2);
+        let error = read(&[b"wardround", b"doctor"], b"/\xff").unwrap_err();
+        assert!(error.to_string().contains("the working directory"), "{error}");
+    }
+
+    #[test]
+    fn every_switch_with_a_variable_takes_the_same_words() {
+        fn switches(command: &Command, found: &mut Vec<Arg>) {
+            let own = command.get_arguments().filter(|argument| argument.get_env().is_some());
+            found.extend(own.filter(|one| matches!(one.get_action(), ArgAction::SetTrue)).cloned());
+            command.get_subcommands().for_each(|below| switches(below, found));
+        }
+        let mut found = Vec::new();
+        switches(&with_variables(Arguments::command(), &|_| None), &mut found);
+        assert!(found.len() > 3);
+        for switch in found {
+            let name = switch.get_env().unwrap().to_owned();
+            let parser = format!("{:?}", switch.get_value_parser());
+            assert!(
+                !parser.contains("ValueParser::bool"),
+                "{name:?} takes true and false alone: {parser}"
+            );
+        }
+        assert_eq!(boolean("1"), Ok(true));
+        assert_eq!(boolean("Off"), Ok(false));
+        assert!(boolean("maybe").unwrap_err().contains("1, true, yes or on"));
+    }
+
+    #[test]
+    fn an_empty_variable_is_unset() {
+        let named = |command: &Command, wanted: &str| {
+            let one = command.find_subcommand("run").unwrap();
+            one.get_arguments()
+                .any(|argument| argument.get_env().is_some_and(|name| name == wanted))
+        };
+        let command = with_variables(Arguments::command(), &|name| {
+            (name == "WARDROUND_THREADS").then(OsString::new)
+        });
+        assert!(!named(&command, "WARDROUND_THREADS") && named(&command, "WARDROUND_DEVICE"));
+    }
+}
