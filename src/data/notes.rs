@@ -27,8 +27,8 @@
 //! | `id` | unique in the file, a string or an integer; if missing, the record's number from 1 |
 //!
 //! If `sentences` is missing, a text that numbers its sentences 0, 1, 2, … is split at the numbers; any other is split at line
-//! ends, and after . ! ? before whitespace, or 。 ！ ？, but not after a common abbreviation. The notices count the notes that
-//! were split.
+//! ends that are no hard wrap, and after . ! ? before whitespace, or 。 ！ ？, but not after an abbreviation such as `p.o.` or `S.` in
+//! `S. aureus`. The notices count the notes that were split.
 //!
 //! Files are UTF-8, with or without a byte order mark, with either line ending. A missing field may also be `null`, in CSV
 //! an empty cell or no column at all. An unknown field is refused, since it may be a misspelling.
@@ -149,9 +149,12 @@ fn draft(
 fn note(row: &Row, number: usize) -> Result<Note, DataError> {
     row.refuse_others(&FIELDS)?;
     let text = row.text("text")?;
-    let sentences = match row.get("sentences") {
-        Some(_) => row.texts("sentences")?,
-        None => sentences::numbered_or(text, running_text::split),
+    let sentences: Vec<String> = match row.get("sentences") {
+        Some(_) => row.texts("sentences")?.into_iter().map(str::to_owned).collect(),
+        None => {
+            let sentences = sentences::numbered_or(text, running_text::split);
+            sentences.into_iter().map(running_text::one_line).collect()
+        }
     };
     let language = match row.optional_text("language")? {
         None => script::language(text),
@@ -165,12 +168,12 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
         id: row.optional_id("id")?.unwrap_or_else(|| number.to_string()),
         gold: gold.map(|gold| self::gold(&gold, &sentences)).transpose()?,
         text: text.to_owned(),
-        sentences: sentences.into_iter().map(str::to_owned).collect(),
+        sentences,
         language,
     })
 }
 
-fn gold(row: &Row, sentences: &[&str]) -> Result<NoteGold, DataError> {
+fn gold(row: &Row, sentences: &[String]) -> Result<NoteGold, DataError> {
     row.refuse_others(&GOLD_FIELDS)?;
     if !is_wrong(row)? {
         let mut others = GOLD_FIELDS[1..].iter();
@@ -186,7 +189,7 @@ fn gold(row: &Row, sentences: &[&str]) -> Result<NoteGold, DataError> {
         let last = sentences.len() - 1;
         row.wrong("sentence_id", format!("is {found}, not one of 0 to {last}"))
     })?;
-    let sentence = sentences[sentence_id];
+    let sentence = sentences[sentence_id].as_str();
     if let Some(given) = row.optional_text("sentence")?
         && !given.split_whitespace().eq(sentence.split_whitespace())
     {

@@ -1,86 +1,179 @@
-//! Splits running text into sentences, at their ends.
+//! Splits running text into sentences: at their ends, and at line ends that are no hard wrap.
+//!
+//! Every character is looked at a bounded number of times, so that a note of any length takes time in proportion to it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
 
 const ENDS: &str = ".!?。！？؟";
 /// Ends that need no whitespace after them.
 const FULL_WIDTH_ENDS: &str = "。！？";
 const CLOSERS: &str = "\"')]”’」）";
-/// Words whose full stop does not end a sentence, in lower case.
-const ABBREVIATIONS: [&str; 20] = [
-    "dr", "mr", "mrs", "ms", "prof", "st", "vs", "e.g", "i.e", "approx", "no", "fig", "resp",
-    "temp", "wt", "ca", "cf", "al", "pt", "pts",
-];
+/// What may stand before a word.
+const OPENERS: &str = "([\"'“‘";
+/// What begins an item of a list.
+const BULLETS: &str = "-*•–—·▪◦>";
+/// Shorter lines are no wrapped ones: lists of words look like that.
+const SHORTEST_WRAPPED: usize = 30;
+/// A longer text before a colon is no heading.
+const LONGEST_HEADING: usize = 40;
+
+/// Whether a full stop after the word may end a sentence, by words in lower case.
+static ABBREVIATIONS: LazyLock<HashMap<&str, bool>> = LazyLock::new(|| {
+    let lines = include_str!("abbreviations.txt").lines();
+    let words = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    words.map(|line| line.strip_suffix(" .").map_or((line, false), |word| (word, true))).collect()
+});
 
 /// The sentences of running text: they end at line ends, after . ! ? before whitespace, and after 。 ！ ？.
 ///
-/// No full stop ends a sentence after a common abbreviation; one after a single letter does, as in `hepatitis A.`.
-/// Closing quotes and brackets stay with the sentence.
+/// No full stop ends a sentence after an abbreviation, such as `Dr.`, `i.v.` or the genus in `S. aureus`; one after any other single letter
+/// does, as in `hepatitis A.`. Closing quotes and brackets stay with the sentence. A line that ends within a sentence goes on in the next
+/// one where that begins in lower case, or where the text is wrapped at a width, unless either is a heading or the next an item of a list.
+/// A sentence may thus hold a line end: see [`one_line`].
 pub(super) fn split(text: &str) -> Vec<&str> {
-    text.lines().flat_map(split_line).filter(|sentence| !sentence.is_empty()).collect()
-}
-
-fn split_line(line: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
-    let mut start = 0;
-    for (at, mark) in line.char_indices() {
-        if !ENDS.contains(mark) {
-            continue;
-        }
-        let rest = &line[at + mark.len_utf8()..];
-        let after = rest.trim_start_matches(|c| CLOSERS.contains(c));
-        let end = line.len() - after.len();
-        let goes_on = after.starts_with(|c| ENDS.contains(c));
-        let is_cut = FULL_WIDTH_ENDS.contains(mark) || after.starts_with(char::is_whitespace);
-        let before = line[start..at].trim_start();
-        let is_number =
-            start == 0 && !before.is_empty() && before.bytes().all(|c| c.is_ascii_digit());
-        let is_open = mark == '.' && (is_number || is_abbreviation(before));
-        if !goes_on && is_cut && end > start && !is_open {
-            sentences.push(line[start..end].trim());
-            start = end;
-        }
+    for block in blocks(text) {
+        split_block(&text[block], &mut sentences);
     }
-    sentences.push(line[start..].trim());
     sentences
 }
 
-/// Whether the text before a full stop ends in an abbreviation.
-fn is_abbreviation(before: &str) -> bool {
-    let word = before.rsplit(char::is_whitespace).next().unwrap_or("");
-    let word = word.trim_start_matches(['(', '[', '"']).to_lowercase();
-    ABBREVIATIONS.contains(&word.as_str())
+/// A sentence with spaces where its lines were wrapped.
+pub(super) fn one_line(sentence: &str) -> String {
+    sentence.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// The lines of a text, wrapped ones together.
+fn blocks(text: &str) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let lines: Vec<(usize, &str)> = text
+        .split_inclusive('\n')
+        .map(|line| {
+            end += line.len();
+            (end - line.trim_start().len(), line.trim())
+        })
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let is_adjacent = |one: &(usize, &str), next: &(usize, &str)| {
+        let between = &text[one.0 + one.1.len()..next.0];
+        between.bytes().filter(|&byte| byte == b'\n').count() == 1
+    };
+    // Lines that end within a sentence, as far as can be seen, and the lines after them.
+    let open = |pair: &&[(usize, &str)]| {
+        is_adjacent(&pair[0], &pair[1]) && may_go_on(pair[0].1, pair[1].1)
+    };
+    let width = lines.iter().map(|(_, line)| line.chars().count()).max().unwrap_or_default();
+    let is_full = |line: &str, next: &str| {
+        let word = next.split_whitespace().next().unwrap_or_default();
+        let length = line.chars().count();
+        length >= SHORTEST_WRAPPED && length + 1 + word.chars().count() > width
+    };
+    let opened: Vec<_> = lines.windows(2).filter(open).collect();
+    let full = opened.iter().filter(|pair| is_full(pair[0].1, pair[1].1)).count();
+    let is_wrapped = full >= 3 && 5 * full >= 4 * opened.len();
+
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    let mut goes_on = false;
+    for (index, (start, line)) in lines.iter().enumerate() {
+        let end = start + line.len();
+        match blocks.last_mut().filter(|_| goes_on) {
+            Some(block) => block.end = end,
+            None => blocks.push(*start..end),
+        }
+        goes_on = lines.get(index..index + 2).is_some_and(|pair| {
+            let next = pair[1].1;
+            let is_long = line.chars().count() >= SHORTEST_WRAPPED;
+            let is_continued =
+                is_long && (next.starts_with(char::is_lowercase) || line.ends_with(','));
+            open(&pair) && (is_continued || is_wrapped && is_full(line, next))
+        });
+    }
+    blocks
+}
+
+/// Whether a line may be the first part of a sentence that `next` goes on with.
+fn may_go_on(line: &str, next: &str) -> bool {
+    let end = line.trim_end_matches(|c| CLOSERS.contains(c));
+    let is_ended = match end.strip_suffix('.') {
+        Some(before) => !is_open(last_word(before), next),
+        None => end.ends_with(|c| ENDS.contains(c) || ":：".contains(c)),
+    };
+    !is_ended && !is_capitals(line) && !is_item(next) && !is_heading(next)
+}
+
+/// Whether a line begins like an item of a list: with a bullet, or a number or letter and a stop or bracket.
+fn is_item(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = rest.len() < line.len() && rest.starts_with(['.', ')', '、']);
+    let mut chars = line.chars();
+    let is_lettered = chars.next().is_some_and(char::is_alphabetic) && chars.next() == Some(')');
+    line.starts_with(|c| BULLETS.contains(c)) || is_numbered || is_lettered
+}
+
+/// Whether a line begins with a heading: `Plan:`, `PAST MEDICAL HISTORY`.
+fn is_heading(line: &str) -> bool {
+    let first: String = line.chars().take(LONGEST_HEADING).collect();
+    let title = first.split([':', '：']).next().unwrap_or_default();
+    let has_colon = title.len() < first.len();
+    has_colon && title.starts_with(char::is_uppercase) && !title.contains(['.', ',', ';'])
+        || is_capitals(line)
+}
+
+fn is_capitals(line: &str) -> bool {
+    let letters = line.chars().filter(|c| c.is_alphabetic()).count();
+    letters >= 3 && !line.chars().any(|c| c.is_lowercase() || c.is_ascii_digit()) && line.is_ascii()
+}
+
+fn split_block<'a>(block: &'a str, sentences: &mut Vec<&'a str>) {
+    let mut start = 0;
+    for (at, mark) in block.char_indices() {
+        if at < start || !ENDS.contains(mark) {
+            continue;
+        }
+        let rest = &block[at + mark.len_utf8()..];
+        let after = rest.trim_start_matches(|c| CLOSERS.contains(c));
+        let goes_on = after.starts_with(|c| ENDS.contains(c));
+        let is_cut = FULL_WIDTH_ENDS.contains(mark) || after.starts_with(char::is_whitespace);
+        if goes_on || !is_cut {
+            continue;
+        }
+        let next = after.trim_start();
+        if mark == '.' {
+            let word = last_word(&block[start..at]);
+            let is_number = word.len() == at - start && word.bytes().all(|c| c.is_ascii_digit());
+            if is_number && !word.is_empty() || is_open(word, next) {
+                continue;
+            }
+        }
+        sentences.push(&block[start..block.len() - after.len()]);
+        start = block.len() - next.len();
+    }
+    if start < block.len() {
+        sentences.push(block[start..].trim_end());
+    }
+}
+
+/// The characters before a full stop, back to a space.
+fn last_word(before: &str) -> &str {
+    before.rsplit(char::is_whitespace).next().unwrap_or_default()
+}
+
+/// Whether a sentence goes on after this word and a full stop, where `next` follows.
+fn is_open(word: &str, next: &str) -> bool {
+    let word = word.trim_start_matches(|c| OPENERS.contains(c));
+    let is_genus = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_uppercase());
+    match ABBREVIATIONS.get(word.to_lowercase().as_str()) {
+        Some(false) => true,
+        Some(true) => {
+            let capitals =
+                next.chars().take_while(|c| c.is_uppercase() || c.is_ascii_digit()).count();
+            next.is_empty() || capitals >= 2 || !next.starts_with(char::is_uppercase)
+        }
+        None => is_genus && next.starts_with(char::is_lowercase),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn running_text_is_split_at_line_ends_and_after_ends_of_sentences() {
-        assert_eq!(
-            split(
-                "Seen by Dr. Lee at 8 a.m. today.  BP 38.3 C (e.g. high). Why?! \"So.\" Hepatitis A. End\r\n\r\nPlan: rest"
-            ),
-            [
-                "Seen by Dr. Lee at 8 a.m.",
-                "today.",
-                "BP 38.3 C (e.g. high).",
-                "Why?!",
-                "\"So.\"",
-                "Hepatitis A.",
-                "End",
-                "Plan: rest"
-            ]
-        );
-        assert_eq!(
-            split("头痛。发热！（轻。）查体？无"),
-            ["头痛。", "发热！", "（轻。）", "查体？", "无"]
-        );
-        assert_eq!(split("ألم؟ نعم. لا"), ["ألم؟", "نعم.", "لا"]);
-        assert!(split(" \n\t").is_empty());
-    }
-
-    #[test]
-    fn a_number_of_a_list_is_no_sentence() {
-        assert_eq!(split("1. Aspirin 100 mg\n2. Rest."), ["1. Aspirin 100 mg", "2. Rest."]);
-    }
-}
+mod tests;
