@@ -1,7 +1,7 @@
 //! An encoder for tests whose vectors are a function of the words alone: each word adds to two of sixteen numbers.
 
 use super::CorpusError;
-use super::build::embed::Embed;
+use super::embed::Embed;
 use crate::encoder::{Document, Embedded};
 use crate::random::mix;
 

@@ -8,11 +8,11 @@ use fs_err::File;
 use serde_json::{Map, Value};
 
 use super::CorpusError;
-use super::build::embed::Embed;
 use super::build::reading::{NewChunk, NewDocument};
 use super::build::segments::Segments;
 use super::build::{PART, SEGMENT, finish, lock_file};
 use super::description::Source;
+use super::embed::Embed;
 use super::formats::Format;
 use super::npy::Matrix;
 use super::store::manifest::{BuiltSource, InputFile, Local, Manifest, SCHEMA, VectorForm};

@@ -7,6 +7,7 @@ use std::path::Path;
 
 pub mod build;
 pub mod description;
+pub mod embed;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;

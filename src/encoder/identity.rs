@@ -1,4 +1,4 @@
-//! What an encoder's or reranker's numbers depend on, as records keep it.
+//! What an encoder's numbers depend on, as records keep it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::ops::{Device, Precision};
 pub struct EncoderIdentity {
     /// The card's name, or the folder's.
     pub name: String,
-    /// `cls`, `mean`, `last-token`; of rerankers `one-logit`, `yes-no`.
+    /// `cls`, `mean`, `last-token`.
     pub output: String,
     pub normalised: bool,
-    /// Numbers of a vector; 1 for rerankers.
+    /// Numbers of a vector.
     pub dims: usize,
     pub query: String,
     pub document: String,

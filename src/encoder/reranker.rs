@@ -3,7 +3,6 @@
 use super::bert::Classifier;
 use super::folder::{Folder, TOKENIZER};
 use super::form::{Form, document_text, query_text};
-use super::identity::{EncoderIdentity, Particulars};
 use super::network::{Described, Network, Place};
 use super::tokens::{Sequence, Tokens};
 use super::vector::pool;
@@ -16,7 +15,6 @@ pub struct Reranker {
     judge: Judge,
     tokens: Tokens,
     card: EncoderCard,
-    identity: EncoderIdentity,
 }
 
 /// How states become a score.
@@ -53,18 +51,7 @@ impl Reranker {
         let precision = described.precision(folder, options)?;
         let network =
             described.load(folder, output, limit, &Place { precision, device: &options.device })?;
-        let particulars = Particulars {
-            card: options.card,
-            dims: 1,
-            width: 1,
-            query_tokens: limit,
-            document_tokens: limit,
-            precision,
-            device: &options.device,
-            queries: None,
-        };
-        let identity = EncoderIdentity::of(&form, &particulars)?;
-        Ok(Reranker { network, judge, tokens, card: form.card, identity })
+        Ok(Reranker { network, judge, tokens, card: form.card })
     }
 
     /// Of each pair, higher is better: a logit, or where [`Reranker::is_one_logit`] is false a probability.
@@ -89,10 +76,6 @@ impl Reranker {
     /// Whether scores are logits, which a sigmoid brings between 0 and 1.
     pub fn is_one_logit(&self) -> bool {
         self.card.output == EncoderOutput::OneLogit
-    }
-
-    pub fn identity(&self) -> &EncoderIdentity {
-        &self.identity
     }
 
     /// Pairs are cut at so many tokens: of a classifier's the longer part first, else the end.

@@ -155,7 +155,7 @@ impl Library {
         let mut opened = self.opened.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match &*opened {
             Some(retriever) => Ok(retriever.clone()),
-            None => Ok(opened.insert(retrieval::open(self.options.clone())?).clone()),
+            None => Ok(opened.insert(retrieval::open(&self.options, &self.searched)?).clone()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Rerank, RetrieverOptions, Searched};
-use crate::corpus::build::expect_encoder;
+use crate::corpus::embed::expect_encoder;
 use crate::corpus::postings::Postings;
 use crate::corpus::{Corpus, CorpusError, folder_sum};
 use crate::diagnosis::Failure;
@@ -23,7 +23,8 @@ pub struct Shelf {
 }
 
 impl Library {
-    pub fn open(options: &RetrieverOptions) -> Result<Library, Failure> {
+    /// `known` is what an earlier opening of the same options found: the reranker's files are not summed again.
+    pub fn open(options: &RetrieverOptions, known: Option<&Searched>) -> Result<Library, Failure> {
         let mut corpora = Vec::new();
         for directory in &options.corpora {
             corpora.push(Corpus::open(directory)?);
@@ -47,7 +48,12 @@ impl Library {
             }
         }
         let reranker = match (options.rerank, &options.reranker) {
-            (Rerank::CrossEncoder, Some(directory)) => Some(folder_sum(directory)?),
+            (Rerank::CrossEncoder, Some(directory)) => {
+                match known.and_then(|known| known.reranker.clone()) {
+                    Some(sum) => Some(sum),
+                    None => Some(folder_sum(directory)?),
+                }
+            }
             (Rerank::CrossEncoder, None) => {
                 return Err(Failure::usage(
                     "reranking by a cross-encoder needs one",

@@ -2,7 +2,7 @@
 
 use super::RetrieverOptions;
 use crate::corpus::Corpus;
-use crate::corpus::build::embed::encoder_of;
+use crate::corpus::embed::encoder_of;
 use crate::diagnosis::Failure;
 use crate::encoder::{EncoderOptions, footprint};
 use crate::model::Footprint;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::build::embed::encoder_options;
+use crate::corpus::embed::encoder_options;
 use crate::diagnosis::Failure;
 use crate::encoder::EncoderOptions;
 use crate::ops::{Device, Quantisation};
@@ -146,13 +146,13 @@ impl RetrieverOptions {
 /// # Errors
 /// A directory that is no corpus; corpora of several encoders; a source that none of them has; no reranker where one is needed.
 pub fn describe(options: &RetrieverOptions) -> Result<Searched, Failure> {
-    Ok(library::Library::open(options)?.searched)
+    Ok(library::Library::open(options, None)?.searched)
 }
 
-/// Opens the corpora, loads the models and starts what answers.
+/// Opens the corpora, loads the models and starts what answers, of options that were described as `known`.
 ///
 /// # Errors
 /// As [`describe`]; a model that cannot be loaded.
-pub fn open(options: RetrieverOptions) -> Result<Arc<dyn Retrieve>, Failure> {
-    Ok(Arc::new(Retriever::open(&options)?))
+pub fn open(options: &RetrieverOptions, known: &Searched) -> Result<Arc<dyn Retrieve>, Failure> {
+    Ok(Arc::new(Retriever::open(options, Some(known))?))
 }

@@ -2,6 +2,7 @@
 //! what it has answered last.
 
 use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -10,8 +11,7 @@ use super::library::Library;
 use super::search::Searcher;
 use super::{Retrieve, RetrieverOptions, SearchRequest, SearchResult, Searched};
 use crate::corpus::CorpusError;
-use crate::corpus::build::embed::{Embed, encoder_of};
-use crate::corpus::build::expect_encoder;
+use crate::corpus::embed::{Embed, encoder_of, expect_encoder};
 use crate::diagnosis::Failure;
 use crate::encoder::{Encoder, Reranker};
 use crate::ops::{Cpu, Device};
@@ -38,8 +38,15 @@ struct Job {
 type Answer = Result<SearchResult, Failure>;
 
 impl Retriever {
-    pub fn open(options: &RetrieverOptions) -> Result<Retriever, Failure> {
-        let library = Library::open(options)?;
+    /// As what was described as `known`, whose sums are not computed again.
+    ///
+    /// # Errors
+    /// A corpus or a model that cannot be opened.
+    pub fn open(
+        options: &RetrieverOptions,
+        known: Option<&Searched>,
+    ) -> Result<Retriever, Failure> {
+        let library = Library::open(options, known)?;
         let Some(first) = library.shelves.first() else {
             return Err(Failure::usage(
                 "there is no corpus to search",
@@ -171,7 +178,7 @@ fn answer_all(searcher: &Searcher, waiting: &Receiver<Job>) {
             }
         }
         let mut fresh: HashMap<SearchRequest, Result<SearchResult, Failure>> = HashMap::new();
-        match searcher.answer(&new) {
+        match try_answer(searcher, &new) {
             Ok(results) => {
                 let asked = new.iter().copied().cloned();
                 fresh.extend(asked.zip(results.into_iter().map(Ok)));
@@ -179,7 +186,7 @@ fn answer_all(searcher: &Searcher, waiting: &Receiver<Job>) {
             // One that fails should not fail the others: each for itself.
             Err(_) => {
                 for request in &new {
-                    let result = searcher.answer(&[request]);
+                    let result = try_answer(searcher, &[request]);
                     let first =
                         result.and_then(|results| results.into_iter().next().ok_or_else(nothing));
                     fresh.insert(SearchRequest::clone(request), first);
@@ -200,6 +207,21 @@ fn answer_all(searcher: &Searcher, waiting: &Receiver<Job>) {
         }
         known.trim();
     }
+}
+
+/// Searches. A panic is the error of this search, and the thread goes on: it changes nothing that the next one reads.
+fn try_answer(
+    searcher: &Searcher,
+    requests: &[&SearchRequest],
+) -> Result<Vec<SearchResult>, Failure> {
+    catch_unwind(AssertUnwindSafe(|| searcher.answer(requests))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let reason = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
+        Err(Failure::machine(
+            format!("a search ended in a panic: {reason}"),
+            "report it with the query; other searches go on",
+        ))
+    })
 }
 
 fn cached(result: &SearchResult) -> SearchResult {

@@ -6,9 +6,12 @@ use super::library::Library;
 use super::retriever::Retriever;
 use super::search::Searcher;
 use super::*;
+use crate::corpus::CorpusError;
 use crate::corpus::build::tests::Sources;
+use crate::corpus::embed::Embed;
 use crate::corpus::fake::FakeEncoder;
 use crate::corpus::store::manifest::{Manifest, ManifestFile};
+use crate::encoder::{Document, Embedded};
 use crate::ops::Cpu;
 
 fn options(sources: &Sources) -> RetrieverOptions {
@@ -25,7 +28,7 @@ fn options(sources: &Sources) -> RetrieverOptions {
 
 fn start(options: &RetrieverOptions) -> Retriever {
     Retriever::start(Searcher {
-        library: Library::open(options).unwrap(),
+        library: Library::open(options, None).unwrap(),
         encoder: Box::new(FakeEncoder::new()),
         reranker: None,
         rerank: options.rerank,
@@ -151,7 +154,7 @@ fn old_and_undated_documents_can_be_left_out() {
     for passage in &result.shown {
         assert!(passage.date.as_deref().unwrap() > "2015-06-01");
     }
-    let error = Library::open(&newer("soon")).err().unwrap();
+    let error = Library::open(&newer("soon"), None).err().unwrap();
     assert_eq!(error.to_string(), "`soon` is no date");
 }
 
@@ -220,4 +223,71 @@ fn options_that_cannot_be_are_refused() {
     let searched = describe(&options(&sources)).unwrap();
     assert_eq!((searched.corpus.len(), searched.reranker), (1, None));
     assert!(searched.longest_chunk_chars > 20);
+}
+
+/// An encoder that panics at one word.
+struct Fragile(FakeEncoder);
+
+impl Embed for Fragile {
+    fn identity(&self) -> Result<toml::Table, CorpusError> {
+        self.0.identity()
+    }
+
+    fn is_normalised(&self) -> bool {
+        true
+    }
+
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError> {
+        self.0.embed(documents)
+    }
+
+    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError> {
+        assert!(!queries.iter().any(|query| query.contains("snake")), "index out of bounds");
+        self.0.embed_queries(queries)
+    }
+}
+
+#[test]
+fn a_panic_is_the_error_of_its_search_and_searching_goes_on() {
+    let sources = sources();
+    let retriever = Retriever::start(Searcher {
+        library: Library::open(&options(&sources), None).unwrap(),
+        encoder: Box::new(Fragile(FakeEncoder::new())),
+        reranker: None,
+        rerank: Rerank::Off,
+        refinement: Refinement::default(),
+        cpu: Cpu::new(1).unwrap(),
+    })
+    .unwrap();
+    for _ in 0..2 {
+        let error = retriever.search(&request("snake bite")).unwrap_err();
+        assert!(error.to_string().contains("index out of bounds"), "{error}");
+        assert!(!retriever.search(&request("fever drug")).unwrap().shown.is_empty());
+    }
+    // Beside others, it fails alone.
+    let both = [request("snake"), request("fever number 7")];
+    retriever.search_all(&both).unwrap_err();
+    assert!(retriever.search(&both[1]).is_ok());
+}
+
+#[test]
+fn a_rerankers_files_are_summed_once_for_what_is_described_and_opened() {
+    let sources = sources();
+    let folder = sources.path("reranker");
+    fs_err::create_dir(&folder).unwrap();
+    fs_err::write(folder.join("model.safetensors"), "weights").unwrap();
+    let options = RetrieverOptions {
+        rerank: Rerank::CrossEncoder,
+        reranker: Some(folder.clone()),
+        ..options(&sources)
+    };
+    let described = describe(&options).unwrap();
+    // Were it read again, it would not be found.
+    fs_err::remove_dir_all(&folder).unwrap();
+    let opened = Library::open(&options, Some(&described)).unwrap();
+    assert_eq!(opened.searched, described);
 }

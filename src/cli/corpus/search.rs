@@ -7,6 +7,7 @@ use clap::Args;
 use super::super::flags::RefinementFlags;
 use super::super::options::{DeviceFlags, model_folder};
 use crate::cli::exit::Failure;
+use crate::cli::list;
 use crate::console;
 use crate::ops::Quantisation;
 use crate::retrieval::{
@@ -81,15 +82,16 @@ impl Search {
     pub fn run(self) -> Result<(), Failure> {
         let without_flag = self.reranker.as_ref().map_or(Rerank::Off, |_| Rerank::CrossEncoder);
         let rerank = self.rerank.unwrap_or(without_flag);
-        let retriever = retrieval::Retriever::open(&RetrieverOptions {
-            corpora: self.directories.split(',').map(PathBuf::from).collect(),
+        let options = RetrieverOptions {
+            corpora: list::paths(&[PathBuf::from(&self.directories)])?,
             sources: self.sources,
             rerank,
             reranker: self.reranker.as_deref().map(model_folder).transpose()?,
             reranker_form: self.form.form(),
             refinement: self.refinement.refinement(self.encoder),
             device: self.device.one_device()?,
-        })?;
+        };
+        let retriever = retrieval::Retriever::open(&options, None)?;
         let request = |query: &str| SearchRequest {
             query: query.to_owned(),
             retrieve_top_k: self.top_k,

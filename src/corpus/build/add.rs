@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::embed::Embed;
 use super::{Build, Pace, input_files, lock, replace};
 use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
+use crate::corpus::embed::{Embed, expect_encoder};
 use crate::corpus::store::Corpus;
 use crate::corpus::store::manifest::{BuiltSource, MANIFEST, ManifestFile, PLAN};
 
@@ -22,7 +22,7 @@ pub(super) fn old_name(id: &str) -> String {
 pub fn add(directory: &Path, source: Source, encoder: &dyn Embed) -> Result<(), CorpusError> {
     let corpus = Corpus::open(directory)?;
     let ManifestFile { mut manifest, local, .. } = corpus.file().clone();
-    super::expect_encoder(&manifest.encoder, &encoder.identity()?)?;
+    expect_encoder(&manifest.encoder, &encoder.identity()?)?;
     let path = std::path::absolute(&source.path)?;
     let source = Source { path: path.to_string_lossy().into_owned(), ..source };
     source.check(&path)?;

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::embed::Embed;
 use super::reading::{Read, read_sources};
 use super::segments::EXACT;
 use super::{BuildOptions, plan};
 use crate::corpus::CorpusError;
+use crate::corpus::embed::Embed;
 use crate::corpus::store::layout::{CHUNK_BYTES, HEADER_BYTES, SCALES, VECTORS};
 use crate::corpus::store::manifest::{BuiltSource, VectorForm};
 use crate::encoder::Document;

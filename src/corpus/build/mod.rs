@@ -2,7 +2,6 @@
 //! segment, and gives the same bytes at any batch size and number of threads.
 
 pub mod add;
-pub mod embed;
 pub mod estimate;
 mod plan;
 pub mod reading;
@@ -15,12 +14,11 @@ use std::path::{Path, PathBuf};
 
 use fs_err::File;
 
-use self::embed::Embed;
-pub use self::plan::expect_encoder;
 use self::plan::{input_files, plan};
 use self::reading::read_sources;
 use self::segments::{EXACT, Segments};
 use self::writer::Writer;
+use super::embed::{Embed, expect_encoder};
 use super::store::layout;
 use super::store::manifest::{Local, MANIFEST, Manifest, ManifestFile, PLAN, StoredFile};
 use super::{CorpusError, Description, postings};

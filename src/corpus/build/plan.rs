@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::BuildOptions;
-use super::embed::Embed;
 use crate::corpus::description::Source;
+use crate::corpus::embed::Embed;
 use crate::corpus::store::manifest::{BuiltSource, InputFile, Manifest, SCHEMA, VectorForm};
 use crate::corpus::{CorpusError, formats};
 
@@ -53,25 +53,4 @@ pub(super) fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>
     paths.extend(source.filter.as_ref().map(|filter| data.join(filter)));
     let input = |path: &PathBuf| InputFile::of(&source.label, path, formats::relative(path, data));
     paths.iter().map(input).collect()
-}
-
-/// Whether two identities are of one encoder, by whatever name.
-///
-/// # Errors
-/// They are not; the message names the first field that differs.
-pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), CorpusError> {
-    let text = |table: &toml::Table, key: &str| {
-        table.get(key).map_or("nothing".to_owned(), |value| value.to_string())
-    };
-    let keys = one.keys().chain(other.keys());
-    let mut keys = keys.filter(|key| *key != "name");
-    match keys.find(|key| one.get(*key) != other.get(*key)) {
-        None => Ok(()),
-        Some(key) => Err(CorpusError::Differs {
-            what: format!("the encoder's `{key}`"),
-            one: text(one, key),
-            other: text(other, key),
-            hint: "vectors of two encoders cannot be compared: take the encoder of the corpus, as `wardround corpus info DIR` names it",
-        }),
-    }
 }

@@ -1,10 +1,10 @@
 //! Chunks into segments: those that are there already are passed over, the others embedded and appended.
 
-use super::embed::Embed;
 use super::reading::{NewChunk, Read};
 use super::segments::Segments;
 use super::{Pace, SEGMENT};
 use crate::corpus::CorpusError;
+use crate::corpus::embed::Embed;
 use crate::encoder::Document;
 
 /// Chunks on their way into segments.

@@ -1,0 +1,165 @@
+//! What makes vectors of chunks: an encoder, or something predictable in tests.
+
+use std::path::{Path, PathBuf};
+
+use crate::corpus::CorpusError;
+use crate::corpus::store::manifest::{MANIFEST, ManifestFile};
+use crate::encoder::{Document, Embedded, Encoder, EncoderOptions};
+use crate::hub::Card;
+use crate::ops::{Device, Quantisation};
+
+/// Texts to vectors, each a function of its own text alone.
+pub trait Embed {
+    /// What the vectors depend on; two corpora may be searched together where this is equal.
+    ///
+    /// # Errors
+    /// It cannot be written as a table.
+    fn identity(&self) -> Result<toml::Table, CorpusError>;
+
+    /// Whether vectors have length 1.
+    fn is_normalised(&self) -> bool;
+
+    /// Numbers in a vector.
+    fn width(&self) -> usize;
+
+    /// `[documents][width]`.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError>;
+
+    /// `[queries][width]`, and whether a query was cut.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError>;
+}
+
+impl Embed for Encoder {
+    fn identity(&self) -> Result<toml::Table, CorpusError> {
+        Ok(toml::Table::try_from(Encoder::identity(self)).map_err(std::io::Error::other)?)
+    }
+
+    fn is_normalised(&self) -> bool {
+        Encoder::identity(self).normalised
+    }
+
+    fn width(&self) -> usize {
+        Encoder::width(self)
+    }
+
+    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError> {
+        Ok(self.embed_documents(documents)?)
+    }
+
+    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError> {
+        Ok(Encoder::embed_queries(self, queries)?)
+    }
+}
+
+/// Whether two identities are of one encoder, by whatever name.
+///
+/// # Errors
+/// They are not; the message names the first field that differs.
+pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), CorpusError> {
+    let text = |table: &toml::Table, key: &str| {
+        table.get(key).map_or("nothing".to_owned(), |value| value.to_string())
+    };
+    let keys = one.keys().chain(other.keys());
+    let mut keys = keys.filter(|key| *key != "name");
+    match keys.find(|key| one.get(*key) != other.get(*key)) {
+        None => Ok(()),
+        Some(key) => Err(CorpusError::Differs {
+            what: format!("the encoder's `{key}`"),
+            one: text(one, key),
+            other: text(other, key),
+            hint: "vectors of two encoders cannot be compared: take the encoder of the corpus, as `wardround corpus info DIR` names it",
+        }),
+    }
+}
+
+/// How a folder is opened: by the card of what was fetched into it.
+///
+/// # Errors
+/// A provenance that cannot be read.
+pub fn encoder_options(directory: &Path, device: Device) -> Result<EncoderOptions, CorpusError> {
+    let card = Card::of_directory(directory)?;
+    Ok(EncoderOptions { card, ..EncoderOptions::new(directory, device) })
+}
+
+/// How the encoder of a corpus is opened again: as its identity says.
+///
+/// # Errors
+/// A provenance that cannot be read; a quantisation or type that this version does not know.
+pub fn encoder_of(
+    file: &ManifestFile,
+    directory: Option<&Path>,
+    device: Device,
+) -> Result<EncoderOptions, CorpusError> {
+    let directory = directory.unwrap_or(&file.local.encoder);
+    let options = encoder_options(directory, device)?;
+    let read = of_identity(&file.manifest.encoder, options);
+    read.map_err(|problem| CorpusError::Damaged { path: PathBuf::from(MANIFEST), problem })
+}
+
+/// The options that an identity names. One of an older version may lack a field, which then has its default; what it names and this
+/// version does not know is no default.
+fn of_identity(
+    identity: &toml::Table,
+    mut options: EncoderOptions,
+) -> Result<EncoderOptions, String> {
+    let text = |key: &str| match identity.get(key) {
+        None => Ok(None),
+        Some(toml::Value::String(text)) => Ok(Some(text.as_str())),
+        Some(other) => Err(format!("the encoder's `{key}` is {other}, not a text")),
+    };
+    let number = |key: &str| match identity.get(key) {
+        None => Ok(None),
+        Some(value) => match value.as_integer().and_then(|number| usize::try_from(number).ok()) {
+            Some(number) => Ok(Some(number)),
+            None => Err(format!("the encoder's `{key}` is {value}, not a number of 0 or more")),
+        },
+    };
+    options.card = text("name")?.and_then(Card::find).or(options.card);
+    if let Some(name) = text("quantisation")? {
+        options.quantisation =
+            Quantisation::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+                format!("the encoder's quantisation is `{name}`, which is not known here")
+            })?;
+    }
+    if let Some(dtype) = text("dtype")? {
+        let unknown = |_| format!("the encoder's dtype is `{dtype}`, which is not known here");
+        options.dtype = dtype.parse().map_err(unknown)?;
+    }
+    options.dims = number("dims")?;
+    options.max_tokens = number("document_tokens")?;
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Cpu;
+
+    #[test]
+    fn what_an_identity_names_and_nobody_knows_is_no_default() {
+        let read = |text: &str| {
+            let options =
+                EncoderOptions::new(Path::new("encoder"), Device::Cpu(Cpu::new(1).unwrap()));
+            of_identity(&text.parse().unwrap(), options)
+        };
+        let known = read("quantisation = \"q8_0\"\ndims = 64").unwrap();
+        assert_eq!((known.quantisation.name(), known.dims), ("q8_0", Some(64)));
+        assert_eq!(read("").unwrap().quantisation, Quantisation::None);
+        for (text, said) in [
+            ("quantisation = \"q3_k\"", "the encoder's quantisation is `q3_k`"),
+            ("quantisation = 8", "the encoder's `quantisation` is 8, not a text"),
+            ("dtype = \"f8\"", "the encoder's dtype is `f8`"),
+            ("dims = -1", "the encoder's `dims` is -1"),
+            ("document_tokens = \"many\"", "the encoder's `document_tokens` is \"many\""),
+        ] {
+            let error = read(text).err().unwrap();
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+}
