@@ -10,8 +10,8 @@ use llguidance::toktrie::{
 use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
-use super::EngineError;
 use super::schema::refuse_costly;
+use super::{EngineError, annotations};
 use crate::record::Grammar;
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -153,7 +153,8 @@ impl Compiler {
         let top = match grammar {
             Grammar::JsonObject => TopLevelGrammar::from_json_schema(json!({"type": "object"})),
             Grammar::JsonSchema(text) => {
-                let schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
+                let mut schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
+                annotations::strip(&mut schema);
                 refuse_costly(&schema)?;
                 TopLevelGrammar::from_json_schema(schema)
             }

@@ -3,6 +3,7 @@
 //! It knows no prompts. What a sequence's tokens are depends on its request alone: never on the batch, the order
 //! of arrival, a preemption, or what the prefix index held.
 
+mod annotations;
 mod block_pool;
 pub mod constraint;
 mod core;
