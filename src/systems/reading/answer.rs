@@ -1,7 +1,7 @@
 //! The letter of an answer: of a record's field by MED-MAD's rule (App. B.2), of a text by what it says, or by MedAgentBoard's own rules.
 
 use super::letter::{announced_letter, letter, named};
-use super::standing::{plain, stands_alone};
+use super::standing::{stands_alone, whole};
 use super::{record, said};
 use crate::data::Choice;
 
@@ -16,10 +16,8 @@ pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
     if is_list && letters.any(|line| Some(line) != first) {
         return String::new();
     }
-    let same: Vec<&Choice> =
-        options.iter().filter(|option| plain(&option.text) == plain(field)).collect();
-    let found = match same[..] {
-        [one] if field.trim().chars().count() > 1 => one.letter.to_string(),
+    let found = match whole(field, options) {
+        Some(one) if field.trim().chars().count() > 1 => one.letter.to_string(),
         _ => named_option(field, options).map_or_else(|| normalise_answer(field), String::from),
     };
     let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
@@ -173,6 +171,46 @@ mod tests {
         for (text, letter) in cases {
             assert_eq!(normalise_answer(text), letter, "{text:?}");
         }
+    }
+
+    /// MedQA's medqa_mc_263.
+    const ARROWS: [&str; 5] = ["↑ normal normal", "↓ ↓ ↓", "↑ ↓ normal", "↓ ↑ ↑", "↓ ↑ ↓"];
+
+    #[test]
+    fn a_reply_of_nothing_is_no_vote() {
+        let choice = |(letter, text): (char, &str)| Choice { letter, text: text.to_owned() };
+        let arrows: Vec<Choice> = ('A'..).zip(ARROWS).map(choice).collect();
+        let texts = ["aspirin", "heparin", "", "", "", "", "", "", "", ""];
+        let any_letter: Vec<Choice> = ('A'..).zip(texts).map(choice).collect();
+        assert_eq!(of_text("↑ ↓ normal", &arrows), "C");
+        for nothing in [
+            "",
+            "...",
+            "**",
+            "The answer is",
+            "Answer:",
+            "?!",
+            "()",
+            "— … —",
+            "The answer is ()",
+            "normal",
+        ] {
+            for options in [&arrows, &any_letter] {
+                assert_eq!(of_text(nothing, options), "", "{nothing}");
+                assert_eq!(
+                    of_field(nothing.trim_start_matches("The answer is"), nothing, options),
+                    "",
+                    "{nothing}"
+                );
+            }
+        }
+        for said in ["↓ ↑ ↓", "The answer is ↓ ↑ ↓.", "**↓  ↑ ↓**", "E: ↓ ↑ ↓"]
+        {
+            assert_eq!(of_text(said, &arrows), "E", "{said}");
+        }
+        assert_eq!(of_field("↓ ↑ ↓", "", &arrows), "E");
+        assert_eq!(of_text("F", &any_letter), "F");
+        assert_eq!(of_text("The answer is aspirin", &any_letter), "A");
     }
 
     #[test]

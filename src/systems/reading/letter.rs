@@ -6,7 +6,8 @@ use regex::Regex;
 
 use super::order::{self, Marked};
 use super::standing::{
-    Place, clause_start, is_one_of_several, is_ruled_out, last_word, plain, stands_alone,
+    Place, clause_start, is_blank, is_one_of_several, is_ruled_out, last_word, plain, signs,
+    stands_alone, whole,
 };
 use crate::data::Choice;
 use crate::text::Pattern;
@@ -275,9 +276,8 @@ fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
         [sentence_start(trimmed, trimmed.len().saturating_sub(1).min(floor(trimmed)))..]
         .trim();
     let parts = [said, Some(last).filter(|last| last.len() < 400)];
-    let whole = |part: &str| options.iter().find(|option| plain(&option.text) == plain(part));
     let without_brackets = text.split('(').next().unwrap_or_default();
-    if let Some(option) = whole(without_brackets).filter(|_| text.trim().ends_with(')')) {
+    if let Some(option) = whole(without_brackets, options).filter(|_| text.trim().ends_with(')')) {
         return Some(option.letter);
     }
     // Up to a bracket that ends the line: «Escherichia coli (gram-negative)».
@@ -288,7 +288,7 @@ fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
             _ => line,
         }
     };
-    let alone = parts.into_iter().flatten().find_map(|part| whole(without_marks(part)));
+    let alone = parts.into_iter().flatten().find_map(|part| whole(without_marks(part), options));
     let in_parts = || {
         let [said, last] = parts;
         // Where others are named too, a last sentence counts that decides.
@@ -322,6 +322,10 @@ fn mentions(text: &str, option: &Choice) -> bool {
     option.trim().len() > 2 && plain(text).contains(&option)
 }
 
+fn has_words(option: &Choice) -> bool {
+    !is_blank(&plain(&option.text))
+}
+
 /// The option of one word that a text begins with: «No, the trial …».
 fn first_word(text: &str, options: &[Choice]) -> Option<char> {
     let sentence = text.split(['.', '\n', ';', '!']).next().unwrap_or_default();
@@ -329,10 +333,11 @@ fn first_word(text: &str, options: &[Choice]) -> Option<char> {
         Some((first, rest)) => (first, plain(rest)),
         None => (sentence, String::new()),
     };
-    let mut found = options.iter().filter(|option| plain(&option.text) == plain(first));
-    let option = found.next().filter(|option| option.text.split_whitespace().count() == 1)?;
+    let option =
+        whole(first, options).filter(|option| option.text.split_whitespace().count() == 1)?;
     let mut others = options.iter().filter(|other| other.letter != option.letter);
-    others.all(|other| !rest.contains(&plain(&other.text))).then_some(option.letter)
+    let says = |other: &Choice| has_words(other) && rest.contains(&plain(&other.text));
+    others.all(|other| !says(other)).then_some(option.letter)
 }
 
 /// The last place before the last character.
@@ -344,10 +349,13 @@ fn floor(text: &str) -> usize {
 pub fn named(part: &str, options: &[Choice]) -> Option<char> {
     let against = ["rather than", "instead of", ", not ", " but not ", " unlike "];
     let end = against.iter().filter_map(|word| part.find(word)).filter(|end| *end > 0).min();
-    let part = plain(&part[..end.unwrap_or(part.len())]);
+    let written = &part[..end.unwrap_or(part.len())];
+    let part = plain(written);
     let has = |option: &&Choice| {
         let text = plain(&option.text);
         text.trim().len() > 2
+            // «↑ sodium» and «↓ sodium» have the same words.
+            && (signs(&option.text).next().is_none() || written.contains(option.text.trim()))
             && part
                 .match_indices(&text)
                 .any(|(at, found)| !denied(&part[..at]) && !dismissed(&part[at + found.len()..]))
