@@ -170,6 +170,21 @@ fn the_harness_clean_up_is_a_switch() {
 }
 
 #[test]
+fn the_harness_asks_every_expert_that_its_recruiter_names() {
+    let six = |key: &CallKey| match key.purpose.as_str() {
+        "recruitment" => {
+            let experts: Vec<String> = (0..6).map(|at| format!(r#"{{"role": "E{at}"}}"#)).collect();
+            format!(r#"{{"experts": [{}]}}"#, experts.join(", "))
+        }
+        _ => usual(key, "intermediate"),
+    };
+    assert_eq!(run(six).0.calls, 8);
+    let (item, calls) = run_with(&["mab_compat=on"], six);
+    assert_eq!(item.calls, 9);
+    assert!(user(&calls, "recruiter", "recruitment").contains("For example:"));
+}
+
+#[test]
 fn silence_stops_nothing_and_is_wrong() {
     let (item, calls) = run(|_| String::new());
     assert_eq!((item.answer.as_str(), item.correct, item.calls), ("", Some(false), 8));

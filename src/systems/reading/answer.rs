@@ -1,5 +1,6 @@
 //! The letter of an answer: of a record's field by MED-MAD's rule (App. B.2), of a text by what it says, or by MedAgentBoard's own rules.
 
+use super::contradiction::is_contradicted;
 use super::letter::{announced_letter, letter, named};
 use super::standing::{stands_alone, whole};
 use super::{record, said};
@@ -20,6 +21,9 @@ pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
         Some(one) if field.trim().chars().count() > 1 => one.letter.to_string(),
         _ => named_option(field, options).map_or_else(|| normalise_answer(field), String::from),
     };
+    if found.chars().next().is_some_and(|letter| is_contradicted(letter, field, options)) {
+        return String::new();
+    }
     let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
     match announced_letter(after, options) {
         Some(other) if !found.starts_with(other) => String::new(),
@@ -50,7 +54,9 @@ fn drop_articles(text: &str) -> String {
 pub fn of_text(reply: &str, options: &[Choice]) -> String {
     let text = &with_ascii_letters(said(reply));
     let found = answer_field(text).or_else(|| letter(&record::prose(text), options));
-    found.map_or(String::new(), String::from)
+    found
+        .filter(|letter| !is_contradicted(*letter, text, options))
+        .map_or(String::new(), String::from)
 }
 
 /// The text with full-width letters in ASCII, as models write them among Chinese characters.
@@ -197,12 +203,10 @@ mod tests {
         ] {
             for options in [&arrows, &any_letter] {
                 assert_eq!(of_text(nothing, options), "", "{nothing}");
-                assert_eq!(
-                    of_field(nothing.trim_start_matches("The answer is"), nothing, options),
-                    "",
-                    "{nothing}"
-                );
             }
+        }
+        for nothing in ["", "...", "**", "?!", "()"] {
+            assert_eq!(of_field(nothing, "", &any_letter), "", "{nothing}");
         }
         for said in ["↓ ↑ ↓", "The answer is ↓ ↑ ↓.", "**↓  ↑ ↓**", "E: ↓ ↑ ↓"]
         {

@@ -50,6 +50,11 @@ static PEERS: Pattern = Pattern::new(
     r"(?i)(?:\A|\W)(?:doctors?|agents?|colleagues?|experts?|others|some|many|most|two|three|four|students)\b(?:[^\n]{0,40})\b(?:favou?r(?:s|ed)?|chose|chooses?|picks?|picked|selects?|selected|votes? for|voted for|answers?|answered|go(?:es)? with|went with)\W*(?:option )?\W*\z",
 );
 
+/// What leads from one announcement to another that takes it back or concludes.
+static REVISES: Pattern = Pattern::new(
+    r"(?i)\b(?:wait|actually|final(?:ly)?|instead|however|but|yet|although|corrected|correction|revis\w+|reconsider\w*|re-?evaluat\w+|chang\w+|switch\w*|sorry|oops|rather|so|therefore|thus|hence|overall|conclu\w+|after|then|no|not|wrong|incorrect|mistaken?|now|best|persuaded|convinced|still|having|maintain|keep|stay)\b|[^\x00-\x7F]",
+);
+
 /// A line that is a letter with marks around it, or a letter in bold or brackets before an option's text.
 static LINE: Pattern = Pattern::new(
     r#"(?m)^[\s>#*_"'“`(\[{-]*(?:Option\s+)?([A-J])(?:[\s*_"'”`)\]}.!]*$|\s*[)\].:*_—–]+\s*\S.*$)"#,
@@ -60,7 +65,8 @@ static NEXT_QUESTION: Pattern = Pattern::new(
     r"(?m)^[\s*#_]*(?:(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:|Example \d+[ *_:]*$)",
 );
 
-/// The letter that a text gives as its answer. Where an answer is announced, the last announcement counts; else a line of its own, the
+/// The letter that a text gives as its answer. Where an answer is announced, the last announcement counts, unless another one stands
+/// against it that nothing takes back; else a line of its own, the
 /// last letter of the last sentence that has any, or the one option whose text is said. Articles, pronouns, vitamins and bacteria are no
 /// letters, nor is an option that is ruled out. `None` where none or more than one remains.
 pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
@@ -78,6 +84,10 @@ pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
     let announced = announced(text, options);
     if let Some(last) = announced.last() {
         let taken_back = last_word_alone(&text[last.at..]).filter(|other| *other != last.letter);
+        let other = announced.iter().rfind(|one| one.letter != last.letter);
+        if other.is_some_and(|other| !REVISES.is_match(&text[other.at..last.at])) {
+            return None;
+        }
         let is_one = !is_one_of_several(&text[last.at..]);
         return is_one.then_some(taken_back.unwrap_or(last.letter));
     }
@@ -303,6 +313,22 @@ fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
         .or_else(|| first_word(trimmed, options))
         .or_else(in_parts)
         .or_else(|| concluded(trimmed, options))
+        .or_else(|| opened(trimmed, options))
+}
+
+/// The option whose text ends a text's first sentence: «The most likely cause of … is increased preload. …», where no other is said whole.
+fn opened(text: &str, options: &[Choice]) -> Option<char> {
+    static OPENS: Pattern = Pattern::new(
+        r"(?i)\b(?:most likely|likeliest|best|correct|most appropriate|next step|diagnosis)\b.*\b(?:is|are|would be)\s+(.+?)\s*$",
+    );
+    let end = text.find(". ").or_else(|| text.find(".\n")).unwrap_or(text.len());
+    let first = text[..end].trim_end_matches('.');
+    let said = OPENS.captures(first)?.get(1)?.as_str();
+    let without_article =
+        ["a ", "an ", "the "].iter().find_map(|article| said.strip_prefix(article));
+    let option = whole(said, options).or_else(|| whole(without_article?, options))?;
+    let is_other = |one: &&Choice| one.letter != option.letter && mentions(&text[end..], one);
+    (!options.iter().any(|one| is_other(&one))).then_some(option.letter)
 }
 
 /// The only option that a text names, in a sentence that concludes it from what was found: «…, which strongly suggests a yolk sac tumor. …»

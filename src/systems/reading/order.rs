@@ -51,6 +51,9 @@ pub fn by_marks(text: &str, options: &[Choice]) -> Marked {
 /// The option whose letter and text are a text's first line, where no other line says an option again.
 pub fn by_first_line(text: &str, options: &[Choice]) -> Option<char> {
     let said = |line: &str| options.iter().find(|one| repeats(line, one));
+    if is_list(text, options) {
+        return None;
+    }
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = said(lines.next()?)?;
     lines.all(|line| said(line).is_none()).then_some(first.letter)
@@ -66,10 +69,26 @@ pub fn by_order(text: &str) -> Option<char> {
 /// A text without lines that say again what the options are, where there are two of them or more.
 pub fn without_options(text: &str, options: &[Choice]) -> String {
     let is_option = |line: &&str| options.iter().any(|one| repeats(line, one));
-    match text.lines().filter(is_option).count() {
-        0 | 1 => text.to_owned(),
-        _ => text.lines().filter(|line| !is_option(line)).collect::<Vec<_>>().join("\n"),
+    let repeated = text.lines().filter(is_option).count();
+    if repeated < 2 {
+        return text.to_owned();
     }
+    // A list of them all with a slip in it is still that list.
+    let is_slip = |line: &str| LINE.is_match(line) && line.split_whitespace().count() > 1;
+    let has_slips = 2 * repeated >= options.len() && is_list(text, options);
+    let is_kept = |line: &&str| !is_option(line) && !(has_slips && is_slip(line));
+    text.lines().filter(is_kept).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether lines of a text begin with the options' letters in their order, from the first to the last or to the one before it.
+fn is_list(text: &str, options: &[Choice]) -> bool {
+    let mut due = options.iter().map(|option| option.letter).peekable();
+    for line in LINE.captures_iter(text) {
+        if line[1].chars().next() == due.peek().copied() {
+            due.next();
+        }
+    }
+    options.len() > 2 && due.count() < 2
 }
 
 /// Whether a line is an option's letter and text. A text without words counts as it is written, and one that is empty never.
@@ -118,6 +137,9 @@ mod tests {
         let options = &question(3).options;
         assert_eq!(without_options("A: option A\n(B) option B\nSo B.", options), "So B.");
         assert_eq!(without_options("B: option B", options), "B: option B");
+        // With a slip, and with one too many.
+        assert_eq!(without_options("A: option A\nB: option B\nC: optoin C", options), "");
+        assert_eq!(by_first_line("A: option A\nB: optoin B\nC: option see", options), None);
     }
 
     #[test]
