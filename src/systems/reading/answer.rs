@@ -1,7 +1,8 @@
 //! The letter of an answer: of a record's field by MED-MAD's rule (App. B.2), of a text by what it says, or by MedAgentBoard's own rules.
 
 use super::contradiction::is_contradicted;
-use super::letter::{announced_letter, letter, named};
+use super::letter::{announced_letter, letter};
+use super::option_text::named;
 use super::standing::{stands_alone, whole};
 use super::{record, said};
 use crate::data::Choice;

@@ -20,7 +20,9 @@ impl ConfidenceReading {
     /// The confidence that a value states; `None` where it states none.
     pub fn read(self, value: &Value) -> Option<f64> {
         let read = match self {
-            ConfidenceReading::Clamped => number(value).map(|number| number.clamp(0.0, 1.0)),
+            ConfidenceReading::Clamped => {
+                number(value).filter(|number| number.is_finite()).map(|one| one.clamp(0.0, 1.0))
+            }
             ConfidenceReading::Converted => converted(value),
         };
         // Adding 0 turns -0 into 0.
@@ -132,7 +134,9 @@ mod tests {
         assert_eq!(clamped(json!(2.5)), Some(1.0));
         assert_eq!(clamped(json!(-0.5)), Some(0.0));
         assert!(clamped(json!(-0.0)).unwrap().is_sign_positive());
-        for odd in [json!("high"), json!("85 %"), json!("NaN"), json!(null), json!([0.9])] {
+        for odd in
+            [json!("high"), json!("85 %"), json!("NaN"), json!("inf"), json!(null), json!([0.9])]
+        {
             assert_eq!(clamped(odd.clone()), None, "{odd}");
         }
     }

@@ -13,6 +13,7 @@ pub mod correction;
 pub mod harness;
 pub mod json;
 pub mod letter;
+pub mod option_text;
 pub mod order;
 pub mod record;
 pub mod reply;
