@@ -76,7 +76,7 @@ pub fn without_options(text: &str, options: &[Choice]) -> String {
     // A list of them all with a slip in it is still that list.
     let is_slip = |line: &str| LINE.is_match(line) && line.split_whitespace().count() > 1;
     let has_slips = 2 * repeated >= options.len() && is_list(text, options);
-    let is_kept = |line: &&str| !is_option(line) && !(has_slips && is_slip(line));
+    let is_kept = |line: &&str| !(is_option(line) || has_slips && is_slip(line));
     text.lines().filter(is_kept).collect::<Vec<_>>().join("\n")
 }
 
