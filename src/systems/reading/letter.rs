@@ -52,7 +52,7 @@ static PEERS: Pattern = Pattern::new(
 
 /// What leads from one announcement to another that takes it back or concludes.
 static REVISES: Pattern = Pattern::new(
-    r"(?i)\b(?:wait|actually|final(?:ly)?|instead|however|but|yet|although|corrected|correction|revis\w+|reconsider\w*|re-?evaluat\w+|chang\w+|switch\w*|sorry|oops|rather|so|therefore|thus|hence|overall|conclu\w+|after|then|no|not|wrong|incorrect|mistaken?|now|best|persuaded|convinced|still|having|maintain|keep|stay)\b|[^\x00-\x7F]",
+    r"(?i)\b(?:wait|actually|final(?:ly)?|instead|however|but|yet|although|corrected|correction|revis\w+|reconsider\w*|re-?evaluat\w+|chang\w+|switch\w*|sorry|oops|rather|so|therefore|thus|hence|overall|conclu\w+|after|then|no|not|wrong|incorrect|mistaken?|now|best|persuaded|convinced|still|having|remains|your question|maintain|keep|stay)\b|[^\x00-\x7F]",
 );
 
 /// A line that is a letter with marks around it, or a letter in bold or brackets before an option's text.
