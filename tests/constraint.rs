@@ -22,6 +22,7 @@ use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::systems::medmad::record::parse;
 use wardround::systems::medmad::schema::schema;
 use wardround::systems::medmad::settings::Settings;
+use wardround::systems::reading::confidence::ConfidenceReading;
 use wardround::tokenizer::{Piece, Tokenizer};
 
 /// A tiny model with a published vocabulary.
@@ -128,7 +129,11 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
         assert_eq!(completion.finish_reason, FinishReason::Stop, "{name}: {text}");
         let value: Value = serde_json::from_str(text).unwrap();
         assert!(is_valid(&schema, &value), "{name}: {text}");
-        assert_eq!(parse(text, completion.finish_reason, &[]).1, Parse::Ok, "{name}: {text}");
+        assert_eq!(
+            parse(text, completion.finish_reason, &[], ConfidenceReading::Clamped).1,
+            Parse::Ok,
+            "{name}: {text}"
+        );
         let is_absent = |id: &u32| {
             matches!(model.tokenizer.pieces().get(*id as usize), None | Some(Piece::Absent))
         };
@@ -158,8 +163,8 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
     assert_eq!((cut.finish_reason, cut.tokens.len()), (FinishReason::Length, 50));
     assert!(completions[0].tokens.starts_with(&cut.tokens));
     // A record that was cut is never read as a whole one; where it is cut behind its answer, the answer is the whole one's.
-    let (read, how) = parse(&cut.text, cut.finish_reason, &[]);
-    let whole = parse(&completions[0].text, FinishReason::Stop, &[]).0;
+    let (read, how) = parse(&cut.text, cut.finish_reason, &[], ConfidenceReading::Clamped);
+    let whole = parse(&completions[0].text, FinishReason::Stop, &[], ConfidenceReading::Clamped).0;
     let expected = if cut.text.contains("\"answer\": ") {
         (whole.answer, Parse::Repaired)
     } else {

@@ -117,6 +117,14 @@ def loads(text):
     return value if isinstance(value, dict) and "answer" in value else None
 
 
+def is_plain(stated):
+    """Whether a stated confidence counts as it is written: a number from 0 to 1."""
+    try:
+        return 0.0 <= float(stated) <= 1.0
+    except (TypeError, ValueError):
+        return False
+
+
 def without_thinking(text):
     text = text.lstrip()
     if not text.startswith("{"):
@@ -135,8 +143,10 @@ def read_text(call):
         if call["parse"] not in ("repaired", "fallback", "refused", "unread"):
             raise Difference(f"call {call['seq']}: read as {call['parse']}, and is no record")
         return call["record"]["answer"], call["record"]["confidence"], call["parse"], call["record"].get("not_an_option")
-    how = "repaired" if call["finish_reason"] == "length" else "ok"
-    return normalised_answer(plain(record["answer"])), confidence_of(record.get("confidence")), how, None
+    stated, read = record.get("confidence"), confidence_of(record.get("confidence"))
+    is_odd = stated is not None and (isinstance(stated, bool) or not is_plain(stated))
+    how = "repaired" if call["finish_reason"] == "length" or is_odd else "ok"
+    return normalised_answer(plain(record["answer"])), read, how, None
 
 
 # From three records to one answer (Appendix B.3, B.4, B.8).

@@ -346,8 +346,9 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         decoding: DecodingMode::Grammar,
         ignore_eos: false,
         salt: None,
-        thinking: false,
-        max_tokens: 4096,
+        thinking: Some(false),
+        max_tokens: Some(4096),
+        sends_seed: true,
         stop: Arc::default(),
         retriever: None,
         on_call: Box::new(|_| {}),
@@ -382,7 +383,7 @@ fn trap_12_qwen_does_not_think_unless_asked_and_is_not_decoded_greedily() {
     let sampling =
         Sampling { temperature: 0.6, top_k: Some(20), top_p: Some(0.95), ..Sampling::default() };
     assert_eq!(description.generation.sampling, sampling);
-    assert!(!Settings::default().decoding.thinking);
+    assert!(!Settings::default().decoding.thinking.is_on());
     thinks_when_asked(&chat(&common::synthetic(Family::Qwen3)));
 }
 

@@ -52,7 +52,10 @@ pub fn in_words(value: &toml::Value) -> String {
 
 /// Whether members think before they answer, in words.
 pub fn thinking(panel: &[MemberPlan]) -> &'static str {
-    match panel.iter().filter(|member| member.thinking).count() {
+    if panel.iter().any(|member| member.thinking.is_none()) {
+        return "as the endpoints have it";
+    }
+    match panel.iter().filter(|member| member.thinking == Some(true)).count() {
         0 => "off",
         all if all == panel.len() => "on",
         _ => "on for some members",

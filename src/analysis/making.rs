@@ -5,7 +5,11 @@ use crate::experiment::plan::MemberPlan;
 /// Weights, numbers, thinking.
 pub fn member(member: &MemberPlan) -> String {
     let backbone = &member.backbone;
-    let thinking = if member.thinking { "on" } else { "off" };
+    let thinking = match member.thinking {
+        Some(true) => "on",
+        Some(false) => "off",
+        None => "as it has it",
+    };
     if member.is_remote() {
         return format!("{backbone}, a remote endpoint, thinking {thinking}");
     }

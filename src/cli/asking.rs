@@ -18,7 +18,7 @@ use crate::panel::memory::AuxiliaryModels;
 use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
 use crate::systems::case::{Case, Task};
-use crate::systems::decoding::Decoding;
+use crate::systems::decoding::MAX_TOKENS;
 use crate::systems::in_flight::run_all;
 
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub struct AskFlags {
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Maximum tokens per completion
-    #[arg(long, value_name = "N", default_value_t = Decoding::default().max_tokens)]
+    #[arg(long, value_name = "N", default_value_t = MAX_TOKENS)]
     max_tokens: usize,
     /// The file to write
     #[arg(long, value_name = "FILE")]
@@ -86,7 +86,6 @@ impl AskFlags {
             Models::describe([&self.panel], &hardware, &hub, |_| Ok(AuxiliaryModels::default()))?;
         let at_once = 2 * models.max_batch(&hardware);
         let stop = interrupt::watch();
-        let decoding = Decoding::default();
         let members = models.start()?.into_iter().map(|source| Member {
             agent: (*agent).to_owned(),
             source,
@@ -98,8 +97,9 @@ impl AskFlags {
             recorder: Box::new(channel().0),
             run_seed: self.seed.unwrap_or(DEFAULT_SEED),
             decoding: DecodingMode::Grammar,
-            thinking: decoding.thinking,
-            max_tokens: self.max_tokens,
+            thinking: Some(false),
+            max_tokens: Some(self.max_tokens),
+            sends_seed: true,
             ignore_eos: false,
             salt: None,
             stop: stop.clone(),

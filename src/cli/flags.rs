@@ -19,7 +19,7 @@ use crate::data::Format;
 use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
-use crate::experiment::spec::Spec;
+use crate::experiment::spec::{MEMBER, Spec};
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::systems::SystemConfig;
@@ -49,7 +49,8 @@ pub struct PanelFlags {
     #[arg(long, value_name = "A,B,C")]
     pub panel: Vec<String>,
     /// Change a setting of the system, such as t_max=2, an agent's model, such as slot.sym=qwen3-4b, or its sampling, such as
-    /// slot.sym.temperature=0.2 (temperature, top_p, top_k, min_p, seed)
+    /// slot.sym.temperature=0.2 (temperature, top_p, top_k, min_p, seed); panel.1.temperature=0.2 is that of every agent with the panel's
+    /// first model
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Random seed [default: 42]
@@ -80,6 +81,17 @@ impl SetPairs {
     pub fn of(pairs: &[String]) -> Result<SetPairs, Failure> {
         let mut set = SetPairs::default();
         for pair in pairs {
+            if let Some((member, value)) = member_pair(pair) {
+                let (number, parameter) = member.split_once('.').unwrap_or((member, ""));
+                let sampling = set.sampling.entry(format!("{MEMBER}{number}")).or_default();
+                sampling.set(parameter, value).map_err(|expected| {
+                    Failure::usage(
+                        format!("--set {pair}: {expected}"),
+                        "write a member's sampling as --set panel.1.temperature=0.2",
+                    )
+                })?;
+                continue;
+            }
             let slot = pair.strip_prefix("slot.").and_then(|slot| slot.split_once('='));
             let Some((slot, value)) = slot else {
                 set.settings.push(pair.clone());
@@ -103,6 +115,12 @@ impl SetPairs {
         }
         Ok(set)
     }
+}
+
+/// The number and parameter of a pair such as `panel.1.temperature=0.2`, and its value.
+fn member_pair(pair: &str) -> Option<(&str, &str)> {
+    let (member, value) = pair.strip_prefix(MEMBER)?.split_once('=')?;
+    Some((member.trim(), value.trim()))
 }
 
 impl PanelFlags {
@@ -314,5 +332,44 @@ impl ExecutionFlags {
 
     pub fn observer(&self) -> Arc<Terminal> {
         Arc::new(Terminal::new(self.progress.quiet))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_of_the_panel_samples_as_it_is_told_and_an_agent_before_it() {
+        let pairs = [
+            "panel.1.temperature=0.2",
+            "panel.1.top_p=0.9",
+            "slot.loc1.temperature=0.7",
+            "slot.corr1=another",
+            "panel.3.temperature=0.4",
+            "agents=7",
+        ];
+        let set = SetPairs::of(&pairs.map(str::to_owned)).unwrap();
+        assert_eq!(set.settings, ["agents=7"]);
+        let protocol = SystemConfig::parse("medguards", &set.settings).unwrap();
+        let mut spec = Spec::new(protocol, "notes.jsonl", Format::Notes).unwrap();
+        spec.panel = ["a", "b", "c"].map(str::to_owned).to_vec();
+        (spec.slots, spec.slot_sampling) = (set.models, set.sampling);
+        let sampled = |agent: &str| {
+            let slots = spec.protocol.slots();
+            let sampling = spec.sampling_of(slots.iter().find(|slot| slot.agent == agent).unwrap());
+            (sampling.temperature, sampling.top_p)
+        };
+        assert_eq!(sampled("det1"), (Some(0.2), Some(0.9)));
+        assert_eq!(sampled("loc1"), (Some(0.7), Some(0.9)));
+        assert_eq!(sampled("det2"), (None, None));
+        assert_eq!(sampled("det3"), (Some(0.4), None));
+        // It has a model of its own.
+        assert_eq!(sampled("corr1"), (None, None));
+        assert!(spec.slot_models().is_ok());
+        spec.slot_sampling.insert("panel.4".to_owned(), SamplingChoice::default());
+        assert!(spec.slot_models().is_err());
+        assert!(SetPairs::of(&["panel.1.heat=2".to_owned()]).is_err());
+        assert!(SetPairs::of(&["panel.1=x".to_owned()]).is_err());
     }
 }

@@ -54,11 +54,17 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
     if let Some(health) = &figures.parse_health {
         console::say(format!("replies    {health} % {}", health::SHARES))?;
     }
-    let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option } = results.parse;
+    let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option, contradictions } =
+        results.parse;
     console::say(format!(
         "calls      {} ({ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused, {unread} unread)",
         results.calls
     ))?;
+    if contradictions > 0 {
+        console::say(format!(
+            "answers    {contradictions} named one option and wrote another's text"
+        ))?;
+    }
     if not_an_option > 0 {
         console::say(format!("answers    {not_an_option} named a letter that is no option"))?;
     }
@@ -196,7 +202,7 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
 fn initial_prompt_tokens(run: &Run, models: &Models) -> Result<(usize, usize), Failure> {
     let system = run.protocol.build(&run.prompts, &run.exemplars)?;
     let (mut sum, mut longest) = (0, 0);
-    let thinking = run.protocol.decoding.thinking;
+    let thinking = run.protocol.decoding.thinking.is_on();
     for item in &run.items {
         for opening in system.opening(&run.plan.dataset.name, item).into_iter().flatten() {
             // A remote member's tokens cannot be counted here.

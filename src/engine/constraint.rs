@@ -175,12 +175,23 @@ impl Compiler {
 }
 
 fn refuse(error: impl ToString) -> EngineError {
-    EngineError::Grammar(error.to_string())
+    EngineError::Grammar(in_short(&error.to_string()))
 }
 
-/// A problem without the mark of what `verbose_errors` would add.
+/// Characters of a problem that are told: it may repeat the whole grammar.
+const PROBLEM_CHARS: usize = 300;
+
+/// A problem as whoever sent the grammar is told it: without the mark of what `verbose_errors` would add, and without what the library
+/// says to its authors where it panics.
 fn in_short(problem: &str) -> String {
-    problem.trim_end().trim_end_matches("<non-verbose/>").trim_end().to_owned()
+    let problem = problem.trim_end().trim_end_matches("<non-verbose/>").trim_end();
+    if problem.contains("panic: ") {
+        return "the compiler of grammars fails on it".to_owned();
+    }
+    match problem.char_indices().nth(PROBLEM_CHARS) {
+        Some((end, _)) => format!("{}…", &problem[..end]),
+        None => problem.to_owned(),
+    }
 }
 
 /// A token's bytes in the trie; a control token is its name behind a byte that occurs in no text.
@@ -289,6 +300,20 @@ mod tests {
         assert!(refusal.to_string().starts_with("the grammar does not compile: "), "{refusal}");
         assert_eq!(compiler.compile(&broken).err().unwrap(), refusal);
         assert_eq!(compiler.kept.lock().unwrap().len(), 1);
+    }
+
+    /// The library cuts a long name for its message within a character, and panics.
+    #[test]
+    fn a_panic_of_the_library_is_no_answer() {
+        let compiler = compiler(&[1]);
+        let schema = json!({"type": "object", "required": ["é".repeat(120)]}).to_string();
+        if let Err(refusal) = compiler.compile(&Grammar::JsonSchema(schema)) {
+            let said = refusal.to_string();
+            assert!(!said.contains("panic") && !said.contains("byte index"), "{said}");
+        }
+        assert_eq!(in_short("panic: byte index 7"), "the compiler of grammars fails on it");
+        assert_eq!(in_short(&"é".repeat(400)).chars().count(), PROBLEM_CHARS + 1);
+        assert!(compiler.compile(&word(0)).is_ok());
     }
 
     #[test]

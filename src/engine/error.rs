@@ -36,14 +36,19 @@ pub enum EngineError {
     Died { reason: String },
 }
 
+/// Characters of a panic's text that are kept.
+const PANIC_CHARS: usize = 300;
+
 impl EngineError {
-    /// By a panic, of which only the text is kept.
+    /// By a panic, of which only the beginning of the text is kept.
     pub(super) fn died(panic: &(dyn Any + Send)) -> EngineError {
         let text = panic
             .downcast_ref::<String>()
             .cloned()
             .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        EngineError::Died { reason: text.unwrap_or_else(|| "its thread panicked".to_owned()) }
+        let reason = text.unwrap_or_else(|| "its thread panicked".to_owned());
+        let first = reason.lines().next().unwrap_or_default();
+        EngineError::Died { reason: first.chars().take(PANIC_CHARS).collect() }
     }
 }
 

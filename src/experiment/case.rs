@@ -22,6 +22,7 @@ use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
 use crate::retrieval::Retrieve;
+use crate::systems::decoding::CallSeed;
 use crate::systems::{Parts, System, SystemConfig, Task};
 
 /// What the calls and lines of cases are filed under.
@@ -139,13 +140,14 @@ impl Spec {
         let Shown { exemplars, plan } = self.read_exemplars(sets, None)?;
         let searched = library.iter().flat_map(|library| library.searched.corpus.iter().cloned());
         let shown = plan.iter().flat_map(ExemplarPlan::sums);
-        let thinking = self.protocol.decoding.thinking;
+        let thinking = self.protocol.decoding.thinking.told();
         let slots = self.protocol.slots();
         let seats = slots.into_iter().zip(self.slot_models()?).map(|(slot, name)| {
             let backbone = model(name).ok_or_else(|| {
                 Failure::usage(format!("{name} is not loaded"), "name a model that is")
             })?;
-            let sampling = self.sampling_of(&slot.agent);
+            self.protocol.decoding.check_local(&slot.agent)?;
+            let sampling = self.sampling_of(&slot);
             let asked = Asked { thinking, sampling };
             let plan = MemberPlan::local(&slot.agent, &backbone.description, asked);
             Ok(AgentModel { agent: slot.agent, backbone, sampling: plan.sampling() })
@@ -192,8 +194,9 @@ impl Seated {
             recorder: Box::new((caller, searcher)),
             run_seed: options.seed,
             decoding: self.decoding,
-            thinking: self.protocol.decoding.thinking,
-            max_tokens: self.protocol.decoding.max_tokens,
+            thinking: self.protocol.decoding.thinking.told(),
+            max_tokens: self.protocol.decoding.max_tokens.set(),
+            sends_seed: self.protocol.decoding.call_seed == CallSeed::Sent,
             ignore_eos: false,
             salt: options.salt,
             stop: options.stop,

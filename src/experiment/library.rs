@@ -266,7 +266,8 @@ impl Run {
     pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
         let Some(library) = &self.library else { return Ok(()) };
         let Some(LongestPrompt { tokens, item }) = self.longest_prompt()? else { return Ok(()) };
-        let completion = self.protocol.decoding.max_tokens.min(COMPLETION_TOKENS);
+        let limit = self.protocol.decoding.max_tokens.set();
+        let completion = limit.map_or(COMPLETION_TOKENS, |limit| limit.min(COMPLETION_TOKENS));
         let needed = tokens + completion;
         let local = self.plan.panel.iter().filter(|member| !member.is_remote());
         let Some(member) = local.filter(|member| member.context < needed).min_by_key(|m| m.context)

@@ -111,8 +111,9 @@ pub struct MemberPlan {
     pub quantisation: String,
     /// Of keys and values.
     pub kv_dtype: String,
-    /// Whether a `<think>` section is asked for, where the template knows the switch.
-    pub thinking: bool,
+    /// Whether a `<think>` section is asked for, where the template knows the switch; `None`: left to the endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<bool>,
     /// As the model's files or the run set it. What is `None` is off; of a remote member, not sent.
     pub temperature: Option<f32>,
     pub top_k: Option<u32>,
@@ -130,7 +131,7 @@ pub struct MemberPlan {
 /// How a member is asked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
-    pub thinking: bool,
+    pub thinking: Option<bool>,
     pub sampling: SamplingChoice,
 }
 

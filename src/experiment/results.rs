@@ -14,7 +14,7 @@ use super::contents::Contents;
 use super::error::RunError;
 use super::{versions, whole_file};
 use crate::digest::sha256;
-use crate::record::{CallLine, ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
+use crate::record::{CONTRADICTION, CallLine, ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -89,6 +89,13 @@ pub struct ParseCounts {
     pub unread: usize,
     /// Of the unread, those that answered with a letter that is not an option of the item.
     pub not_an_option: usize,
+    /// Of the unread, those that put the letter of one option beside the text of another.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub contradictions: usize,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 impl ParseCounts {
@@ -103,6 +110,7 @@ impl ParseCounts {
                 Parse::Unread => counts.unread += 1,
             }
             counts.not_an_option += usize::from(call.record.get(NOT_AN_OPTION).is_some());
+            counts.contradictions += usize::from(call.record.get(CONTRADICTION).is_some());
         }
         counts
     }

@@ -20,6 +20,7 @@ use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemText, SCHEMA};
+use crate::systems::decoding::CallSeed;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::{System, SystemConfig};
 
@@ -83,12 +84,15 @@ impl Spec {
         let names = self.slot_models()?;
         let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
         let (max_batch, draft) = (models.max_batch(&self.hardware), self.hardware.draft());
-        let (slots, thinking) = (self.protocol.slots(), self.protocol.decoding.thinking);
+        let (slots, thinking) = (self.protocol.slots(), self.protocol.decoding.thinking.told());
         let members = slots.iter().zip(&seated).map(|(slot, &model)| {
-            let sampling = self.sampling_of(&slot.agent);
+            let sampling = self.sampling_of(slot);
             models.plan(model, &slot.agent, Asked { thinking, sampling })
         });
         let panel: Vec<MemberPlan> = members.collect();
+        for member in panel.iter().filter(|member| !member.is_remote()) {
+            self.protocol.decoding.check_local(&member.agent)?;
+        }
         let library = self.library(models, libraries)?;
         let corpus = match (&self.corpus, &library) {
             (Some(spec), Some(library)) => {
@@ -253,8 +257,9 @@ impl Run {
             recorder,
             run_seed: self.plan.seed,
             decoding: self.plan.decoding,
-            thinking: self.protocol.decoding.thinking,
-            max_tokens: self.protocol.decoding.max_tokens,
+            thinking: self.protocol.decoding.thinking.told(),
+            max_tokens: self.protocol.decoding.max_tokens.set(),
+            sends_seed: self.protocol.decoding.call_seed == CallSeed::Sent,
             ignore_eos: false,
             salt: None,
             stop,

@@ -45,6 +45,7 @@ pub struct Spec {
     /// How every slot samples, over its model's defaults.
     pub sampling: SamplingChoice,
     /// Slots that sample in a way of their own, by agent.
+    /// Or of a panel's member, see [`member_name`].
     pub slot_sampling: BTreeMap<String, SamplingChoice>,
     pub seed: u64,
     pub decoding: DecodingMode,
@@ -59,6 +60,14 @@ pub struct Spec {
     pub max_in_flight: Option<usize>,
     pub hub: HubOptions,
 }
+
+/// The name by which a member of the panel is given a sampling of its own, in place of an agent's: `panel.1` is the first model.
+pub fn member_name(model: usize) -> String {
+    format!("{MEMBER}{}", model + 1)
+}
+
+/// With what such a name begins.
+pub const MEMBER: &str = "panel.";
 
 impl Spec {
     /// A system on every item of a file, with defaults for all else.
@@ -196,16 +205,23 @@ impl Spec {
         Err(Failure::usage(message, &hint))
     }
 
-    /// How an agent samples.
-    pub fn sampling_of(&self, agent: &str) -> SamplingChoice {
-        self.slot_sampling.get(agent).copied().unwrap_or_default().or(self.sampling)
+    /// How an agent samples: by what is set for it, else for the member of the panel whose model it has, else for all.
+    pub fn sampling_of(&self, slot: &Slot) -> SamplingChoice {
+        let set = |name: &str| self.slot_sampling.get(name).copied().unwrap_or_default();
+        let member = match self.slots.contains_key(&slot.agent) {
+            true => SamplingChoice::default(),
+            false => set(&member_name(slot.model)),
+        };
+        set(&slot.agent).or(member).or(self.sampling)
     }
 
     /// The model of every slot.
     pub fn slot_models(&self) -> Result<Vec<&String>, Failure> {
         let (slots, models) = (self.protocol.slots(), self.protocol.models());
         let mut named = self.slots.keys().chain(self.slot_sampling.keys());
-        if let Some(name) = named.find(|name| slots.iter().all(|slot| slot.agent != **name)) {
+        let is_member = |name: &str| (0..models).any(|model| member_name(model) == name);
+        let is_known = |name: &str| slots.iter().any(|slot| slot.agent == name) || is_member(name);
+        if let Some(name) = named.find(|name| !is_known(name)) {
             let agents: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
             return Err(Failure::usage(
                 format!("{} has no slot {name}", self.protocol.name()),

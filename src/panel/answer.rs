@@ -41,5 +41,6 @@ pub fn sampling_line(sampling: &Sampling, max_tokens: usize, constrained: bool) 
         repetition_penalty: sampling.repetition_penalty,
         max_tokens: Some(max_tokens),
         constrained,
+        not_sent: Vec::new(),
     }
 }

@@ -56,6 +56,10 @@ pub enum PanelError {
     OtherPassages { item: String, query: String },
     #[error("item {item} is not of the kind that the system works on")]
     OtherItem { item: String },
+    #[error(
+        "item {item}: the recruiter named no experts, where MedAgentBoard ends in an error (mab_compat=on)"
+    )]
+    NoExperts { item: String },
     #[error("item {item} has an image, which a local model cannot be shown")]
     Image { item: String },
     #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
@@ -75,6 +79,7 @@ impl PanelError {
         matches!(
             self,
             PanelError::Image { .. }
+                | PanelError::NoExperts { .. }
                 | PanelError::PromptTooLong { .. }
                 | PanelError::Chat(ChatError::Render { .. })
                 | PanelError::Tokenizer(TokenizerError::Encode { .. })
@@ -102,6 +107,7 @@ impl Diagnosis for PanelError {
             PanelError::Memory { .. }
             | PanelError::NoCorpus
             | PanelError::OtherItem { .. }
+            | PanelError::NoExperts { .. }
             | PanelError::Image { .. }
             | PanelError::PromptTooLong { .. } => Blame::Usage,
             PanelError::Interrupted => Blame::Interrupted,

@@ -40,9 +40,13 @@ pub struct Panel {
     pub recorder: Box<dyn Recorder>,
     pub run_seed: u64,
     pub decoding: DecodingMode,
-    pub thinking: bool,
-    /// Tokens of a completion at most, the same for every call; a local model writes fewer where its context has room for fewer.
-    pub max_tokens: usize,
+    /// Whether models think first; `None` leaves it to the endpoint.
+    pub thinking: Option<bool>,
+    /// Tokens of a completion at most, the same for every call; a local model writes fewer where its context has room for fewer. `None`
+    /// leaves it to the endpoint, and to the context.
+    pub max_tokens: Option<usize>,
+    /// Whether endpoints are sent the calls' seeds.
+    pub sends_seed: bool,
     /// Whether unconstrained completions continue past end-of-turn tokens to `max_tokens`, so that benchmarks do equal work.
     pub ignore_eos: bool,
     /// Calls with equal salts may share cached prefixes. It does not affect answers.
@@ -74,6 +78,8 @@ pub struct Call {
     pub messages: Vec<Message>,
     /// Replaces the member's, with top-p, top-k and min-p off; a remote endpoint is sent this temperature and the member's filters.
     pub temperature: Option<f32>,
+    /// Tokens of this completion at most, where the panel's limit is not lower.
+    pub max_tokens: Option<usize>,
     /// A path or a URL; only remote members take images.
     pub image: Option<String>,
     /// Constrains the completion under [`DecodingMode::Grammar`]; `None`: any text.
@@ -160,6 +166,11 @@ impl Panel {
     pub fn seed(&self, call: &Call) -> u64 {
         let own = self.members[call.member].sampling.seed;
         call_seed(own.unwrap_or(self.run_seed), &call.key)
+    }
+
+    /// The limit of a call's completion; `None` where nothing sets one.
+    fn limit(&self, call: &Call) -> Option<usize> {
+        [self.max_tokens, call.max_tokens].into_iter().flatten().min()
     }
 
     /// The sampling parameters of a call to a local model.
@@ -298,6 +309,7 @@ mod tests {
             stage: Stage::Initial,
             messages: Vec::new(),
             temperature: None,
+            max_tokens: None,
             image: None,
             grammar: None,
             is_json: false,

@@ -65,16 +65,16 @@ impl Panel {
     /// The request to `backbone` for `call`.
     fn request(&self, backbone: &Backbone, call: &Call) -> Result<Request, PanelError> {
         let description = &backbone.description;
-        let tokens = description.tokenise(&call.messages, self.thinking)?;
+        let thinks = self.thinking.unwrap_or(false);
+        let tokens = description.tokenise(&call.messages, thinks)?;
         let context = description.context;
         let room = context.saturating_sub(tokens.len());
         if room == 0 {
             return Err(PanelError::PromptTooLong { prompt: tokens.len(), context });
         }
-        let constraint = self.grammar(call).map(|grammar| Constraint {
-            grammar,
-            after: backbone.think_end.filter(|_| self.thinking),
-        });
+        let constraint = self
+            .grammar(call)
+            .map(|grammar| Constraint { grammar, after: backbone.think_end.filter(|_| thinks) });
         Ok(Request {
             tokens,
             sampling: self.local_sampling(call).over(description.generation.sampling),
@@ -87,7 +87,7 @@ impl Panel {
                 },
                 strings: Vec::new(),
             },
-            max_tokens: self.max_tokens.min(room),
+            max_tokens: self.limit(call).map_or(room, |limit| limit.min(room)),
             salt: self.salt,
             ..Request::default()
         })

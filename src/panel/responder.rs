@@ -44,15 +44,16 @@ impl Responder for RemoteModel {
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
         let seed = panel.seed(call);
         let sampling = panel.remote_sampling(call);
-        let max_tokens = Some(panel.max_tokens);
+        let max_tokens = panel.limit(call);
         let request = RemoteRequest {
             messages: call.messages.clone(),
             image: call.image.clone(),
             max_tokens,
             seed,
+            omit_seed: !panel.sends_seed,
             sampling,
             grammar: panel.grammar(call),
-            thinking: Some(panel.thinking),
+            thinking: panel.thinking,
         };
         let sent = self.send(request, panel.stop.clone());
         Ok(Box::new(move || {
@@ -73,6 +74,7 @@ impl Responder for RemoteModel {
                     repetition_penalty: None,
                     max_tokens,
                     constrained: completion.is_constrained,
+                    not_sent: completion.not_sent,
                 },
                 request: String::new(),
                 text: completion.text,

@@ -62,6 +62,9 @@ impl Parse {
 /// The key of a call's record that keeps an answer letter which is not one of the item's options.
 pub const NOT_AN_OPTION: &str = "not_an_option";
 
+/// The key of an unread call's record whose text has the letter of one option beside the text of another.
+pub const CONTRADICTION: &str = "contradiction";
+
 /// The role of a call in answering its item; the diagnostics of MED-MAD B.7 compare calls of equal stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -14,6 +14,10 @@ pub struct SamplingLine {
     pub max_tokens: Option<usize>,
     /// Whether decoding was constrained by a grammar.
     pub constrained: bool,
+    /// What an endpoint was not sent although a call has it, because the settings leave it to the provider or the endpoint rejects it:
+    /// `seed`, `enable_thinking`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_sent: Vec<String>,
 }
 
 /// The token counts of one call.

@@ -14,7 +14,7 @@ mod text;
 mod trajectory;
 
 pub use answer::{AnswerLine, RoundLine};
-pub use call::{CallKey, CallLine, NOT_AN_OPTION, Parse, Stage};
+pub use call::{CONTRADICTION, CallKey, CallLine, NOT_AN_OPTION, Parse, Stage};
 pub use completion::{AnsweredBy, FinishReason, SamplingLine, Usage};
 pub use grammar::Grammar;
 pub use item::{ItemKey, ItemLine};

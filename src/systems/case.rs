@@ -6,13 +6,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::decoding::Shape;
+use super::reading::contradiction::contradicts_itself;
 use super::reading::refuses;
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Asked, Call, Panel, PanelError, Reading};
 use crate::record::{
-    AnswerLine, CallKey, FinishReason, GoldLine, ItemLine, Message, NOT_AN_OPTION, NoteLine, Parse,
-    RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
+    AnswerLine, CONTRADICTION, CallKey, FinishReason, GoldLine, ItemLine, Message, NOT_AN_OPTION,
+    NoteLine, Parse, RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
 };
 use crate::retrieval::SearchRequest;
 
@@ -183,6 +184,7 @@ impl<T> Case<'_, T> {
             stage: step.stage,
             messages,
             temperature: None,
+            max_tokens: None,
             image,
             grammar: step.shape.grammar.clone(),
             is_json: step.shape.is_json,
@@ -272,6 +274,13 @@ impl<T> Case<'_, T> {
             }
             false => parse,
         };
+        if let Item::Question(question) = self.task.item
+            && value.answer().is_some_and(|answer| answer.is_empty())
+            && parse == Parse::Unread
+            && contradicts_itself(text, &question.options)
+        {
+            record[CONTRADICTION] = true.into();
+        }
         Reading { value, record, parse }
     }
 
@@ -320,6 +329,15 @@ mod tests {
         let (answer, parse, record) = said(r#"{"answer": "I"}"#, &["letters=a-j"]);
         assert_eq!((answer.as_str(), parse), ("I", Parse::Ok));
         assert!(record.get("not_an_option").is_none());
+    }
+
+    #[test]
+    fn a_letter_beside_another_options_text_is_unread_and_the_record_says_so() {
+        let (answer, parse, record) = said(r#"{"answer": "A: option B"}"#, &[]);
+        assert_eq!((answer.as_str(), parse), ("", Parse::Unread));
+        assert_eq!(record["contradiction"], true);
+        let (_, _, record) = said("Well.", &[]);
+        assert!(record.get("contradiction").is_none());
     }
 
     #[test]

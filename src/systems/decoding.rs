@@ -1,15 +1,77 @@
 //! Settings that every system has: the limits of completions, and whether they begin with a `<think>` section.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::form;
-use super::settings::{switch, whole};
+use super::settings::{spelled, switch, whole};
 use crate::data::Note;
+use crate::diagnosis::Failure;
 use crate::record::Grammar;
 
 /// Reasons may have as many times `record_chars` under the grammar: as MED-MAD's `cot` at most.
 const STEPS: usize = 8;
+
+/// Tokens of a completion at most, where nothing else is set.
+pub const MAX_TOKENS: usize = 4096;
+
+/// A value that leaves a parameter to the endpoint.
+const PROVIDER: &str = "provider";
+
+/// Whether a model thinks before it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thinking {
+    #[default]
+    Off,
+    On,
+    /// As the endpoint has it: it is sent no word of it.
+    Provider,
+}
+
+impl Thinking {
+    /// What the chat template or the endpoint is told; `None` where it is told nothing.
+    pub fn told(self) -> Option<bool> {
+        match self {
+            Thinking::Off => Some(false),
+            Thinking::On => Some(true),
+            Thinking::Provider => None,
+        }
+    }
+
+    pub fn is_on(self) -> bool {
+        self == Thinking::On
+    }
+}
+
+/// Tokens of a completion at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxTokens {
+    Tokens(usize),
+    /// As many as the endpoint gives: it is sent no limit. A local model has the rest of its context.
+    Provider,
+}
+
+impl MaxTokens {
+    /// The limit that is set.
+    pub fn set(self) -> Option<usize> {
+        match self {
+            MaxTokens::Tokens(tokens) => Some(tokens),
+            MaxTokens::Provider => None,
+        }
+    }
+}
+
+/// The random seed of a call to an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallSeed {
+    /// It is sent the one that the call's key gives.
+    #[default]
+    Sent,
+    /// It is sent none, and draws its own.
+    Provider,
+}
 
 /// Limits of completions, flattened into the settings of every system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,16 +81,67 @@ pub struct Decoding {
     #[serde(deserialize_with = "whole::<1, 2000, _, _>")]
     pub record_chars: usize,
     /// Whether the chat template asks for a `<think>` section, where it has the switch.
-    #[serde(with = "switch")]
-    pub thinking: bool,
+    #[serde(with = "thinking")]
+    pub thinking: Thinking,
     /// Tokens of a completion at most, including a `<think>` section; fewer where the context has less room.
-    #[serde(deserialize_with = "whole::<1, 1_000_000, _, _>")]
-    pub max_tokens: usize,
+    #[serde(with = "max_tokens")]
+    pub max_tokens: MaxTokens,
+    /// Whether endpoints are sent a seed.
+    pub call_seed: CallSeed,
+}
+
+/// `on`, `off` or `provider`.
+mod thinking {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(thinking: &Thinking, to: S) -> Result<S::Ok, S::Error> {
+        match thinking.told() {
+            Some(is_on) => switch::serialize(&is_on, to),
+            None => PROVIDER.serialize(to),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Thinking, D::Error> {
+        match spelled(value)?.as_str() {
+            "on" | "true" => Ok(Thinking::On),
+            "off" | "false" => Ok(Thinking::Off),
+            PROVIDER => Ok(Thinking::Provider),
+            _ => Err(D::Error::custom("expected on, off or provider")),
+        }
+    }
+}
+
+/// A number, or `provider`.
+mod max_tokens {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(limit: &MaxTokens, to: S) -> Result<S::Ok, S::Error> {
+        match limit {
+            MaxTokens::Tokens(tokens) => tokens.serialize(to),
+            MaxTokens::Provider => PROVIDER.serialize(to),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<MaxTokens, D::Error> {
+        let spelled = spelled(value)?;
+        if spelled == PROVIDER {
+            return Ok(MaxTokens::Provider);
+        }
+        let tokens = spelled.parse().ok().filter(|tokens| (1..=1_000_000).contains(tokens));
+        let expected =
+            || D::Error::custom("expected a whole number from 1 to 1000000, or provider");
+        tokens.map(MaxTokens::Tokens).ok_or_else(expected)
+    }
 }
 
 impl Default for Decoding {
     fn default() -> Decoding {
-        Decoding { record_chars: 240, thinking: false, max_tokens: 4096 }
+        Decoding {
+            record_chars: 240,
+            thinking: Thinking::Off,
+            max_tokens: MaxTokens::Tokens(MAX_TOKENS),
+            call_seed: CallSeed::Sent,
+        }
     }
 }
 
@@ -59,6 +172,20 @@ impl Shape {
 }
 
 impl Decoding {
+    /// # Errors
+    /// A local member, where thinking is left to the endpoint: its template would think or not as its authors chose, unsaid.
+    pub fn check_local(&self, agent: &str) -> Result<(), Failure> {
+        match self.thinking {
+            Thinking::Provider => Err(Failure::usage(
+                format!(
+                    "thinking=provider leaves thinking to an endpoint, and {agent} is a local model"
+                ),
+                "set thinking=on or thinking=off",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The schema of a string.
     pub fn string(&self) -> Value {
         form::string(self.record_chars)
@@ -83,5 +210,27 @@ impl Decoding {
     /// Characters of reasons at most.
     pub fn reason_chars(&self) -> usize {
         STEPS * self.record_chars
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::SystemConfig;
+
+    #[test]
+    fn what_is_left_to_the_provider_is_a_setting_like_any_other() {
+        let given = ["thinking=provider", "max_tokens=provider", "call_seed=provider"];
+        let config = SystemConfig::parse("medmad", &given).unwrap();
+        let expected = Decoding {
+            thinking: Thinking::Provider,
+            max_tokens: MaxTokens::Provider,
+            call_seed: CallSeed::Provider,
+            ..Decoding::default()
+        };
+        assert_eq!(config.decoding, expected);
+        assert_eq!(SystemConfig::from_table("medmad", &config.table).unwrap(), config);
+        assert!(config.decoding.check_local("sym").is_err());
+        assert!(Decoding::default().check_local("sym").is_ok());
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use wardround::experiment::contents::Contents;
+use wardround::record::Parse;
 
 use crate::binary::Scratch;
 pub use crate::endpoint::{said, serve};
@@ -87,6 +88,50 @@ fn an_endpoint_is_sent_the_sampling_that_was_set_and_nothing_else() {
     scratch
         .wardround(format!("{QUICK} --panel {member} --set slot.{agent}.min_p=0.1 --out refused"))
         .refused(2, &["does not take the `min_p` that was set", "slot.AGENT.min_p"]);
+}
+
+#[test]
+fn what_is_left_to_a_provider_is_not_sent_and_the_log_says_so() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let member = serve(|request| {
+        for left in ["max_tokens", "max_completion_tokens", "seed", "chat_template_kwargs"] {
+            assert_eq!(request.get(left), None, "{left}");
+        }
+        said("B")
+    });
+    let left = "--set max_tokens=provider --set thinking=provider --set call_seed=provider";
+    scratch.wardround(format!("{QUICK} --panel {member} {left} --out out")).succeeded();
+    let contents = Contents::read(&scratch.path("out")).unwrap();
+    let told = &contents.calls.records[0].sampling;
+    assert_eq!(told.max_tokens, None);
+    assert_eq!(told.not_sent, ["seed", "enable_thinking"]);
+    assert_eq!(contents.plan.panel[0].thinking, None);
+    scratch.wardround("verify out").succeeded();
+    scratch.wardround("run --plan out/plan.toml --out again").succeeded();
+    scratch.panel();
+    scratch
+        .wardround(format!("{QUICK} --panel gemma3 --set thinking=provider --out local"))
+        .refused(2, &["thinking=provider leaves thinking to an endpoint", "is a local model"]);
+}
+
+#[test]
+fn what_a_providers_filter_withholds_is_one_refused_call_of_a_debate() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let filtered =
+        serve(|_| (400, json!({"error": {"message": "harm", "code": "content_filter"}})));
+    let member = serve(|_| said(r#"{"answer": "C", "confidence": 0.9}"#));
+    let run = format!(
+        "run medmad --data questions.jsonl --format mcq --set t_max=0 --panel {filtered},{member},{member} --out out"
+    );
+    scratch.wardround(run).succeeded();
+    let contents = Contents::read(&scratch.path("out")).unwrap();
+    let answer = contents.answers().into_values().next().unwrap();
+    assert_eq!((answer.answer.as_str(), answer.error.as_deref()), ("C", None));
+    assert_eq!(answer.rounds[0].answers, ["", "C", "C"]);
+    let refused = contents.calls.records.iter().filter(|call| call.parse == Parse::Refused);
+    assert_eq!(refused.count(), 1);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use wardround::data::{Choice, Note};
 use wardround::record::{FinishReason, Language};
 use wardround::systems::exemplars::reply::{Field, Form, Style};
+use wardround::systems::reading::confidence::{ConfidenceReading, converted};
 use wardround::systems::reading::reply::Reply;
-use wardround::systems::reading::{answer, confidence, json, letter, record, said, verdict};
+use wardround::systems::reading::{answer, json, letter, record, said, verdict};
 use wardround::systems::{
     healthcareagent, mdagents, medagents, medguards, mediqa_corr, medmad, medreflex,
 };
@@ -45,12 +46,16 @@ fn of_every_system_with_fields() {
     let options = options();
     reads("fields of a reply", |text, finish_reason| {
         let reply = Reply::read(text, finish_reason, "answer");
-        let read = reply.confidence();
+        let read = reply.confidence(ConfidenceReading::Converted);
         assert!((0.0..=1.0).contains(&read), "{read}");
         let _ = (reply.prose("rationale"), reply.answer(&options));
         let exact = Reply::exact(text);
-        let _ = (exact.prose("rationale"), exact.written(), exact.confidence());
-        let _ = (said(text), record::prose(text), confidence(&text.into()));
+        let _ = (
+            exact.prose("rationale"),
+            exact.written(),
+            exact.confidence(ConfidenceReading::Clamped),
+        );
+        let _ = (said(text), record::prose(text), converted(&text.into()));
         let _ = json::objects(text);
     });
 }
@@ -59,7 +64,7 @@ fn of_every_system_with_fields() {
 fn of_medmads_doctors() {
     let options = options();
     reads("MED-MAD's records", |text, finish_reason| {
-        let _ = medmad::record::parse(text, finish_reason, &options);
+        let _ = medmad::record::parse(text, finish_reason, &options, ConfidenceReading::Converted);
     });
 }
 
@@ -138,7 +143,7 @@ fn of_moderators_and_specialists() {
     reads("MDAgents' and MedAgents' recruits", |text, finish_reason| {
         let _ =
             mdagents::recruits::read_experts(&Reply::read(text, finish_reason, "experts"), false);
-        let _ = mdagents::recruits::read_teams(&Reply::read(text, finish_reason, "teams"));
+        let _ = mdagents::recruits::read_teams(&Reply::read(text, finish_reason, "teams"), false);
         let _ = medagents::harness::read_specialties(text, finish_reason);
         let _ = medagents::texts::read_domains(text, finish_reason);
         let _ = medagents::texts::read_vote(text, finish_reason);

@@ -7,6 +7,7 @@ use super::RecipeError;
 use super::file::{DatasetEntry, MethodEntry, Recipe};
 use super::variant::{self, Form};
 use crate::diagnosis::Failure;
+use crate::experiment::spec::member_name;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::systems::SystemConfig;
 
@@ -80,7 +81,8 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
         return Err(RecipeError::NoSetting { key: key.clone() }.into());
     }
     let seats = |system: &SystemConfig, agent: &String| {
-        system.slots().iter().any(|slot| slot.agent == *agent)
+        let is_member = (0..system.models()).any(|model| member_name(model) == *agent);
+        is_member || system.slots().iter().any(|slot| slot.agent == *agent)
     };
     let mut agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
     if let Some(agent) = agents.find(|agent| !protocols.iter().any(|one| seats(one, agent))) {

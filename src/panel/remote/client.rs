@@ -16,6 +16,7 @@ use self::reply::ReplyError;
 use self::server_error::ServerError;
 use self::transport::{Failure, Transport};
 use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
+use crate::record::{FinishReason, Usage};
 use crate::text::ellipsis;
 
 mod body;
@@ -135,6 +136,7 @@ impl RemoteModel {
                         finish_reason: reply.finish_reason,
                         usage: reply.usage,
                         is_constrained: forms.constrain(request),
+                        not_sent: forms.not_sent(request),
                         answered_by: reply.answered_by,
                         elapsed_ms: started.elapsed().as_millis() as u64,
                         attempts: state.attempts,
@@ -143,6 +145,21 @@ impl RemoteModel {
                 }
                 Err(error) => match next_forms(&error) {
                     Some(next) => forms = next,
+                    // The model was not asked: a refusal without words.
+                    None if error.is_filter() => {
+                        let message = self.message_of(&error);
+                        return Ok(RemoteCompletion {
+                            text: String::new(),
+                            finish_reason: FinishReason::Refusal,
+                            usage: Usage::default(),
+                            is_constrained: forms.constrain(request),
+                            not_sent: forms.not_sent(request),
+                            answered_by: None,
+                            elapsed_ms: started.elapsed().as_millis() as u64,
+                            attempts: state.attempts,
+                            notes: vec![format!("{} withheld an answer: {message}", self.address)],
+                        });
+                    }
                     None => return Err(self.to_remote_error(&error, Some(request))),
                 },
             }
@@ -199,9 +216,6 @@ impl RemoteModel {
                 Ok(answer) => match answer.read().and_then(|value| read(&value)) {
                     Ok(value) => return Ok(Ok(value)),
                     Err(ReplyError::Malformed(reason)) => (reason, answer.retry_after),
-                    Err(ReplyError::Filtered(message)) => {
-                        return Err(RemoteError::Filtered { address: address(), message });
-                    }
                     Err(ReplyError::ServerError(error)) => {
                         if is_final(&error) || !error.is_transient() {
                             return Ok(Err(error));
@@ -248,9 +262,6 @@ impl RemoteModel {
             return RemoteError::Sampling { address, parameter, status, message };
         }
         match (error.code.as_deref(), status) {
-            (Some("content_filter" | "content_policy_violation"), _) => {
-                RemoteError::Filtered { address, message }
-            }
             (Some("model_not_found"), _) | (_, 300..=399 | 404 | 405 | 410 | 501) => {
                 RemoteError::NotFound { address, status, message }
             }

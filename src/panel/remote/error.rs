@@ -43,8 +43,6 @@ pub enum RemoteError {
     Rejected { address: Address, status: u16, message: String },
     #[error("{address} does not take the `{parameter}` that was set (HTTP {status}): {message}")]
     Sampling { address: Address, parameter: &'static str, status: u16, message: String },
-    #[error("{address} withheld the answer: {message}")]
-    Filtered { address: Address, message: String },
     #[error("{address} answered with more than {most_bytes} bytes")]
     TooLong { address: Address, most_bytes: u64 },
     #[error("{address} gave no answer ({attempts} {}): {reason}", if *attempts == 1 { "attempt" } else { "attempts" })]
@@ -64,7 +62,6 @@ impl RemoteError {
         match self {
             RemoteError::Image { .. }
             | RemoteError::Rejected { .. }
-            | RemoteError::Filtered { .. }
             | RemoteError::TooLong { .. }
             | RemoteError::Exhausted { .. } => true,
             RemoteError::BadAddress { .. }

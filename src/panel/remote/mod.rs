@@ -75,6 +75,8 @@ pub struct RemoteRequest {
     pub max_tokens: Option<usize>,
     /// Its low 31 bits are sent, which every server accepts; it also seeds the jitter of the pauses between attempts.
     pub seed: u64,
+    /// Whether no seed is sent.
+    pub omit_seed: bool,
     /// Its `seed` is not sent: the field `seed` is.
     pub sampling: SamplingChoice,
     /// Sent in whatever form the server supports; nothing here checks that the completion follows it.
@@ -85,19 +87,21 @@ pub struct RemoteRequest {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteCompletion {
-    /// Without reasoning that the server returns separately; for a refusal, its text.
+    /// Without reasoning that the server returns separately; for a refusal, its words, or what came before a filter cut it off.
     pub text: String,
     pub finish_reason: FinishReason,
     /// Zeros where the server does not report it.
     pub usage: Usage,
     /// Whether the request that was answered had a grammar.
     pub is_constrained: bool,
+    /// As [`crate::record::SamplingLine`] has it.
+    pub not_sent: Vec<String>,
     pub answered_by: Option<AnsweredBy>,
     /// Of all attempts and the pauses between them.
     pub elapsed_ms: u64,
     /// Requests that were sent for it.
     pub attempts: u32,
-    /// Parameters that this request showed the endpoint not to support, for the user; each is reported once.
+    /// For the user: parameters that this request showed the endpoint not to support, each reported once, and why it was withheld.
     pub notes: Vec<String>,
 }
 

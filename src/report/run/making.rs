@@ -76,7 +76,7 @@ mod tests {
     fn mixed_thinking_is_said() {
         let mut panel = debates::records().0.panel;
         assert_eq!(thinking(&panel), "off");
-        panel[2].thinking = true;
+        panel[2].thinking = Some(true);
         assert_eq!(thinking(&panel), "on for some members");
     }
 }

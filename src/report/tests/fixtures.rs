@@ -87,6 +87,7 @@ pub fn call(item: &str, agent: &str, round: u32) -> CallLine {
             repetition_penalty: None,
             max_tokens: Some(1024),
             constrained: true,
+            not_sent: Vec::new(),
         },
         seed: 3_141_592_653_589_793,
         text: "{}".into(),

@@ -9,13 +9,13 @@ use crate::diagnosis::Diagnosis;
 const OTHERS: [(&str, &str); 17] = [
     (
         "medmad",
-        "t_max=1 always_debate=on confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
+        "t_max=1 always_debate=on confidence=off confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
     ),
-    ("cot-sc", "samples=2 mab_compat=on"),
+    ("cot-sc", "samples=2 examples=medqa mab_compat=on"),
     ("healthcareagent", "mab_compat=on"),
     ("medagents", "form=original max_rounds=2 mab_compat=on"),
     ("mdagents", "truncate_chars=80 mab_compat=on"),
-    ("reconcile", "max_rounds=2 truncate_chars=80 mab_compat=on"),
+    ("reconcile", "max_rounds=2 truncate_chars=80 confidence_reading=converted mab_compat=on"),
     (
         "medguards",
         "agents=8 arbitration=vote det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",
@@ -49,7 +49,7 @@ fn plans_name_every_setting_and_give_them_back() {
             panic!("{name}: {refused}");
         };
         let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
-        let decoding = ["record_chars=32", "thinking=on", "max_tokens=900"];
+        let decoding = ["record_chars=32", "thinking=on", "max_tokens=900", "call_seed=provider"];
         let pairs: Vec<&str> = own.split_whitespace().chain(decoding).collect();
         let keys = pairs.iter().map(|pair| pair.split('=').next().unwrap());
         assert_eq!(keys.collect::<BTreeSet<_>>(), known, "{name}");
@@ -78,6 +78,9 @@ fn bad_settings_are_refused_by_name() {
         ("medagents", "form=paper", "harness or original"),
         ("medagents", "max_rounds=0", "a whole number from 1 to 100"),
         ("mdagents", "mab_compat=yes", "on or off"),
+        ("medmad", "thinking=maybe", "on, off or provider"),
+        ("medmad", "confidence_reading=rounded", "clamped or converted"),
+        ("cot", "max_tokens=0", "a whole number from 1 to 1000000, or provider"),
         ("reconcile", "max_rounds=0", "a whole number from 1 to 100"),
         ("medguards", "agents=5", "1 or 2 or 3 or 4 or 7 or 8"),
         ("medguards", "aligner=edit", "sequence-matcher or lcs"),

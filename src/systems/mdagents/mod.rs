@@ -54,7 +54,8 @@ pub struct Settings {
     /// Characters of an expert's explanation that the decision's prompt shows.
     #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
-    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and its own clean-up of letters.
+    /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
+    /// an error where it names none; only valid JSON, and its own clean-up of letters.
     #[serde(with = "switch")]
     pub mab_compat: bool,
     #[serde(flatten)]
@@ -78,6 +79,7 @@ impl config::Settings for Settings {
     }
 
     fn max_calls(&self) -> u32 {
+        // MedAgentBoard's recruiter may name any number of experts, which `mab_compat` asks all.
         // Of an advanced question: complexity, recruitment, decision, and each team's calls, of which its lead makes two.
         (3 + TEAMS * (MEMBERS + 1)) as u32
     }
@@ -161,13 +163,19 @@ impl MdAgents {
         let fields = vec![("experts", array(expert, EXPERTS, EXPERTS))];
         let step = self.record_step(Stage::Aside, "recruitment", fields);
         let count = [("count", &*EXPERTS.to_string())];
-        let messages = self.messages.experts.fill_question(case.item, &count);
+        let mut messages = self.messages.experts.fill_question(case.item, &count);
+        if let Some(last) = messages.last_mut().filter(|_| self.settings.mab_compat) {
+            last.content = format!("{}\n\n{}", last.content, self.messages.experts_example);
+        }
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let mab_compat = self.settings.mab_compat;
         let read = |text: &str, finish_reason| {
             read_experts(&Reply::of(mab_compat, text, finish_reason, "experts"), mab_compat)
         };
         let experts = case.ask(call, read)?.value.experts;
+        if experts.is_empty() {
+            return Err(PanelError::NoExperts { item: case.item.id.clone() });
+        }
 
         let step = self.opinion_step(case, Stage::Initial, "opinion");
         let calls = experts.iter().enumerate().map(|(at, expert)| {
@@ -264,6 +272,8 @@ struct Messages {
     complexity: Templates,
     basic: Templates,
     experts: Templates,
+    /// What MedAgentBoard's recruiter is shown beside it.
+    experts_example: String,
     opinion: Templates,
     /// One expert's opinion in the decision's prompt.
     opinion_block: String,
@@ -295,6 +305,7 @@ impl Messages {
             complexity: pair("complexity", &[], &[])?,
             basic: pair("basic", &[], &[])?,
             experts: pair("experts", &[], &["count"])?,
+            experts_example: block("experts-example", &[])?,
             opinion: pair("opinion", &expert, &[])?,
             opinion_block: block("opinion", &["role", "answer", "explanation"])?,
             decision_on_opinions: pair("decision-opinions", &[], &["opinions"])?,

@@ -61,8 +61,15 @@ const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
     ("Final Review and Decision Team (FRDT)", "Senior Consultant", "Clinical Pharmacist"),
 ];
 
-/// Parses the experts of a reply, the first `EXPERTS` that have a role.
+/// Parses the experts of a reply, the first `EXPERTS` that have a role. MedAgentBoard keeps all of a list, but for those that are no
+/// objects; a list without any is then an error of the item, and the experts are empty here.
 pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
+    if mab_compat && let Some(list) = reply.get("experts").as_array() {
+        let objects = list.iter().filter(|value| value.is_object());
+        let experts: Vec<Expert> = objects.filter_map(expert).collect();
+        let parse = reply.parse.if_read(!experts.is_empty());
+        return (Experts { experts }, parse);
+    }
     let named = elements(reply.get("experts")).filter_map(expert);
     let mut named: Vec<Expert> = named.take(EXPERTS).collect();
     if named.is_empty() && reply.parse == Parse::Fallback && !mab_compat {
@@ -76,11 +83,11 @@ pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
 }
 
 /// Parses the teams of a reply, the first `TEAMS` that have members, in the order in which they work.
-pub fn read_teams(reply: &Reply) -> (Teams, Parse) {
+pub fn read_teams(reply: &Reply, mab_compat: bool) -> (Teams, Parse) {
     let named = elements(reply.get("teams")).zip(1..);
     let named = named.filter_map(|(value, number)| team(value, number));
     let mut named: Vec<Team> = named.take(TEAMS).collect();
-    named.sort_by_key(|team| turn(&team.goal));
+    named.sort_by_key(|team| turn(&team.goal, mab_compat));
     let (teams, parse) = match named.is_empty() {
         true => (default_teams(), Parse::Unread),
         false => (named, reply.parse),
@@ -89,10 +96,13 @@ pub fn read_teams(reply: &Reply) -> (Teams, Parse) {
 }
 
 /// A team's rank in the order of work: the initial assessment is first and the final review last.
-fn turn(goal: &str) -> u8 {
+fn turn(goal: &str, mab_compat: bool) -> u8 {
     let goal = goal.to_lowercase();
-    let names = |word: &str| goal.split(|c: char| !c.is_alphanumeric()).any(|w| w == word);
-    // As words: "iat" is also in "pediatrics" and "psychiatry".
+    let names = |word: &str| match mab_compat {
+        // MedAgentBoard finds it in «Pediatric», and puts such a team first.
+        true => goal.contains(word),
+        false => goal.split(|c: char| !c.is_alphanumeric()).any(|w| w == word),
+    };
     match () {
         () if goal.contains("initial assessment") || names("iat") => 0,
         () if goal.contains("final review") || names("frdt") => 2,
@@ -184,7 +194,7 @@ mod tests {
     }
 
     fn teams(text: &str) -> (Vec<Team>, Parse) {
-        let (read, parse) = read_teams(&Reply::read(text, FinishReason::Stop, "teams"));
+        let (read, parse) = read_teams(&Reply::read(text, FinishReason::Stop, "teams"), false);
         (read.teams, parse)
     }
 
@@ -202,6 +212,25 @@ mod tests {
         );
         let seven: Vec<String> = (0..7).map(|at| format!("Expert {at}")).collect();
         assert_eq!(experts(&json!({"experts": seven}).to_string()).0.len(), EXPERTS);
+    }
+
+    #[test]
+    fn the_harness_keeps_all_experts_that_are_objects() {
+        let read = |text: &str| {
+            let (read, parse) = read_experts(&Reply::exact(text), true);
+            (read.experts.len(), parse)
+        };
+        let seven: Vec<Value> = (0..7).map(|at| json!({"role": format!("Expert {at}")})).collect();
+        assert_eq!(read(&json!({"experts": seven}).to_string()), (7, Parse::Ok));
+        assert_eq!(read(r#"{"experts": [{"role": "Surgeon"}, "Nurse", 7]}"#), (1, Parse::Ok));
+        assert_eq!(read(r#"{"experts": []}"#), (0, Parse::Unread));
+        assert_eq!(read("Ask a surgeon."), (EXPERTS, Parse::Unread));
+    }
+
+    #[test]
+    fn the_harness_finds_a_teams_name_within_words() {
+        assert_eq!(turn("Pediatric team", true), 0);
+        assert_eq!(turn("Pediatric team", false), 1);
     }
 
     #[test]
@@ -241,7 +270,7 @@ mod tests {
             let (read, parse) = teams(text);
             assert_eq!((read, parse), (default_teams(), Parse::Unread), "{text}");
         }
-        let turns: Vec<u8> = default_teams().iter().map(|team| turn(&team.goal)).collect();
+        let turns: Vec<u8> = default_teams().iter().map(|team| turn(&team.goal, false)).collect();
         assert_eq!(turns, [0, 1, 2]);
     }
 }

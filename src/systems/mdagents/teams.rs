@@ -61,7 +61,8 @@ impl MdAgents {
         let messages = self.messages.teams.fill_question(case.item, &counts);
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let read = |text: &str, finish_reason| {
-            read_teams(&Reply::of(self.settings.mab_compat, text, finish_reason, "teams"))
+            let mab_compat = self.settings.mab_compat;
+            read_teams(&Reply::of(mab_compat, text, finish_reason, "teams"), mab_compat)
         };
         Ok(case.ask(call, read)?.value.teams)
     }

@@ -45,7 +45,10 @@ impl Harness {
             analysis: pair("analysis", &["specialty"], &["question", "options"])?,
             opinion: prompts.get("medagents/opinion", &opinion)?,
             synthesis: pair("synthesis", &[], &["opinions"])?,
-            review: pair("review", &["specialty"], &["synthesis"])?,
+            review: match settings.mab_compat {
+                true => pair("review-dissent", &["specialty"], &["synthesis"])?,
+                false => pair("review", &["specialty"], &["synthesis"])?,
+            },
             decision: pair("decision", &[], &["question", "options", "synthesis"])?,
         })
     }
@@ -162,7 +165,8 @@ impl Harness {
     /// Every doctor's review of the report, which is all that their prompts show.
     ///
     /// These are the trajectories of the round (MED-MAD, B.7): the only answers that a doctor gives after reading of the others'.
-    /// MedAgentBoard asks only doctors who disagree for a letter; here all are asked, for diagnostics only: the letter decides nothing.
+    /// MedAgentBoard asks only doctors who disagree for a letter, and so does `mab_compat`; else all are asked, for diagnostics only: the
+    /// letter decides nothing.
     fn review(
         &self,
         case: &Case<'_>,
@@ -170,11 +174,18 @@ impl Harness {
         specialties: &[&str],
         synthesis: &str,
     ) -> Result<Vec<Asked<Review>>, PanelError> {
-        let shape = Shape::record(vec![
-            ("agree", form::choice(&["yes", "no"])),
-            ("reason", self.decoding.reasons()),
-            ("answer", form::answer(case.item)),
-        ]);
+        let review = |agree: &[&str], answer: Option<Value>| {
+            let fields =
+                [("agree", form::choice(agree)), ("reason", self.decoding.reasons())].into_iter();
+            fields.chain(answer.map(|answer| ("answer", answer))).collect::<Vec<_>>()
+        };
+        let answer = || Some(form::answer(case.item));
+        let shape = match self.mab_compat {
+            true => {
+                Shape::under(&form::either([review(&["yes"], None), review(&["no"], answer())]))
+            }
+            false => Shape::record(review(&["yes", "no"], answer())),
+        };
         let step = Step::new(Stage::Round, round, "review", shape);
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [("specialty", *specialty), ("synthesis", synthesis)];
@@ -212,7 +223,8 @@ impl Harness {
             }
             let reply = Reply::read(text, finish_reason, "answer");
             let (explanation, answer) = (reply.prose("explanation"), reply.answer(&options));
-            (Explained { explanation, answer, written: None }, reply.parse)
+            let parse = reply.parse.if_read(!answer.is_empty());
+            (Explained { explanation, answer, written: None }, parse)
         }
     }
 
@@ -266,7 +278,8 @@ fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse)
 
 fn read_review(reply: &Reply, text: &str, answer: String, mab_compat: bool) -> (Review, Parse) {
     let agree = agrees(reply, without_thinking(text), mab_compat);
-    let parse = reply.parse.if_read(agree.is_some() || !answer.is_empty());
+    // A letter alone does not say whether it agrees.
+    let parse = reply.parse.if_read(agree.is_some());
     let agree = agree.unwrap_or(false);
     (Review { agree, explanation: reply.prose("reason"), answer }, parse)
 }

@@ -50,7 +50,8 @@ pub struct Settings {
     /// Rounds of review at most; in the original, of voting.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub max_rounds: u32,
-    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written.
+    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, only reviewers who do
+    /// not agree are then asked for a letter.
     #[serde(with = "switch")]
     pub mab_compat: bool,
     #[serde(flatten)]

@@ -135,6 +135,7 @@ pub fn decimal(number: f64) -> String {
 mod tests {
     use super::*;
     use crate::systems::reading::answer::normalise_answer;
+    use crate::systems::reading::confidence::ConfidenceReading;
     use crate::systems::scripted::settings;
     use serde_json::json;
 
@@ -163,6 +164,7 @@ mod tests {
                 "counterfactual_check": {"if_chose_other": "delay"},
                 "debate_moves": {"risk_check": "allergy"}
             }),
+            ConfidenceReading::Clamped,
             normalise_answer,
         )
         .unwrap()
@@ -251,6 +253,7 @@ Instructions for debate:
                     {"option": "K", "fit_score": 1}
                 ]
             }),
+            ConfidenceReading::Clamped,
             normalise_answer,
         )
         .unwrap();

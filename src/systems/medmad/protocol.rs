@@ -99,8 +99,9 @@ impl MedMad {
             call.key.sample = sample;
             call
         });
-        let asked =
-            case.ask_all(calls, |text, finish_reason| parse(text, finish_reason, &options))?;
+        let reading = self.settings.confidence_reading;
+        let asked = case
+            .ask_all(calls, |text, finish_reason| parse(text, finish_reason, &options, reading))?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
 

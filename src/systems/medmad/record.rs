@@ -7,6 +7,7 @@ use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case;
 use crate::systems::reading::answer::{leading_letter, of_field, of_text};
+use crate::systems::reading::confidence::ConfidenceReading;
 use crate::systems::reading::words::said_confidence;
 use crate::systems::reading::{self, number, said, text};
 
@@ -76,7 +77,7 @@ pub enum Note {
     ConfidenceNotNumeric,
     /// `confidence` was outside 0 to 1.
     ConfidenceClamped,
-    /// `confidence` was converted to a number from 0 to 1: `90`, `"85 %"`, `"high"`.
+    /// `confidence` was converted to a number from 0 to 1: `90`, `"85 %"`, `"high"`; only where the settings say so.
     ConfidenceConverted,
     /// The text is no record; the answer was found in its prose.
     AnswerFromText,
@@ -94,9 +95,13 @@ impl Record {
     /// Every other field may be missing or of another type. Numbers, and lists or objects joined by `; `, are accepted as texts; a text,
     /// line by line, as a list; an object keyed by the option as `option_analysis` or `elimination`; a numeric string as a number.
     /// `letter` parses the answer.
-    pub fn from_json(value: &Value, letter: impl Fn(&str) -> String) -> Option<Record> {
+    pub fn from_json(
+        value: &Value,
+        reading: ConfidenceReading,
+        letter: impl Fn(&str) -> String,
+    ) -> Option<Record> {
         let answer = value.as_object()?.get("answer")?;
-        let (confidence, note) = confidence(&value["confidence"]);
+        let (confidence, note) = confidence(&value["confidence"], reading);
         Some(Record {
             cot: texts(&value["cot"]),
             answer: letter(&text(answer)),
@@ -114,13 +119,13 @@ impl Record {
 }
 
 /// From 0 to 1 (App. B.2).
-fn confidence(value: &Value) -> (f64, Option<Note>) {
+fn confidence(value: &Value, reading: ConfidenceReading) -> (f64, Option<Note>) {
     let written = number(value);
-    match reading::confidence(value) {
+    match reading.read(value) {
         None => (0.0, Some(Note::ConfidenceNotNumeric)),
-        Some(read) if written == Some(read) => (read.abs(), None),
+        Some(read) if written == Some(read) => (read, None),
         Some(read) if written.is_some_and(|written| written.clamp(0.0, 1.0) == read) => {
-            (read.abs(), Some(Note::ConfidenceClamped))
+            (read, Some(Note::ConfidenceClamped))
         }
         Some(read) => (read, Some(Note::ConfidenceConverted)),
     }
@@ -202,22 +207,41 @@ fn texts(value: &Value) -> Vec<String> {
 
 /// Parses the record of a completion. Always succeeds: a debate does not stop for one bad text.
 ///
-/// Where [`reading::record::read`] finds no record, the minimal record of App. B.2 has the answer and the confidence that the text says, if
-/// any, and is a [`Parse::Fallback`]. A record without an answer is [`Parse::Unread`].
-pub fn parse(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Record, Parse) {
+/// Where [`reading::record::read`] finds no record, the minimal record of App. B.2 has the answer that the text says, if any, and is a
+/// [`Parse::Fallback`]; its confidence is 0, unless what the text says of it may be converted. A record whose confidence does not count as
+/// it is written is no [`Parse::Ok`], and one without an answer is [`Parse::Unread`].
+pub fn parse(
+    text: &str,
+    finish_reason: FinishReason,
+    options: &[Choice],
+    reading: ConfidenceReading,
+) -> (Record, Parse) {
     let letter = |field: &str| of_field(field, text, options);
-    let record = |value: &Value| Record::from_json(value, letter);
-    let (record, parse) = reading::record::read(text, finish_reason, record).unwrap_or_else(|| {
-        let answer = of_text(text, options);
-        let notes = (!answer.is_empty()).then_some(Note::AnswerFromText);
-        let record = Record {
-            answer,
-            confidence: said_confidence(said(text)).unwrap_or(0.0),
-            notes: notes.into_iter().collect(),
-            ..Record::default()
-        };
-        (record, Parse::Fallback)
-    });
+    let record = |value: &Value| {
+        let is_stated = !value["confidence"].is_null();
+        Some((Record::from_json(value, reading, letter)?, is_stated))
+    };
+    let (record, parse) = match reading::record::read(text, finish_reason, record) {
+        Some(((record, is_stated), Parse::Ok)) if is_stated && !record.notes.is_empty() => {
+            (record, Parse::Repaired)
+        }
+        Some(((record, _), parse)) => (record, parse),
+        None => {
+            let answer = of_text(text, options);
+            let notes = (!answer.is_empty()).then_some(Note::AnswerFromText);
+            let stated = match reading {
+                ConfidenceReading::Clamped => None,
+                ConfidenceReading::Converted => said_confidence(said(text)),
+            };
+            let record = Record {
+                answer,
+                confidence: stated.unwrap_or(0.0),
+                notes: notes.into_iter().collect(),
+                ..Record::default()
+            };
+            (record, Parse::Fallback)
+        }
+    };
     let parse = parse.if_read(!record.answer.is_empty());
     (record, parse)
 }

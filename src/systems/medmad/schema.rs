@@ -81,6 +81,7 @@ mod tests {
     use crate::random::SplitMix64;
     use crate::record::{FinishReason, Parse};
     use crate::systems::medmad::record::parse;
+    use crate::systems::reading::confidence::ConfidenceReading;
     use crate::systems::scripted::{question, settings};
     use llguidance::api::TopLevelGrammar;
     use llguidance::toktrie::ApproximateTokEnv;
@@ -128,8 +129,12 @@ mod tests {
             let keys: Vec<_> = value.as_object().unwrap().keys().collect();
             let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
             assert_eq!(keys, fields);
-            let (record, parse) =
-                parse(&text, FinishReason::Stop, &question(letters.len()).options);
+            let (record, parse) = parse(
+                &text,
+                FinishReason::Stop,
+                &question(letters.len()).options,
+                ConfidenceReading::Clamped,
+            );
             assert_eq!((parse, record.notes), (Parse::Ok, vec![]), "{text}");
             let options: Vec<_> =
                 record.option_analysis.iter().map(|one| one.option.clone()).collect();

@@ -13,6 +13,7 @@ use crate::systems::System;
 use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
+use crate::systems::reading::confidence::ConfidenceReading;
 use crate::systems::settings::{spelled, switch, whole};
 
 /// The number of agents, and of roles in `roles`.
@@ -88,6 +89,8 @@ pub struct Settings {
     /// Whether self-reported confidence weights the votes and is shown in the brief.
     #[serde(with = "switch")]
     pub confidence: bool,
+    /// How a confidence is read that is no number from 0 to 1.
+    pub confidence_reading: ConfidenceReading,
     pub counterfactual: Counterfactual,
     /// In panel order.
     #[serde(with = "roles")]
@@ -112,6 +115,7 @@ impl Default for Settings {
             t_max: 3,
             always_debate: false,
             confidence: true,
+            confidence_reading: ConfidenceReading::Clamped,
             counterfactual: Counterfactual::On,
             roles: Role::ALL,
             analysis_first: false,
@@ -201,7 +205,7 @@ mod tests {
         assert!(!settings.confidence);
         assert_eq!(settings.counterfactual, Counterfactual::Strict);
         assert_eq!(settings.roles, [Role::Guide, Role::Sym, Role::Ddx]);
-        assert!(settings.analysis_first && settings.decoding.thinking);
+        assert!(settings.analysis_first && settings.decoding.thinking.is_on());
         assert_eq!(settings.decoding.record_chars, 32);
         assert_eq!(settings.truncate_chars, 80);
     }

@@ -20,17 +20,38 @@ pub struct MedReflex {
     texts: Texts,
 }
 
-/// The agents' indices into the panel's members, and the temperature of steps by the published configuration.
+/// How the published configuration has an agent called.
+#[derive(Clone, Copy)]
+struct Published {
+    temperature: f32,
+    max_tokens: usize,
+}
+
+const EVAL: Published = Published { temperature: 1.0, max_tokens: 1200 };
+const REFLEX: Published = Published { temperature: 0.1, max_tokens: 512 };
+const PARSER: Published = Published { temperature: 0.0, max_tokens: 512 };
+
+/// The agents' indices into the panel's members, and the published configuration of steps.
 pub(super) struct Members {
     pub(super) eval: usize,
     reflex: usize,
     pub(super) parser: usize,
-    react_temperature: f32,
+    react: Published,
 }
 
 const REACT: usize = 0;
-const WITH_REVIEWS: Members = Members { eval: 1, reflex: 2, parser: 3, react_temperature: 0.1 };
-const ALONE: Members = Members { eval: 1, reflex: 1, parser: 1, react_temperature: 0.0 };
+const WITH_REVIEWS: Members = Members {
+    eval: 1,
+    reflex: 2,
+    parser: 3,
+    react: Published { temperature: 0.1, max_tokens: 1024 },
+};
+const ALONE: Members = Members {
+    eval: 1,
+    reflex: 1,
+    parser: 1,
+    react: Published { temperature: 0.0, max_tokens: 4096 },
+};
 
 /// The work on a note so far.
 pub(super) struct NoteState<'a> {
@@ -199,8 +220,7 @@ impl MedReflex {
         };
         let shape = shapes::step(&self.protocol.decoding, state.case.item, &labels);
         let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
-        let temperature = self.members().react_temperature;
-        let call = self.call(state, &step, REACT, number, messages, temperature);
+        let call = self.call(state, &step, REACT, number, messages, self.members().react);
         Ok(state.case.ask(call, step::read)?.value)
     }
 
@@ -233,7 +253,7 @@ impl MedReflex {
         let shape = shapes::review(&self.protocol.decoding);
         let step = Step::new(Stage::Aside, turn.line.round, "review", shape);
         let calls = (0..reviewing.reviewers).map(|reviewer| {
-            self.call(state, &step, self.members().eval, reviewer, messages.clone(), 1.0)
+            self.call(state, &step, self.members().eval, reviewer, messages.clone(), EVAL)
         });
         let asked = state.case.ask_all(calls, review::read)?;
         let all = asked.len();
@@ -254,7 +274,7 @@ impl MedReflex {
         let messages = self.texts.reflex(self.view(state, &turn.history), reviews);
         let shape = self.protocol.decoding.passage();
         let step = Step::new(Stage::Aside, turn.line.round, "reflexion", shape);
-        let call = self.call(state, &step, self.members().reflex, 0, messages, 0.1);
+        let call = self.call(state, &step, self.members().reflex, 0, messages, REFLEX);
         let Passage { text } = state.case.ask(call, |text, _| Passage::said(text))?.value;
         if !text.is_empty() {
             state.trajectory.reflexions += 1;
@@ -268,7 +288,7 @@ impl MedReflex {
         let messages = self.texts.parse(self.view(state, &turn.history));
         let shape = shapes::answer(&self.protocol.decoding, note);
         let step = Step::new(Stage::Final, turn.line.round, "parse", shape);
-        let call = self.call(state, &step, self.members().parser, 0, messages, 0.0);
+        let call = self.call(state, &step, self.members().parser, 0, messages, PARSER);
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);
         Ok(state.case.ask(call, read)?.value)
@@ -287,12 +307,14 @@ impl MedReflex {
         member: usize,
         sample: u32,
         messages: Vec<Message>,
-        temperature: f32,
+        published: Published,
     ) -> Call {
         let agent = state.case.task.panel.members[member].agent.clone();
         let mut call = state.case.call(step, member, agent, messages);
         call.key.sample = sample;
-        call.temperature = self.protocol.searching.temperatures.choose(temperature);
+        let published = self.protocol.searching.temperatures.choose(published);
+        call.temperature = published.map(|published| published.temperature);
+        call.max_tokens = published.map(|published| published.max_tokens);
         call
     }
 }

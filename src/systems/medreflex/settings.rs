@@ -44,7 +44,7 @@ pub enum OnExhaustion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Temperatures {
-    /// The published configuration's for each agent, with top-p, top-k and min-p off.
+    /// The published configuration's for each agent, with top-p, top-k and min-p off, and its limits of tokens.
     #[default]
     Paper,
     /// The models' own, or the run's.
@@ -52,8 +52,8 @@ pub enum Temperatures {
 }
 
 impl Temperatures {
-    /// The temperature of a call whose published one is `published`; `None`: the member's.
-    pub fn choose(self, published: f32) -> Option<f32> {
+    /// How a call is made whose published configuration is `published`; `None`: as the member and the run have it.
+    pub fn choose<T>(self, published: T) -> Option<T> {
         (self == Temperatures::Paper).then_some(published)
     }
 }

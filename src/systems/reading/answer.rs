@@ -1,7 +1,9 @@
 //! The letter of an answer: of a record's field by MED-MAD's rule (App. B.2), of a text by what it says, or by MedAgentBoard's own rules.
 
-use super::letter::{announced_letter, letter, named};
-use super::standing::{plain, stands_alone};
+use super::contradiction::is_contradicted;
+use super::letter::{announced_letter, letter};
+use super::option_text::named;
+use super::standing::{stands_alone, whole};
 use super::{record, said};
 use crate::data::Choice;
 
@@ -16,12 +18,13 @@ pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
     if is_list && letters.any(|line| Some(line) != first) {
         return String::new();
     }
-    let same: Vec<&Choice> =
-        options.iter().filter(|option| plain(&option.text) == plain(field)).collect();
-    let found = match same[..] {
-        [one] if field.trim().chars().count() > 1 => one.letter.to_string(),
+    let found = match whole(field, options) {
+        Some(one) if field.trim().chars().count() > 1 => one.letter.to_string(),
         _ => named_option(field, options).map_or_else(|| normalise_answer(field), String::from),
     };
+    if found.chars().next().is_some_and(|letter| is_contradicted(letter, field, options)) {
+        return String::new();
+    }
     let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
     match announced_letter(after, options) {
         Some(other) if !found.starts_with(other) => String::new(),
@@ -52,7 +55,9 @@ fn drop_articles(text: &str) -> String {
 pub fn of_text(reply: &str, options: &[Choice]) -> String {
     let text = &with_ascii_letters(said(reply));
     let found = answer_field(text).or_else(|| letter(&record::prose(text), options));
-    found.map_or(String::new(), String::from)
+    found
+        .filter(|letter| !is_contradicted(*letter, text, options))
+        .map_or(String::new(), String::from)
 }
 
 /// The text with full-width letters in ASCII, as models write them among Chinese characters.
@@ -173,6 +178,44 @@ mod tests {
         for (text, letter) in cases {
             assert_eq!(normalise_answer(text), letter, "{text:?}");
         }
+    }
+
+    /// MedQA's medqa_mc_263.
+    const ARROWS: [&str; 5] = ["↑ normal normal", "↓ ↓ ↓", "↑ ↓ normal", "↓ ↑ ↑", "↓ ↑ ↓"];
+
+    #[test]
+    fn a_reply_of_nothing_is_no_vote() {
+        let choice = |(letter, text): (char, &str)| Choice { letter, text: text.to_owned() };
+        let arrows: Vec<Choice> = ('A'..).zip(ARROWS).map(choice).collect();
+        let texts = ["aspirin", "heparin", "", "", "", "", "", "", "", ""];
+        let any_letter: Vec<Choice> = ('A'..).zip(texts).map(choice).collect();
+        assert_eq!(of_text("↑ ↓ normal", &arrows), "C");
+        for nothing in [
+            "",
+            "...",
+            "**",
+            "The answer is",
+            "Answer:",
+            "?!",
+            "()",
+            "— … —",
+            "The answer is ()",
+            "normal",
+        ] {
+            for options in [&arrows, &any_letter] {
+                assert_eq!(of_text(nothing, options), "", "{nothing}");
+            }
+        }
+        for nothing in ["", "...", "**", "?!", "()"] {
+            assert_eq!(of_field(nothing, "", &any_letter), "", "{nothing}");
+        }
+        for said in ["↓ ↑ ↓", "The answer is ↓ ↑ ↓.", "**↓  ↑ ↓**", "E: ↓ ↑ ↓"]
+        {
+            assert_eq!(of_text(said, &arrows), "E", "{said}");
+        }
+        assert_eq!(of_field("↓ ↑ ↓", "", &arrows), "E");
+        assert_eq!(of_text("F", &any_letter), "F");
+        assert_eq!(of_text("The answer is aspirin", &any_letter), "A");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::confidence::ConfidenceReading;
 use super::refuses;
 use super::reply::Reply;
 use crate::data::Choice;
@@ -69,7 +70,8 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
     let (text, finish) = (reply["text"].as_str().unwrap(), finish_reason(reply));
     match system {
         "medmad" => {
-            let (record, parse) = medmad::record::parse(text, finish, options);
+            let (record, parse) =
+                medmad::record::parse(text, finish, options, ConfidenceReading::Converted);
             (record.answer, parse)
         }
         "single_llm" => {
@@ -124,7 +126,7 @@ fn no_letter_is_misread() {
             tally.count(id, found, meant);
         }
     }
-    println!("{} letters, {} unread", tally.read, tally.unread.len());
+    println!("{} letters, {} unread: {:?}", tally.read, tally.unread.len(), tally.unread);
     // App. B.2 takes the first letter of a record's field, whatever else it says.
     let by_rule = ["medmad-030", "medmad-033", "healthcareagent-046", "reconcile-026"];
     tally.wrong.retain(|wrong| !by_rule.iter().any(|id| wrong.starts_with(id)));

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::confidence::ConfidenceReading;
 use super::corpus::{Tally, finish_reason, is_debatable, replies};
 use super::refuses;
 use super::reply::Reply;
@@ -87,7 +88,8 @@ fn lists_are_read_to_the_last_item() {
             (read.experts.len(), parse)
         }),
         tally("mdagents", "leads", count, |_, text, finish| {
-            let (read, parse) = mdagents::recruits::read_teams(&Reply::read(text, finish, "teams"));
+            let (read, parse) =
+                mdagents::recruits::read_teams(&Reply::read(text, finish, "teams"), false);
             (read.teams.len(), parse)
         }),
         tally("medagents", "domains", count, |_, text, finish| {
@@ -133,12 +135,14 @@ fn confidence_is_what_was_meant() {
     let meant = |value: &Value| value.as_f64().map(hundredths);
     let tallies = [
         tally("medmad", "confidence", meant, |_, text, finish| {
-            let (record, _) = medmad::record::parse(text, finish, &[]);
+            let (record, _) =
+                medmad::record::parse(text, finish, &[], ConfidenceReading::Converted);
             let is_given = record.confidence != 0.0;
             (hundredths(record.confidence), Parse::Ok.if_read(is_given))
         }),
         tally("reconcile", "confidence", meant, |_, text, finish| {
-            let given = Reply::read(text, finish, "answer").confidence();
+            let given =
+                Reply::read(text, finish, "answer").confidence(ConfidenceReading::Converted);
             (hundredths(given), Parse::Ok.if_read(given != 0.0))
         }),
     ];

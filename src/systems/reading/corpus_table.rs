@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::confidence::ConfidenceReading;
 use super::corpus::{finish_reason, replies};
 use super::reply::Reply;
 use super::standing::plain;
@@ -146,13 +147,14 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "letter" => asked.single(Method::ZeroShot),
         "thought" => asked.single(Method::Cot),
         "debate" => {
-            let (record, _) = medmad::record::parse(text, finish, options);
+            let (record, _) =
+                medmad::record::parse(text, finish, options, ConfidenceReading::Converted);
             json!({"answer": asked.letter(&record.answer), "confidence": asked.share(record.confidence)})
         }
         "round-table" => {
             let reply = asked.reply("answer");
             let answer = asked.letter(&reply.answer(options));
-            json!({"answer": answer, "confidence": asked.share(reply.confidence())})
+            json!({"answer": answer, "confidence": asked.share(reply.confidence(ConfidenceReading::Converted))})
         }
         "conclusion" => {
             answered(&healthcareagent::parse::conclusion(text, finish, options).0.answer)
@@ -198,7 +200,7 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
             list(read.experts.into_iter().map(|expert| expert.role).collect(), parse)
         }
         "teams" => {
-            let (read, parse) = mdagents::recruits::read_teams(&asked.reply("teams"));
+            let (read, parse) = mdagents::recruits::read_teams(&asked.reply("teams"), false);
             list(read.teams.into_iter().map(|team| team.group_id).collect(), parse)
         }
         "report" => {

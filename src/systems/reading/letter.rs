@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::option_text::by_text;
 use super::order::{self, Marked};
 use super::standing::{
-    Place, clause_start, is_one_of_several, is_ruled_out, last_word, plain, stands_alone,
+    Place, clause_start, is_one_of_several, is_ruled_out, last_word, stands_alone,
 };
 use crate::data::Choice;
 use crate::text::Pattern;
@@ -49,6 +50,11 @@ static PEERS: Pattern = Pattern::new(
     r"(?i)(?:\A|\W)(?:doctors?|agents?|colleagues?|experts?|others|some|many|most|two|three|four|students)\b(?:[^\n]{0,40})\b(?:favou?r(?:s|ed)?|chose|chooses?|picks?|picked|selects?|selected|votes? for|voted for|answers?|answered|go(?:es)? with|went with)\W*(?:option )?\W*\z",
 );
 
+/// What leads from one announcement to another that takes it back or concludes.
+static REVISES: Pattern = Pattern::new(
+    r"(?i)\b(?:wait|actually|final(?:ly)?|instead|however|but|yet|although|corrected|correction|revis\w+|reconsider\w*|re-?evaluat\w+|chang\w+|switch\w*|sorry|oops|rather|so|therefore|thus|hence|overall|conclu\w+|after|then|no|not|wrong|incorrect|mistaken?|now|best|persuaded|convinced|still|having|remains|your question|maintain|keep|stay)\b|[^\x00-\x7F]",
+);
+
 /// A line that is a letter with marks around it, or a letter in bold or brackets before an option's text.
 static LINE: Pattern = Pattern::new(
     r#"(?m)^[\s>#*_"'“`(\[{-]*(?:Option\s+)?([A-J])(?:[\s*_"'”`)\]}.!]*$|\s*[)\].:*_—–]+\s*\S.*$)"#,
@@ -59,7 +65,8 @@ static NEXT_QUESTION: Pattern = Pattern::new(
     r"(?m)^[\s*#_]*(?:(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:|Example \d+[ *_:]*$)",
 );
 
-/// The letter that a text gives as its answer. Where an answer is announced, the last announcement counts; else a line of its own, the
+/// The letter that a text gives as its answer. Where an answer is announced, the last announcement counts, unless another one stands
+/// against it that nothing takes back; else a line of its own, the
 /// last letter of the last sentence that has any, or the one option whose text is said. Articles, pronouns, vitamins and bacteria are no
 /// letters, nor is an option that is ruled out. `None` where none or more than one remains.
 pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
@@ -77,6 +84,10 @@ pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
     let announced = announced(text, options);
     if let Some(last) = announced.last() {
         let taken_back = last_word_alone(&text[last.at..]).filter(|other| *other != last.letter);
+        let other = announced.iter().rfind(|one| one.letter != last.letter);
+        if other.is_some_and(|other| !REVISES.is_match(&text[other.at..last.at])) {
+            return None;
+        }
         let is_one = !is_one_of_several(&text[last.at..]);
         return is_one.then_some(taken_back.unwrap_or(last.letter));
     }
@@ -244,7 +255,7 @@ fn by_last_letter(text: &str, options: &[Choice]) -> Option<char> {
     (is_decided || is_only && is_of_sentence).then_some(last.letter)
 }
 
-fn sentence_start(text: &str, at: usize) -> usize {
+pub(super) fn sentence_start(text: &str, at: usize) -> usize {
     let ends = text[..at].rmatch_indices(['.', '\n', '!', '?']);
     let is_end = |end: usize| {
         let after = text[end + 1..].trim_start_matches(['*', '_', ')', '"', '”']);
@@ -252,134 +263,6 @@ fn sentence_start(text: &str, at: usize) -> usize {
     };
     let mut ends = ends.filter(|(end, mark)| *mark == "\n" || is_end(*end));
     ends.next().map_or(0, |(end, _)| end + 1)
-}
-
-/// The one option whose text is the reply, or stands in what announces the answer, or in the last sentence.
-fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
-    static DECIDES: Pattern = Pattern::new(
-        r"(?i)\b(?:so|therefore|thus|hence|conclu\w+|most likely|likeliest|best|correct|right|answer|diagnosis|choos\w+|choice|select\w*|recommend\w*|should|must|would be|leaves|leaving|consistent|indicat\w+|suggest\w*|points?|fits?|explains?|caused|due to|need\w*|treat\w*|first|next step|it is|this is)\b|[^\x00-\x7F]",
-    );
-    static ANNOUNCES: Pattern = Pattern::new(
-        r"(?i:(?:\b(?:answer|diagnosis|choice|response|recommendation|respuesta|réponse|antwort)|(?:\A|\n|\b(?:best|correct|right|chosen|final|likely|closest|nearest|matching|only|the|my))\W*\boption)\b[^.\n:]{0,60}?(?:\bis\b|\bwould be\b|\bes\b|\best\b|\bist\b|:)|答案(?:是|为|：|:)|الإجابة[^:.\n]{0,20}(?:هي|:))",
-    );
-    let said = ANNOUNCES.find_iter(text).last().map(|found| {
-        let rest = &text[found.end()..];
-        let end = rest
-            .trim_start()
-            .find(['\n'])
-            .map_or(rest.len(), |end| end + rest.len() - rest.trim_start().len());
-        &rest[..end]
-    });
-    let trimmed = text.trim();
-    let last = trimmed
-        [sentence_start(trimmed, trimmed.len().saturating_sub(1).min(floor(trimmed)))..]
-        .trim();
-    let parts = [said, Some(last).filter(|last| last.len() < 400)];
-    let whole = |part: &str| options.iter().find(|option| plain(&option.text) == plain(part));
-    let without_brackets = text.split('(').next().unwrap_or_default();
-    if let Some(option) = whole(without_brackets).filter(|_| text.trim().ends_with(')')) {
-        return Some(option.letter);
-    }
-    // Up to a bracket that ends the line: «Escherichia coli (gram-negative)».
-    let without_marks = |part: &'a str| {
-        let line = part.split(['\n', '.']).next().unwrap_or_default();
-        match line.split_once('(') {
-            Some((before, inside)) if inside.trim_end().ends_with(')') => before,
-            _ => line,
-        }
-    };
-    let alone = parts.into_iter().flatten().find_map(|part| whole(without_marks(part)));
-    let in_parts = || {
-        let [said, last] = parts;
-        // Where others are named too, a last sentence counts that decides.
-        let last = last.filter(|last| {
-            let is_only = options.iter().filter(|one| mentions(text, one)).count() < 2;
-            is_only || said.is_some() || DECIDES.is_match(last)
-        });
-        [said, last].into_iter().flatten().find_map(|part| named(part, options))
-    };
-    alone
-        .map(|option| option.letter)
-        .or_else(|| first_word(trimmed, options))
-        .or_else(in_parts)
-        .or_else(|| concluded(trimmed, options))
-}
-
-/// The only option that a text names, in a sentence that concludes it from what was found: «…, which strongly suggests a yolk sac tumor. …»
-fn concluded(text: &str, options: &[Choice]) -> Option<char> {
-    static CONCLUDES: Pattern = Pattern::new(
-        r"(?i)\b(?:(?:strongly|clearly|most) (?:suggests?|indicates?|favou?rs|supports?)|points? to|is diagnostic of|diagnosis is|confirms?)\b",
-    );
-    let option = options.iter().find(|one| Some(one.letter) == named(text, options))?;
-    let sentences = text.split_inclusive(['.', '\n', '!', '?']);
-    let mut naming = sentences.filter(|sentence| mentions(sentence, option));
-    let is_only = options.iter().filter(|one| mentions(text, one)).count() == 1;
-    (is_only && naming.any(|sentence| CONCLUDES.is_match(sentence))).then_some(option.letter)
-}
-
-fn mentions(text: &str, option: &Choice) -> bool {
-    let option = plain(&option.text);
-    option.trim().len() > 2 && plain(text).contains(&option)
-}
-
-/// The option of one word that a text begins with: «No, the trial …».
-fn first_word(text: &str, options: &[Choice]) -> Option<char> {
-    let sentence = text.split(['.', '\n', ';', '!']).next().unwrap_or_default();
-    let (first, rest) = match sentence.split_once([',', ':', '–', '—']) {
-        Some((first, rest)) => (first, plain(rest)),
-        None => (sentence, String::new()),
-    };
-    let mut found = options.iter().filter(|option| plain(&option.text) == plain(first));
-    let option = found.next().filter(|option| option.text.split_whitespace().count() == 1)?;
-    let mut others = options.iter().filter(|other| other.letter != option.letter);
-    others.all(|other| !rest.contains(&plain(&other.text))).then_some(option.letter)
-}
-
-/// The last place before the last character.
-fn floor(text: &str) -> usize {
-    text.char_indices().next_back().map_or(0, |(at, _)| at)
-}
-
-/// The one option whose text is said in a part of a text; options that are part of another's text do not count beside it.
-pub fn named(part: &str, options: &[Choice]) -> Option<char> {
-    let against = ["rather than", "instead of", ", not ", " but not ", " unlike "];
-    let end = against.iter().filter_map(|word| part.find(word)).filter(|end| *end > 0).min();
-    let part = plain(&part[..end.unwrap_or(part.len())]);
-    let has = |option: &&Choice| {
-        let text = plain(&option.text);
-        text.trim().len() > 2
-            && part
-                .match_indices(&text)
-                .any(|(at, found)| !denied(&part[..at]) && !dismissed(&part[at + found.len()..]))
-    };
-    let found: Vec<&Choice> = options.iter().filter(has).collect();
-    let longest = found.iter().copied().filter(|option| {
-        let text = plain(&option.text);
-        !found.iter().any(|other| {
-            other.letter != option.letter
-                && plain(&other.text).contains(&text)
-                && plain(&other.text).len() > text.len()
-        })
-    });
-    let longest: Vec<&Choice> = longest.collect();
-    match longest[..] {
-        [one] => Some(one.letter),
-        _ => None,
-    }
-}
-
-fn denied(before: &str) -> bool {
-    [" not ", " rule out ", " rules out ", " excludes ", " without ", " unlike ", " than "]
-        .iter()
-        .any(|no| before.ends_with(no.trim_end()))
-}
-
-/// Whether what follows an option's text, in plain words, says that it is not the answer.
-fn dismissed(after: &str) -> bool {
-    static DISMISSED: Pattern = Pattern::new(
-        r"^(?:[a-j] )?(?:is|are|was|were|would be|can|could|should|may|does|do|will) (?:\w+ )?(?:not|n t|unlikely|unnecessary|wrong|incorrect|contraindicated|inappropriate|wait|be excluded|be avoided|be ruled out|excluded|ruled out)\b",
-    );
-    DISMISSED.is_match(after)
 }
 
 /// The last letter that a text announces as its answer.

@@ -1,6 +1,6 @@
 //! What a text makes of all options one by one: lines that repeat them, lines that mark each right or wrong, and their order.
 
-use super::standing::plain;
+use super::standing::{is_blank, plain};
 use crate::data::Choice;
 use crate::text::Pattern;
 
@@ -32,7 +32,10 @@ pub fn by_marks(text: &str, options: &[Choice]) -> Marked {
         let letter = line[1].chars().next()?;
         let option = options.iter().find(|option| option.letter == letter)?;
         // What the option itself says judges nothing.
-        let said = line[0].replace(&option.text, " ");
+        let said = match option.text.is_empty() {
+            true => line[0].to_owned(),
+            false => line[0].replace(&option.text, " "),
+        };
         Some((letter, !WRONG.is_match(&said) && RIGHT.is_match(&said)))
     });
     let lines: Vec<(char, bool)> = lines.collect();
@@ -47,11 +50,10 @@ pub fn by_marks(text: &str, options: &[Choice]) -> Marked {
 
 /// The option whose letter and text are a text's first line, where no other line says an option again.
 pub fn by_first_line(text: &str, options: &[Choice]) -> Option<char> {
-    let said = |line: &str| {
-        let line = plain(line);
-        let is_it = |one: &&Choice| plain(&format!("{} {}", one.letter, one.text)) == line;
-        options.iter().find(is_it)
-    };
+    let said = |line: &str| options.iter().find(|one| repeats(line, one));
+    if is_list(text, options) {
+        return None;
+    }
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = said(lines.next()?)?;
     lines.all(|line| said(line).is_none()).then_some(first.letter)
@@ -66,14 +68,38 @@ pub fn by_order(text: &str) -> Option<char> {
 
 /// A text without lines that say again what the options are, where there are two of them or more.
 pub fn without_options(text: &str, options: &[Choice]) -> String {
-    let repeats = |line: &&str| {
-        let line = plain(line);
-        let mut same = options.iter().map(|one| plain(&format!("{} {}", one.letter, one.text)));
-        same.any(|option| option == line)
-    };
-    match text.lines().filter(repeats).count() {
-        0 | 1 => text.to_owned(),
-        _ => text.lines().filter(|line| !repeats(line)).collect::<Vec<_>>().join("\n"),
+    let is_option = |line: &&str| options.iter().any(|one| repeats(line, one));
+    let repeated = text.lines().filter(is_option).count();
+    if repeated < 2 {
+        return text.to_owned();
+    }
+    // A list of them all with a slip in it is still that list.
+    let is_slip = |line: &str| LINE.is_match(line) && line.split_whitespace().count() > 1;
+    let has_slips = 2 * repeated >= options.len() && is_list(text, options);
+    let is_kept = |line: &&str| !(is_option(line) || has_slips && is_slip(line));
+    text.lines().filter(is_kept).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether lines of a text begin with the options' letters in their order, from the first to the last or to the one before it.
+fn is_list(text: &str, options: &[Choice]) -> bool {
+    let mut due = options.iter().map(|option| option.letter).peekable();
+    for line in LINE.captures_iter(text) {
+        if line[1].chars().next() == due.peek().copied() {
+            due.next();
+        }
+    }
+    options.len() > 2 && due.count() < 2
+}
+
+/// Whether a line is an option's letter and text. A text without words counts as it is written, and one that is empty never.
+fn repeats(line: &str, option: &Choice) -> bool {
+    match is_blank(&plain(&option.text)) {
+        true => {
+            let text = option.text.trim();
+            let before = line.trim().strip_suffix(text).filter(|_| !text.is_empty());
+            before.is_some_and(|before| plain(before) == plain(&option.letter.to_string()))
+        }
+        false => plain(line) == plain(&format!("{} {}", option.letter, option.text)),
     }
 }
 
@@ -111,6 +137,9 @@ mod tests {
         let options = &question(3).options;
         assert_eq!(without_options("A: option A\n(B) option B\nSo B.", options), "So B.");
         assert_eq!(without_options("B: option B", options), "B: option B");
+        // With a slip, and with one too many.
+        assert_eq!(without_options("A: option A\nB: option B\nC: optoin C", options), "");
+        assert_eq!(by_first_line("A: option A\nB: optoin B\nC: option see", options), None);
     }
 
     #[test]

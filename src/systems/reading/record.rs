@@ -59,10 +59,37 @@ fn within<T>(
     if object.is_empty() {
         return None;
     }
-    record(&lower(object)).or_else(|| {
+    let own = record(&lower(object)).or_else(|| {
+        let answer = (depth == 0).then(|| answer_alone(object))??;
+        record(&Value::Object(answer))
+    });
+    own.or_else(|| {
         let mut inner = object.values().filter_map(Value::as_object);
         (depth < MAX_AROUND).then(|| inner.find_map(|inner| within(inner, record, depth + 1)))?
     })
+}
+
+/// An object that is an answer under another name: `{"option": "C: …"}` with no more than reasons beside it, or `{"D": "…"}`.
+fn answer_alone(object: &Map<String, Value>) -> Option<Map<String, Value>> {
+    const NAMES: [&str; 4] = ["option", "choice", "letter", "selected_option"];
+    const BESIDE: [&str; 7] =
+        ["explanation", "reasoning", "reason", "rationale", "confidence", "thought", "cot"];
+    let lowered = lower(object);
+    let lowered = lowered.as_object()?;
+    let name = lowered.keys().find(|key| NAMES.contains(&key.as_str()));
+    if let Some(name) = name {
+        let others = lowered.keys().filter(|key| *key != name);
+        let is_alone = others.clone().all(|key| BESIDE.contains(&key.as_str()));
+        let mut fields = lowered.clone();
+        let answer = fields.shift_remove(name).filter(|answer| is_alone && answer.is_string())?;
+        fields.insert("answer".to_owned(), answer);
+        return Some(fields);
+    }
+    let mut pairs = object.iter();
+    let (letter, text) = pairs.next().filter(|_| pairs.next().is_none())?;
+    let is_letter = matches!(letter.as_bytes(), [b'A'..=b'J']);
+    let answer = format!("{letter}: {}", text.as_str().filter(|_| is_letter)?);
+    Some(Map::from_iter([("answer".to_owned(), answer.into())]))
 }
 
 /// An object with its keys in lower case, words joined by `_`.
@@ -112,6 +139,22 @@ mod tests {
         let whole = r#"{"answer": "B"}"#;
         let cut = read(whole, FinishReason::Length, |value| value.get("answer").cloned());
         assert_eq!(cut.unwrap().1, Parse::Repaired);
+    }
+
+    #[test]
+    fn an_answer_under_another_name_is_one() {
+        let repaired = |text: &str| Some((text.to_owned(), Parse::Repaired));
+        assert_eq!(answer(r#"Here: {"option": "C: heparin"}"#), repaired("C: heparin"));
+        assert_eq!(answer(r#"{"D": "aspirin"} it is"#), repaired("D: aspirin"));
+        assert_eq!(answer(r#"So {"choice": "B", "reason": "r"}"#), repaired("B"));
+        for other in [
+            r#"{"option": "A", "pros": "x", "cons": "y"}"#,
+            r#"{"D": 4}"#,
+            r#"{"A": "x", "B": "y"}"#,
+            r#"{"K": "x"}"#,
+        ] {
+            assert_eq!(answer(other), None, "{other}");
+        }
     }
 
     #[test]

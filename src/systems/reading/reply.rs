@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::{of_field, of_text};
+use super::confidence::ConfidenceReading;
 use super::words::said_confidence;
-use super::{confidence, harness, json, record, said, without_thinking};
+use super::{harness, json, record, said, without_thinking};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
@@ -139,11 +140,11 @@ impl Reply {
         of_text(&self.text, options)
     }
 
-    /// What stands under `confidence`, from 0 to 1, or without a record what the text says; 0 where nothing can be read.
-    pub fn confidence(&self) -> f64 {
-        let said = || said_confidence(&self.text).filter(|_| self.parse == Parse::Fallback);
-        // Adding 0 turns -0 into 0.
-        confidence(self.get("confidence")).or_else(said).unwrap_or(0.0) + 0.0
+    /// What stands under `confidence`, or where it may be converted and there is no record what the text says; 0 where nothing can be read.
+    pub fn confidence(&self, reading: ConfidenceReading) -> f64 {
+        let is_prose = self.parse == Parse::Fallback && reading == ConfidenceReading::Converted;
+        let said = || said_confidence(&self.text).filter(|_| is_prose);
+        reading.read(self.get("confidence")).or_else(said).unwrap_or(0.0)
     }
 }
 
@@ -156,10 +157,20 @@ pub fn field(record: &Value, key: &str) -> String {
 fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
+        Value::String(text) if is_placeholder(text) => String::new(),
         Value::String(text) => text.trim().to_owned(),
         Value::Array(list) => list.iter().map(text_of).collect::<Vec<_>>().join("\n"),
         other => other.to_string(),
     }
+}
+
+/// Whether a text only stands where one should: `...`, `<letter>`.
+fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    let is_dots = !text.is_empty() && text.chars().all(|c| c == '.' || c == '…');
+    let is_name = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+    let is_word = |c: char| c.is_alphabetic() || c == ' ' || c == '_';
+    is_dots || is_name.is_some_and(|name| !name.is_empty() && name.chars().all(is_word))
 }
 
 /// What stands before the first colon of each line, and what after; of equal keys the last counts. Quotes, bullets and asterisks around
@@ -192,7 +203,13 @@ mod tests {
     fn an_object_is_read_whatever_the_case_of_its_keys() {
         let reply = read(r#"{"Explanation": " fits ", "ANSWER": "(b)", "confidence": "0.7"}"#);
         assert_eq!(reply.parse, Parse::Ok);
-        assert_eq!((reply.answer(&question(5).options).as_str(), reply.confidence()), ("B", 0.7));
+        assert_eq!(
+            (
+                reply.answer(&question(5).options).as_str(),
+                reply.confidence(ConfidenceReading::Clamped)
+            ),
+            ("B", 0.7)
+        );
         assert_eq!(reply.prose("explanation"), "fits");
         assert_eq!(reply.prose("reasoning"), "");
         let fenced = read("```json\n{\"answer\": \"C\", \"explanation\": [\"x\", \"y\"],}\n```");
@@ -204,13 +221,29 @@ mod tests {
     }
 
     #[test]
+    fn a_placeholder_says_nothing() {
+        let reply = read(r#"{"explanation": "...", "answer": "<letter>"}"#);
+        assert_eq!(reply.prose("explanation"), "");
+        assert_eq!(reply.answer(&question(5).options), "");
+    }
+
+    #[test]
     fn lines_count_where_there_is_no_object() {
         let reply = read("**Explanation:** it fits: well\n- Answer: D\nConfidence: 0.9");
         assert_eq!(reply.parse, Parse::Fallback);
         assert_eq!(reply.prose("explanation"), "it fits: well");
-        assert_eq!((reply.answer(&question(5).options).as_str(), reply.confidence()), ("D", 0.9));
+        assert_eq!(
+            (
+                reply.answer(&question(5).options).as_str(),
+                reply.confidence(ConfidenceReading::Clamped)
+            ),
+            ("D", 0.9)
+        );
         let last = read("answer: A\nanswer: E");
-        assert_eq!(last.answer(&question(5).options), "E");
+        // Two that nothing joins are no answer.
+        assert_eq!(last.answer(&question(5).options), "");
+        let taken_back = read("answer: A\nNo, wait.\nanswer: E");
+        assert_eq!(taken_back.answer(&question(5).options), "E");
         let broken = read("{\n  \"explanation\": oops,\n  \"answer\": \"C\",\n");
         assert_eq!(
             (broken.parse, broken.answer(&question(5).options).as_str()),
@@ -229,7 +262,10 @@ mod tests {
         assert_eq!(reply.prose("explanation"), "The best option is C.");
         let refusal = read("My policy forbids it.");
         assert_eq!(
-            (refusal.answer(&question(5).options).as_str(), refusal.confidence()),
+            (
+                refusal.answer(&question(5).options).as_str(),
+                refusal.confidence(ConfidenceReading::Converted)
+            ),
             ("", 0.0)
         );
         assert_eq!(read("Sorry, no.").answer(&question(5).options), "");
@@ -258,7 +294,8 @@ mod tests {
     #[test]
     fn confidence_lies_between_0_and_1() {
         let confidence = |value: &str| {
-            read(&format!(r#"{{"answer": "A", "confidence": {value}}}"#)).confidence()
+            read(&format!(r#"{{"answer": "A", "confidence": {value}}}"#))
+                .confidence(ConfidenceReading::Converted)
         };
         let cases = [
             ("95", 0.95),

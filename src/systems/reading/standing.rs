@@ -173,8 +173,62 @@ pub fn plain(text: &str) -> String {
     words.fold(" ".to_owned(), |plain, word| plain + &word.to_lowercase() + " ")
 }
 
+/// The one option whose text a passage is: as it is written, else by its words and signs. Nothing at all is the text of no option.
+pub fn whole<'a>(said: &str, options: &'a [Choice]) -> Option<&'a Choice> {
+    let (written, words) = (bare(said), plain(said));
+    let by = |is_it: &dyn Fn(&str) -> bool| {
+        let mut found = options.iter().filter(|option| is_it(&option.text));
+        found.next().filter(|_| found.next().is_none())
+    };
+    let has_signs = |text: &str| signs(text).next().is_none() || signs(text).eq(signs(said));
+    by(&|text| !written.is_empty() && bare(text) == written)
+        .or_else(|| by(&|text| !is_blank(&words) && plain(text) == words && has_signs(text)))
+}
+
+/// The arrows and comparisons of a text, which its words leave out: `↑ sodium`, `< 5 mm`.
+pub fn signs(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| matches!(c, '\u{2190}'..='\u{21FF}' | '<' | '>' | '≤' | '≥'))
+}
+
+/// Whether plain text has no words.
+pub fn is_blank(plain: &str) -> bool {
+    plain.trim().is_empty()
+}
+
+/// A text as it is written, with one space between words and without marks around it.
+fn bare(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_mark = |c: char| c.is_whitespace() || "*_`\"'“”.".contains(c);
+    text.trim_matches(is_mark).to_owned()
+}
+
 fn starts_with(words: &str, option: &str) -> bool {
     let option = plain(option);
     let words: String = words.chars().take(2 * option.chars().count() + 20).collect();
     option.trim().len() > 1 && plain(&words).starts_with(&option)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(texts: &[&str]) -> Vec<Choice> {
+        let choice = |(letter, text): (char, &&str)| Choice { letter, text: (*text).to_owned() };
+        ('A'..='J').zip(texts).map(choice).collect()
+    }
+
+    #[test]
+    fn an_option_is_said_as_it_is_written_or_by_its_words() {
+        let letter = |said: &str, texts: &[&str]| {
+            let options = options(texts);
+            whole(said, &options).map(|option| option.letter)
+        };
+        assert_eq!(letter("**ct scan**.", &["MRI", "CT-scan"]), Some('B'));
+        assert_eq!(letter("< 5 mm", &["> 5 mm", "< 5 mm"]), Some('B'));
+        assert_eq!(letter("5 mm", &["> 5 mm", "< 5 mm"]), None);
+        assert_eq!(letter(" ↓  ↑ ↓.", &["↑ ↓ ↓", "↓ ↑ ↓"]), Some('B'));
+        for nothing in ["", "...", "**", "↑", "?"] {
+            assert_eq!(letter(nothing, &["↑ ↓ ↓", "", "↓ ↑ ↓"]), None, "{nothing}");
+        }
+    }
 }

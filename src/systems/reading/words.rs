@@ -1,6 +1,6 @@
 //! What a reply's words say where no record was kept to: a list of items, consent, one of a few words.
 
-use super::confidence;
+use super::confidence::converted;
 use crate::text::Pattern;
 
 /// The words of an item or line: without marks, and without the reasons behind a dash or colon.
@@ -63,7 +63,7 @@ pub fn said_confidence(text: &str) -> Option<f64> {
     let found = |pattern: &Pattern| {
         // The last is the model's own, of those before some are quoted.
         let found = pattern.captures_iter(text).last()?.get(1)?;
-        confidence(&found.as_str().into())
+        converted(&found.as_str().into())
     };
     found(&NAMED).or_else(|| found(&SURE))
 }

@@ -13,6 +13,7 @@ use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{Templates, truncate};
+use super::reading::confidence::{ConfidenceReading, is_plain};
 use super::reading::harness;
 use super::reading::reply::Reply;
 use super::settings::{switch, whole};
@@ -40,7 +41,10 @@ pub struct Settings {
     /// Characters of an explanation that the other agents' prompts show.
     #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
-    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written.
+    /// How a confidence is read that is no number from 0 to 1; MedAgentBoard clamps.
+    pub confidence_reading: ConfidenceReading,
+    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, the answers of the last
+    /// round are then called those of other experts, though one's own is among them.
     #[serde(with = "switch")]
     pub mab_compat: bool,
     #[serde(flatten)]
@@ -52,6 +56,7 @@ impl Default for Settings {
         Settings {
             max_rounds: 3,
             truncate_chars: 500,
+            confidence_reading: ConfidenceReading::Clamped,
             mab_compat: false,
             decoding: Decoding::default(),
         }
@@ -152,7 +157,10 @@ impl Reconcile {
         Ok(Reconcile {
             settings: settings.clone(),
             initial: Templates::new(prompts, "reconcile/initial", &[], &case)?,
-            discussion: Templates::new(prompts, "reconcile/discussion", &[], &discussed)?,
+            discussion: match settings.mab_compat {
+                true => Templates::new(prompts, "reconcile/discussion-of-others", &[], &discussed)?,
+                false => Templates::new(prompts, "reconcile/discussion", &[], &discussed)?,
+            },
             group: prompts.get("reconcile/group", &group)?,
         })
     }
@@ -175,9 +183,9 @@ impl Reconcile {
         let step = Step::new(stage, round, purpose, shape);
         let agents = case.agents().enumerate();
         let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
-        let (options, mab_compat) = (&case.item.options, self.settings.mab_compat);
         let asked = case.ask_all(calls, |text, finish_reason| {
-            read(&Reply::of(mab_compat, text, finish_reason, "answer"), options, mab_compat)
+            let reply = Reply::of(self.settings.mab_compat, text, finish_reason, "answer");
+            read(&reply, &case.item.options, &self.settings)
         })?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
@@ -212,9 +220,9 @@ impl Reconcile {
     }
 }
 
-fn read(reply: &Reply, options: &[Choice], mab_compat: bool) -> (Opinion, Parse) {
+fn read(reply: &Reply, options: &[Choice], settings: &Settings) -> (Opinion, Parse) {
     let reasoning = reply.prose("reasoning");
-    let opinion = match mab_compat {
+    let opinion = match settings.mab_compat {
         true => Opinion {
             reasoning,
             answer: harness::exact_letter(reply.written().trim(), options),
@@ -224,11 +232,17 @@ fn read(reply: &Reply, options: &[Choice], mab_compat: bool) -> (Opinion, Parse)
         false => Opinion {
             reasoning,
             answer: reply.answer(options),
-            confidence: reply.confidence(),
+            confidence: reply.confidence(settings.confidence_reading),
             written: None,
         },
     };
-    let parse = reply.parse.if_read(!opinion.answer.is_empty());
+    let stated = reply.get("confidence");
+    let parse = match reply.parse {
+        // What is stated does not count as it is written.
+        Parse::Ok if !stated.is_null() && !is_plain(stated) => Parse::Repaired,
+        parse => parse,
+    };
+    let parse = parse.if_read(!opinion.answer.is_empty());
     (opinion, parse)
 }
 

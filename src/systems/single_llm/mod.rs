@@ -19,7 +19,7 @@ use super::settings::{SettingsError, switch, whole};
 use super::table::Entry;
 use super::vote::round_line;
 use super::{Opening, System, Task};
-use crate::data::{Item, Question};
+use crate::data::{Choice, Item, Question};
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
@@ -47,6 +47,31 @@ impl Method {
     }
 }
 
+/// Which examples few-shot shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Examples {
+    /// PubMedQA's where a question's options are yes, no and maybe, else MedQA's.
+    #[default]
+    ByOptions,
+    Medqa,
+    Pubmedqa,
+}
+
+impl Examples {
+    fn are_pubmedqas(self, question: &Question) -> bool {
+        let is_word = |option: &Choice| {
+            let text = option.text.trim().to_lowercase();
+            ["yes", "no", "maybe"].contains(&text.as_str())
+        };
+        match self {
+            Examples::ByOptions => question.options.iter().all(is_word),
+            Examples::Medqa => false,
+            Examples::Pubmedqa => true,
+        }
+    }
+}
+
 /// How a baseline runs; the defaults are those of MED-MAD's Table 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -57,6 +82,8 @@ pub struct Settings {
     /// Samples of a question, which are voted on.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub samples: u32,
+    /// Which examples few-shot shows; other methods show none.
+    pub examples: Examples,
     #[serde(flatten)]
     pub decoding: Decoding,
     /// Whether answers are parsed and counted as MedAgentBoard does, bugs included.
@@ -69,6 +96,7 @@ impl Default for Settings {
         Settings {
             method: Method::default(),
             samples: 1,
+            examples: Examples::ByOptions,
             decoding: Decoding::default(),
             mab_compat: false,
         }
@@ -118,7 +146,7 @@ impl System for SingleLlm {
         let question = case.item;
         let step = Step::new(Stage::Initial, 0, "initial", self.shape(question));
         let calls = (0..self.settings.samples).map(|sample| {
-            let mut call = case.call(&step, 0, SOLO, self.messages(task.dataset, question));
+            let mut call = case.call(&step, 0, SOLO, self.messages(question));
             call.key.sample = sample;
             call
         });
@@ -136,8 +164,8 @@ impl System for SingleLlm {
         Ok(case.close(vec![round], verdict).into())
     }
 
-    fn opening(&self, dataset: &str, item: &Item) -> Option<Vec<Opening>> {
-        Some(vec![Opening { member: 0, messages: self.messages(dataset, item.question()?) }])
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        Some(vec![Opening { member: 0, messages: self.messages(item.question()?) }])
     }
 }
 
@@ -163,11 +191,12 @@ impl SingleLlm {
         })
     }
 
-    /// The prompt. Few-shot examples are PubMedQA's for a dataset whose name begins so, else MedQA's.
-    fn messages(&self, dataset: &str, question: &Question) -> Vec<Message> {
+    /// The prompt.
+    fn messages(&self, question: &Question) -> Vec<Message> {
         let mut user = fill_question(&self.user, question, &[]);
         if let Some(FewShot { frame, medqa, pubmedqa }) = &self.few_shot {
-            let examples = if dataset.starts_with("pubmedqa") { pubmedqa } else { medqa };
+            let is_pubmedqa = self.settings.examples.are_pubmedqas(question);
+            let examples = if is_pubmedqa { pubmedqa } else { medqa };
             user = fill(frame, &[("zero_shot", &user), ("examples", examples)]);
         }
         messages(&self.system, user)

@@ -108,24 +108,25 @@ fn the_harness_lets_empty_answers_vote() {
 }
 
 #[test]
-fn few_shot_shows_the_examples_of_the_cases_dataset() {
+fn few_shot_shows_its_examples_in_the_opening_too() {
     let (_, calls) = run("few-shot", &[], &["B"]);
     assert!(calls[0].messages[1].content.contains("Nitrofurantoin"));
-    let prompts = PromptSet::embedded();
-    let system =
-        SingleLlm::new(&Settings { method: Method::FewShot, ..Settings::default() }, &prompts)
-            .unwrap();
-    let item = question(3).into();
-    let opening = |dataset| system.opening(dataset, &item).unwrap().remove(0);
+    let settings = Settings { method: Method::FewShot, ..Settings::default() };
+    let system = SingleLlm::new(&settings, &PromptSet::embedded()).unwrap();
+    // The name of the file changes nothing.
+    let opening = |dataset| system.opening(dataset, &question(5).into()).unwrap().remove(0);
     assert_eq!(opening("medqa").member, 0);
-    assert_eq!(opening("medqa").messages.len(), calls[0].messages.len());
-    assert_ne!(opening("pubmedqa"), opening("medqa"));
+    assert_eq!(opening("medqa").messages, calls[0].messages);
+    assert_eq!(opening("pubmedqa"), opening("medqa"));
 }
 
-fn user(method: Method, dataset: &str) -> String {
-    let settings = Settings { method, ..Settings::default() };
-    let system = SingleLlm::new(&settings, &PromptSet::embedded()).unwrap();
-    let sent = system.messages(dataset, &question(3));
+fn user(method: Method) -> String {
+    user_of(&Settings { method, ..Settings::default() }, &question(3))
+}
+
+fn user_of(settings: &Settings, question: &Question) -> String {
+    let system = SingleLlm::new(settings, &PromptSet::embedded()).unwrap();
+    let sent = system.messages(question);
     let roles: Vec<&str> = sent.iter().map(|message| message.role.as_str()).collect();
     assert_eq!(roles, ["system", "user"]);
     sent[1].content.clone()
@@ -135,37 +136,41 @@ fn user(method: Method, dataset: &str) -> String {
 fn options_stand_a_line_each_after_the_question() {
     let asked = "Which one {examples}?\n\nOptions:\nA: option A\nB: option B\nC: option C\n\n";
     for method in [Method::ZeroShot, Method::FewShot, Method::Cot] {
-        assert!(user(method, "medqa").starts_with(asked), "{method:?}");
+        assert!(user(method).starts_with(asked), "{method:?}");
     }
 }
 
 #[test]
 fn few_shot_is_zero_shot_and_two_examples_after_it() {
-    let zero_shot = user(Method::ZeroShot, "medqa");
-    let few_shot = user(Method::FewShot, "medqa");
+    let zero_shot = user(Method::ZeroShot);
+    let few_shot = user(Method::FewShot);
     let after = few_shot.strip_prefix(&zero_shot).unwrap();
     assert_eq!(after.matches("\nAnswer: ").count(), 2);
     assert!(zero_shot.ends_with("nothing else."), "{zero_shot}");
 }
 
 #[test]
-fn examples_are_the_datasets_or_else_those_of_medqa() {
-    let answers = |dataset| -> Vec<String> {
-        let user = user(Method::FewShot, dataset);
+fn examples_are_chosen_by_a_setting_and_by_default_by_the_options() {
+    let mut of_pubmedqa = question(3);
+    for (option, text) in of_pubmedqa.options.iter_mut().zip(["Yes", "No", "Maybe"]) {
+        option.text = text.to_owned();
+    }
+    let answers = |examples, question: &Question| -> Vec<String> {
+        let settings = Settings { method: Method::FewShot, examples, ..Settings::default() };
+        let user = user_of(&settings, question);
         let lines = user.lines();
         lines.filter_map(|line| line.strip_prefix("Answer: ")).map(str::to_owned).collect()
     };
-    assert_eq!(answers("medqa"), ["E", "A"]);
-    assert_eq!(answers("pubmedqa"), ["B", "A"]);
-    assert_eq!(answers("mmlu-pro"), ["E", "A"]);
-    assert_eq!(user(Method::FewShot, "mmlu-pro"), user(Method::FewShot, "medqa"));
-    let nitrofurantoin = |dataset| user(Method::FewShot, dataset).contains("E: Nitrofurantoin");
-    assert!(nitrofurantoin("medqa") && !nitrofurantoin("pubmedqa"));
+    let (medqas, pubmedqas) = (["E", "A"], ["B", "A"]);
+    assert_eq!(answers(Examples::ByOptions, &question(5)), medqas);
+    assert_eq!(answers(Examples::ByOptions, &of_pubmedqa), pubmedqas);
+    assert_eq!(answers(Examples::Medqa, &of_pubmedqa), medqas);
+    assert_eq!(answers(Examples::Pubmedqa, &question(5)), pubmedqas);
 }
 
 #[test]
 fn self_consistency_asks_as_zero_shot_and_cot_sc_as_cot() {
-    let asked = |method| user(method, "medqa");
+    let asked = |method| user(method);
     assert_eq!(asked(Method::SelfConsistency), asked(Method::ZeroShot));
     assert_eq!(asked(Method::CotSc), asked(Method::Cot));
     assert!(asked(Method::Cot).contains("{\n  \"Thought\": "));

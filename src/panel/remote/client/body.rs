@@ -73,7 +73,8 @@ pub fn write(
         max_tokens: limit.filter(|_| has_old_name),
         max_completion_tokens: limit.filter(|_| !has_old_name),
         // Some servers read it as a signed 32-bit integer.
-        seed: is_first(Parameter::Seed).then_some((request.seed & 0x7fff_ffff) as u32),
+        seed: (is_first(Parameter::Seed) && !request.omit_seed)
+            .then_some((request.seed & 0x7fff_ffff) as u32),
         response_format: match &request.grammar {
             Some(Grammar::JsonObject) if is_first(Parameter::Object) => {
                 Some(json!({"type": "json_object"}))
@@ -154,6 +155,14 @@ mod tests {
                 "seed": 7,
             })
         );
+    }
+
+    #[test]
+    fn what_is_left_to_the_provider_is_not_sent() {
+        let request = RemoteRequest { omit_seed: true, ..request() };
+        let body = written(&request, Forms::default());
+        let keys: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["model", "messages", "n"]);
     }
 
     #[test]

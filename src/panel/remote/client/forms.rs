@@ -73,7 +73,7 @@ impl Parameter {
 
     fn is_in(self, request: &RemoteRequest) -> bool {
         match self {
-            Parameter::Seed => true,
+            Parameter::Seed => !request.omit_seed,
             Parameter::Schema => matches!(request.grammar, Some(Grammar::JsonSchema(_))),
             Parameter::Object => request.grammar == Some(Grammar::JsonObject),
             Parameter::Grammar => {
@@ -114,6 +114,15 @@ impl Forms {
         })?;
         self.0[rejected as usize] += 1;
         Some(self)
+    }
+
+    /// What a call has and `request` is not sent with in these forms.
+    pub fn not_sent(self, request: &RemoteRequest) -> Vec<String> {
+        let is_left_out =
+            |parameter: Parameter| !parameter.is_in(request) || self.get(parameter) > 0;
+        let named = [(Parameter::Seed, "seed"), (Parameter::Thinking, "enable_thinking")];
+        let named = named.into_iter().filter(|(parameter, _)| is_left_out(*parameter));
+        named.map(|(_, name)| name.to_owned()).collect()
     }
 
     /// Whether `request` is sent with a grammar in these forms.
@@ -169,6 +178,18 @@ mod tests {
         }
         assert!(!forms.constrain(&request()));
         assert_eq!(forms.after_rejection(&refusal, &request()), None);
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        let thinks = RemoteRequest { thinking: Some(true), ..request() };
+        assert_eq!(Forms::default().not_sent(&thinks), [] as [&str; 0]);
+        let left = RemoteRequest { omit_seed: true, ..request() };
+        assert_eq!(Forms::default().not_sent(&left), ["seed", "enable_thinking"]);
+        let rejected = server_error(400, "no seed, please");
+        let forms = Forms::default().after_rejection(&rejected, &thinks).unwrap();
+        assert_eq!(forms.not_sent(&thinks), ["seed"]);
+        assert_eq!(Forms::default().after_rejection(&rejected, &left), None);
     }
 
     #[test]

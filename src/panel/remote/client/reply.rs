@@ -17,56 +17,116 @@ pub struct Reply {
 /// Why a response is no completion.
 #[derive(Debug, PartialEq)]
 pub enum ReplyError {
-    /// It is not JSON or lacks a field; worth another attempt.
+    /// It is not JSON, lacks a field or broke off; worth another attempt.
     Malformed(String),
-    /// The provider's content filter withheld it.
-    Filtered(String),
     ServerError(ServerError),
 }
 
-/// Reads the first choice. Reasoning that the server returns in a field of its own is no part of the text.
+/// How a completion ended, by the names that servers have for it, in lower case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// By itself: `stop`, and any name that is not known, for servers have many for a natural stop.
+    Natural,
+    Length,
+    /// The provider's filter withheld it, or the rest of it.
+    Filtered,
+    /// The server broke off.
+    Broken,
+}
+
+impl End {
+    fn of(finish_reason: Option<&str>) -> End {
+        match finish_reason.unwrap_or_default().to_lowercase().as_str() {
+            "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
+                End::Length
+            }
+            "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content"
+            | "blocklist" | "spii" | "sensitive" => End::Filtered,
+            "abort"
+            | "aborted"
+            | "cancelled"
+            | "error"
+            | "timeout"
+            | "network_error"
+            | "insufficient_system_resource"
+            | "malformed_function_call" => End::Broken,
+            _ => End::Natural,
+        }
+    }
+}
+
+/// Reads the first choice. Reasoning that the server returns in a field of its own is no part of the text. What the model or its
+/// provider's filter refused is a refusal; what holds no reply at all is an error, never an empty reply.
 pub fn read(answer: &Value) -> Result<Reply, ReplyError> {
+    let malformed = |reason: &str| ReplyError::Malformed(reason.to_owned());
     if let Some(error) = ServerError::within(answer) {
         return Err(ReplyError::ServerError(error));
     }
-    let malformed = |reason: &str| ReplyError::Malformed(reason.to_owned());
     let choice = answer
         .get("choices")
         .and_then(Value::as_array)
         .ok_or_else(|| malformed("the answer has no choices"))?
         .first()
         .ok_or_else(|| malformed("the answer's choices are empty"))?;
-    let message = choice
-        .get("message")
-        .filter(|message| message.is_object())
-        .ok_or_else(|| malformed("the answer's choice has no message"))?;
-    let finish_reason = match choice.get("finish_reason").and_then(Value::as_str) {
-        Some("content_filter") => {
-            let message = "its finish_reason is content_filter".to_owned();
-            return Err(ReplyError::Filtered(message));
-        }
-        Some(reason @ ("abort" | "error")) => {
-            return Err(malformed(&format!("the answer's finish_reason is {reason}")));
-        }
-        Some("length" | "max_tokens") => FinishReason::Length,
-        // Servers have more names for a natural stop.
-        _ => FinishReason::Stop,
+    if let Some(error) = ServerError::within(choice) {
+        return Err(ReplyError::ServerError(error));
+    }
+    let given = choice.get("finish_reason").and_then(Value::as_str);
+    let end = End::of(given);
+    if end == End::Broken {
+        let reason = given.unwrap_or_default();
+        return Err(malformed(&format!("the answer's finish_reason is {reason}")));
+    }
+    // Some providers send no message with what they withheld.
+    let message = match choice.get("message") {
+        Some(message) if message.is_object() => message,
+        _ if end == End::Filtered => &Value::Null,
+        _ => return Err(malformed("the answer's choice has no message")),
     };
     let content = content(message.get("content"))?;
-    let refusal = message.get("refusal").and_then(Value::as_str);
-    let refusal = refusal.filter(|refusal| !refusal.is_empty());
+    let refusal = refusal(message);
+    let is_refused = refusal.is_some() || end == End::Filtered;
+    if content.is_none() && !is_refused {
+        if has_any(message, &["tool_calls", "function_call"]) {
+            return Err(malformed("the answer calls a tool, and none was offered"));
+        }
+        if end == End::Natural && !has_any(message, &["reasoning_content", "reasoning"]) {
+            return Err(malformed("the answer's message has no content"));
+        }
+    }
+    let content = content.unwrap_or_default();
     Ok(Reply {
-        text: match refusal {
-            Some(refusal) if content.is_empty() => refusal.to_owned(),
-            _ => content,
+        finish_reason: match end {
+            _ if is_refused => FinishReason::Refusal,
+            End::Length => FinishReason::Length,
+            _ => FinishReason::Stop,
         },
-        finish_reason: match refusal {
-            Some(_) => FinishReason::Refusal,
-            None => finish_reason,
+        text: match refusal {
+            Some(refusal) if content.is_empty() => refusal,
+            _ => content,
         },
         usage: usage(answer),
         answered_by: answered_by(answer),
     })
+}
+
+/// Whether a message has something under one of these keys.
+fn has_any(message: &Value, keys: &[&str]) -> bool {
+    let is_something = |value: &Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    };
+    keys.iter().any(|key| message.get(key).is_some_and(is_something))
+}
+
+/// The words of a refusal: in a field of its own, or a part of the content.
+fn refusal(message: &Value) -> Option<String> {
+    let own = message.get("refusal").and_then(Value::as_str);
+    let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
+    let mut all = own.into_iter().chain(parts.filter_map(|part| part.get("refusal")?.as_str()));
+    all.find(|refusal| !refusal.is_empty()).map(str::to_owned)
 }
 
 /// The model and fingerprint that the server reports; `None` where it reports neither.
@@ -77,16 +137,18 @@ fn answered_by(answer: &Value) -> Option<AnsweredBy> {
     (answered_by.model.is_some() || answered_by.fingerprint.is_some()).then_some(answered_by)
 }
 
-/// The text of a message: a string, `null`, or a list of parts, of which those of type `text` are joined.
-fn content(content: Option<&Value>) -> Result<String, ReplyError> {
+/// The text of a message: a string, or a list of parts, of which those of type `text` are joined. `None` where it has none.
+fn content(content: Option<&Value>) -> Result<Option<String>, ReplyError> {
     match content {
-        None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(Value::Array(parts)) => Ok(parts
-            .iter()
-            .filter(|part| part.get("type").and_then(Value::as_str) == Some("text"))
-            .filter_map(|part| part.get("text")?.as_str())
-            .collect()),
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(Value::Array(parts)) => {
+            let is_text = |part: &&Value| part.get("type").and_then(Value::as_str) == Some("text");
+            let mut texts = parts.iter().filter(is_text).peekable();
+            let has_texts = texts.peek().is_some();
+            let text = texts.filter_map(|part| part.get("text")?.as_str()).collect();
+            Ok(Some(text).filter(|_| has_texts))
+        }
         Some(_) => Err(ReplyError::Malformed("the answer's content is no text".to_owned())),
     }
 }
@@ -171,12 +233,25 @@ mod tests {
 
     #[test]
     fn a_refusals_words_are_its_text() {
-        let refused = read(&with(json!({"content": null, "refusal": "I cannot."}), json!("stop")));
-        let refused = refused.unwrap();
-        assert_eq!(refused.finish_reason, FinishReason::Refusal);
-        assert_eq!(refused.text, "I cannot.");
+        let part = json!({"content": [{"type": "refusal", "refusal": "I cannot."}]});
+        for message in [json!({"content": null, "refusal": "I cannot."}), part] {
+            let refused = read(&with(message, json!("stop"))).unwrap();
+            assert_eq!(refused.finish_reason, FinishReason::Refusal);
+            assert_eq!(refused.text, "I cannot.");
+        }
         let answered = with(json!({"content": "B", "refusal": null}), json!("stop"));
         assert_eq!(read(&answered).unwrap().finish_reason, FinishReason::Stop);
+    }
+
+    #[test]
+    fn what_a_filter_withheld_is_a_refusal() {
+        for reason in ["content_filter", "SAFETY", "refusal"] {
+            for (message, text) in [(json!({"content": "The ans"}), "The ans"), (Value::Null, "")] {
+                let withheld = read(&with(message, json!(reason))).unwrap();
+                let expected = (FinishReason::Refusal, text);
+                assert_eq!((withheld.finish_reason, withheld.text.as_str()), expected, "{reason}");
+            }
+        }
     }
 
     #[test]
@@ -185,9 +260,31 @@ mod tests {
         for reason in [json!("stop"), json!("eos"), json!("tool_calls"), Value::Null] {
             assert_eq!(end(reason).unwrap().finish_reason, FinishReason::Stop);
         }
-        assert_eq!(end(json!("length")).unwrap().finish_reason, FinishReason::Length);
-        assert!(matches!(end(json!("content_filter")), Err(ReplyError::Filtered(_))));
-        assert!(matches!(end(json!("abort")), Err(ReplyError::Malformed(_))));
+        for reason in ["length", "MAX_TOKENS", "model_length"] {
+            assert_eq!(end(json!(reason)).unwrap().finish_reason, FinishReason::Length);
+        }
+        for reason in ["abort", "error", "network_error", "insufficient_system_resource"] {
+            assert!(matches!(end(json!(reason)), Err(ReplyError::Malformed(_))), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_message_without_content_is_no_empty_reply() {
+        let calls = json!([{"function": {"name": "f"}}]);
+        for (message, said) in [
+            (json!({"content": null}), "no content"),
+            (json!({"role": "assistant"}), "no content"),
+            (json!({"content": []}), "no content"),
+            (json!({"content": null, "tool_calls": calls}), "calls a tool"),
+        ] {
+            match read(&with(message, json!("stop"))) {
+                Err(ReplyError::Malformed(reason)) => assert!(reason.contains(said), "{reason}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        // All of its tokens went into reasoning.
+        let cut = read(&with(json!({"content": null}), json!("length"))).unwrap();
+        assert_eq!((cut.text.as_str(), cut.finish_reason), ("", FinishReason::Length));
     }
 
     #[test]
@@ -215,6 +312,9 @@ mod tests {
         let overloaded = json!({"code": 502, "message": "overloaded"});
         assert_eq!(read(overloaded), (502, "overloaded".to_owned()));
         assert_eq!(read(json!("odd")), (500, "odd".to_owned()));
+        let choice = json!({"error": {"code": 429, "message": "slow"}, "finish_reason": "error"});
+        let within = super::read(&json!({"choices": [choice]}));
+        assert!(matches!(within, Err(ReplyError::ServerError(error)) if error.status == 429));
     }
 
     #[test]

@@ -74,10 +74,16 @@ impl ServerError {
         ServerError { status, code, parameter, message }
     }
 
-    /// Whether another attempt may succeed. An exhausted quota, which comes with the status of a rate limit, is not transient.
+    /// Whether another attempt may succeed. An exhausted quota, which comes with the status of a rate limit, is not transient, nor is what
+    /// a filter withheld.
     pub fn is_transient(&self) -> bool {
         let is_quota = self.code.as_deref() == Some("insufficient_quota");
-        retry::is_transient(self.status) && !is_quota
+        retry::is_transient(self.status) && !is_quota && !self.is_filter()
+    }
+
+    /// Whether the provider's filter withheld the prompt or its answer.
+    pub fn is_filter(&self) -> bool {
+        matches!(self.code.as_deref(), Some("content_filter" | "content_policy_violation"))
     }
 
     /// Whether it is about a parameter of one of these names: the parameter that it gives, else any in its message.

@@ -238,3 +238,13 @@ fn the_harness_compares_answers_as_they_are_written_and_shows_them_so() {
     let strict = run_with(&["mab_compat=on"], |key| usual(key, 1));
     assert_eq!((strict.0.answer.as_str(), strict.0.calls), ("B", 9));
 }
+
+#[test]
+fn the_harness_asks_dissenters_alone_for_a_letter() {
+    let asked = |pairs: &[&str]| {
+        let (_, calls) = run_with(pairs, |key| usual(key, 1));
+        of(&calls, "review", 1)[0].messages[0].content.clone()
+    };
+    assert!(asked(&["mab_compat=on"]).contains("Only if you do not agree"));
+    assert!(!asked(&[]).contains("Only if you do not agree"));
+}

@@ -18,7 +18,7 @@ const GOOD: &str = concat!(
 );
 
 fn parsed(text: &str) -> (Record, Parse) {
-    parse(text, FinishReason::Stop, &question(5).options)
+    parse(text, FinishReason::Stop, &question(5).options, ConfidenceReading::Clamped)
 }
 
 fn answer(text: &str) -> (String, Parse) {
@@ -97,11 +97,14 @@ fn the_answer_alone_is_the_fallback() {
 #[test]
 fn a_completion_cut_by_max_tokens_keeps_what_it_said() {
     let options = question(5).options;
-    let (record, how) = parse(GOOD, FinishReason::Length, &options);
+    let (record, how) = parse(GOOD, FinishReason::Length, &options, ConfidenceReading::Clamped);
     assert_eq!(how, Parse::Repaired);
     assert_eq!(record, parsed(GOOD).0);
     let rambling = format!("{GOOD}\n\nLet me know if you want more on this");
-    assert_eq!(parse(&rambling, FinishReason::Length, &options), (record, Parse::Repaired));
+    assert_eq!(
+        parse(&rambling, FinishReason::Length, &options, ConfidenceReading::Clamped),
+        (record, Parse::Repaired)
+    );
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn hostile_text_never_panics() {
 }
 
 fn from_json(value: &Value) -> Option<Record> {
-    Record::from_json(value, normalise_answer)
+    Record::from_json(value, ConfidenceReading::Converted, normalise_answer)
 }
 
 fn read(value: Value) -> Record {
@@ -269,4 +272,31 @@ fn list_entries_may_be_plain() {
     let single = read(json!({"answer": "A", "option_analysis": {"option": "B", "fit_score": 3}}));
     assert_eq!(single.option_analysis.len(), 1);
     assert_eq!(single.option_analysis[0].option, "B");
+}
+
+/// The paper's rule: 90 weighs as 1 does, and a word is no number.
+#[test]
+fn the_papers_rule_clamps_a_confidence_and_says_so() {
+    let said = |value: Value, reading| {
+        let text = json!({"answer": "A", "confidence": value}).to_string();
+        let (record, parse) = parse(&text, FinishReason::Stop, &question(5).options, reading);
+        (record.confidence, record.notes, parse)
+    };
+    let clamped = |value| said(value, ConfidenceReading::Clamped);
+    assert_eq!(clamped(json!(0.9)), (0.9, vec![], Parse::Ok));
+    assert_eq!(clamped(json!(90)), (1.0, vec![Note::ConfidenceClamped], Parse::Repaired));
+    assert_eq!(clamped(json!(2.5)), (1.0, vec![Note::ConfidenceClamped], Parse::Repaired));
+    for odd in [json!("high"), json!("85 %")] {
+        let expected = (0.0, vec![Note::ConfidenceNotNumeric], Parse::Repaired);
+        assert_eq!(clamped(odd), expected);
+    }
+    let converted = said(json!(90), ConfidenceReading::Converted);
+    assert_eq!(converted, (0.9, vec![Note::ConfidenceConverted], Parse::Repaired));
+    // The minimal record has none.
+    let prose = |reading| {
+        let text = "The answer is B. Confidence: 0.8";
+        parse(text, FinishReason::Stop, &question(5).options, reading).0.confidence
+    };
+    assert_eq!(prose(ConfidenceReading::Clamped), 0.0);
+    assert_eq!(prose(ConfidenceReading::Converted), 0.8);
 }

@@ -7,7 +7,7 @@ use super::super::fake_server::{Act, FakeServer, ok, said, status};
 use super::{GO, always, ask, open, options, request};
 use crate::panel::SamplingChoice;
 use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
-use crate::record::Grammar;
+use crate::record::{FinishReason, Grammar};
 
 fn with_schema() -> RemoteRequest {
     RemoteRequest {
@@ -39,22 +39,52 @@ fn what_another_attempt_would_not_better_ends_the_run_at_once() {
 
 #[test]
 fn a_prompt_that_is_refused_costs_its_item_at_once() {
-    let filtered = r#"{"error": {"message": "harm", "code": "content_filter"}}"#;
-    let withheld =
-        json!({"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]});
     for (act, said) in [
         (
             status(400, r#"{"error": {"message": "too long"}}"#),
             "refuses the prompt (HTTP 400): too long",
         ),
         (status(413, ""), "refuses the prompt (HTTP 413)"),
-        (status(400, filtered), "withheld the answer: harm"),
-        (ok(withheld), "withheld the answer"),
     ] {
         let (error, requests) = always(act);
         assert!(error.to_string().contains(said), "{error}");
         assert!(error.concerns_item(), "{error}");
         assert_eq!(requests, 1, "{error}");
+    }
+}
+
+#[test]
+fn what_a_filter_withholds_is_a_refusal_of_that_call_and_the_item_goes_on() {
+    let filtered = json!({"error": {"message": "harm", "code": "content_filter"}});
+    let withheld =
+        json!({"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]});
+    for (act, notes) in
+        [(status(400, &filtered.to_string()), 1), (ok(filtered.clone()), 1), (ok(withheld), 0)]
+    {
+        let server = FakeServer::play(vec![act]);
+        let refused = ask(&server).unwrap();
+        assert_eq!((refused.text.as_str(), refused.finish_reason), ("", FinishReason::Refusal));
+        assert_eq!((refused.notes.len(), server.requests().len()), (notes, 1));
+    }
+}
+
+#[test]
+fn an_answer_that_holds_no_reply_is_asked_for_again_and_then_an_error() {
+    let choice = |message: serde_json::Value| {
+        ok(json!({"choices": [{"message": message, "finish_reason": "stop"}]}))
+    };
+    let stream = "data: {\"choices\": [{\"delta\": {\"content\": \"The\"}}]}\n\n";
+    for act in [
+        choice(json!({"content": null})),
+        choice(json!({"content": null, "tool_calls": [{"id": "1"}]})),
+        ok(json!({"choices": []})),
+        status(200, stream),
+        status(200, ""),
+    ] {
+        let (error, requests) = always(act);
+        assert!(matches!(error, RemoteError::Exhausted { .. }), "{error}");
+        assert!(error.concerns_item());
+        assert_eq!(requests, 3, "{error}");
     }
 }
 
