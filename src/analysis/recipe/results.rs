@@ -6,8 +6,9 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow, PairedRow};
+use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow};
 use super::improvement::{ImprovementRow, improvements};
+use super::paired::{PairedRow, paired};
 use super::tables::{dataset, method};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::figures::RunFigures;
@@ -191,7 +192,7 @@ impl RecipeResults {
             })
             .collect();
         let netgain = analysis::net_gains(recipe, &read)?;
-        let paired = analysis::paired(recipe, &read)?;
+        let paired = paired(recipe, &read)?;
         let collapse = analysis::collapse(recipe, &read, encoder)?;
         let cases = analysis::cases(recipe, &read);
         drop(read);
