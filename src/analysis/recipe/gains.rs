@@ -88,7 +88,11 @@ impl PapersGain<'_> {
         let found = self.gain.delta_percent?;
         let (label, dataset) = (&self.row.label, dataset(recipe, self.dataset));
         ((printed - found).abs() > ROUNDING).then(|| {
-            format!("{label} on {dataset}: the paper prints {} %; its own columns give {} %.", signed(printed, 1), signed(found, 1))
+            format!(
+                "{label} on {dataset}: the paper prints {} %; its own columns give {} %.",
+                signed(printed, 1),
+                signed(found, 1)
+            )
         })
     }
 }

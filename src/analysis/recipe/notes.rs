@@ -1,9 +1,11 @@
 //! The tables of a recipe on notes: the paper's columns, what one method gains over another, then all that a run's page has of each cell.
 
-use super::{columns, gains};
+use std::path::Path;
+
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
-use crate::analysis::notes::{Measured, NoteFigures, Prices};
+use super::{columns, gains};
+use crate::analysis::notes::{KeywordFile, Measured, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
 use crate::experiment::recipe::{NoteColumn, Recipe};
@@ -53,6 +55,17 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         // A recipe's cost is another table.
         if table.name == "cost" {
             table.name = "stages";
+        }
+        if table.name == "correction" {
+            table.notes.extend(results.keywords.iter().map(
+                |KeywordFile { path, sha256, notes }| {
+                    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+                    format!(
+                        "Keywords: {name}, of {notes} notes, sha256 {}….",
+                        sha256.get(..12).unwrap_or(sha256)
+                    )
+                },
+            ));
         }
         tables.push(table);
     }

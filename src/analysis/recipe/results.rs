@@ -17,7 +17,7 @@ use crate::analysis::making;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::notes::{CorrectionScorer, NoteFigures};
+use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
@@ -50,6 +50,9 @@ pub struct RecipeResults {
     /// By dataset, notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub near_duplicates: BTreeMap<String, Vec<Vec<String>>>,
+    /// The files of keywords that KPCS takes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<KeywordFile>,
     pub cells: Vec<CellResult>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub netgain: Vec<NetGainRow>,
@@ -205,6 +208,7 @@ impl RecipeResults {
             warnings: warnings(recipe, &results),
             making: making(recipe, cells),
             near_duplicates: near_duplicates(cells),
+            keywords: scorer.keywords.files.clone(),
             cells: results,
             netgain,
             paired,

@@ -38,6 +38,9 @@ pub struct Recipe {
     /// How every agent samples, over its model's defaults.
     #[serde(default)]
     pub sampling: SamplingChoice,
+    /// Tokens of a prompt and its completion together, unless flags say; fewer where a model takes fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<usize>,
     /// The notes that methods with exemplars show, unless others are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exemplars: Option<ExemplarEntry>,
@@ -89,6 +92,9 @@ pub struct DatasetEntry {
     pub format: Format,
     /// A list of ids in the binary; without one, all items run.
     pub ids: Option<String>,
+    /// Under `--data-dir`: what corrections of these notes must name, as `wardround keywords` writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keywords: Option<String>,
 }
 
 /// A file of exemplars.
