@@ -183,7 +183,11 @@ impl Outlook {
         match self.missing.len() {
             0 => Ok(()),
             things => Err(Failure::missing(
-                format!("{} {} missing, so it would not start", count(things, "thing"), if things == 1 { "is" } else { "are" }),
+                format!(
+                    "{} {} missing, so it would not start",
+                    count(things, "thing"),
+                    if things == 1 { "is" } else { "are" }
+                ),
                 "the lines that begin with `missing` say what brings each",
             )),
         }
