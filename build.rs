@@ -10,6 +10,7 @@ fn main() -> Result<(), String> {
     embed("corpora", "CORPORA", "toml")?;
     embed("recipes", "RECIPES", "toml")?;
     embed("recipes/ids", "IDS", "txt")?;
+    embed("recipes/readings", "READINGS", "txt")?;
     println!("cargo::rerun-if-changed=kernels");
     tell_build()?;
     #[cfg(feature = "cuda")]

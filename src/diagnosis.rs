@@ -82,6 +82,11 @@ impl Failure {
         Failure::complaint(Blame::Outcome, message.into(), hint)
     }
 
+    /// Something that the command needs is not there.
+    pub fn missing(message: impl Into<String>, hint: &str) -> Failure {
+        Failure::complaint(Blame::Artefact, message.into(), Some(hint.to_owned()))
+    }
+
     /// The machine or this program failed.
     pub fn machine(message: impl Into<String>, hint: &str) -> Failure {
         Failure::complaint(Blame::Machine, message.into(), Some(hint.to_owned()))

@@ -3,7 +3,7 @@
     python3 tests/recompute_recipe.py FOLDER
 
 Shares no code with the program. From each cell's plan.toml, items.jsonl and calls.jsonl it computes accuracies, their means and
-deviations, the intervals by the documented generator, NetGain, paired differences, McNemar's test, agreement, and the counts of calls
+deviations, the intervals by the documented generator, NetGain in both readings, paired differences, McNemar's test, agreement, and the counts of calls
 and tokens, how replies were read; the answers of every item are also looked up in the records of its calls. `results.json` must say the same. Similarity,
 which needs an encoder, is not recomputed. Exits 1 with the first difference. Python 3.11 or later, standard library only.
 """
@@ -84,6 +84,14 @@ def estimate(values):
         "n_questions": len(values),
         "n_units": len(values),
     }
+
+
+def resampled(count, statistic):
+    """Of a statistic that is taken anew from the questions of each resample; those without one are left out."""
+    values = sorted(value for value in map(statistic, draws(count)) if value is not None)
+    low, high = quantile(values, 0.025), quantile(values, 0.975)
+    found = {"mean": statistic(range(count)), "low": low, "high": high, "n_questions": count, "n_units": count}
+    return found, len(values)
 
 
 def run_means(runs):
@@ -219,6 +227,37 @@ def check_net_gain(row, cell):
             raise Difference(f"{where}: run {run + 1} is not the gain in accuracy")
     expected = estimate([a - b for a, b in zip(run_means(after), run_means(before))])
     expect(where, {key: row[key] for key in expected}, expected)
+    check_conditional(f"{where}, conditional", row["conditional"], pairs)
+
+
+def conditional_rates(pairs, questions):
+    """P(right at the end | wrong at round 0) and P(wrong at the end | right at round 0) of each run; None of no question."""
+    share = lambda answers: sum(answers) / len(answers) if answers else None
+    gained = [share([after[q] for q in questions if not before[q]]) for before, after in pairs]
+    lost = [share([not after[q] for q in questions if before[q]]) for before, after in pairs]
+    return gained, lost
+
+
+def check_conditional(where, found, pairs):
+    def mean(rates):
+        total, known = 0.0, [rate for rate in rates if rate is not None]
+        for rate in known:
+            total += rate
+        return total / len(known) if known else None
+
+    def net(questions):
+        gained, lost = map(mean, conditional_rates(pairs, questions))
+        return None if gained is None or lost is None else gained - lost
+
+    questions = range(len(pairs[0][0]))
+    if net(questions) is None:
+        return expect(where, found, None)
+    gained, lost = conditional_rates(pairs, questions)
+    expect(f"{where}: wrong to right", found["wrong_to_right"], gained)
+    expect(f"{where}: right to wrong", found["right_to_wrong"], lost)
+    expected, count = resampled(len(questions), net)
+    expect(f"{where}: resamples", found["n_resamples"], count)
+    expect(where, found["estimate"], expected)
 
 
 def check_paired(row, left, right):
@@ -237,11 +276,21 @@ def check_choices(results, recipe):
     """Which baselines MED-MAD is set against."""
     means = {(cell["method"], cell["dataset"]): cell["mean"] for cell in results["cells"]}
     systems = {cell["method"]: cell["system"] for cell in results["cells"]}
+    named = {dataset: pair["baseline"] for dataset, pair in recipe["paper"].get("paired", {}).items()}
+    if "paired-best" in recipe["analyses"]:
+        for dataset in (dataset["name"] for dataset in recipe["dataset"]):
+            rows = [row for row in results["paired"] if row["dataset"] == dataset and row["comparison"] in ("named", "best")]
+            others = [m["name"] for m in recipe["method"] if systems[m["name"]] in MULTI and systems[m["name"]] != "medmad"]
+            best = max(others, key=lambda name: means[name, dataset])
+            expected = [("named", named[dataset])] if dataset in named else []
+            expected += [("best", best)] if named.get(dataset) != best else []
+            expect(f"the baselines on {dataset}", [(row["comparison"], row["baseline"]) for row in rows], expected)
+            for row in rows:
+                paper = recipe["paper"]["paired"][dataset]["difference"] if row["comparison"] == "named" else None
+                expect(f"the paper's difference on {dataset}", row["paper"], paper)
     for row in results.get("paired", []):
-        if row["comparison"] == "best":
-            others = [m["name"] for m in recipe["method"] if systems[m["name"]] in MULTI and m["name"] != row["method"]]
-            best = max(others, key=lambda name: means[name, row["dataset"]])
-            expect(f"the best baseline on {row['dataset']}", row["baseline"], best)
+        if row["comparison"] == "first":
+            expect("the method that others are set against", row["baseline"], recipe["method"][0]["name"])
         if row["comparison"] == "unified":
             single = sorted((systems[name], name) for name in systems if systems[name].startswith(SINGLE))
             score = lambda pair: sum(means[pair[1], d["name"]] for d in recipe["dataset"]) / len(recipe["dataset"])
@@ -253,11 +302,17 @@ def check_choices(results, recipe):
 def check_agreement(row, cell):
     where = f"agreement of {row['method']}-{row['dataset']}"
     first, last = cell.trajectories(False), cell.trajectories(True)
-    wrong = lambda runs: shares([[agree(answers) and answers[0] != gold for answers, gold in run] for run in runs])
+    several = lambda runs: [[(answers, gold) for answers, gold in run if len(answers) > 1] for run in runs]
+    lone = lambda runs: shares([[len(answers) < 2 for answers, _ in run] for run in runs])
+    if not all(several(first)) or not all(several(last)):
+        return expect(where, row["agreement"], None)
+    wrong = lambda runs: shares([[agree(answers) and answers[0] != gold for answers, gold in run] for run in several(runs)])
     expected = {
-        "agreement_at_0": shares([[agree(answers) for answers, _ in run] for run in first]),
+        "agreement_at_0": shares([[agree(answers) for answers, _ in run] for run in several(first)]),
         "same_wrong_at_0": wrong(first),
         "same_wrong_at_final": wrong(last),
+        "lone_at_0": lone(first),
+        "lone_at_final": lone(last),
     }
     expect(where, row["agreement"], expected)
 

@@ -37,8 +37,9 @@ impl Merge {
     fn merge_recipe(self) -> Result<(), Failure> {
         let encoder = self.output.encoder.as_deref().map(Encoder::open_folder).transpose()?;
         let forms = Form::all(shards::whole(&self.shards)?)?;
+        let keywords = self.output.keywords(&forms[0].manifest)?;
         let merged = shards::merge_cells(&forms, &self.shards, &self.out)?;
         let cells = write_cells(merged)?;
-        self.output.write(&forms, cells, encoder.as_ref(), &self.out)
+        self.output.write(&forms, cells, encoder.as_ref(), keywords, &self.out)
     }
 }

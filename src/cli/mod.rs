@@ -14,6 +14,7 @@ mod demo;
 mod doctor;
 pub mod exit;
 mod flags;
+mod forecast;
 mod generate;
 mod inspect;
 mod interrupt;

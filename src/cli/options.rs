@@ -157,13 +157,7 @@ impl ScorerFlags {
         scorer.alphas.sort_by(f64::total_cmp);
         scorer.alphas.dedup();
         if let Some(path) = &self.keywords {
-            let text = fs_err::read_to_string(path)?;
-            scorer.keywords = serde_json::from_str(&text).map_err(|error| {
-                Failure::usage(
-                    format!("{}: {error}", path.display()),
-                    "expected a JSON object from note id to a list of keywords, as `wardround keywords` writes it",
-                )
-            })?;
+            scorer.keywords.read(path)?;
         }
         Ok(scorer)
     }

@@ -4,14 +4,12 @@ use std::iter::once;
 
 use crate::bench::environment::BUFFER_BYTES;
 use crate::cli::exit::Failure;
+use crate::experiment::forecast::reply_tokens;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::model::{CostModel, available_memory};
 use crate::ops::Limits;
 use crate::panel::backbone::Description;
-
-/// The tokens that a call is assumed to generate, and to prefill beyond the prefix it shares with the call before.
-const CALL_TOKENS: usize = 200;
 
 /// The minutes that a single item takes if its system makes all calls that it can; `None` if no model runs on this machine.
 ///
@@ -25,14 +23,15 @@ pub fn of_item(run: &Run, models: &Models, first_prompt: usize) -> Result<Option
     let prompt =
         run.longest_prompt()?.map_or(first_prompt, |longest| longest.tokens.max(first_prompt));
     let calls = run.protocol.max_calls();
+    let reply = reply_tokens(&run.protocol);
     let seconds = |description: &Description| {
         let costs = CostModel::new(&description.config, description.precision, device.machine());
-        let pace = Pace { costs: &costs, limits: &limits, description };
+        let pace = Pace { costs: &costs, limits: &limits, description, reply };
         pace.seconds(0, prompt) + f64::from(calls) * pace.call_seconds(prompt)
     };
     let slowest = models.descriptions.iter().map(seconds).fold(0.0, f64::max);
     Ok(Some(format!(
-        "{:.1} minutes an item, alone, if all {calls} calls are made: {prompt} tokens read once, {CALL_TOKENS} read and {CALL_TOKENS} written a call, by this machine's measured limits, without searches",
+        "{:.1} minutes an item, alone, if all {calls} calls are made: {prompt} tokens read once, {reply} read and {reply} written a call, by this machine's measured limits, without searches",
         slowest / 60.0
     )))
 }
@@ -41,6 +40,8 @@ struct Pace<'a> {
     costs: &'a CostModel,
     limits: &'a Limits,
     description: &'a Description,
+    /// The tokens that a call is assumed to generate, and to prefill beyond the prefix that it shares with the call before.
+    reply: usize,
 }
 
 impl Pace<'_> {
@@ -53,7 +54,7 @@ impl Pace<'_> {
     }
 
     fn call_seconds(&self, depth: usize) -> f64 {
-        let written = CALL_TOKENS as f64 * self.seconds(depth, depth + 1);
-        self.seconds(depth, depth + CALL_TOKENS) + written
+        let written = self.reply as f64 * self.seconds(depth, depth + 1);
+        self.seconds(depth, depth + self.reply) + written
     }
 }

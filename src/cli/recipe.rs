@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::flags::{ExecutionFlags, SetPairs, StartFlags};
+use super::forecast::{Outlook, Planned};
 use super::options::ScorerFlags;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::summary::{self, count};
 use super::{interrupt, list, report};
+use crate::analysis::notes::GivenKeywords;
 use crate::analysis::recipe::results::{RecipeResults, VariantResult};
 use crate::analysis::recipe::tables::markdown;
 use crate::cli::exit::Failure;
@@ -16,11 +18,12 @@ use crate::console;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::Executed;
+use crate::experiment::forecast;
 use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::cells::Cell;
+use crate::experiment::recipe::cells::{Cell, cells};
 use crate::experiment::recipe::file::Analysis;
 use crate::experiment::recipe::manifest::RecipeManifest;
-use crate::experiment::recipe::run::{RecipeRun, ResolvedRecipe};
+use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
 use crate::experiment::spec::DEFAULT_SEED;
 use crate::panel::DecodingMode;
@@ -59,20 +62,26 @@ pub struct RecipeVerb {
 
 impl RecipeVerb {
     pub fn run(self) -> Result<(), Failure> {
+        let mut recipe = self.recipe()?;
+        if self.start.dry_run {
+            recipe.hub = recipe.hub.local();
+            return announce(&recipe, &self.output.scorers);
+        }
+        self.output.run(&recipe, &self.start.execution, self.sandbox)
+    }
+
+    /// What the flags ask for.
+    pub(super) fn recipe(&self) -> Result<RecipeRun, Failure> {
         let stem = Path::new(&self.name).file_stem().unwrap_or_default();
         let default = || PathBuf::from(format!("wardround-{}", stem.to_string_lossy()));
-        let recipe = RecipeRun {
+        Ok(RecipeRun {
             forms: Form::all(self.manifest()?)?,
             out: self.out.clone().unwrap_or_else(default),
             hardware: self.start.execution.machine.hardware(),
             max_in_flight: self.start.execution.max_in_flight(),
             hub: self.start.execution.hub_options()?,
             allow_version: self.allow_version,
-        };
-        if self.start.dry_run {
-            return announce(&recipe, &recipe.resolve()?);
-        }
-        self.output.run(&recipe, &self.start.execution, self.sandbox)
+        })
     }
 
     fn manifest(&self) -> Result<RecipeManifest, Failure> {
@@ -139,6 +148,7 @@ impl RecipeOutput {
     ) -> Result<(), Failure> {
         let entered = self.paths(recipe)?.enter(sandbox, &recipe.hardware.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
+        let keywords = self.keywords(recipe.manifest())?;
         let mut resolved = recipe.resolve()?;
         for (_, run) in &mut resolved.cells {
             run.plan.host.sandbox = entered.report();
@@ -148,15 +158,40 @@ impl RecipeOutput {
             recipe.execute(resolved, execution.observer(), interrupt::watch(), |executed| {
                 summary::write(executed).map(|_| ())
             })?;
-        self.write(&recipe.forms, finished, encoder.as_ref(), &recipe.out)
+        self.write(&recipe.forms, finished, encoder.as_ref(), keywords, &recipe.out)
     }
 
     /// The files that the cells and their metrics read and write.
     fn paths(&self, recipe: &RecipeRun) -> Result<Paths, Failure> {
         let figures = [&self.encoder, &self.scorers.scorers, &self.scorers.keywords];
         let paths = Paths::default().read(figures.into_iter().flatten());
+        let keywords = recipe.manifest().keyword_files();
+        let paths = paths.read(keywords.iter().filter(|file| file.is_file()));
         let paths = recipe.specs()?.iter().try_fold(paths, Paths::run)?;
         paths.write(&recipe.out)
+    }
+
+    /// The keywords that corrections must name: those of --keywords, else of the files that the recipe names and that are there. They are
+    /// read before the first call.
+    ///
+    /// # Errors
+    /// A file that cannot be read as one.
+    pub fn keywords(&self, manifest: &RecipeManifest) -> Result<GivenKeywords, Failure> {
+        let mut given = GivenKeywords::default();
+        let files = match &self.scorers.keywords {
+            Some(file) => vec![file.clone()],
+            None => manifest.keyword_files(),
+        };
+        for path in files {
+            match self.scorers.keywords.is_some() || path.is_file() {
+                true => given.read(&path)?,
+                false => console::note(format!(
+                    "note: KPCS takes the words that gold corrections change, for there is no {}",
+                    forecast::file(&path)
+                )),
+            }
+        }
+        Ok(given)
     }
 
     /// Writes the results and the page of every form of a recipe all of whose cells have run, and prints the recipe's table.
@@ -168,9 +203,11 @@ impl RecipeOutput {
         forms: &[Form],
         mut finished: Vec<(Cell<'_>, Contents)>,
         encoder: Option<&Encoder>,
+        keywords: GivenKeywords,
         out: &Path,
     ) -> Result<(), Failure> {
-        let scorer = self.scorers.correction_scorer(finished.iter().map(|(_, run)| run))?;
+        let mut scorer = self.scorers.correction_scorer(finished.iter().map(|(_, run)| run))?;
+        scorer.keywords = keywords;
         let mut variants = Vec::new();
         let mut errors = 0;
         // The recipe itself comes last: its results hold those of its variants.
@@ -234,25 +271,40 @@ pub fn write_cells<'a>(
     written.collect()
 }
 
-fn announce(recipe: &RecipeRun, resolved: &ResolvedRecipe<'_>) -> Result<(), Failure> {
+/// Every cell of a recipe, and what it is called.
+///
+/// # Errors
+/// A recipe whose cells do not fit together.
+pub(super) fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
+    let cells = cells(&recipe.forms)?;
+    let label = |cell: &Cell<'_>| {
+        let variant = cell.variant.map_or(String::new(), |variant| format!("{variant}: "));
+        format!("{variant}{} on {}", cell.method.label, cell.dataset.label)
+    };
+    let planned = cells.iter().zip(recipe.specs()?);
+    Ok(planned.map(|(cell, spec)| Planned { label: label(cell), spec }).collect())
+}
+
+fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
     for form in &recipe.forms {
         let Recipe { title, decoding, .. } = &form.manifest.recipe;
         console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
     }
-    let mut all = 0;
-    for (cell, run) in &resolved.cells {
-        let answers = run.items.len() as u64 * u64::from(run.plan.runs);
-        let calls = answers * u64::from(run.protocol.max_calls());
-        all += calls;
-        console::say(format!(
-            "cell       {}{} on {}: {}, {}, at most {calls} calls",
-            cell.variant.map_or(String::new(), |variant| format!("{variant}: ")),
-            cell.method.label,
-            cell.dataset.label,
-            count(run.items.len(), "item"),
-            count(run.plan.runs as usize, "run"),
-        ))?;
+    let planned = planned(recipe)?;
+    let mut outlook = Outlook::of(&planned)?;
+    if scorers.keywords.is_none() {
+        let absent = recipe.manifest().keyword_files().into_iter().filter(|file| !file.is_file());
+        outlook.optional.extend(absent.map(|path| {
+            format!(
+                "{}; without it KPCS takes the words that gold corrections change",
+                forecast::file(&path)
+            )
+        }));
     }
-    console::say(format!("calls      at most {all}, less what cells share"))?;
-    Ok(summary::tell_memory(&resolved.models)?)
+    let Some(first) = planned.first() else { return Ok(()) };
+    // What cannot be resolved is told as it would be by the run itself.
+    if outlook.missing.is_empty() && !outlook.lacks_models() {
+        summary::tell_memory(&recipe.resolve()?.models)?;
+    }
+    outlook.tell(&first.spec)
 }

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::audit::flags::{AuditDirectory, begin, user};
 use super::flags::{CorpusFlags, ExecutionFlags, MovedCorpusFlags, StartFlags};
+use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, list, summary};
@@ -104,6 +105,17 @@ impl Run {
         }
         let entered = paths.enter(sandbox, &spec.hardware.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
+        if dry_run {
+            spec.hub = spec.hub.local();
+            let label = format!("{} on {}", spec.protocol.name(), spec.data.display());
+            let planned = [Planned { label, spec }];
+            let outlook = Outlook::of(&planned)?;
+            let [Planned { spec: own, .. }] = planned;
+            if outlook.lacks_models() || !outlook.missing.is_empty() {
+                return outlook.tell(&own);
+            }
+            spec = own;
+        }
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;

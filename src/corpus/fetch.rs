@@ -77,7 +77,10 @@ mod tests {
         let (_, file) = cards[0].files().next().unwrap();
         assert_eq!(file.path, "guidelines/open_guidelines.jsonl");
         let labels: Vec<&str> = left_out.iter().map(|(label, _)| &**label).collect();
-        assert_eq!(labels, ["guidelines-closed", "textbooks", "statpearls"]);
+        assert_eq!(
+            labels,
+            ["drugs", "guidelinecentral", "aafp", "idsa", "cps", "textbooks", "statpearls"]
+        );
         let paths: Vec<&str> = cards[1].files().map(|(_, file)| file.path.as_str()).collect();
         assert_eq!(paths, ["medical_wikipedia/med_topics.csv", "wikipedia-22-12/en/*.jsonl.gz"]);
         let names =

@@ -42,6 +42,14 @@ impl Subset {
         }
     }
 
+    /// How many items it selects of a file that was not read; `None` where only the file tells.
+    pub fn listed(&self) -> Option<usize> {
+        match self {
+            Subset::Ids { ids, .. } => Some(ids.len()),
+            _ => None,
+        }
+    }
+
     /// The selected items, in the order in which they run, without duplicates.
     ///
     /// # Errors

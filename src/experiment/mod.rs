@@ -21,6 +21,7 @@ pub mod driver;
 pub mod error;
 pub mod evaluation;
 pub mod exemplars;
+pub mod forecast;
 pub mod hardware;
 pub mod library;
 pub mod line;

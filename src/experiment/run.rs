@@ -186,6 +186,20 @@ pub struct Inputs {
     exemplar_plan: Option<ExemplarPlan>,
 }
 
+impl Inputs {
+    /// How many items there are, and the characters of a first prompt on average.
+    pub(super) fn first_prompts(&self, protocol: &SystemConfig) -> Result<(usize, usize), Failure> {
+        let system = protocol.build(&self.prompts, &self.exemplars)?;
+        let of_item = |item: &Item| system.opening(&self.dataset.name, item).unwrap_or_default();
+        let (mut prompts, mut chars) = (0, 0);
+        for opening in self.dataset.items.iter().flat_map(of_item) {
+            prompts += 1;
+            chars += opening.messages.iter().map(|one| one.content.chars().count()).sum::<usize>();
+        }
+        Ok((self.dataset.items.len(), chars / prompts.max(1)))
+    }
+}
+
 /// Everything resolved: a run that may start once its models are loaded.
 pub struct Run {
     pub plan: Plan,

@@ -268,6 +268,13 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     for (source, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
         let address = source.url(file, "", Some(""));
         let bytes = match file.convert {
+            // The training set, which is not among the data at hand.
+            None if file.rows.is_some() => {
+                let row = "ms-train-0,text,0 text,0,NA,-1,NA,NA,NA\n";
+                let header = "Text ID,Text,Sentences,Error Flag,Error Type,Error Sentence ID,Error Sentence,Corrected Sentence,Corrected Text\n";
+                let rows = row.repeat(usize::try_from(file.rows.unwrap()).unwrap());
+                format!("{header}{rows}").into_bytes()
+            }
             None => std::fs::read(published(&file.path)).unwrap(),
             Some(Conversion::Keywords) => {
                 let notes = "medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv";
@@ -290,7 +297,7 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
 
     let fetched = |path: &str| -> PathBuf { scratch.path("fetched").join(path) };
     for (_, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
-        if file.convert.is_none() {
+        if file.convert.is_none() && file.rows.is_none() {
             let (left, right) = (fetched(&file.path), published(&file.path));
             assert_eq!(std::fs::read(left).unwrap(), std::fs::read(right).unwrap());
         }
@@ -300,7 +307,7 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     assert_eq!(keywords.matches("ms-test-").count(), 311);
     assert!(!keywords.contains("uw-") && !keywords.contains("private"));
     let verified = scratch.wardround("data verify fetched");
-    assert_eq!(verified.succeeded().stdout.matches("  ok, by ").count(), 14, "{verified:#?}");
+    assert_eq!(verified.succeeded().stdout.matches("  ok, by ").count(), 15, "{verified:#?}");
 
     scratch.model(Family::Llama);
     for recipe in ["table1", "medguards-table3"] {

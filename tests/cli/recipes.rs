@@ -47,7 +47,11 @@ fn with_data_table_one_is_killed_taken_up_and_recomputed() {
     let found = results(&folder);
     assert_eq!(found["cells"].as_array().unwrap().len(), 27);
     assert_eq!(found["netgain"].as_array().unwrap().len(), 12);
-    assert_eq!(found["paired"].as_array().unwrap().len(), 6);
+    let paired = found["paired"].as_array().unwrap();
+    let comparisons = |name: &str| paired.iter().filter(|row| row["comparison"] == name).count();
+    assert_eq!((comparisons("named"), comparisons("unified")), (3, 3));
+    // The best of ours where it is another than the paper's baseline.
+    assert_eq!(comparisons("best"), paired.len() - 6);
     is_recomputed(&folder);
     assert!(folder.join("report.html").is_file());
 
@@ -97,6 +101,25 @@ fn with_data_table_one_runs_in_all_its_variants_from_one_command() {
     scratch
         .wardround("recipe table1 --variants nobody --data-dir data --dry-run")
         .refused(2, &["no variant nobody", "harness, constrained, thinking, qwen-decides, or all"]);
+}
+
+#[test]
+fn a_dry_run_of_a_recipe_fetches_nothing_and_says_what_is_missing() {
+    let scratch = Scratch::new();
+    let told = scratch.wardround("recipe medreact-table2 --data-dir nowhere --dry-run");
+    for part in [
+        "50 items, 3 runs, at most 1650 calls of some 350 tokens",
+        "tokens     at most some ",
+        "GiB of weights",
+        "on this machine",
+        "missing    the model gemma3-4b: ",
+        "MEDEC-Full-TrainingSet-with-ErrorType.csv: `wardround data fetch medec --to DIR`",
+        "missing    a corpus to search",
+    ] {
+        assert!(told.stdout.contains(part), "no {part:?} in {told:#?}");
+    }
+    told.refused(3, &["3 things are missing"]);
+    assert_eq!(std::fs::read_dir(scratch.path(".")).unwrap().count(), 0, "nothing is written");
 }
 
 #[test]

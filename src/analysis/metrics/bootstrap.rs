@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::MetricsError;
 use super::error::equal;
+use super::number::signed;
 use crate::random::SplitMix64;
 
 /// As in the paper.
@@ -36,7 +37,8 @@ pub struct Estimate {
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Estimate { mean, low, high, .. } = self;
-        write!(f, "{mean:+.4} [{low:+.4}, {high:+.4}]")
+        let [mean, low, high] = [mean, low, high].map(|value| signed(*value, 4));
+        write!(f, "{mean} [{low}, {high}]")
     }
 }
 
@@ -79,9 +81,7 @@ pub fn run_means(runs: &[Vec<bool>]) -> Result<Vec<f64>, MetricsError> {
 /// No values, one that is not finite, or not as many units as values.
 pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, MetricsError> {
     let units = gather(values, units)?;
-    let mut means = resample(&units);
-    means.sort_by(f64::total_cmp);
-    let [low, high] = QUANTILES.map(|share| quantile(&means, share));
+    let [low, high] = ends(resample(&units));
     Ok(Estimate {
         mean: values.iter().sum::<f64>() / values.len() as f64,
         low,
@@ -89,6 +89,50 @@ pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, Metrics
         n_questions: values.len(),
         n_units: units.len(),
     })
+}
+
+/// A statistic that is no mean, such as a ratio: of all questions, and its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Resampled {
+    pub estimate: Estimate,
+    /// The resamples that the interval is over: those that have no such statistic are left out.
+    pub n_resamples: usize,
+}
+
+/// A statistic of `count` questions, taken anew from the places of the questions in each resample; `units` as in [`mean`]. `None` where
+/// the questions themselves have none.
+///
+/// # Errors
+/// No questions, or not as many units.
+pub fn statistic(
+    count: usize,
+    units: Option<&[usize]>,
+    of: impl Fn(&[usize]) -> Option<f64>,
+) -> Result<Option<Resampled>, MetricsError> {
+    if count == 0 {
+        return Err(MetricsError::Empty { figure: FIGURE, what: "questions" });
+    }
+    let all: Vec<usize> = (0..count).collect();
+    let names = units.unwrap_or(&all);
+    equal(FIGURE, "questions", count, names.len())?;
+    let Some(found) = of(&all) else {
+        return Ok(None);
+    };
+    let units = together(names);
+    let mut chosen = Vec::with_capacity(count);
+    let drawn = draw(units.len(), |places| {
+        chosen.clear();
+        places.iter().for_each(|place| chosen.extend(&units[*place]));
+        of(&chosen)
+    });
+    let drawn: Vec<f64> = drawn.into_iter().flatten().collect();
+    let n_resamples = drawn.len();
+    if n_resamples == 0 {
+        return Ok(None);
+    }
+    let [low, high] = ends(drawn);
+    let estimate = Estimate { mean: found, low, high, n_questions: count, n_units: units.len() };
+    Ok(Some(Resampled { estimate, n_resamples }))
 }
 
 /// P-values of a mean of differences.
@@ -140,32 +184,54 @@ fn gather(values: &[f64], units: Option<&[usize]>) -> Result<Vec<Unit>, MetricsE
         return Ok(values.iter().map(|&sum| Unit { sum, size: 1 }).collect());
     };
     equal(FIGURE, "questions", values.len(), names.len())?;
-    let mut units: Vec<Unit> = Vec::new();
+    let unit = |questions: Vec<usize>| Unit {
+        sum: questions.iter().fold(0.0, |sum, question| sum + values[*question]),
+        size: questions.len(),
+    };
+    Ok(together(names).into_iter().map(unit).collect())
+}
+
+/// The places of the questions of each unit, in the order in which the units first come.
+fn together(names: &[usize]) -> Vec<Vec<usize>> {
+    let mut units: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();
-    for (value, name) in values.iter().zip(names) {
+    for (question, name) in names.iter().enumerate() {
         let place = *places.entry(name).or_insert(units.len());
         if place == units.len() {
-            units.push(Unit { sum: 0.0, size: 0 });
+            units.push(Vec::new());
         }
-        units[place].sum += value;
-        units[place].size += 1;
+        units[place].push(question);
     }
-    Ok(units)
+    units
+}
+
+/// What is made of the units that each resample draws of `count`.
+fn draw<T>(count: usize, mut of: impl FnMut(&[usize]) -> T) -> Vec<T> {
+    let mut random = SplitMix64::new(SEED);
+    let mut places = vec![0; count];
+    let mut one = |_| {
+        places.fill_with(|| random.below(count as u64) as usize);
+        of(&places)
+    };
+    (0..RESAMPLES).map(&mut one).collect()
 }
 
 /// The mean over the questions of each resample.
 fn resample(units: &[Unit]) -> Vec<f64> {
-    let mut random = SplitMix64::new(SEED);
-    let mut draw = |_| {
+    draw(units.len(), |places| {
         let (mut sum, mut size) = (0.0, 0);
-        for _ in units {
-            let unit = &units[random.below(units.len() as u64) as usize];
-            sum += unit.sum;
-            size += unit.size;
+        for place in places {
+            sum += units[*place].sum;
+            size += units[*place].size;
         }
         sum / size as f64
-    };
-    (0..RESAMPLES).map(&mut draw).collect()
+    })
+}
+
+/// The ends of the interval over the resamples, of which there must be one.
+fn ends(mut drawn: Vec<f64>) -> [f64; 2] {
+    drawn.sort_by(f64::total_cmp);
+    QUANTILES.map(|share| quantile(&drawn, share))
 }
 
 /// The quantile of sorted values, of which there must be one, by linear interpolation with numpy's own order of operations.

@@ -13,6 +13,7 @@ pub mod kpcs;
 pub mod mcnemar;
 pub mod near_duplicates;
 pub mod net_gain;
+pub mod number;
 pub mod over_runs;
 pub mod paired_t;
 pub mod rouge;

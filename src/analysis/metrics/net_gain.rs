@@ -1,10 +1,14 @@
-//! NetGain: the share of questions that a debate turns right less the share that it turns wrong (MED-MAD, §4.2.2).
+//! NetGain: what a debate turns right less what it turns wrong (MED-MAD, §4.2.2), in both of its readings.
+//!
+//! Over all questions it is the gain in accuracy. Over those that could turn (right at the end, of those wrong at round 0, less wrong at
+//! the end, of those right at round 0) it is a difference of two conditional rates, whose means and intervals are wider: those of Table 2.
 
 use serde::{Deserialize, Serialize};
 
 use super::MetricsError;
 use super::bootstrap::{self, Estimate};
 use super::error::equal;
+use super::over_runs::mean;
 
 const FIGURE: &str = "NetGain";
 
@@ -13,16 +17,34 @@ const FIGURE: &str = "NetGain";
 #[serde(deny_unknown_fields)]
 pub struct NetGain {
     pub per_run: Vec<Flips>,
-    /// Over the run-mean of each question (Table 2).
+    /// Shares of all questions, over the run-mean of each question.
     pub estimate: Estimate,
+    /// `None` where no run has a question that was wrong at round 0, or none that was right.
+    pub conditional: Option<Conditional>,
+}
+
+/// NetGain as a difference of conditional rates: those of a run, then their means over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conditional {
+    /// Both rates are taken anew in each resample.
+    pub estimate: Estimate,
+    /// P(right at the end | wrong at round 0), one a run; `null` where none was wrong.
+    pub wrong_to_right: Vec<Option<f64>>,
+    /// P(wrong at the end | right at round 0), one a run; `null` where none was right.
+    pub right_to_wrong: Vec<Option<f64>>,
+    /// The resamples that the interval is over; others lack a question that was wrong at round 0, or one that was right.
+    pub n_resamples: usize,
 }
 
 /// The flips of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flips {
     pub wrong_to_right: usize,
     pub right_to_wrong: usize,
+    /// Those that were wrong at round 0.
+    pub n_wrong: usize,
     /// All questions, flipped or not.
     pub n_questions: usize,
 }
@@ -30,16 +52,36 @@ pub struct Flips {
 impl Flips {
     /// From verdicts on the same questions; the accuracy of `last` less that of `round0` is the net.
     pub fn of(round0: &[bool], last: &[bool]) -> Flips {
-        let count = |from: bool, to: bool| {
-            let pairs = round0.iter().zip(last);
-            pairs.filter(|&pair| pair == (&from, &to)).count()
-        };
-        Flips {
-            wrong_to_right: count(false, true),
-            right_to_wrong: count(true, false),
-            n_questions: round0.len().min(last.len()),
-        }
+        let mut flips = Flips::default();
+        round0.iter().zip(last).for_each(|(before, after)| flips.add(*before, *after));
+        flips
     }
+
+    fn add(&mut self, before: bool, after: bool) {
+        self.n_questions += 1;
+        self.n_wrong += usize::from(!before);
+        self.wrong_to_right += usize::from(!before && after);
+        self.right_to_wrong += usize::from(before && !after);
+    }
+
+    /// Of the questions that were wrong at round 0, the share that is right at the end; `None` where none was.
+    pub fn gained(&self) -> Option<f64> {
+        share(self.wrong_to_right, self.n_wrong)
+    }
+
+    /// Of the questions that were right at round 0, the share that is wrong at the end; `None` where none was.
+    pub fn lost(&self) -> Option<f64> {
+        share(self.right_to_wrong, self.n_questions - self.n_wrong)
+    }
+}
+
+fn share(count: usize, of: usize) -> Option<f64> {
+    (of > 0).then(|| count as f64 / of as f64)
+}
+
+/// The mean of a rate over the runs that have it.
+fn rate(runs: &[Flips], of: fn(&Flips) -> Option<f64>) -> Option<f64> {
+    mean(&runs.iter().filter_map(of).collect::<Vec<_>>())
 }
 
 /// From the verdicts `[runs][questions]` on the vote of round 0 and on the final one; `units` as in
@@ -56,12 +98,30 @@ pub fn net_gain(
     for (before, after) in round0.iter().zip(last) {
         equal(FIGURE, "questions", before.len(), after.len())?;
     }
-    let pairs = round0.iter().zip(last);
-    Ok(NetGain {
-        per_run: pairs.map(|(before, after)| Flips::of(before, after)).collect(),
-        // A question's W→R less its R→W is its correctness at the end less that at round 0.
-        estimate: bootstrap::paired_difference(last, round0, units)?,
-    })
+    // A question's W→R less its R→W is its correctness at the end less that at round 0.
+    let estimate = bootstrap::paired_difference(last, round0, units)?;
+    let of_questions = |chosen: &[usize]| {
+        let runs = round0.iter().zip(last).map(|(before, after)| {
+            let mut flips = Flips::default();
+            chosen.iter().for_each(|question| flips.add(before[*question], after[*question]));
+            flips
+        });
+        runs.collect::<Vec<Flips>>()
+    };
+    let net = |chosen: &[usize]| {
+        let runs = of_questions(chosen);
+        Some(rate(&runs, Flips::gained)? - rate(&runs, Flips::lost)?)
+    };
+    let per_run: Vec<Flips> =
+        round0.iter().zip(last).map(|(before, after)| Flips::of(before, after)).collect();
+    let conditional = bootstrap::statistic(estimate.n_questions, units, net)?;
+    let conditional = conditional.map(|found| Conditional {
+        estimate: found.estimate,
+        wrong_to_right: per_run.iter().map(Flips::gained).collect(),
+        right_to_wrong: per_run.iter().map(Flips::lost).collect(),
+        n_resamples: found.n_resamples,
+    });
+    Ok(NetGain { per_run, estimate, conditional })
 }
 
 #[cfg(test)]
@@ -107,6 +167,38 @@ mod tests {
         let flips = Flips::of(&round0, &last);
         assert_eq!((flips.wrong_to_right, flips.right_to_wrong), (2, 1));
         assert_eq!(net(&flips), 0.2);
+    }
+
+    /// 61 of 100 questions wrong at first: 13 turn right, and 4 of the other 39 turn wrong.
+    #[test]
+    fn conditional_rates_are_of_the_questions_that_could_turn() {
+        let round0: Vec<bool> = (0..100).map(|question| question >= 61).collect();
+        let last: Vec<bool> =
+            (0..100).map(|question| question < 13 || (65..100).contains(&question)).collect();
+        let gain = net_gain(&vec![round0; 3], &vec![last; 3], None).unwrap();
+        let found = gain.conditional.unwrap();
+        assert_eq!(found.wrong_to_right, [Some(13.0 / 61.0); 3]);
+        assert_eq!(found.right_to_wrong, [Some(4.0 / 39.0); 3]);
+        assert!((found.estimate.mean - (13.0 / 61.0 - 4.0 / 39.0)).abs() < 1e-15);
+        assert!((gain.estimate.mean - 0.09).abs() < 1e-15);
+        let width = |estimate: &Estimate| estimate.high - estimate.low;
+        assert!(width(&found.estimate) > 1.5 * width(&gain.estimate), "{found:?}");
+        assert_eq!(found.n_resamples, bootstrap::RESAMPLES);
+    }
+
+    #[test]
+    fn a_rate_of_nothing_is_left_out_and_counted() {
+        // The second run has nothing that was wrong.
+        let round0 = [vec![false, true, true], vec![true; 3]];
+        let last = [vec![true, true, true], vec![true, true, false]];
+        let found = net_gain(&round0, &last, None).unwrap().conditional.unwrap();
+        assert_eq!(found.wrong_to_right, [Some(1.0), None]);
+        assert_eq!(found.right_to_wrong, [Some(0.0), Some(1.0 / 3.0)]);
+        assert_eq!(found.estimate.mean, 1.0 - 1.0 / 6.0);
+        // Some resamples have no question that was wrong in a run.
+        assert!((6_500..7_500).contains(&found.n_resamples), "{}", found.n_resamples);
+        let none = net_gain(&[vec![true; 3]], &[vec![false; 3]], None).unwrap();
+        assert_eq!(none.conditional, None);
     }
 
     #[test]

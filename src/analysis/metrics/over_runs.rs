@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::number::plain;
+
 /// One figure, such as accuracy, of one system on one dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +34,7 @@ impl OverRuns {
 
 impl fmt::Display for OverRuns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.4}", self.mean)?;
+        f.write_str(&plain(self.mean, 4))?;
         if let Some(std) = self.std {
             write!(f, " ± {std:.4}")?;
         }

@@ -34,7 +34,7 @@ pub fn consensus(outcomes: &Outcomes<'_>) -> Vec<Consensus> {
         let source = note.detection.as_ref()?.source;
         Some((source, verdict(note).is_detected))
     };
-    // Of a note without an error, no sentence is right; the stage sees it where detection was wrong.
+    // A note without an error is right where the stage says that no sentence is wrong; the stage sees it where detection was wrong.
     let localisation = |note: &NoteLine| {
         let source = note.localisation.as_ref()?.source;
         Some((source, verdict(note).is_located))

@@ -80,7 +80,7 @@ pub fn quality(note: &NoteLine, neural: &ScoresByPair) -> Option<Quality> {
 /// What a correction of this note must name: what was given for it, else what its file says, else the words that the gold correction
 /// changes.
 fn keywords(note: &NoteLine, scorer: &CorrectionScorer) -> Vec<String> {
-    if let Some(given) = scorer.keywords.get(&note.item) {
+    if let Some(given) = scorer.keywords.by_note.get(&note.item) {
         return given.clone();
     }
     let Some(gold) = &note.gold else {
@@ -202,7 +202,7 @@ impl Correction {
             n_correct_na: corrections.count(|one| matches!(one, Pairing::BothNothing)),
             measures: measures.filter_map(|measure| corrections.measured(measure, 0.0)).collect(),
             kpcs: kpcs.flatten().collect(),
-            keywords_are_changed_words: scorer.keywords.is_empty()
+            keywords_are_changed_words: scorer.keywords.by_note.is_empty()
                 && golds.all(|gold| gold.keywords.is_empty()),
         })
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::keywords::GivenKeywords;
 use crate::analysis::metrics::rouge::Rouge;
 use crate::analysis::metrics::rouge_chinese::rouge_chinese;
 use crate::analysis::metrics::rouge_score::rouge_score;
@@ -159,8 +160,8 @@ pub struct CorrectionScorer {
     pub neural: ScoresByPair,
     /// The keywords' weights in KPCS.
     pub alphas: Vec<f64>,
-    /// Keywords by note id, which replace those of the file and the changed words.
-    pub keywords: BTreeMap<String, Vec<String>>,
+    /// Keywords which replace those of the notes' file and the changed words.
+    pub keywords: GivenKeywords,
 }
 
 impl Default for CorrectionScorer {
@@ -169,7 +170,7 @@ impl Default for CorrectionScorer {
         CorrectionScorer {
             neural: ScoresByPair::new(),
             alphas: vec![0.2, 0.5, 0.8],
-            keywords: BTreeMap::new(),
+            keywords: GivenKeywords::default(),
         }
     }
 }

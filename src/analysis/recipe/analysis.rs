@@ -1,15 +1,11 @@
 //! What a recipe computes from its cells besides their accuracy.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::results::CellResult;
 use crate::analysis::metrics::agreement::Agreement;
-use crate::analysis::metrics::baseline::unified_baseline;
-use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
-use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
-use crate::analysis::metrics::net_gain::net_gain;
+use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::metrics::net_gain::{Conditional, net_gain};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::metrics::similarity::mean_pairwise_cosine;
 use crate::analysis::outcomes::{Outcomes, When};
@@ -19,11 +15,6 @@ use crate::experiment::recipe::file::{Analysis, Recipe};
 use crate::record::ItemLine;
 use crate::systems::SYSTEMS;
 use crate::systems::table::Entry;
-
-/// The name of the system that the paper compares with all others.
-const MEDMAD: &str = "medmad";
-/// The folder of the systems of one model, of which the paper chooses its baseline.
-const SINGLE_MODEL: &str = "single_llm";
 
 /// What debate changes (Table 2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,25 +26,10 @@ pub struct NetGainRow {
     /// Shares of all questions, one per run; their difference is the run's net gain.
     pub wrong_to_right: Vec<f64>,
     pub right_to_wrong: Vec<f64>,
-    /// The paper's mean and interval.
+    /// The other reading: shares of the questions that were wrong, or right, at round 0; `null` where there are none.
+    pub conditional: Option<Conditional>,
+    /// The paper's mean and interval, which fit the conditional reading alone.
     pub paper: Option<[f64; 3]>,
-}
-
-/// Two methods on the same questions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PairedRow {
-    /// Why these two: `best`, `unified` or `first`.
-    pub comparison: String,
-    pub dataset: String,
-    pub method: String,
-    pub baseline: String,
-    /// The method's accuracy less the baseline's.
-    #[serde(flatten)]
-    pub difference: Estimate,
-    /// Exact McNemar of each run both have.
-    pub mcnemar: Vec<McNemar>,
-    /// The paper's baseline, and its mean and interval.
-    pub paper: Option<(String, [f64; 3])>,
 }
 
 /// How far trajectories fall together (Figures 3, 6, 7).
@@ -104,7 +80,7 @@ pub struct CellOutcomes<'a> {
 
 impl CellOutcomes<'_> {
     /// Whether an entry of the table of systems with the run's name in plans is such a one.
-    fn is_system(&self, is: fn(&Entry) -> bool) -> bool {
+    pub(super) fn is_system(&self, is: fn(&Entry) -> bool) -> bool {
         let mut entries = SYSTEMS.iter();
         entries.any(|entry| entry.plan_name == self.result.system && is(entry))
     }
@@ -115,7 +91,7 @@ impl CellOutcomes<'_> {
     }
 
     /// Whether the run put several agents to work.
-    fn is_multi_agent(&self) -> bool {
+    pub(super) fn is_multi_agent(&self) -> bool {
         self.outcomes.contents.plan.panel.len() > 1
     }
 }
@@ -137,6 +113,7 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<NetG
             wrong_to_right: runs().map(|run| share(run.wrong_to_right, run.n_questions)).collect(),
             right_to_wrong: runs().map(|run| share(run.right_to_wrong, run.n_questions)).collect(),
             estimate: gain.estimate,
+            conditional: gain.conditional,
             paper: recipe
                 .paper
                 .netgain
@@ -146,89 +123,6 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<NetG
         })
     };
     debating.map(row).collect()
-}
-
-/// # Errors
-/// Runs over different questions.
-pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedRow>, Failure> {
-    let mut rows = Vec::new();
-    let unified = unified(cells)?;
-    for dataset in &recipe.dataset {
-        let mut here = on_dataset(cells, &dataset.name);
-        here.retain(|cell| !cell.outcomes.items().is_empty());
-        let medmad = here.iter().rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD));
-        for analysis in &recipe.analyses {
-            match (analysis, medmad) {
-                (Analysis::PairedBest, Some(medmad)) => {
-                    let others = here.iter().filter(|cell| {
-                        cell.is_multi_agent() && cell.result.method != medmad.result.method
-                    });
-                    // The first of equal means, in the recipe's order.
-                    let best =
-                        others.reduce(|best, other| match other.result.mean > best.result.mean {
-                            true => other,
-                            false => best,
-                        });
-                    if let Some(best) = best {
-                        rows.push(pair("best", recipe, medmad, best)?);
-                    }
-                }
-                (Analysis::PairedUnified, Some(medmad)) => {
-                    let mut here = here.iter();
-                    let baseline = here.find(|cell| Some(&cell.result.method) == unified.as_ref());
-                    if let Some(baseline) = baseline {
-                        rows.push(pair("unified", recipe, medmad, baseline)?);
-                    }
-                }
-                (Analysis::PairedFirst, _) => {
-                    for other in here.iter().skip(1) {
-                        rows.push(pair("first", recipe, here[0], other)?);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(rows)
-}
-
-/// The method that App. A.4 chooses as the one baseline of all datasets.
-fn unified(cells: &[CellOutcomes<'_>]) -> Result<Option<String>, Failure> {
-    let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
-    let is_candidate =
-        |cell: &&CellOutcomes<'_>| cell.is_system(|entry| entry.prompts == SINGLE_MODEL);
-    for CellOutcomes { result, .. } in cells.iter().filter(is_candidate) {
-        // The method's name tells apart two methods of one system.
-        let name = format!("{} {}", result.system, result.method);
-        let datasets = accuracies.entry(name).or_default();
-        datasets.insert(result.dataset.clone(), result.mean.unwrap_or(0.0));
-    }
-    let best = unified_baseline(&accuracies)?;
-    Ok(best.and_then(|(name, _)| Some(name.split_once(' ')?.1.to_owned())))
-}
-
-fn pair(
-    comparison: &str,
-    recipe: &Recipe,
-    method: &CellOutcomes<'_>,
-    baseline: &CellOutcomes<'_>,
-) -> Result<PairedRow, Failure> {
-    let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
-    let units = method.outcomes.units();
-    let (method, baseline) = (method.result, baseline.result);
-    let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right));
-    let paper = recipe.paper.paired.get(&method.dataset);
-    Ok(PairedRow {
-        comparison: comparison.to_owned(),
-        dataset: method.dataset.clone(),
-        method: method.method.clone(),
-        baseline: baseline.method.clone(),
-        difference: paired_difference(&left, &right, units.as_deref())?,
-        mcnemar: tests.collect::<Result<_, _>>()?,
-        paper: paper
-            .filter(|_| comparison == "best")
-            .map(|pair| (pair.baseline.clone(), pair.difference)),
-    })
 }
 
 /// Agreement, and similarity where there is an encoder to measure it by.
@@ -292,7 +186,11 @@ fn cosines(
     .collect()
 }
 
-fn on_dataset<'a, 'b>(cells: &'b [CellOutcomes<'a>], dataset: &str) -> Vec<&'b CellOutcomes<'a>> {
+/// Those of a dataset, in the order of the recipe's methods.
+pub(super) fn on_dataset<'a, 'b>(
+    cells: &'b [CellOutcomes<'a>],
+    dataset: &str,
+) -> Vec<&'b CellOutcomes<'a>> {
     let cells = cells.iter();
     cells.filter(|cell| cell.result.dataset == dataset).collect()
 }

@@ -6,7 +6,8 @@ use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::notes::{Kpcs, Measure, Measured};
 use crate::analysis::table::{Cell, Table};
 use crate::data::Format;
-use crate::experiment::recipe::file::{DatasetEntry, PublishedEntry};
+use crate::experiment::recipe::file::DatasetEntry;
+use crate::experiment::recipe::paper::PublishedEntry;
 use crate::experiment::recipe::{NoteColumn, Recipe};
 
 /// What is said where weights of metrics are missing.

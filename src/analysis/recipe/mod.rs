@@ -2,7 +2,10 @@
 
 pub mod analysis;
 mod columns;
+mod gains;
 pub mod improvement;
 pub mod notes;
+pub mod paired;
+mod papers_runs;
 pub mod results;
 pub mod tables;

@@ -1,12 +1,11 @@
 //! The tables of a recipe on notes: the paper's columns, what one method gains over another, then all that a run's page has of each cell.
 
-use super::columns;
-use super::improvement::{Gain, ImprovementRow};
+use std::path::Path;
+
 use super::results::{CellResult, RecipeResults};
-use super::tables::{cell, dataset, method, read};
-use crate::analysis::health;
-use crate::analysis::metrics::bootstrap::Estimate;
-use crate::analysis::notes::{Measured, NoteFigures, Prices};
+use super::tables::{dataset, method};
+use super::{columns, gains};
+use crate::analysis::notes::{KeywordFile, Measured, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
 use crate::experiment::recipe::{NoteColumn, Recipe};
@@ -45,7 +44,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         return Vec::new();
     }
     let mut tables = vec![columns::table(recipe, &entries)];
-    tables.extend(improvements(recipe, results));
+    tables.extend(gains::table(recipe, results));
     let by_cell = entries.iter().map(|entry| notes::Entry {
         heading: format!("{}, {}", entry.dataset, entry.label),
         notes: entry.notes,
@@ -57,6 +56,17 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         if table.name == "cost" {
             table.name = "stages";
         }
+        if table.name == "correction" {
+            table.notes.extend(results.keywords.iter().map(
+                |KeywordFile { path, sha256, notes }| {
+                    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+                    format!(
+                        "Keywords: {name}, of {notes} notes, sha256 {}….",
+                        sha256.get(..12).unwrap_or(sha256)
+                    )
+                },
+            ));
+        }
         tables.push(table);
     }
     tables
@@ -66,54 +76,4 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
 pub fn full(recipe: &Recipe, cell: &CellResult) -> String {
     let models = cell.models.join(", ");
     format!("{models}: {}", method(recipe, &cell.method))
-}
-
-fn improvements(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let full = |name: &str, dataset: &str| {
-        let found = cell(results, name, dataset);
-        found.map_or(name.to_owned(), |cell| full(recipe, cell))
-    };
-    let p = |value: f64| format!("{value:.2e}");
-    let mut table = Table::of("improvements", "What guarding gains", &results.improvements)
-        .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
-        .text("method", |row| {
-            let [own, base] = [&row.method, &row.baseline].map(|name| full(name, &row.dataset));
-            format!("{own} against {base}")
-        })
-        .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
-        .text(format!("{}, of the other", health::LABEL), |row| {
-            read(results, &row.baseline, &row.dataset)
-        })
-        .interval("difference by note", |row| &row.difference);
-    let of_pairs: fn(&ImprovementRow) -> Option<&Gain> = |row| row.pairs.as_ref();
-    let of_all: fn(&ImprovementRow) -> Option<&Gain> = |row| Some(&row.composites);
-    for (over, gain) in [("pairs", of_pairs), ("composites", of_all)] {
-        let t = move |row| gain(row)?.paired_t;
-        table = table
-            .under(over)
-            .number("average", |row| Some(gain(row)?.average[0]))
-            .number("its baseline's", |row| Some(gain(row)?.average[1]))
-            .text("Δ%", |row| Some(format!("{:+.1} %", gain(row)?.delta_percent?)))
-            .text("P, paired t, two-sided", |row| Some(p(t(row)?.two_sided)))
-            .text("P, paired t, one-sided", |row| Some(p(t(row)?.one_sided)));
-    }
-    let units = results.improvements.iter().find(|row| {
-        let Estimate { n_questions, n_units, .. } = row.difference;
-        n_units < n_questions
-    });
-    let units = units.map(|row| {
-        let Estimate { n_questions, n_units, .. } = row.difference;
-        format!("{}: {n_questions} notes are {n_units} units; near-duplicates, which share three fifths of their words, are drawn together.", dataset(recipe, &row.dataset))
-    });
-    table
-        .under("bootstrap over notes")
-        .text("P, two-sided", |row| p(row.bootstrap.two_sided))
-        .text("P, one-sided", |row| p(row.bootstrap.one_sided))
-        .under("")
-        .text("columns", |row| {
-            row.columns.iter().map(|column| column.label()).collect::<Vec<_>>().join(", ")
-        })
-        .note("Averages over the columns named at the end, which are the paper's own: corrections over the pairs, and over all notes (composites). Δ% is their sum over the baseline's, less 1. One-sided P-values are against no gain or a loss. The difference by note and the bootstrap are of the composites.")
-        .notes(units)
-        .unless_empty()
 }

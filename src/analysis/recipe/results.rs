@@ -6,8 +6,9 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow, PairedRow};
+use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow};
 use super::improvement::{ImprovementRow, improvements};
+use super::paired::{PairedRow, paired};
 use super::tables::{dataset, method};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::figures::RunFigures;
@@ -16,7 +17,7 @@ use crate::analysis::making;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::notes::{CorrectionScorer, NoteFigures};
+use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
@@ -49,6 +50,9 @@ pub struct RecipeResults {
     /// By dataset, notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub near_duplicates: BTreeMap<String, Vec<Vec<String>>>,
+    /// The files of keywords that KPCS takes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<KeywordFile>,
     pub cells: Vec<CellResult>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub netgain: Vec<NetGainRow>,
@@ -191,7 +195,7 @@ impl RecipeResults {
             })
             .collect();
         let netgain = analysis::net_gains(recipe, &read)?;
-        let paired = analysis::paired(recipe, &read)?;
+        let paired = paired(recipe, &read)?;
         let collapse = analysis::collapse(recipe, &read, encoder)?;
         let cases = analysis::cases(recipe, &read);
         drop(read);
@@ -204,6 +208,7 @@ impl RecipeResults {
             warnings: warnings(recipe, &results),
             making: making(recipe, cells),
             near_duplicates: near_duplicates(cells),
+            keywords: scorer.keywords.files.clone(),
             cells: results,
             netgain,
             paired,

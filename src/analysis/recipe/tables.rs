@@ -1,13 +1,16 @@
 //! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
 
 use super::notes;
+use super::papers_runs;
 use super::results::{CellResult, RecipeResults, VariantResult};
 use crate::analysis::health;
+use crate::analysis::metrics::bootstrap::RESAMPLES;
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::table::{Cell, Table};
 use crate::analysis::tables::{Labelled, calibration, costs};
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::{Analysis, MethodEntry};
+use crate::experiment::recipe::paper::PrintedTable;
 
 /// Every table that has a row, each with the conditions of the runs under it.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
@@ -28,6 +31,14 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     ];
     tables.extend(found.into_iter().flatten());
     tables.splice(1..1, variants(recipe, results));
+    for printed in &recipe.printed {
+        let beside = tables.iter().position(|table| table.name == printed.beside);
+        let place = beside.map_or(tables.len(), |place| {
+            let of_it = tables[place + 1..].iter().take_while(|table| table.name == PRINTED);
+            place + 1 + of_it.count()
+        });
+        tables.insert(place, as_printed(printed));
+    }
     for table in &mut tables {
         if table.columns.iter().any(|column| column.label.starts_with(health::LABEL)) {
             table.notes.push(health::NOTE.to_owned());
@@ -40,6 +51,17 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         }
     }
     tables
+}
+
+/// The name of tables that the paper prints.
+const PRINTED: &str = "printed";
+
+fn as_printed(printed: &PrintedTable) -> Table {
+    let mut table = Table::of(PRINTED, &printed.title, &printed.rows);
+    for (place, column) in printed.columns.iter().enumerate() {
+        table = table.text(column, |row| row.get(place));
+    }
+    table.notes(printed.notes.iter().cloned()).build()
 }
 
 /// The tables that a recipe is run for: all but calibration and cost.
@@ -109,6 +131,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
     table
         .note("Mean ± sample standard deviation over n runs; best of a column in bold. The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.")
         .notes(failures)
+        .notes(papers_runs::notes(recipe, results))
         .build()
 }
 
@@ -159,37 +182,45 @@ fn is_best(cell: &CellResult, results: &RecipeResults) -> bool {
     cell.mean.is_some() && others().count() > 1 && others().all(|other| other.mean <= cell.mean)
 }
 
+/// The mean of a rate over the runs that have it.
+fn rate(by_run: &[Option<f64>]) -> Option<f64> {
+    mean(&by_run.iter().flatten().copied().collect::<Vec<_>>())
+}
+
 fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let short = results.netgain.iter().filter_map(|row| {
+        let n = row.conditional.as_ref()?.n_resamples;
+        let (method, dataset) = (method(recipe, &row.method), dataset(recipe, &row.dataset));
+        (n < RESAMPLES).then(|| format!("{method} on {dataset}: {n} of {RESAMPLES} resamples hold a question that was wrong at round 0 and one that was right; the others are left out of the first interval."))
+    });
     Table::of("netgain", "NetGain from Round 0 to the final answer", &results.netgain)
         .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
         .text("method", |row| method(recipe, &row.method))
+        .under("of those that could turn")
+        .interval("ours", |row| row.conditional.as_ref().map(|one| &one.estimate))
+        .interval("paper", |row| row.paper)
+        .number("P(right at the end, wrong at 0)", |row| rate(&row.conditional.as_ref()?.wrong_to_right))
+        .number("P(wrong at the end, right at 0)", |row| rate(&row.conditional.as_ref()?.right_to_wrong))
+        .under("of all questions")
         .interval("ours", |row| &row.estimate)
         .number("wrong → right", |row| mean(&row.wrong_to_right))
         .number("right → wrong", |row| mean(&row.right_to_wrong))
-        .interval("paper", |row| row.paper)
+        .under("")
         .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
-        .note("Flips as shares of all questions; their difference is the NetGain, with its 95 % interval by bootstrap of questions over the means of the runs.")
+        .note("Two readings of one name. Of those that could turn: the share of the questions wrong at round 0 that are right at the end, less the share of those right at round 0 that are wrong at the end, both means over the runs and both taken anew in each resample. Of all questions: the gain in accuracy, over the means of the runs. Intervals are 95 % by bootstrap of questions.")
+        .notes(short)
         .unless_empty()
-}
-
-/// Why two methods are compared, in words.
-fn comparison(name: &str) -> &str {
-    match name {
-        "best" => "best other multi-agent system",
-        "unified" => "one single-LLM baseline for all datasets",
-        "first" => "first of the recipe against the others",
-        other => other,
-    }
 }
 
 fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     Table::of("paired", "Differences, paired by question", &results.paired)
         .grouped_by(|row| {
-            format!("{}: {}", dataset(recipe, &row.dataset), comparison(&row.comparison))
+            format!("{}: {}", dataset(recipe, &row.dataset), row.comparison.in_words())
         })
         .text("method", |row| method(recipe, &row.method))
         .text("less", |row| method(recipe, &row.baseline))
-        .interval("difference", |row| &row.difference)
+        .interval("ours", |row| &row.difference)
+        .interval("paper", |row| row.paper)
         .text("exact McNemar p, by run", |row| {
             let tests = row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value));
             tests.collect::<Vec<_>>().join(", ")
@@ -198,9 +229,6 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text(format!("{}, of the other", health::LABEL), |row| {
             read(results, &row.baseline, &row.dataset)
         })
-        .under("paper")
-        .text("against", |row| row.paper.as_ref().map(|(baseline, _)| method(recipe, baseline)))
-        .interval("difference", |row| row.paper.as_ref().map(|(_, difference)| *difference))
         .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions.")
         .unless_empty()
 }
@@ -217,13 +245,15 @@ fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .spread("Agreement@0", |row| Some(&row.agreement.as_ref()?.agreement_at_0))
         .spread("Same-wrong@0", |row| Some(&row.agreement.as_ref()?.same_wrong_at_0))
         .spread("Same-wrong@final", |row| Some(&row.agreement.as_ref()?.same_wrong_at_final))
+        .spread("left out @0", |row| Some(&row.agreement.as_ref()?.lone_at_0))
+        .spread("left out @final", |row| Some(&row.agreement.as_ref()?.lone_at_final))
         .under("similarity")
         .spread("initial", |row| row.similarity.as_ref()?.initial.as_ref())
         .spread("first round", |row| row.similarity.as_ref()?.first_round.as_ref())
         .spread("last round", |row| row.similarity.as_ref()?.last.as_ref())
         .under("")
         .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
-        .note("Agreement@0: the share of questions on which all first answers are one option; Same-wrong: one option, and not the gold one. Similarity: the mean cosine between the texts of a question's trajectories, averaged over the questions of a run.")
+        .note("Agreement@0: the share of questions on which all first answers are one option; Same-wrong: one option, and not the gold one. Left out are questions with one answer or none, such as those that MDAgents gives to one agent. Similarity: the mean cosine between the texts of a question's trajectories, averaged over the questions of a run.")
         .notes((wants_similarity && has_none).then_some(unmeasured))
         .unless_empty()
 }

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::column::Kind;
 use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::metrics::number::{plain, signed};
 use crate::analysis::metrics::over_runs::OverRuns;
+use crate::experiment::recipe::paper::PapersDifference;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -22,11 +24,10 @@ pub enum Cell {
         /// Whether no other row does better.
         best: bool,
     },
-    /// With a sign, being a difference.
+    /// With a sign, being a difference; without an interval where a paper prints none.
     Interval {
         mean: f64,
-        low: f64,
-        high: f64,
+        ends: Option<[f64; 2]>,
     },
 }
 
@@ -73,14 +74,24 @@ impl From<&OverRuns> for Cell {
 impl From<&Estimate> for Cell {
     fn from(estimate: &Estimate) -> Cell {
         let Estimate { mean, low, high, .. } = *estimate;
-        Cell::Interval { mean, low, high }
+        Cell::Interval { mean, ends: Some([low, high]) }
     }
 }
 
 /// A mean and the ends of its interval.
 impl From<[f64; 3]> for Cell {
     fn from([mean, low, high]: [f64; 3]) -> Cell {
-        Cell::Interval { mean, low, high }
+        Cell::Interval { mean, ends: Some([low, high]) }
+    }
+}
+
+/// A difference as a paper prints it.
+impl From<PapersDifference> for Cell {
+    fn from(difference: PapersDifference) -> Cell {
+        match difference {
+            PapersDifference::Mean(mean) => Cell::Interval { mean, ends: None },
+            PapersDifference::WithInterval(interval) => interval.into(),
+        }
     }
 }
 
@@ -98,13 +109,17 @@ impl Cell {
             Cell::Missing(reason) => (*reason).to_owned(),
             Cell::Text(text) => text.clone(),
             Cell::Count(count) => count.to_string(),
-            Cell::Number(value, digits) => format!("{value:.digits$}"),
+            Cell::Number(value, digits) => plain(*value, *digits),
             Cell::Spread { mean, std, n, .. } => {
                 let std = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
                 let n = n.map_or(String::new(), |n| format!(" (n = {n})"));
-                format!("{mean:.4}{std}{n}")
+                format!("{}{std}{n}", plain(*mean, 4))
             }
-            Cell::Interval { mean, low, high } => format!("{mean:+.4} [{low:+.4}, {high:+.4}]"),
+            Cell::Interval { mean, ends } => {
+                let ends = ends.map(|ends| ends.map(|end| signed(end, 4)));
+                let ends = ends.map_or(String::new(), |[low, high]| format!(" [{low}, {high}]"));
+                signed(*mean, 4) + &ends
+            }
         }
     }
 
@@ -125,7 +140,10 @@ impl Cell {
                 let n = n.map_or(String::new(), |n| n.to_string());
                 vec![mean.to_string(), number(*std), n]
             }
-            Cell::Interval { mean, low, high } => [mean, low, high].map(f64::to_string).to_vec(),
+            Cell::Interval { mean, ends } => {
+                let ends = ends.map_or([None; 2], |ends| ends.map(Some));
+                vec![mean.to_string(), number(ends[0]), number(ends[1])]
+            }
         };
         fields.resize(kind.fields().len(), String::new());
         fields
@@ -138,7 +156,10 @@ impl Cell {
             Cell::Count(count) => json!(count),
             Cell::Number(value, _) => json!(value),
             Cell::Spread { mean, std, n, .. } => json!({"mean": mean, "std": std, "n": n}),
-            Cell::Interval { mean, low, high } => json!({"mean": mean, "low": low, "high": high}),
+            Cell::Interval { mean, ends } => {
+                let [low, high] = ends.map_or([None; 2], |ends| ends.map(Some));
+                json!({"mean": mean, "low": low, "high": high})
+            }
         }
     }
 }

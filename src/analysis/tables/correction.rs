@@ -49,7 +49,7 @@ fn counts(entry: &Entry<'_>, correction: &Correction) -> String {
         match correction.keywords_are_changed_words {
             true => "the words that the gold correction changes",
             false => {
-                "those given with --keywords, else those in the notes' file, matched exactly; where there are none, the words that the gold correction changes"
+                "those given by the recipe or with --keywords, else those in the notes' file, matched exactly; where there are none, the words that the gold correction changes"
             }
         },
     )

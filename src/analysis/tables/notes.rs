@@ -172,7 +172,7 @@ fn consensus<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
         .number("right", |row| row.of.1.n_right)
         .number("wrong", |row| row.of.1.n - row.of.1.n_right)
         .number("share right", |row| row.of.1.accuracy)
-        .note("Shares are of the notes that the stage saw. In localisation a note without an error has no right sentence; the stage sees it where detection was wrong.")
+        .note("Shares are of the notes that the stage saw. In localisation a note without an error is right where the stage says that no sentence is wrong; the stage sees it where detection was wrong.")
         .unless_empty()
 }
 

@@ -5,15 +5,18 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::RecipeError;
+use super::paper::{Paper, PrintedTable, PublishedEntry};
 use super::variant::Variant;
-use super::{NoteColumn, RecipeError};
 use crate::data::Format;
 use crate::diagnosis::Failure;
 use crate::panel::{DecodingMode, SamplingChoice};
 
-// `RECIPES` and `IDS`, lists of ids that recipes run by default, drawn by `recipes/ids/draw.py`: every file by its name.
+// `RECIPES`; `IDS`, lists of ids that recipes run by default, drawn by `recipes/ids/draw.py`; `READINGS`, sentences that several recipes
+// have: every file by its name.
 include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 include!(concat!(env!("OUT_DIR"), "/ids.rs"));
+include!(concat!(env!("OUT_DIR"), "/readings.rs"));
 
 /// A table or figure: its cells are every method on every dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +30,7 @@ pub struct Recipe {
     /// The models that methods take theirs from, in the order of the systems' roles.
     pub panel: Vec<String>,
     pub analyses: Vec<Analysis>,
-    /// What the paper leaves open or contradicts, and what is done here; sentences for the page.
+    /// What the paper leaves open or contradicts, and what is done here; sentences for the page, or `@NAME` of one in the binary.
     #[serde(default)]
     pub readings: Vec<String>,
     #[serde(default)]
@@ -35,6 +38,9 @@ pub struct Recipe {
     /// How every agent samples, over its model's defaults.
     #[serde(default)]
     pub sampling: SamplingChoice,
+    /// Tokens of a prompt and its completion together, unless flags say; fewer where a model takes fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<usize>,
     /// The notes that methods with exemplars show, unless others are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exemplars: Option<ExemplarEntry>,
@@ -43,6 +49,9 @@ pub struct Recipe {
     /// Published figures of other systems, shown for comparison: rows without runs.
     #[serde(default)]
     pub published: Vec<PublishedEntry>,
+    /// Tables of the paper as they are printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub printed: Vec<PrintedTable>,
     /// The same under other conditions, run where they are named.
     #[serde(default, rename = "variant")]
     pub variants: Vec<Variant>,
@@ -83,6 +92,9 @@ pub struct DatasetEntry {
     pub format: Format,
     /// A list of ids in the binary; without one, all items run.
     pub ids: Option<String>,
+    /// Under `--data-dir`: what corrections of these notes must name, as `wardround keywords` writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keywords: Option<String>,
 }
 
 /// A file of exemplars.
@@ -125,38 +137,6 @@ pub struct MethodEntry {
     pub paper: BTreeMap<String, [f64; 2]>,
 }
 
-/// A row of the paper that nothing here runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PublishedEntry {
-    pub label: String,
-    pub group: String,
-    /// On notes, by dataset and by column.
-    pub figures: BTreeMap<String, BTreeMap<NoteColumn, f64>>,
-}
-
-/// The paper's figures that belong to no cell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Paper {
-    /// By dataset and method: the mean and its interval.
-    #[serde(default)]
-    pub netgain: BTreeMap<String, BTreeMap<String, [f64; 3]>>,
-    /// By dataset.
-    #[serde(default)]
-    pub paired: BTreeMap<String, PaperPair>,
-}
-
-/// A paired difference that the paper reports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PaperPair {
-    /// The method that was compared with.
-    pub baseline: String,
-    /// The mean and its interval.
-    pub difference: [f64; 3],
-}
-
 /// The names of the recipes in the binary.
 pub fn names() -> impl Iterator<Item = &'static str> {
     RECIPES.iter().filter_map(|(file, _)| file.strip_suffix(".toml"))
@@ -195,8 +175,15 @@ impl Recipe {
     /// # Errors
     /// What is no recipe, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &str) -> Result<Recipe, RecipeError> {
-        let recipe: Recipe =
+        let mut recipe: Recipe =
             toml::from_str(text).map_err(|error| RecipeError::malformed(path, error.message()))?;
+        for reading in &mut recipe.readings {
+            if let Some(name) = reading.strip_prefix('@') {
+                let text = built_in(READINGS, &format!("{name}.txt"));
+                let missing = || RecipeError::malformed(path, format!("no reading @{name}"));
+                *reading = text.ok_or_else(missing)?.trim_end().to_owned();
+            }
+        }
         recipe.check().map_err(|problem| RecipeError::malformed(path, problem))?;
         Ok(recipe)
     }
@@ -251,6 +238,15 @@ impl Recipe {
             if let Some(unknown) = named.find(|name| !datasets.contains(&name.as_str())) {
                 return Err(format!("{}: no dataset {unknown}", row.label));
             }
+            let mut labels = self.published.iter().map(|other| &other.label);
+            if let Some(against) = &row.against
+                && !labels.any(|label| label == against)
+            {
+                return Err(format!("{}: no published row {against}", row.label));
+            }
+        }
+        if let Some(problem) = self.printed.iter().find_map(PrintedTable::problem) {
+            return Err(problem);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `recipe.toml` in a recipe's folder: everything that it was started with, enough to resume it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,16 @@ impl RecipeManifest {
             spec.sources.clone_from(&method.sources);
         }
         Ok(Some(spec))
+    }
+
+    /// The files of keywords that its datasets name, each once, whether they are there or not.
+    pub fn keyword_files(&self) -> Vec<PathBuf> {
+        let named = self.recipe.dataset.iter().filter_map(|one| one.keywords.as_ref());
+        let mut files: Vec<PathBuf> =
+            named.map(|file| Path::new(&self.data_dir).join(file)).collect();
+        files.sort();
+        files.dedup();
+        files
     }
 
     /// What the folder `out` was begun with; `None` where it is no recipe's.

@@ -9,6 +9,7 @@ mod column;
 pub mod error;
 pub mod file;
 pub mod manifest;
+pub mod paper;
 pub mod run;
 pub mod shards;
 pub mod variant;

@@ -126,7 +126,10 @@ impl RecipeRun {
             prompts: manifest.prompts.clone().map(PathBuf::from),
             corpus: cell.protocol.search().and(corpus),
             exemplars: manifest.exemplars.clone().filter(|_| cell.protocol.entry.exemplars),
-            hardware: self.hardware.clone(),
+            hardware: Hardware {
+                context: self.hardware.context.or(manifest.recipe.context),
+                ..self.hardware.clone()
+            },
             max_in_flight: self.max_in_flight,
             hub: self.hub.clone(),
         })

@@ -2,6 +2,7 @@
 
 use super::scale::Scale;
 use super::{Drawing, Five, circle, diamond, line, rectangle, words};
+use crate::analysis::metrics::number::plain;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::text::ellipsis;
 
@@ -48,7 +49,7 @@ impl Lane {
     /// A bar to a mean, with its deviation over the runs.
     pub fn bar(series: usize, value: f64, std: Option<f64>) -> Lane {
         let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
-        Lane { series, said: format!("{value:.4}{spread}"), marks: vec![Mark::Bar { value, std }] }
+        Lane { series, said: plain(value, 4) + &spread, marks: vec![Mark::Bar { value, std }] }
     }
 }
 

@@ -3,11 +3,13 @@
 use super::note_figures;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::recipe::analysis::{CollapseRow, NetGainRow, PairedRow, Similarity};
+use crate::analysis::recipe::analysis::{CollapseRow, NetGainRow, Similarity};
+use crate::analysis::recipe::paired::PairedRow;
 use crate::analysis::recipe::results::{CellResult, RecipeResults};
 use crate::analysis::recipe::tables;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::{Analysis, DatasetEntry, MethodEntry};
+use crate::experiment::recipe::paper::PapersDifference;
 use crate::report::calibration;
 use crate::report::figure::{Drawing, Five, Key, Lane, Line, Mark, Panel, Plane, Point, Row, Rows};
 
@@ -191,13 +193,17 @@ fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let rows = |dataset: &str| {
         let rows = results.netgain.iter().filter(|row| row.dataset == dataset);
         let row = |row: &NetGainRow| {
-            of_method(recipe, &row.method, vec![interval(0, &row.estimate, row.paper)])
+            let conditional = row.conditional.as_ref();
+            let conditional = conditional.map(|one| interval(0, &one.estimate, row.paper));
+            let all = interval(1, &row.estimate, None);
+            of_method(recipe, &row.method, conditional.into_iter().chain([all]).collect())
         };
         rows.map(row).collect()
     };
     let description = "NetGain by method: a dot at the mean, a line over its 95 % interval.";
     let has_papers = results.netgain.iter().any(|row| row.paper.is_some());
-    let key = key("ours, with its 95 % interval", has_papers);
+    let mut key = key("of the questions that could turn, with its 95 % interval", has_papers);
+    key.insert(1, Key::series(1, "of all questions"));
     panel("", each_dataset(recipe, description, &[0.0], rows), key)
 }
 
@@ -209,7 +215,10 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Panel {
             let (method, baseline) = (&row.method, &row.baseline);
             let (method, baseline) =
                 (tables::method(recipe, method), tables::method(recipe, baseline));
-            let paper = row.paper.as_ref().map(|(_, paper)| *paper);
+            let paper = row.paper.map(|paper| match paper {
+                PapersDifference::Mean(mean) => [mean; 3],
+                PapersDifference::WithInterval(interval) => interval,
+            });
             Row {
                 label: format!("{method} − {baseline}"),
                 lanes: vec![interval(0, &row.difference, paper)],

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fixtures::assert_asks_for_nothing;
-use super::notes::{ARABIC, called, contents, gold, note, plan, records};
+use super::notes::{ARABIC, called, contents, gold, located, note, plan, records};
 use crate::analysis::Outcomes;
 use crate::analysis::notes::{CorrectionScorer, NeuralScores, NoteFigures, Prices};
 use crate::analysis::table::Table;
@@ -222,6 +222,28 @@ fn tables_equal_the_figures() {
     let page = render(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
     for table in &tables {
         assert!(page.contains(&table.html()), "{}", table.name);
+    }
+}
+
+/// The stage sees a sound note where detection was wrong; that no sentence is wrong is then the right answer, and counts as one.
+#[test]
+fn of_a_sound_note_the_right_location_is_none() {
+    let located_as = |id| {
+        let mut sound = note("ms-test-sound");
+        sound.gold = Some(gold(None));
+        sound.flag = Some(true);
+        sound.sentence_id = id;
+        sound.exact_sentence_id = id;
+        sound.localisation = Some(located(Source::Agreement, &[id, id]));
+        sound
+    };
+    for (id, right) in [(None, 1), (Some(1), 0)] {
+        let mut plan = plan();
+        plan.dataset.items = vec!["ms-test-sound".into()];
+        plan.runs = 1;
+        let records = contents(plan, vec![located_as(id)], Vec::new());
+        let rows = rows(&tables(&records, &Scoring::default()).unwrap(), "consensus");
+        assert_eq!(rows[0]["right"], right, "{rows:?}");
     }
 }
 

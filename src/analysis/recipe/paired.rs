@@ -1,0 +1,161 @@
+//! Two methods on the same questions: which pairs a recipe asks for, and their difference beside the paper's.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::analysis::{CellOutcomes, on_dataset};
+use crate::analysis::metrics::baseline::unified_baseline;
+use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
+use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
+use crate::diagnosis::Failure;
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::file::Analysis;
+use crate::experiment::recipe::paper::PapersDifference;
+
+/// The name of the system that the paper compares with all others.
+const MEDMAD: &str = "medmad";
+/// The folder of the systems of one model, of which the paper chooses its baseline.
+const SINGLE_MODEL: &str = "single_llm";
+
+/// Why two methods are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Comparison {
+    /// MED-MAD with the baseline that the paper names.
+    Named,
+    /// MED-MAD with the best of the other multi-agent systems here.
+    Best,
+    /// MED-MAD with one single-LLM baseline for all datasets.
+    Unified,
+    /// Each method with the recipe's first.
+    First,
+}
+
+impl Comparison {
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Comparison::Named => "the baseline that the paper names",
+            Comparison::Best => "best other multi-agent system here",
+            Comparison::Unified => "one single-LLM baseline for all datasets",
+            Comparison::First => "Δ, each method less the recipe's first",
+        }
+    }
+}
+
+/// Two methods on the same questions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairedRow {
+    pub comparison: Comparison,
+    pub dataset: String,
+    pub method: String,
+    pub baseline: String,
+    /// The method's accuracy less the baseline's.
+    #[serde(flatten)]
+    pub difference: Estimate,
+    /// Exact McNemar of each run both have.
+    pub mcnemar: Vec<McNemar>,
+    /// What the paper prints of the same two methods.
+    pub paper: Option<PapersDifference>,
+}
+
+/// # Errors
+/// Runs over different questions.
+pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedRow>, Failure> {
+    let mut rows = Vec::new();
+    let unified = unified(cells)?;
+    for dataset in &recipe.dataset {
+        let mut here = on_dataset(cells, &dataset.name);
+        here.retain(|cell| !cell.outcomes.items().is_empty());
+        let medmad = here.iter().rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD));
+        let cell = |method: &str| here.iter().find(|cell| cell.result.method == method);
+        for analysis in &recipe.analyses {
+            match (analysis, medmad) {
+                (Analysis::PairedBest, Some(medmad)) => {
+                    let paper = recipe.paper.paired.get(&dataset.name);
+                    let named = paper.and_then(|paper| cell(&paper.baseline));
+                    if let Some(named) = named {
+                        rows.push(pair(Comparison::Named, recipe, medmad, named)?);
+                    }
+                    let is_named = |best: &CellOutcomes<'_>| {
+                        named.is_some_and(|named| named.result.method == best.result.method)
+                    };
+                    if let Some(best) = best(&here, medmad).filter(|best| !is_named(best)) {
+                        rows.push(pair(Comparison::Best, recipe, medmad, best)?);
+                    }
+                }
+                (Analysis::PairedUnified, Some(medmad)) => {
+                    if let Some(baseline) = unified.as_deref().and_then(cell) {
+                        rows.push(pair(Comparison::Unified, recipe, medmad, baseline)?);
+                    }
+                }
+                (Analysis::PairedFirst, _) => {
+                    for other in here.iter().skip(1) {
+                        rows.push(pair(Comparison::First, recipe, other, here[0])?);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// The best of the other multi-agent systems; of equal means the first in the recipe's order.
+fn best<'a, 'b>(
+    here: &[&'b CellOutcomes<'a>],
+    medmad: &CellOutcomes<'_>,
+) -> Option<&'b CellOutcomes<'a>> {
+    let others = here
+        .iter()
+        .copied()
+        .filter(|cell| cell.is_multi_agent() && cell.result.method != medmad.result.method);
+    others.reduce(|best, other| match other.result.mean > best.result.mean {
+        true => other,
+        false => best,
+    })
+}
+
+/// The method that App. A.4 chooses as the one baseline of all datasets.
+fn unified(cells: &[CellOutcomes<'_>]) -> Result<Option<String>, Failure> {
+    let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+    let is_candidate =
+        |cell: &&CellOutcomes<'_>| cell.is_system(|entry| entry.prompts == SINGLE_MODEL);
+    for CellOutcomes { result, .. } in cells.iter().filter(is_candidate) {
+        // The method's name tells apart two methods of one system.
+        let name = format!("{} {}", result.system, result.method);
+        let datasets = accuracies.entry(name).or_default();
+        datasets.insert(result.dataset.clone(), result.mean.unwrap_or(0.0));
+    }
+    let best = unified_baseline(&accuracies)?;
+    Ok(best.and_then(|(name, _)| Some(name.split_once(' ')?.1.to_owned())))
+}
+
+fn pair(
+    comparison: Comparison,
+    recipe: &Recipe,
+    method: &CellOutcomes<'_>,
+    baseline: &CellOutcomes<'_>,
+) -> Result<PairedRow, Failure> {
+    let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
+    let units = method.outcomes.units();
+    let (method, baseline) = (method.result, baseline.result);
+    let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right));
+    let paper = match comparison {
+        Comparison::Named => recipe.paper.paired.get(&method.dataset).map(|pair| pair.difference),
+        Comparison::First => {
+            let of_dataset = recipe.paper.delta.get(&method.dataset);
+            of_dataset.and_then(|methods| methods.get(&method.method)).copied()
+        }
+        Comparison::Best | Comparison::Unified => None,
+    };
+    Ok(PairedRow {
+        comparison,
+        dataset: method.dataset.clone(),
+        method: method.method.clone(),
+        baseline: baseline.method.clone(),
+        difference: paired_difference(&left, &right, units.as_deref())?,
+        mcnemar: tests.collect::<Result<_, _>>()?,
+        paper,
+    })
+}

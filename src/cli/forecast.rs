@@ -1,0 +1,283 @@
+//! `--dry-run`: calls, tokens, memory and time of what would run, and what is missing. Nothing is fetched, and no weights are loaded.
+
+use std::path::PathBuf;
+
+use super::summary::count;
+use crate::bench::environment::BUFFER_BYTES;
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::experiment::exemplars::ExemplarSets;
+use crate::experiment::forecast::{Forecast, reply_tokens, weight_bytes};
+use crate::experiment::spec::Spec;
+use crate::model::available_memory;
+use crate::ops::{Limits, Quantisation};
+use crate::panel::memory::{DEFAULT_BATCH, gibibytes};
+
+/// A run, and what it is called.
+pub struct Planned {
+    pub label: String,
+    pub spec: Spec,
+}
+
+/// What is known of one model.
+struct Model {
+    name: String,
+    /// Where it lies, if it is here.
+    directory: Option<PathBuf>,
+    weights: Option<u64>,
+    prompt_tokens: u64,
+    reply_tokens: u64,
+}
+
+/// All runs together.
+#[derive(Default)]
+pub struct Outlook {
+    lines: Vec<String>,
+    models: Vec<Model>,
+    /// Besides models, each once.
+    pub missing: Vec<String>,
+    /// What it would start without.
+    pub optional: Vec<String>,
+}
+
+impl Outlook {
+    /// # Errors
+    /// A file that is there and malformed; a panel that is not its system's size.
+    pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
+        let mut outlook = Outlook::default();
+        let mut sets = ExemplarSets::default();
+        let mut all = Forecast::default();
+        for Planned { label, spec } in runs {
+            let missing = spec.missing();
+            let is_readable = spec.data.is_file()
+                && spec.exemplars.as_ref().is_none_or(|exemplars| exemplars.notes.is_file())
+                && (spec.exemplars.is_some() || !spec.protocol.entry.exemplars);
+            let inputs = is_readable.then(|| spec.read_with(&mut sets)).transpose()?;
+            let forecast = spec.forecast(inputs.as_ref())?;
+            outlook.add(spec, &forecast)?;
+            for one in missing {
+                if !outlook.missing.contains(&one) {
+                    outlook.missing.push(one);
+                }
+            }
+            let items = match forecast.items {
+                Some(items) => count(items, "item"),
+                None => "an unknown number of items, here as one".to_owned(),
+            };
+            outlook.lines.push(format!(
+                "cell       {label}: {items}, {}, at most {} calls of some {} tokens",
+                count(spec.runs as usize, "run"),
+                forecast.calls,
+                reply_tokens(&spec.protocol),
+            ));
+            all.calls += forecast.calls;
+            all.prompt_tokens += forecast.prompt_tokens;
+            all.reply_tokens += forecast.reply_tokens;
+        }
+        outlook.lines.push(format!("calls      at most {}, less what cells share", all.calls));
+        outlook.lines.push(format!(
+            "tokens     at most some {} of prompts and {} of replies, by the usual length of each system's replies",
+            millions(all.prompt_tokens),
+            millions(all.reply_tokens),
+        ));
+        Ok(outlook)
+    }
+
+    fn add(&mut self, spec: &Spec, forecast: &Forecast) -> Result<(), Failure> {
+        let models = spec.local_models()?;
+        let seats = spec.slot_models()?;
+        for (name, directory) in models {
+            let own = seats.iter().filter(|seat| ***seat == name).count() as u64;
+            let share = |tokens: u64| tokens * own / seats.len() as u64;
+            let place = self.models.iter().position(|model| model.name == name);
+            let place = place.unwrap_or_else(|| {
+                let weights = weight_bytes(&name, directory.as_deref());
+                let model = Model { name, directory, weights, prompt_tokens: 0, reply_tokens: 0 };
+                self.models.push(model);
+                self.models.len() - 1
+            });
+            self.models[place].prompt_tokens += share(forecast.prompt_tokens);
+            self.models[place].reply_tokens += share(forecast.reply_tokens);
+        }
+        Ok(())
+    }
+
+    /// Whether a model is not on this machine.
+    pub fn lacks_models(&self) -> bool {
+        self.models.iter().any(|model| model.directory.is_none())
+    }
+
+    /// What is told of it; `limits` are the machine's, where a model runs on it.
+    pub fn told(&self, spec: &Spec, limits: Option<&Limits>) -> Vec<String> {
+        let mut lines = self.lines.clone();
+        for model in &self.models {
+            let weights = model.weights.map_or("an unknown size".to_owned(), |bytes| {
+                gibibytes(stored(bytes, spec.hardware.quantisation))
+            });
+            lines.push(format!(
+                "memory     {}: {weights} of weights, and what its KV cache is given",
+                model.name
+            ));
+        }
+        if !self.models.is_empty() {
+            lines.push(format!("memory     {} free", gibibytes(available_memory())));
+        }
+        match limits.and_then(|limits| self.seconds(spec, limits)) {
+            Some(seconds) => lines.push(format!(
+                "time       some {} at most on this machine, by its measured limits, {} at once, without what prompts share",
+                spell(seconds),
+                count(batch(spec), "sequence"),
+            )),
+            None if self.models.is_empty() => {
+                lines.push("time       the endpoints' own: no model runs on this machine".to_owned());
+            }
+            None => lines.push("time       unknown: the size of a model is not known".to_owned()),
+        }
+        for model in self.models.iter().filter(|model| model.directory.is_none()) {
+            let size = model.weights.map_or(String::new(), |bytes| {
+                format!(
+                    ": {:.1} GB, fetched when it runs, or by `wardround models fetch {}`",
+                    bytes as f64 / 1e9,
+                    model.name
+                )
+            });
+            lines.push(format!("missing    the model {}{size}", model.name));
+        }
+        let all = self.missing.iter().chain(&self.optional);
+        lines.extend(all.map(|one| format!("missing    {one}")));
+        lines
+    }
+
+    /// One model after another: weights are read once for each step of a batch, and every token is multiplied with them.
+    fn seconds(&self, spec: &Spec, limits: &Limits) -> Option<f64> {
+        let of_model = |model: &Model| {
+            let published = model.weights?;
+            let bytes = stored(published, spec.hardware.quantisation) as f64;
+            let steps = model.reply_tokens as f64 / batch(spec) as f64;
+            let rate = limits.bf16_multiply_adds_per_second;
+            let rate = rate.unwrap_or(limits.f32_multiply_adds_per_second);
+            let products =
+                (model.prompt_tokens + model.reply_tokens) as f64 * published as f64 / 2.0;
+            Some(steps * bytes / limits.bytes_per_second + products / rate)
+        };
+        let seconds: Option<f64> = self.models.iter().map(of_model).sum();
+        seconds.filter(|_| !self.models.is_empty())
+    }
+
+    /// Measures the machine, and prints all of it.
+    ///
+    /// # Errors
+    /// A device that this machine does not have; what is missing, once all else is told.
+    pub fn tell(&self, spec: &Spec) -> Result<(), Failure> {
+        let limits = match self.models.is_empty() {
+            true => None,
+            false => {
+                let devices = spec.hardware.devices()?;
+                let bytes = BUFFER_BYTES.min(available_memory() / 4);
+                devices.first().map(|device| device.measure_limits(bytes)).transpose()?
+            }
+        };
+        for line in self.told(spec, limits.as_ref()) {
+            console::say(line)?;
+        }
+        match self.missing.len() {
+            0 => Ok(()),
+            things => Err(Failure::missing(
+                format!(
+                    "{} {} missing, so it would not start",
+                    count(things, "thing"),
+                    if things == 1 { "is" } else { "are" }
+                ),
+                "the lines that begin with `missing` say what brings each",
+            )),
+        }
+    }
+}
+
+fn batch(spec: &Spec) -> usize {
+    spec.hardware.max_batch.unwrap_or(DEFAULT_BATCH).max(1)
+}
+
+/// Bytes of weights that were published in two bytes each.
+fn stored(bytes: u64, quantisation: Quantisation) -> usize {
+    let bits = match quantisation {
+        Quantisation::None => 16.0,
+        Quantisation::Q8_0 => 8.5,
+        Quantisation::Int8 => 8.0,
+        Quantisation::Q4K => 4.6,
+    };
+    (bytes as f64 * bits / 16.0) as usize
+}
+
+fn millions(tokens: u64) -> String {
+    match tokens {
+        0..100_000 => tokens.to_string(),
+        _ => format!("{:.1} million", tokens as f64 / 1e6),
+    }
+}
+
+fn spell(seconds: f64) -> String {
+    match seconds {
+        ..90.0 => format!("{seconds:.0} seconds"),
+        ..5400.0 => format!("{:.0} minutes", seconds / 60.0),
+        ..172_800.0 => format!("{:.1} hours", seconds / 3600.0),
+        _ => format!("{:.1} days", seconds / 86_400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::recipe::{RecipeVerb, planned};
+    use super::*;
+    use crate::experiment::recipe::Recipe;
+    use crate::experiment::recipe::file::names;
+    use crate::experiment::recipe::run::RecipeRun;
+    use crate::hub::{Environment, HubOptions};
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        verb: RecipeVerb,
+    }
+
+    /// Of a user's machine with nothing on it: no data, no models, no network.
+    #[test]
+    fn every_recipe_says_what_it_would_take_and_what_is_missing() {
+        let empty = tempfile::tempdir().unwrap();
+        let limits = Limits {
+            bytes_per_second: 1e11,
+            f32_multiply_adds_per_second: 1e12,
+            bf16_multiply_adds_per_second: None,
+            i8_multiply_adds_per_second: None,
+        };
+        let mut environment = Environment::capture().unwrap();
+        environment.cache = Some(empty.path().join("hub"));
+        environment.installed = None;
+        let hub = HubOptions::new(environment).local();
+        for name in names() {
+            let recipe = Recipe::find(name).unwrap();
+            let names_endpoints = recipe.panel.iter().all(|model| model.starts_with("openai:"));
+            let data = empty.path().display().to_string();
+            let verb = Only::parse_from(["recipe", name, "--data-dir", &data]).verb;
+            let run = RecipeRun { hub: hub.clone(), ..verb.recipe().unwrap() };
+            let runs = planned(&run).unwrap();
+            let outlook = Outlook::of(&runs).unwrap();
+            let told = outlook.told(&runs[0].spec, Some(&limits)).join("\n");
+            for word in ["calls      at most ", "tokens     at most some ", "time       "] {
+                assert!(told.contains(word), "{name}: {told}");
+            }
+            assert!(
+                !told.contains("unknown size") && !told.contains("time       unknown"),
+                "{told}"
+            );
+            assert!(told.contains(": `wardround data fetch "), "{name}: {told}");
+            let fetches = told.contains("fetched when it runs") && told.contains("GiB of weights");
+            assert_eq!(fetches, !names_endpoints, "{name}: {told}");
+            if name.starts_with("medreact-") {
+                assert!(told.contains("missing    a corpus to search"), "{name}: {told}");
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What a run will take, and what it needs that is not on this machine: told before anything is fetched or loaded.
+//!
+//! Calls are the most that the system can make. Tokens are estimates: four characters a token of the first prompts, and the usual length
+//! of a system's replies.
+
+use std::path::Path;
+
+use super::run::Inputs;
+use super::spec::Spec;
+use crate::diagnosis::Failure;
+use crate::hub::{Card, DatasetCard, resolve};
+use crate::panel::remote::Address;
+use crate::systems::SystemConfig;
+
+const CHARS_PER_TOKEN: usize = 4;
+/// A prompt beside its item, where the item cannot be read yet.
+const FRAME_TOKENS: usize = 400;
+const ITEM_TOKENS: usize = 300;
+
+/// The tokens of a usual reply of the system: a record of MED-MAD has 700 to 1,500, an answer of one letter ten. The paper of MedGuards
+/// counts some 500 a detection, others were counted here on small models.
+pub fn reply_tokens(protocol: &SystemConfig) -> usize {
+    let usual = match protocol.entry.name {
+        "medmad" | "no-debate" => 1_100,
+        "zero-shot" | "few-shot" | "self-consistency" => 10,
+        "cot" | "cot-sc" => 350,
+        "medguards" => 450,
+        "base-llm" => 120,
+        "medreact" | "medreflex" => 350,
+        _ => 300,
+    };
+    usual.min(protocol.decoding.max_tokens)
+}
+
+/// Of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forecast {
+    /// `None` where the file of the items is missing, and no list names them.
+    pub items: Option<usize>,
+    /// At most; of one item where their number is not known.
+    pub calls: u64,
+    pub prompt_tokens: u64,
+    pub reply_tokens: u64,
+}
+
+impl Spec {
+    /// From what was read of it; `None` where something of that is missing.
+    ///
+    /// # Errors
+    /// An overridden prompt that lost what is filled in.
+    pub fn forecast(&self, inputs: Option<&Inputs>) -> Result<Forecast, Failure> {
+        let (items, prompt) = match inputs {
+            Some(inputs) => {
+                let (items, chars) = inputs.first_prompts(&self.protocol)?;
+                (Some(items), chars / CHARS_PER_TOKEN)
+            }
+            None => (self.subset.listed(), FRAME_TOKENS + ITEM_TOKENS),
+        };
+        let items = items.map(|items| match self.shard {
+            Some(part) => items.div_ceil(part.of()),
+            None => items,
+        });
+        let reply = reply_tokens(&self.protocol);
+        let each = self.protocol.max_calls();
+        let calls = items.unwrap_or(1) as u64 * u64::from(self.runs) * u64::from(each);
+        // Later prompts quote replies: of three agents, or of steps so far.
+        let quoted = if each > 1 { 2 * reply } else { 0 };
+        Ok(Forecast {
+            items,
+            calls,
+            prompt_tokens: calls * (prompt + quoted) as u64,
+            reply_tokens: calls * reply as u64,
+        })
+    }
+
+    /// The models on this machine that it names, each once, and where they lie; `None` of those that are not here.
+    ///
+    /// # Errors
+    /// A panel that is not the system's size.
+    pub fn local_models(&self) -> Result<Vec<(String, Option<std::path::PathBuf>)>, Failure> {
+        let mut found: Vec<(String, Option<std::path::PathBuf>)> = Vec::new();
+        for name in self.slot_models()? {
+            if !Address::is_meant_by(name) && found.iter().all(|(other, _)| other != name) {
+                let here = resolve(name, &self.hub.local());
+                found.push((name.clone(), here.ok().map(|checkpoint| checkpoint.directory)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// What the run needs besides its models and has not, each with what brings it.
+    pub fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        if !self.data.is_file() {
+            missing.push(file(&self.data));
+        }
+        match (&self.exemplars, self.protocol.entry.exemplars) {
+            (None, true) => missing
+                .push("a file of exemplars: --exemplars FILE --exemplars-format medec".to_owned()),
+            (Some(spec), true) if !spec.notes.is_file() => missing.push(file(&spec.notes)),
+            _ => {}
+        }
+        match (&self.corpus, self.protocol.search()) {
+            (None, Some(_)) => missing.push(
+                "a corpus to search: `wardround corpus build` makes one, --corpus DIR names it"
+                    .to_owned(),
+            ),
+            (Some(spec), Some(_)) => {
+                let absent = spec.directories.iter().filter(|folder| !folder.is_dir());
+                missing.extend(absent.map(|folder| format!("the corpus {}", folder.display())));
+            }
+            _ => {}
+        }
+        missing
+    }
+}
+
+/// A file, and the dataset that it is of.
+pub fn file(path: &Path) -> String {
+    let mut cards = DatasetCard::all().iter();
+    let card = cards.find(|card| card.files().any(|(_, file)| path.ends_with(&file.path)));
+    let remedy = card.map_or(String::new(), |card| {
+        format!(": `wardround data fetch {} --to DIR` brings it", card.name)
+    });
+    format!("{}{remedy}", path.display())
+}
+
+/// The bytes of a model's weights: of its files where they are here, else by its card; `None` where neither is known.
+pub fn weight_bytes(name: &str, directory: Option<&Path>) -> Option<u64> {
+    let is_weights = |file: &str| file.ends_with(".safetensors");
+    let Some(directory) = directory else {
+        let files = Card::find(name)?.files.iter();
+        return files.filter(|file| is_weights(&file.name)).map(|file| file.size_bytes).sum();
+    };
+    let files = fs_err::read_dir(directory).ok()?.flatten();
+    let weights = files.filter(|file| is_weights(&file.file_name().to_string_lossy()));
+    Some(weights.filter_map(|file| fs_err::metadata(file.path()).ok()).map(|data| data.len()).sum())
+}
