@@ -72,7 +72,7 @@ impl Environment {
         let home = raw("HOME").or_else(|| raw("USERPROFILE")).map(PathBuf::from);
         let path = |name: &'static str| match raw(name) {
             None => Ok(None),
-            Some(value) => expand(&value, home.as_deref(), &raw)
+            Some(value) => expand(&value, home.as_deref(), raw)
                 .filter(|path| path.to_str().is_some())
                 .map(Some)
                 .ok_or_else(|| HubError::BadVariable {

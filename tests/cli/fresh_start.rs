@@ -181,8 +181,32 @@ fn an_unknown_or_absent_model_is_named() {
     assert!(!scratch.path("out").exists());
     let fetch = scratch.wardround("models fetch qwen3-4b --offline");
     fetch.refused(3, &["qwen3-4b cannot be fetched: --offline forbids connections"]);
-    let mut command = scratch.command("models fetch qwen3-4b");
-    outcome(command.env("HF_HUB_OFFLINE", "1")).refused(3, &["HF_HUB_OFFLINE is set"]);
+    for (name, said) in
+        [("WARDROUND_OFFLINE", "forbids connections"), ("HF_HUB_OFFLINE", "HF_HUB_OFFLINE is set")]
+    {
+        for value in ["1", "yes", "TRUE"] {
+            let mut command = scratch.command("models fetch qwen3-4b");
+            outcome(command.env(name, value)).refused(3, &[said]);
+        }
+        let mut command = scratch.command("models fetch qwen3-4b");
+        outcome(command.env(name, "perhaps")).refused(2, &["perhaps", "1, true, yes or on"]);
+    }
+    let mut command = scratch.command("models ls");
+    let unset = ["WARDROUND_OFFLINE", "WARDROUND_QUIET", "WARDROUND_THREADS", "WARDROUND_DEVICE"];
+    outcome(command.envs(unset.map(|name| (name, "")))).succeeded();
+}
+
+#[test]
+fn paths_with_commas_and_equals_signs_are_used_and_others_than_utf_8_refused() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let model = scratch.model(Family::Llama);
+    std::fs::rename(model, scratch.path("ll,a=ma")).unwrap();
+    scratch.run("--panel ll,a=ma --data questions.jsonl --out o,ut=1").succeeded();
+    scratch.wardround("verify o,ut=1").succeeded();
+    let mut command = scratch.command("verify");
+    let name: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"out\xff");
+    outcome(command.arg(name)).refused(2, &["is not UTF-8"]);
 }
 
 #[test]

@@ -164,6 +164,8 @@ impl Ends {
 
 /// The published sets say where their sentences end. MEDEC's are cut within sentences too, where its sources were wrapped (`90/60 mm` and
 /// `Hg`), which is most of what is not found; MedErrBench's Arabic ones end at commas.
+///
+/// Precision and recall before abbreviations were a list of data: MEDEC 0.9648 and 0.7432, English 0.9993 and 0.9899, Chinese 0.9935 and 1.
 #[test]
 #[ignore = "needs WARDROUND_DATA"]
 fn with_data_sentences_end_where_the_published_sets_end_them() {
@@ -176,8 +178,8 @@ fn with_data_sentences_end_where_the_published_sets_end_them() {
                 "medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv",
                 "medec/MEDEC-MS-ValidationSet-with-GroundTruth-and-ErrorType.csv",
             ],
-            0.0,
-            0.0,
+            0.966,
+            0.743,
         ),
         (
             Format::Mederrbench,
@@ -185,8 +187,8 @@ fn with_data_sentences_end_where_the_published_sets_end_them() {
                 "mederrbench/reviewed_data_EN_test.csv",
                 "mederrbench/reviewed_data_EN_validation.csv",
             ],
-            0.0,
-            0.0,
+            0.999,
+            0.989,
         ),
         (
             Format::Mederrbench,
@@ -194,8 +196,8 @@ fn with_data_sentences_end_where_the_published_sets_end_them() {
                 "mederrbench/reviewed_data_CN_test.csv",
                 "mederrbench/reviewed_data_CN_validation.csv",
             ],
-            0.0,
-            0.0,
+            0.993,
+            0.999,
         ),
     ] {
         let mut ends = Ends::default();
