@@ -180,7 +180,10 @@ impl Outlook {
         for line in self.told(spec, limits.as_ref()) {
             console::say(line)?;
         }
-        match self.missing.len() {
+        let lacking = self.models.iter().filter(|model| model.directory.is_none());
+        // Models are fetched when it runs, where they may be.
+        let refused = if spec.hub.fetch_refusal().is_some() { lacking.count() } else { 0 };
+        match self.missing.len() + refused {
             0 => Ok(()),
             things => Err(Failure::missing(
                 format!(
@@ -255,7 +258,8 @@ mod tests {
         let mut environment = Environment::capture().unwrap();
         environment.cache = Some(empty.path().join("hub"));
         environment.installed = None;
-        let hub = HubOptions::new(environment).local();
+        environment.offline = None;
+        let hub = HubOptions::new(environment);
         for name in names() {
             let recipe = Recipe::find(name).unwrap();
             let names_endpoints = recipe.panel.iter().all(|model| model.starts_with("openai:"));

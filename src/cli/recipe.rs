@@ -62,10 +62,9 @@ pub struct RecipeVerb {
 
 impl RecipeVerb {
     pub fn run(self) -> Result<(), Failure> {
-        let mut recipe = self.recipe()?;
+        let recipe = self.recipe()?;
         if self.start.dry_run {
-            recipe.hub = recipe.hub.local();
-            return announce(&recipe, &self.output.scorers);
+            return announce(recipe, &self.output.scorers);
         }
         self.output.run(&recipe, &self.start.execution, self.sandbox)
     }
@@ -285,12 +284,12 @@ pub(super) fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
     Ok(planned.map(|(cell, spec)| Planned { label: label(cell), spec }).collect())
 }
 
-fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
+fn announce(mut recipe: RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
     for form in &recipe.forms {
         let Recipe { title, decoding, .. } = &form.manifest.recipe;
         console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
     }
-    let planned = planned(recipe)?;
+    let planned = planned(&recipe)?;
     let mut outlook = Outlook::of(&planned)?;
     if scorers.keywords.is_none() {
         let absent = recipe.manifest().keyword_files().into_iter().filter(|file| !file.is_file());
@@ -304,6 +303,7 @@ fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
     let Some(first) = planned.first() else { return Ok(()) };
     // What cannot be resolved is told as it would be by the run itself.
     if outlook.missing.is_empty() && !outlook.lacks_models() {
+        recipe.hub = recipe.hub.local();
         summary::tell_memory(&recipe.resolve()?.models)?;
     }
     outlook.tell(&first.spec)

@@ -106,7 +106,6 @@ impl Run {
         let entered = paths.enter(sandbox, &spec.hardware.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
         if dry_run {
-            spec.hub = spec.hub.local();
             let label = format!("{} on {}", spec.protocol.name(), spec.data.display());
             let planned = [Planned { label, spec }];
             let outlook = Outlook::of(&planned)?;
@@ -115,6 +114,7 @@ impl Run {
                 return outlook.tell(&own);
             }
             spec = own;
+            spec.hub = spec.hub.local();
         }
         let inputs = spec.read()?;
         let models = spec.describe_models()?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::run::Inputs;
 use super::spec::Spec;
 use crate::diagnosis::Failure;
-use crate::hub::{Card, DatasetCard, resolve};
+use crate::hub::{Card, DatasetCard, HubError, resolve};
 use crate::panel::remote::Address;
 use crate::systems::SystemConfig;
 
@@ -76,13 +76,17 @@ impl Spec {
     /// The models on this machine that it names, each once, and where they lie; `None` of those that are not here.
     ///
     /// # Errors
-    /// A panel that is not the system's size.
+    /// A panel that is not the system's size; a name that no model has.
     pub fn local_models(&self) -> Result<Vec<(String, Option<std::path::PathBuf>)>, Failure> {
         let mut found: Vec<(String, Option<std::path::PathBuf>)> = Vec::new();
         for name in self.slot_models()? {
             if !Address::is_meant_by(name) && found.iter().all(|(other, _)| other != name) {
-                let here = resolve(name, &self.hub.local());
-                found.push((name.clone(), here.ok().map(|checkpoint| checkpoint.directory)));
+                let directory = match resolve(name, &self.hub.local()) {
+                    Ok(checkpoint) => Some(checkpoint.directory),
+                    Err(HubError::NotCached(_) | HubError::NoCache) => None,
+                    Err(error) => return Err(error.into()),
+                };
+                found.push((name.clone(), directory));
             }
         }
         Ok(found)
