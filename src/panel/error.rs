@@ -76,10 +76,12 @@ impl PanelError {
             self,
             PanelError::Image { .. }
                 | PanelError::PromptTooLong { .. }
-                | PanelError::Chat(ChatError::Render { .. })
+                | PanelError::Chat(ChatError::Render { .. } | ChatError::LeftOut { .. })
                 | PanelError::Tokenizer(TokenizerError::Encode { .. })
                 | PanelError::Engine(
-                    EngineError::TooLong { .. } | EngineError::PoolTooSmall { .. }
+                    EngineError::TooLong { .. }
+                        | EngineError::PoolTooSmall { .. }
+                        | EngineError::NotFinite { .. }
                 )
         )
     }
