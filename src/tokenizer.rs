@@ -114,6 +114,7 @@ impl Tokenizer {
         };
         let piece = |id: u32| match (added.get(&id), inner.id_to_token(id)) {
             (Some(token), _) if token.special => Piece::Control(token.content.clone()),
+            (Some(token), _) => Piece::Text(style.bytes_of_added(&token.content)),
             (_, Some(token)) => Piece::Text(style.bytes(&token)),
             (_, None) => Piece::Absent,
         };

@@ -3,10 +3,14 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
-use wardround::chat::ChatTemplate;
+use wardround::chat::{ChatTemplate, TurnOptions};
+use wardround::model::Family;
 use wardround::record::Message;
+use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
 #[derive(Deserialize)]
@@ -94,4 +98,74 @@ fn looks_like_control(chat: &Chat, tokenizer: &Tokenizer) -> bool {
         let tokens = tokenizer.encode(said.trim_start_matches("</think>")).unwrap();
         tokens.iter().any(|token| tokenizer.is_control(*token))
     })
+}
+
+/// `goldens/templates/rendered.json`.
+#[derive(Deserialize)]
+struct Renderings {
+    tokens: BTreeMap<String, String>,
+    chats: BTreeMap<String, Vec<Message>>,
+    records: Vec<Rendering>,
+}
+
+#[derive(Deserialize)]
+struct Rendering {
+    template: String,
+    chat: String,
+    opens_turn: bool,
+    goes_on: bool,
+    /// Messages that do not come out.
+    #[serde(default)]
+    left_out: Vec<usize>,
+    text: Option<String>,
+    error: Option<String>,
+}
+
+#[test]
+fn templates_in_the_shapes_of_twenty_families_render_as_by_transformers() {
+    let goldens = common::goldens().join("templates");
+    let text = std::fs::read_to_string(goldens.join("rendered.json")).unwrap();
+    let Renderings { tokens, chats, records } = serde_json::from_str(&text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
+    write_checkpoint(&recipe, folder.path()).unwrap();
+    let tokenizer = Tokenizer::load(&folder.path().join("tokenizer.json")).unwrap();
+    let mut config = serde_json::json!(tokens);
+    config["extra_special_tokens"] =
+        serde_json::json!({"image_token": config["image_token"].take()});
+    std::fs::write(folder.path().join("tokenizer_config.json"), config.to_string()).unwrap();
+    let mut templates = BTreeMap::new();
+    let mut faults = Vec::new();
+    for record in &records {
+        let template = templates.entry(&record.template).or_insert_with(|| {
+            let path = folder.path().join("chat_template.jinja");
+            std::fs::copy(goldens.join(&record.template), path).unwrap();
+            ChatTemplate::load(folder.path()).unwrap_or_else(|error| panic!("{error}"))
+        });
+        let turn = TurnOptions {
+            thinking: false,
+            opens_turn: record.opens_turn,
+            continues_last: record.goes_on,
+        };
+        let given = template.prompt_with(&tokenizer, &chats[&record.chat], turn);
+        let given = given.map(|prompt| prompt.text).map_err(|error| error.to_string());
+        let is_right = match (&record.text, &given) {
+            (Some(_), Err(error)) => match record.left_out.first() {
+                Some(index) => error.contains(&format!("leaves out message {} of", index + 1)),
+                None => false,
+            },
+            (Some(text), Ok(given)) => record.left_out.is_empty() && text == given,
+            (None, Err(error)) => error.contains(record.error.as_ref().unwrap()),
+            (None, Ok(_)) => false,
+        };
+        if !is_right {
+            let Rendering { template, chat, opens_turn, goes_on, text, error, .. } = record;
+            let wanted = text.as_ref().or(error.as_ref()).unwrap();
+            faults.push(format!(
+                "{template}, {chat}, {opens_turn}, {goes_on}:\n{wanted:?}\n{given:?}"
+            ));
+        }
+    }
+    assert!(templates.len() >= 20 && records.len() >= 300, "{}", records.len());
+    assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), records.len(), faults.join("\n"));
 }

@@ -57,7 +57,7 @@ impl Model {
             sampling: self.generation.sampling,
             seed,
             constraint: Some(Constraint { grammar, after: None }),
-            stop: Stop { ids: self.generation.eos_ids.clone(), strings: Vec::new() },
+            stop: Stop { ids: self.generation.eos_ids.clone(), ..Stop::default() },
             max_tokens: 3000,
             ..Request::default()
         }

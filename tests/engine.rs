@@ -193,7 +193,7 @@ fn requests(eos_ids: &[u32]) -> Vec<Request> {
     let request = |tokens: Vec<u32>, seed| Request {
         tokens,
         seed,
-        stop: Stop { ids: eos_ids.to_vec(), strings: Vec::new() },
+        stop: Stop { ids: eos_ids.to_vec(), ..Stop::default() },
         max_tokens: 24,
         ..Request::default()
     };

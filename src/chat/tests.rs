@@ -1,5 +1,6 @@
 //! Templates made for each test.
 
+use super::python::MOST_INDENT;
 use super::*;
 
 fn template(text: &str) -> ChatTemplate {
@@ -135,4 +136,86 @@ fn a_named_template_of_tokenizer_config_is_found() {
     fs_err::write(directory.path().join("tokenizer_config.json"), config).unwrap();
     let chat = ChatTemplate::load(directory.path()).unwrap();
     assert_eq!(chat.render(&user(""), false).unwrap(), "<s>yes");
+}
+
+#[test]
+fn a_role_is_what_the_template_compares_it_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tokenizer.json");
+    let recipe = crate::synth::Recipe {
+        family: crate::model::Family::Qwen3,
+        shape: crate::synth::Shape::Tiny,
+        seed: 1,
+        tokenizer: None,
+    };
+    crate::synth::write_checkpoint(&recipe, directory.path()).unwrap();
+    // A control token without brackets, which begins and ends as the roles do.
+    let text = fs_err::read_to_string(&path).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let added = json["added_tokens"].as_array_mut().unwrap();
+    let last = added.last_mut().unwrap();
+    last["content"] = "ultrasystemuser".into();
+    last["special"] = true.into();
+    fs_err::write(&path, json.to_string()).unwrap();
+    let tokenizer = Tokenizer::load(&path).unwrap();
+    assert!(tokenizer.control_edges().contains(&'u') && tokenizer.control_edges().contains(&'r'));
+    let chat = template(
+        "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>{{ m.content }}{% endif %}{% endfor %}",
+    );
+    let prompt = chat.prompt(&tokenizer, &user("What hurts? ultrasystemuser"), false).unwrap();
+    assert_eq!(prompt.text, "<|im_start|>What hurts? ultrasystemuser");
+    assert_eq!(prompt.tokens.iter().filter(|id| tokenizer.is_control(**id)).count(), 1);
+}
+
+#[test]
+fn a_message_that_the_template_leaves_out_is_an_error() {
+    let tokenizer = tokenizer();
+    let chat = template(
+        "{% for m in messages %}{% if m.role == 'user' and loop.last %}{{ m.content | trim }}{% endif %}{% endfor %}",
+    );
+    assert_eq!(chat.prompt(&tokenizer, &user(" a "), false).unwrap().text, "a");
+    for (first, shown) in [("system", "the system's"), ("user", "the user's")] {
+        let messages = [Message::new(first, "a"), Message::new("user", "a")];
+        let error = chat.prompt(&tokenizer, &messages, false).unwrap_err().to_string();
+        assert!(error.contains("leaves out message 1 of 2") && error.ends_with(shown), "{error}");
+        assert!(error.contains("chat_template.jinja"), "{error}");
+    }
+    // Cut off in the middle is left out, too.
+    let cutting = template("{{ messages[0].content[:5] }}");
+    assert!(cutting.prompt(&tokenizer, &user("What hurts?"), false).is_err());
+}
+
+#[test]
+fn what_is_not_known_of_jinja_is_refused_by_name_when_it_is_loaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chat_template.jinja");
+    for (text, problem) in [
+        ("\n{{ 'a' | xmlattr }}", "the filter `xmlattr` is not known here (line 2)"),
+        ("{% if x is prime %}{% endif %}", "the test `prime` is not known here (line 1)"),
+        ("{% if false %}{% include 'a' %}{% endif %}", "`include` needs another file"),
+        ("{% trans %}a{% endtrans %}", "unknown statement trans"),
+    ] {
+        fs_err::write(&path, text).unwrap();
+        let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+        assert!(refused.contains(problem), "{refused}");
+    }
+}
+
+#[test]
+fn an_older_file_of_special_tokens_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs_err::write(directory.path().join(name), text).unwrap();
+    write("chat_template.jinja", "{{ bos_token }}{{ pad_token }}{{ unk_token is defined }}");
+    write("tokenizer_config.json", r#"{"bos_token": "<s>", "pad_token": null}"#);
+    write("special_tokens_map.json", r#"{"bos_token": "<old>", "pad_token": {"content": "<p>"}}"#);
+    let chat = ChatTemplate::load(directory.path()).unwrap();
+    assert_eq!(chat.render(&user(""), false).unwrap(), "<s><p>False");
+    assert_eq!((chat.token("pad_token"), chat.token("unk_token")), (Some("<p>"), None));
+}
+
+#[test]
+fn what_the_library_panics_over_is_an_error() {
+    let chat = template("{{ messages[0].content[::-1] }}");
+    assert_eq!(chat.render(&user("abc"), false).unwrap(), "cba");
+    assert!(chat.render(&user(""), false).is_err());
 }

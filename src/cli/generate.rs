@@ -97,7 +97,7 @@ impl Generate {
             sampling: self.sampling.choice().over(generation.sampling),
             seed: self.seed,
             constraint: self.form.constraint()?,
-            stop: Stop { ids: generation.eos_ids.clone(), strings: self.stop },
+            stop: Stop { ids: generation.eos_ids.clone(), strings: self.stop, ..Stop::default() },
             pieces: !self.json,
             tokens,
             ..Request::default()
@@ -196,6 +196,9 @@ impl Start<'_> {
     fn on<B: Backend>(self, ops: B) -> Result<Engine, PanelError> {
         let (files, context) = (&self.checkpoint.files.weights, self.options.context);
         let decoder = Decoder::load(&ops, self.config, files, self.precision, context)?;
+        if let Some(warning) = decoder.warning() {
+            console::note(format!("warning: {}: {warning}", self.checkpoint.name));
+        }
         Ok(Engine::start(
             &self.checkpoint.name,
             decoder,

@@ -12,10 +12,9 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::EngineError;
 use crate::model::{Config, Decoder, ModelError, Scratch, precision_of};
-use crate::ops::sampling::TokenLogprobs;
+use crate::ops::sampling::{TokenLogprobs, are_sound};
 use crate::ops::{Backend, Device, PAGE, Precision, Rows, StepLimits};
 use crate::panel::PanelError;
-use crate::tokenizer::Tokenizer;
 
 /// The number of tokens printed for each position without --full.
 const TOP: usize = 10;
@@ -43,6 +42,8 @@ struct Computed {
     logits: Vec<Vec<f32>>,
     /// Those of the next token and of the likeliest ones.
     logprobs: Vec<TokenLogprobs>,
+    /// The first position whose logits are no numbers.
+    broken: Option<usize>,
 }
 
 /// The printed object. Each list has a row for each token about the token after it: `logits`, or `logprobs` and `next`.
@@ -81,11 +82,8 @@ impl Logprobs {
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.weights(), device.machine())?;
         let vocabulary = config.vocab_size;
-        // Rows of the embedding table without a token are excluded from the distribution.
-        let present = match &checkpoint.files.tokenizer {
-            Some(path) => Tokenizer::load(path).map_err(PanelError::from)?.present(vocabulary),
-            None => vec![u32::MAX; vocabulary.div_ceil(32)].into(),
-        };
+        // Over all rows of the head, those without a token too, as elsewhere.
+        let present = vec![u32::MAX; vocabulary.div_ceil(32)].into();
         let computed = match device {
             Device::Cpu(cpu) => self.rows(cpu, config, files, precision, &present)?,
             Device::Cuda(gpu) => {
@@ -95,6 +93,10 @@ impl Logprobs {
                 self.rows(gpu.for_engine()?, config, files, precision, &present)?
             }
         };
+        if let Some(position) = computed.broken {
+            let model = checkpoint.name.clone();
+            return Err(EngineError::NotFinite { model, position }.into());
+        }
         let mut shown = Shown {
             tokens: &self.tokens,
             logits: computed.logits,
@@ -146,6 +148,9 @@ impl Logprobs {
             let (logits, stage) = scratch.logits();
             if self.full {
                 let logits = ops.read(logits, chunk.len())?;
+                let mut rows = logits.chunks(config.vocab_size);
+                let broken = rows.position(|row| !are_sound(row));
+                computed.broken = computed.broken.or(broken.map(|row| start as usize + row));
                 computed.logits.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
                 continue;
             }
@@ -154,7 +159,10 @@ impl Logprobs {
             let following: Vec<(u32, usize)> =
                 following.take(chunk.len()).map(|token| (token, TOP)).collect();
             let scored = ops.run(|| ops.score(logits, 0, &following, present, stage));
-            computed.logprobs.extend(scored?);
+            let scored = scored?;
+            let broken = scored.iter().position(|row| row.chosen.is_nan());
+            computed.broken = computed.broken.or(broken.map(|row| start as usize + row));
+            computed.logprobs.extend(scored);
         }
         Ok(computed)
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::EncoderError;
 use super::dense::Linear;
 use super::folder::{CONFIG, Folder};
-use super::network::{Network, Take, steps};
+use super::network::{Network, Spare, Take, steps};
 use super::tokens::Sequence;
 use crate::model::{Bert, BertConfig, BertScratch, Tensors};
 use crate::ops::{EncoderBackend, OpsError, Precision};
@@ -15,6 +15,7 @@ use crate::ops::{EncoderBackend, OpsError, Precision};
 pub(super) struct BertNetwork<B: EncoderBackend> {
     ops: B,
     bert: Bert<B>,
+    spare: Spare<BertScratch<B>>,
 }
 
 impl<B: EncoderBackend> BertNetwork<B> {
@@ -28,22 +29,27 @@ impl<B: EncoderBackend> BertNetwork<B> {
     ) -> Result<Self, EncoderError> {
         let bert = folder
             .weights("bert", |weights| Bert::load(ops, config, &Named(&weights), precision))?;
-        Ok(Self { ops: ops.clone(), bert })
+        Ok(Self { ops: ops.clone(), bert, spare: Spare::default() })
     }
 }
 
 impl<B: EncoderBackend> Network for BertNetwork<B> {
     fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError> {
-        let steps = steps(texts, B::MACHINE);
+        let steps = steps(texts, B::MACHINE, usize::MAX);
         let Some(largest) = steps.largest() else { return Ok(Vec::new()) };
         let config = &self.bert.config;
         check_segments(texts, config.type_vocab_size)?;
         let (ops, bert) = (&self.ops, &self.bert);
-        let mut scratch = BertScratch::new(ops, config, largest.rows, largest.pages)?;
+        let mut room = self
+            .spare
+            .take(largest, |size| Ok(BertScratch::new(ops, config, size.rows, size.pages)?))?;
+        let scratch = &mut room.one;
         let rows = |text: &Sequence| text.tokens.len();
-        steps.run(texts, take, rows, |packed| {
-            Ok(packed.with_rows(|rows| ops.run(|| bert.forward(ops, rows, &mut scratch)))?)
-        })
+        let taken = steps.run(texts, take, rows, |packed| {
+            Ok(packed.with_rows(|rows| ops.run(|| bert.forward(ops, rows, scratch)))?)
+        });
+        self.spare.keep(room);
+        taken
     }
 }
 

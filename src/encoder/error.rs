@@ -33,6 +33,10 @@ pub enum EncoderError {
     Machine(#[from] OpsError),
     #[error(transparent)]
     Files(#[from] HubError),
+    #[error(
+        "the encoder computed numbers that are not finite (NaN or infinity) of text {place} of {of}"
+    )]
+    NotFinite { place: usize, of: usize },
     #[error("encoders do not run on {device}")]
     Device { device: String },
     #[error("{} makes no vectors of {dims} numbers; known: {known}", path.display())]
@@ -48,7 +52,9 @@ impl Diagnosis for EncoderError {
             EncoderError::Machine(error) => error.blame(),
             EncoderError::Files(error) => error.blame(),
             EncoderError::Device { .. } | EncoderError::Width { .. } => Blame::Usage,
-            EncoderError::Checkpoint { .. } | EncoderError::Text { .. } => Blame::Artefact,
+            EncoderError::Checkpoint { .. }
+            | EncoderError::Text { .. }
+            | EncoderError::NotFinite { .. } => Blame::Artefact,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The memory that an encoder or a reranker takes, computed from its folder before it is loaded.
 
+use super::causal::logit_rows;
 use super::folder::Folder;
 use super::form::Form;
 use super::network::Described;
@@ -14,10 +15,9 @@ use crate::ops::StepLimits;
 pub fn footprint(options: &EncoderOptions) -> Result<Footprint, EncoderError> {
     let form = Form::read(&options.directory, options.card)?;
     let queries = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
-    let longest = form.card.query_tokens.max(form.card.document_tokens);
     let mut whole = Footprint::default();
     for folder in std::iter::once(&form.folder).chain(&queries) {
-        let own = of_folder(folder, longest, options)?;
+        let own = of_folder(folder, &form, options)?;
         whole.weights += own.weights;
         whole.kv += own.kv;
         whole.scratch += own.scratch;
@@ -30,10 +30,11 @@ pub fn footprint(options: &EncoderOptions) -> Result<Footprint, EncoderError> {
 
 fn of_folder(
     folder: &Folder,
-    longest: usize,
+    form: &Form,
     options: &EncoderOptions,
 ) -> Result<Footprint, EncoderError> {
     let described = Described::read(folder)?;
+    let longest = form.card.query_tokens.max(form.card.document_tokens);
     let precision = described.precision(folder, options)?;
     let machine = options.device.machine();
     let limit = Form::cut_at(longest, options.max_tokens, described.positions());
@@ -46,7 +47,8 @@ fn of_folder(
         Described::Decoder(config) => {
             let config = crate::model::Config { tied_embeddings: true, ..config.clone() };
             let limits = StepLimits { rows, logit_rows: rows, positions: limit };
-            Footprint::of_encoder(&config, precision, machine, limits)
+            let logit_rows = logit_rows(form.card.output);
+            Footprint::of_encoder(&config, precision, machine, limits, logit_rows)
         }
     })
 }

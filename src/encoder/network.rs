@@ -1,6 +1,7 @@
 //! Models behind encoders and rerankers: whole texts in, states out, many texts a step.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -136,8 +137,9 @@ impl Described {
                 Ok(Box::new(BertNetwork::load(ops, folder, config, precision)?))
             }
             (Described::Decoder(config), Mean | LastToken | YesNo) => {
-                let decoder = load_decoder(ops, folder, config, precision, limit)?;
-                Ok(Box::new(DecoderNetwork { ops: ops.clone(), decoder, limit, output }))
+                let decoder = load_decoder(ops, folder, config, output, precision, limit)?;
+                let (ops, spare) = (ops.clone(), Spare::default());
+                Ok(Box::new(DecoderNetwork { ops, decoder, limit, output, spare }))
             }
             (_, output) => {
                 let problem = format!("is of a model without the output `{}`", output.name());
@@ -180,7 +182,10 @@ impl Steps {
                 rest = after;
             }
         }
-        Ok(taken)
+        match taken.iter().position(|numbers| !numbers.iter().all(|number| number.is_finite())) {
+            None => Ok(taken),
+            Some(text) => Err(EncoderError::NotFinite { place: text + 1, of: texts.len() }),
+        }
     }
 
     /// The most rows and the most pages of any; `None`: there are no texts.
@@ -194,15 +199,58 @@ impl Steps {
     }
 }
 
-/// Runs of texts of as many tokens as fill `machine`; a longer text is alone.
-pub(super) fn steps(texts: &[Sequence], machine: Machine) -> Steps {
+/// What steps are computed in, kept from one call to the next: each of many small calls would make it anew. Calls at one time
+/// make their own.
+pub(super) struct Spare<T>(Mutex<Option<Room<T>>>);
+
+/// Something with room for steps of so many rows and pages.
+pub(super) struct Room<T> {
+    rows: usize,
+    pages: usize,
+    pub(super) one: T,
+}
+
+impl<T> Default for Spare<T> {
+    fn default() -> Spare<T> {
+        Spare(Mutex::new(None))
+    }
+}
+
+impl<T> Spare<T> {
+    /// What was kept, where `step` has room in it, or else what `make` makes, of the larger of both sizes.
+    pub(super) fn take(
+        &self,
+        step: Step,
+        make: impl FnOnce(&Step) -> Result<T, EncoderError>,
+    ) -> Result<Room<T>, EncoderError> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(kept) = kept else {
+            return Ok(Room { rows: step.rows, pages: step.pages, one: make(&step)? });
+        };
+        if kept.rows >= step.rows && kept.pages >= step.pages {
+            return Ok(kept);
+        }
+        let (rows, pages) = (kept.rows.max(step.rows), kept.pages.max(step.pages));
+        // Both together may be more than there is.
+        drop(kept);
+        let one = make(&Step { rows, pages, ..step })?;
+        Ok(Room { rows, pages, one })
+    }
+
+    pub(super) fn keep(&self, room: Room<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+    }
+}
+
+/// Runs of at most `most_texts` texts of as many tokens as fill `machine`; a longer text is alone.
+pub(super) fn steps(texts: &[Sequence], machine: Machine, most_texts: usize) -> Steps {
     let most = machine.prefill_rows();
     let mut steps: Vec<Step> = Vec::new();
     for (index, text) in texts.iter().enumerate() {
         let rows = text.tokens.len();
         let pages = rows.div_ceil(PAGE);
         match steps.last_mut() {
-            Some(step) if step.rows + rows <= most => {
+            Some(step) if step.rows + rows <= most && step.texts.len() < most_texts => {
                 step.texts.end = index + 1;
                 step.rows += rows;
                 step.pages += pages;
@@ -256,5 +304,53 @@ impl Packed {
             segments: &self.segments,
             tables: &tables,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(count: usize) -> Vec<Sequence> {
+        let text = || Sequence { tokens: vec![1; 3], segments: vec![0; 3], is_cut: false };
+        (0..count).map(|_| text()).collect()
+    }
+
+    #[test]
+    fn a_text_whose_numbers_are_not_finite_is_an_error_that_names_it() {
+        let texts = texts(5);
+        let widened = |states: &[f32]| states.iter().map(|state| f64::from(*state)).collect();
+        let run = |broken: f32| {
+            let steps = steps(&texts, Machine::Cpu, 2);
+            steps.run(
+                &texts,
+                &widened,
+                |_| 1,
+                |packed| Ok((0..packed.last.len()).flat_map(|_| [1.0, broken]).collect()),
+            )
+        };
+        assert_eq!(run(2.0).unwrap(), vec![vec![1.0, 2.0]; 5]);
+        for broken in [f32::NAN, f32::INFINITY] {
+            let error = run(broken).unwrap_err().to_string();
+            assert!(error.ends_with("not finite (NaN or infinity) of text 1 of 5"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_steps_are_computed_in_is_made_once() {
+        let spare = Spare::default();
+        let mut made = Vec::new();
+        for (rows, pages) in [(9, 3), (4, 1), (4, 5), (9, 5), (1, 1)] {
+            let step = Step { texts: 0..1, rows, pages };
+            let room = spare.take(step, |step| {
+                made.push((step.rows, step.pages));
+                Ok(())
+            });
+            spare.keep(room.unwrap());
+        }
+        assert_eq!(made, [(9, 3), (9, 5)]);
+        // No more texts share a step than give logits.
+        let steps = steps(&texts(5), Machine::Cpu, 2);
+        assert_eq!(steps.0.iter().map(|step| step.texts.len()).collect::<Vec<_>>(), [2, 2, 1]);
     }
 }

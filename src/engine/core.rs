@@ -24,6 +24,10 @@ pub struct Core<B: Backend> {
     ops: B,
     /// One bit for each row of the embedding table: whether a token has this id. The other rows are padding.
     present: Arc<[u32]>,
+    /// A bit for every row, over which log-probabilities are normalised, as elsewhere: a client that normalises logits finds the same.
+    rows: Arc<[u32]>,
+    /// The model's name, for errors.
+    name: String,
     costs: CostModel,
     stats: EngineStats,
     /// Since when the machine has had nothing to do, where requests were at hand.
@@ -49,6 +53,7 @@ pub type OnSnapshot = Box<dyn FnOnce(EngineSnapshot) + Send>;
 
 impl<B: Backend> Core<B> {
     pub fn new(
+        name: &str,
         decoder: Decoder<B>,
         tokenizer: Arc<Tokenizer>,
         ops: B,
@@ -58,6 +63,8 @@ impl<B: Backend> Core<B> {
         Ok(Core {
             scheduler: Scheduler::new(options),
             present: tokenizer.present(vocab_size),
+            rows: every_row(vocab_size),
+            name: name.to_owned(),
             costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
             stats: EngineStats { pages: options.pages, ..EngineStats::default() },
             runner: Runner::new(decoder, ops.clone(), options)?,
@@ -183,9 +190,13 @@ impl<B: Backend> Core<B> {
         let running = &mut self.scheduler.running;
         let wanted: Vec<(u32, usize)> =
             known.iter().map(|known| running[known.sequence].wanted_score(known.row)).collect();
-        let scores = self.runner.score(&wanted, &self.present)?;
+        let scores = self.runner.score(&wanted, &self.rows)?;
         for (known, score) in self.runner.known().iter().zip(scores) {
-            running[known.sequence].take_score(score);
+            let sequence = &mut running[known.sequence];
+            match score.chosen.is_nan() {
+                true => sequence.fail(not_finite(&self.name, known.row)),
+                false => sequence.take_score(score),
+            }
         }
         Ok(())
     }
@@ -196,11 +207,12 @@ impl<B: Backend> Core<B> {
         for head in heads {
             is_ready[head.sequence] = true;
         }
-        let present = &self.present;
+        let (present, rows) = (&self.present, &self.rows);
         let tasks = self.scheduler.running.iter_mut().zip(is_ready).collect();
-        let mut requests: Vec<Option<SamplingRequest>> = self
-            .ops
-            .map_each(tasks, |(sequence, is_ready)| is_ready.then(|| order(sequence, present))?);
+        let mut requests: Vec<Option<SamplingRequest>> =
+            self.ops.map_each(tasks, |(sequence, is_ready)| {
+                is_ready.then(|| order(sequence, present, rows))?
+            });
         // Neither heads nor their rows come in the order of their sequences.
         let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
         for head in heads {
@@ -223,14 +235,21 @@ impl<B: Backend> Core<B> {
             }
             drawn[head.sequence] = Some((head, draw));
         }
-        let tokenizer = &self.tokenizer;
+        let (tokenizer, name) = (&self.tokenizer, &self.name);
         let append_one = |(sequence, drawn): (&mut Sequence, Option<(Head, Draw)>)| {
             let (head, draw) = drawn?;
             let forced_before = sequence.forced_tokens;
-            sequence.ended = match draw {
-                Draw::Dead => Some(FinishReason::Constraint),
-                Draw::Token(token, logprobs) => append(sequence, token, logprobs, tokenizer),
-            };
+            match draw {
+                _ if sequence.has_failed() => return None,
+                Draw::Dead => sequence.ended = Some(FinishReason::Constraint),
+                Draw::Broken => {
+                    sequence.fail(not_finite(name, sequence.tokens.len() - 1));
+                    return None;
+                }
+                Draw::Token(token, logprobs) => {
+                    sequence.ended = append(sequence, token, logprobs, tokenizer);
+                }
+            }
             sequence.give_pieces(false);
             let next = match sequence.ended {
                 None => head.follow(sequence),
@@ -271,4 +290,13 @@ impl<B: Backend> Core<B> {
             }
         }
     }
+}
+
+/// A bit for each of `count` rows.
+fn every_row(count: usize) -> Arc<[u32]> {
+    vec![u32::MAX; count.div_ceil(32)].into()
+}
+
+fn not_finite(model: &str, position: usize) -> EngineError {
+    EngineError::NotFinite { model: model.to_owned(), position }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::constraint::State;
-use super::request::FinishReason;
+use super::request::{FinishReason, Stop};
 use super::sequence::Sequence;
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, WantedLogprobs, philox};
 use crate::tokenizer::Tokenizer;
@@ -14,23 +14,36 @@ pub enum Draw {
     Token(u32, Option<TokenLogprobs>),
     /// The grammar failed, or allows no token.
     Dead,
+    /// The logits are no numbers.
+    Broken,
 }
 
 impl From<Drawn> for Draw {
-    fn from(Drawn { token, logprobs }: Drawn) -> Draw {
-        token.map_or(Draw::Dead, |token| Draw::Token(token, logprobs))
+    fn from(Drawn { token, logprobs, is_broken }: Drawn) -> Draw {
+        let is_scored = logprobs.as_ref().is_none_or(|logprobs| !logprobs.chosen.is_nan());
+        match token {
+            _ if is_broken => Draw::Broken,
+            Some(token) if is_scored => Draw::Token(token, logprobs),
+            Some(_) => Draw::Broken,
+            None => Draw::Dead,
+        }
     }
 }
 
-/// What to sample for a sequence from its row of logits; `None` when its grammar failed.
-pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
+/// What to sample for a sequence from its row of logits: one of the tokens `present`, its log-probability among `rows`. `None`
+/// when its grammar failed.
+pub fn order(
+    sequence: &mut Sequence,
+    present: &Arc<[u32]>,
+    rows: &Arc<[u32]>,
+) -> Option<SamplingRequest> {
     let mut allowed = match &mut sequence.grammar {
         Some(grammar) => grammar.allowed(present)?,
         None => present.clone(),
     };
     let request = &sequence.request;
     if sequence.completion_tokens() < request.min_tokens {
-        allowed = without_stops(allowed, &request.stop.ids);
+        allowed = without_stops(allowed, &request.stop);
     }
     let mut seen = Vec::new();
     if request.sampling.penalty().is_some() {
@@ -39,19 +52,19 @@ pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRe
         seen.dedup();
     }
     Some(SamplingRequest {
-        sampling: request.sampling,
+        sampling: request.sampling.settled(),
         allowed,
         seen,
         added: additions(sequence),
         random: philox(request.seed, sequence.tokens.len() as u64),
-        logprobs: request.logprobs.map(|count| WantedLogprobs { count, present: present.clone() }),
+        logprobs: request.logprobs.map(|count| WantedLogprobs { count, present: rows.clone() }),
     })
 }
 
 /// `allowed` without the ids that would end a completion before its time, unless a grammar leaves nothing else.
-fn without_stops(allowed: Arc<[u32]>, stops: &[u32]) -> Arc<[u32]> {
+fn without_stops(allowed: Arc<[u32]>, stop: &Stop) -> Arc<[u32]> {
     let mut without = allowed.to_vec();
-    for id in stops {
+    for id in stop.ids.iter().chain(&stop.later_ids) {
         if let Some(word) = without.get_mut(*id as usize / 32) {
             *word &= !(1 << (id % 32));
         }

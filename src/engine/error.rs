@@ -26,6 +26,12 @@ pub enum EngineError {
     NothingToGenerate,
     #[error("the engine has no room for log-probabilities of known tokens")]
     NoKnownLogprobs,
+    #[error("a repetition penalty of {penalty} is not from 0.01 to 100")]
+    Penalty { penalty: f32 },
+    #[error(
+        "the model {model} computed numbers that are not finite (NaN or infinity) at position {position}"
+    )]
+    NotFinite { model: String, position: usize },
     #[error("the grammar does not compile: {0}")]
     Grammar(String),
     #[error("the engine's thread cannot start: {0}")]
@@ -63,6 +69,7 @@ impl Diagnosis for EngineError {
         match self {
             EngineError::Start(_) | EngineError::Died { .. } => Blame::Machine,
             EngineError::Ops(error) => error.blame(),
+            EngineError::NotFinite { .. } => Blame::Artefact,
             _ => Blame::Usage,
         }
     }
@@ -74,6 +81,10 @@ impl Diagnosis for EngineError {
             }
             EngineError::PoolTooSmall { .. } => Some(
                 "lower max_tokens or --context, or give the pool more memory with --kv-tokens"
+                    .to_owned(),
+            ),
+            EngineError::NotFinite { .. } => Some(
+                "check the files with `wardround models verify`; where they are whole, --dtype f32 leaves more room"
                     .to_owned(),
             ),
             EngineError::Ops(error) => error.hint(),

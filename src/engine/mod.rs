@@ -21,6 +21,7 @@ mod sequence;
 mod stats;
 mod text;
 
+use std::ops::RangeInclusive;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -46,6 +47,9 @@ use self::sequence::Sequence;
 use crate::model::Decoder;
 use crate::ops::{Backend, PAGE, StepLimits};
 use crate::tokenizer::Tokenizer;
+
+/// Repetition penalties with which a logit stays a number.
+pub const PENALTIES: RangeInclusive<f32> = 0.01..=100.0;
 
 /// Sizes of an engine. None of them changes a completion.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +111,7 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let vocabulary = decoder.config.vocab_size;
         let compiler = Compiler::new(tokenizer.clone(), vocabulary, eos_ids);
-        let mut core = Core::new(decoder, tokenizer, ops, options)?;
+        let mut core = Core::new(name, decoder, tokenizer, ops, options)?;
         let (inbox, messages) = channel();
         let failure = Arc::new(OnceLock::new());
         let noted = failure.clone();
@@ -244,6 +248,9 @@ impl Engine {
                 needed,
                 pages: self.options.pages,
             });
+        }
+        if let Some(penalty) = request.sampling.penalty().filter(|one| !PENALTIES.contains(one)) {
+            return Err(EngineError::Penalty { penalty });
         }
         let biased = request.logit_bias.iter().map(|(id, _)| *id);
         let mut named = request.tokens.iter().copied().chain(biased);

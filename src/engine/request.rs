@@ -38,8 +38,14 @@ pub struct Request {
 /// What ends a completion, beside its length. A stop is no part of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
+    /// Tokens that end it anywhere.
     pub ids: Vec<u32>,
     pub strings: Vec<String>,
+    /// Tokens that end it where a stop string would.
+    pub later_ids: Vec<u32>,
+    /// The token after which strings and `later_ids` begin to count, as a grammar's `after`: a model thinks before it answers.
+    /// `None`: from the start.
+    pub after: Option<u32>,
 }
 
 /// A finished completion.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::EngineError;
 use super::constraint::State;
 use super::events::{Event, Events};
 use super::prefix::EntryId;
@@ -35,6 +36,8 @@ pub struct Sequence {
     later_grammar: Option<State>,
     /// Why the completion ended; the sequence stays while rows of it are wanted.
     pub ended: Option<FinishReason>,
+    /// Why there is no completion, where the model failed.
+    failure: Option<EngineError>,
     /// Rows that are still to give the log-probability of the token after them, which is known: one of the prompt, or one
     /// that the grammar dictated. In ascending order, none of them computed.
     wanted: VecDeque<usize>,
@@ -44,6 +47,8 @@ pub struct Sequence {
     pub forced_tokens: usize,
     pub preemptions: usize,
     text: Text,
+    /// From which byte of the text on stop strings count; `None`: not yet.
+    stops_from: Option<usize>,
     logprobs: Vec<Option<TokenLogprobs>>,
     prompt_logprobs: Vec<Option<TokenLogprobs>>,
     events: Events,
@@ -78,10 +83,12 @@ impl Sequence {
             ended: (request.max_tokens == 0).then_some(FinishReason::Length),
             wanted: (0..scored.saturating_sub(1)).collect(),
             prompt_logprobs: vec![None; scored],
+            stops_from: request.stop.after.is_none().then_some(0),
             request,
             computed: 0,
             pages: Vec::new(),
             chain: Vec::new(),
+            failure: None,
             grammar,
             later_grammar,
             cached_tokens: None,
@@ -167,6 +174,17 @@ impl Sequence {
         }
     }
 
+    /// Ends it with `failure` instead of a completion; the first one counts.
+    pub fn fail(&mut self, failure: EngineError) {
+        self.failure.get_or_insert(failure);
+        self.wanted.clear();
+        self.ended = Some(FinishReason::Constraint);
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// Why it ended, once nothing of it is to be computed any more.
     pub fn done(&self) -> Option<FinishReason> {
         self.ended.filter(|_| self.wanted.is_empty())
@@ -224,11 +242,17 @@ impl Sequence {
                 self.wanted.push_back(self.tokens.len() - 2);
             }
         }
-        let is_end = !forced && self.request.stop.ids.contains(&token);
+        let stop = &self.request.stop;
+        let is_later_end = self.stops_from.is_some() && stop.later_ids.contains(&token);
+        let is_end = !forced && (stop.ids.contains(&token) || is_later_end);
         self.text.push(if is_end { &[] } else { tokenizer.bytes(token) });
         let may_stop = self.completion_tokens() >= self.request.min_tokens;
-        if is_end || may_stop && self.text.cut(&self.request.stop.strings) {
+        let start = self.stops_from.filter(|_| may_stop);
+        if is_end || start.is_some_and(|start| self.text.cut(&stop.strings, start)) {
             return Some(FinishReason::Stop);
+        }
+        if stop.after == Some(token) {
+            self.stops_from.get_or_insert(self.text.len());
         }
         (self.completion_tokens() >= self.request.max_tokens).then_some(FinishReason::Length)
     }
@@ -261,8 +285,11 @@ impl Sequence {
         next.unwrap_or(self.completion_tokens())
     }
 
-    /// Ends it with a completion.
+    /// Ends it with a completion, or its failure.
     pub fn finish(mut self, finish_reason: FinishReason) {
+        if let Some(failure) = self.failure.take() {
+            return self.events.end(Err(failure));
+        }
         self.give_pieces(true);
         let completion = Completion {
             tokens: self.tokens[self.prompt_tokens..].to_vec(),

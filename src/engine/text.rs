@@ -26,12 +26,18 @@ impl Text {
         self.ends.push(self.bytes.len());
     }
 
-    /// Cuts the text where the first of `stops` begins that the last token completed. Says whether there was one.
-    pub fn cut(&mut self, stops: &[String]) -> bool {
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Cuts the text where the first of `stops` begins that the last token completed, from the byte `start` on. Says whether
+    /// there was one.
+    pub fn cut(&mut self, stops: &[String], start: usize) -> bool {
         let before = self.ends.iter().rev().nth(1).copied().unwrap_or(0);
         let starts = stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| {
-            let from = (before + 1).saturating_sub(stop.len());
-            let mut windows = self.bytes[from..].windows(stop.len());
+            let from = (before + 1).saturating_sub(stop.len()).max(start);
+            let mut windows = self.bytes.get(from..)?.windows(stop.len());
             windows.position(|window| window == stop.as_bytes()).map(|at| from + at)
         });
         let Some(start) = starts.min() else {
@@ -127,11 +133,11 @@ mod tests {
         let mut text = Text::default();
         for word in ["one ", "st", "o"] {
             text.push(word.as_bytes());
-            assert!(!text.cut(&stops));
+            assert!(!text.cut(&stops, 0));
         }
         assert_eq!(text.take(&stops, 3), part("o", 0..0));
         text.push(b"p stop");
-        assert!(text.cut(&stops));
+        assert!(text.cut(&stops, 0));
         assert_eq!(text.take_rest(), part("ne ", 0..4));
         assert_eq!(text.whole(), "one ");
     }

@@ -17,6 +17,8 @@ pub struct Decoder<B: Backend> {
     pub(super) layers: Vec<LayerWeights<B>>,
     pub(super) final_norm: B::Vector,
     pub(super) head: Option<B::Matrix>,
+    /// Whether the head is its own though the config ties it to the embedding.
+    pub(super) own_head: bool,
     pub(super) full_rope: B::Rope,
     pub(super) sliding_rope: B::Rope,
 }
@@ -70,6 +72,19 @@ impl<B: Backend> Scratch<B> {
     /// # Errors
     /// When the machine has no memory for it.
     pub fn new(ops: &B, config: &Config, limits: StepLimits) -> Result<Scratch<B>, OpsError> {
+        Scratch::with_logits(ops, config, limits, limits.logit_rows)
+    }
+
+    /// For steps of whole texts, which give states of up to `limits.logit_rows` rows, and logits of none or of `logit_rows`.
+    ///
+    /// # Errors
+    /// When the machine has no memory for it.
+    pub fn with_logits(
+        ops: &B,
+        config: &Config,
+        limits: StepLimits,
+        logit_rows: usize,
+    ) -> Result<Scratch<B>, OpsError> {
         let widths = Activations::of(config);
         let room = |(width, numbers)| ops.buffer(limits.rows, width, numbers);
         Ok(Scratch {
@@ -84,7 +99,8 @@ impl<B: Backend> Scratch<B> {
                 gate_up: room(widths.gate_up)?,
                 gated: room(widths.gated)?,
             },
-            logits: ops.buffer(limits.logit_rows, config.vocab_size, Numbers::Wide)?,
+            // Machines do not allocate nothing.
+            logits: ops.buffer(logit_rows.max(1), config.vocab_size, Numbers::Wide)?,
         })
     }
 
@@ -155,13 +171,14 @@ pub(super) fn scratch_bytes(
     machine: Machine,
     narrow: Numbers,
     limits: StepLimits,
+    logit_rows: usize,
 ) -> usize {
     let bytes = |(width, numbers)| {
         let numbers = if numbers == Numbers::Narrow { narrow } else { numbers };
         machine.buffer_bytes(limits.rows, width, numbers)
     };
     let activations: usize = Activations::of(config).all().map(bytes).iter().sum();
-    let logits = machine.buffer_bytes(limits.logit_rows, config.vocab_size, Numbers::Wide);
+    let logits = machine.buffer_bytes(logit_rows.max(1), config.vocab_size, Numbers::Wide);
     let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
     // Cosines and sines of both ropes.
     let ropes = 2 * 2 * size_of::<f32>() * limits.positions * config.head_dim / 2;
@@ -177,6 +194,13 @@ impl Config {
 impl<B: Backend> Decoder<B> {
     pub fn precision(&self) -> Precision {
         self.precision
+    }
+
+    /// What of the files contradicts their config, and what was made of it.
+    pub fn warning(&self) -> Option<&'static str> {
+        self.own_head.then_some(
+            "config.json ties the head to the embedding, and lm_head.weight differs from it: the files' own head is used",
+        )
     }
 
     /// Runs `rows`, writes their keys and values to `pages`, and leaves the logits of `logit_rows` in

@@ -25,22 +25,24 @@ impl Footprint {
         Footprint {
             weights: precision.size_bytes(config.parameters()),
             kv: pages * machine.page_bytes(config.page_shape(), precision.kv),
-            scratch: scratch_bytes(config, machine, Numbers::Narrow, limits),
+            scratch: scratch_bytes(config, machine, Numbers::Narrow, limits, limits.logit_rows),
         }
     }
 
-    /// Of a model that reads whole texts and keeps keys and values of one layer at a time, in steps of `limits.rows` rows.
+    /// Of a model that reads whole texts and keeps keys and values of one layer at a time, in steps of `limits.rows` rows, of
+    /// which so many give logits.
     pub fn of_encoder(
         config: &Config,
         precision: Precision,
         machine: Machine,
         limits: StepLimits,
+        logit_rows: usize,
     ) -> Footprint {
         let shape = PageShape { layers: 1, ..config.page_shape() };
         let (narrow, wider) = kept_of_texts(machine, precision);
         Footprint {
             kv: wider * text_pages(limits.rows) * machine.page_bytes(shape, precision.kv),
-            scratch: scratch_bytes(config, machine, narrow, limits),
+            scratch: scratch_bytes(config, machine, narrow, limits, logit_rows),
             ..Footprint::of(config, precision, machine, 0, limits)
         }
     }
@@ -136,6 +138,25 @@ pub fn available_memory() -> usize {
 mod tests {
     use super::*;
     use crate::bench::embed::BERT_BASE;
+
+    #[test]
+    fn an_encoder_plans_no_logits_that_it_does_not_compute() {
+        let json = serde_json::json!({
+            "model_type": "qwen3", "hidden_size": 64, "intermediate_size": 16, "num_hidden_layers": 1,
+            "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 32, "vocab_size": 100_000,
+            "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "max_position_embeddings": 8192, "hidden_act": "silu",
+            "tie_word_embeddings": true, "eos_token_id": 0, "attention_bias": false,
+        });
+        let config = Config::from_json(json, std::path::Path::new("config.json")).unwrap();
+        let limits = StepLimits { rows: 8192, logit_rows: 8192, positions: 8192 };
+        let precision = Precision::from(StoredType::Bf16);
+        let of = |logit_rows| {
+            Footprint::of_encoder(&config, precision, Machine::Cpu, limits, logit_rows).scratch
+        };
+        let row = size_of::<f32>() * config.vocab_size;
+        assert_eq!((of(64) - of(0)) / row, 63);
+        assert!(of(0) < 8192 * row);
+    }
 
     #[test]
     fn encoders_in_f32_keep_all_as_f32_on_a_gpu_too() {

@@ -11,6 +11,9 @@ use crate::ops::{Backend, HeadNorms, Machine, OpsError, Precision, Quantisation,
 /// Where the decoder's tensors lie: alone, inside a vision-language checkpoint, old layout and new, or without a head.
 const PREFIXES: [&str; 4] = ["model.", "language_model.model.", "model.language_model.", ""];
 
+/// The names of a head's weights.
+const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
+
 impl<B: Backend> Decoder<B> {
     /// Loads the decoder that `config` describes from safetensors `files`, for sequences up to `positions`.
     ///
@@ -24,6 +27,31 @@ impl<B: Backend> Decoder<B> {
         precision: Precision,
         positions: usize,
     ) -> Result<Decoder<B>, ModelError> {
+        Decoder::load_parts(ops, config, files, precision, positions, true)
+    }
+
+    /// The same without a head of its own, for states alone.
+    ///
+    /// # Errors
+    /// See [`Decoder::load`].
+    pub fn load_states(
+        ops: &B,
+        config: Config,
+        files: &[PathBuf],
+        precision: Precision,
+        positions: usize,
+    ) -> Result<Decoder<B>, ModelError> {
+        Decoder::load_parts(ops, config, files, precision, positions, false)
+    }
+
+    fn load_parts(
+        ops: &B,
+        config: Config,
+        files: &[PathBuf],
+        precision: Precision,
+        positions: usize,
+        wants_head: bool,
+    ) -> Result<Decoder<B>, ModelError> {
         let checkpoint = Checkpoint::open(files)?;
         let loader = Loader {
             ops,
@@ -36,7 +64,9 @@ impl<B: Backend> Decoder<B> {
             (0..config.layer_count()).map(|layer| loader.layer(layer)).collect::<Result<_, _>>()?;
         let embedding =
             loader.matrix(&["embed_tokens"], &[config.vocab_size], config.hidden_size)?;
-        let head = (!config.tied_embeddings).then(|| loader.head()).transpose()?;
+        let own_head = wants_head && config.tied_embeddings && loader.has_own_head()?;
+        let has_head = wants_head && (own_head || !config.tied_embeddings);
+        let head = has_head.then(|| loader.head()).transpose()?;
         let final_norm = loader.norm("norm", config.hidden_size)?;
         let embedding_scale = match config.family {
             // As trained: the factor is rounded to the type of the weights (√2560 is 50.5 in bf16).
@@ -53,6 +83,7 @@ impl<B: Backend> Decoder<B> {
             layers,
             final_norm,
             head,
+            own_head,
             full_rope: rope(&config.full_rope)?,
             sliding_rope: rope(&config.sliding_rope)?,
             config,
@@ -181,11 +212,21 @@ impl<'a, B: Backend> Loader<'a, B> {
         })
     }
 
+    /// Whether the files of a model with a tied head have a head of other weights than the embedding's all the same.
+    fn has_own_head(&self) -> Result<bool, ModelError> {
+        let shape = [self.config.vocab_size, self.config.hidden_size];
+        let Some(name) = HEADS.into_iter().find(|name| self.checkpoint.contains(name)) else {
+            return Ok(false);
+        };
+        let (head, table) =
+            (self.checkpoint.get(name, &shape)?, self.tensor("embed_tokens", &shape)?);
+        Ok((head.kind, head.bytes) != (table.kind, table.bytes))
+    }
+
     fn head(&self) -> Result<B::Matrix, ModelError> {
         let shape = [self.config.vocab_size, self.config.hidden_size];
-        let names = ["lm_head.weight", "language_model.lm_head.weight"];
         let name =
-            names.into_iter().find(|name| self.checkpoint.contains(name)).unwrap_or(names[0]);
+            HEADS.into_iter().find(|name| self.checkpoint.contains(name)).unwrap_or(HEADS[0]);
         let tensor = self.checkpoint.get(name, &shape)?;
         Ok(self.ops.pack(&[tensor], self.config.hidden_size, self.precision)?)
     }

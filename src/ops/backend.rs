@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::checkpoint::RawTensor;
 use super::cpu::Disjoint;
-use super::sampling::{Drawn, SamplingRequest, TokenLogprobs, logprobs_of_rows};
+use super::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound, logprobs_of_rows};
 use super::{
     Activation, AttentionShape, BranchNorms, HeadNorms, LayerPages, Machine, OpsError, PageShape,
     Precision, Rows, StepLimits, StoredType,
@@ -189,7 +189,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         stage: &mut Self::Stage,
     ) -> Result<Vec<Drawn>, OpsError>;
     /// Log-probabilities of tokens that are known, each under a row of logits from `first` on, and of so many of the
-    /// likeliest, among the tokens that are `present`.
+    /// likeliest, among the tokens that are `present`; NaN where a row's logits are no numbers (where the machine tells).
     ///
     /// # Errors
     /// A failure of the machine since the last call.
@@ -204,7 +204,13 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         let rows = first + wanted.len();
         let mut all = self.read(logits, rows)?;
         let width = all.len().checked_div(rows).unwrap_or(0).max(1);
-        Ok(logprobs_of_rows(self, &mut all[first * width..], width, wanted, present))
+        let own = &mut all[first * width..];
+        let is_sound: Vec<bool> = own.chunks(width).map(are_sound).collect();
+        let mut scores = logprobs_of_rows(self, own, width, wanted, present);
+        for (score, _) in scores.iter_mut().zip(is_sound).filter(|(_, is_sound)| !is_sound) {
+            score.chosen = f32::NAN;
+        }
+        Ok(scores)
     }
     /// The first `rows` rows of `buffer`, one after another.
     ///

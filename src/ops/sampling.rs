@@ -41,7 +41,16 @@ impl Default for Sampling {
     }
 }
 
+/// Temperatures below it are 0: what they leave is the likeliest token, and logits divided by them may be no numbers.
+const LEAST_TEMPERATURE: f32 = 1e-5;
+
 impl Sampling {
+    /// The same, with the temperature of what it comes to.
+    pub fn settled(self) -> Sampling {
+        let is_greedy = self.temperature < LEAST_TEMPERATURE;
+        Sampling { temperature: if is_greedy { 0.0 } else { self.temperature }, ..self }
+    }
+
     /// The penalty, where it changes anything.
     pub fn penalty(&self) -> Option<f32> {
         self.repetition_penalty.filter(|penalty| *penalty != 1.0)
@@ -79,6 +88,8 @@ pub struct WantedLogprobs {
 pub struct Drawn {
     /// `None`: no token is allowed.
     pub token: Option<u32>,
+    /// Whether the row's logits are no numbers to draw from: see [`are_sound`].
+    pub is_broken: bool,
     /// Where they are wanted, and there is a token.
     pub logprobs: Option<TokenLogprobs>,
 }
@@ -112,6 +123,17 @@ impl Normaliser {
     pub fn logprob(self, logit: f32) -> f32 {
         logit - self.maximum - self.logarithm
     }
+}
+
+/// Whether a row of logits is what a sound model gives: none of them NaN or +∞, and not all of them −∞.
+pub fn are_sound(logits: &[f32]) -> bool {
+    let (mut is_broken, mut is_possible) = (false, false);
+    for logit in logits {
+        // Of NaN, too, this is false; `|` lets the compiler take many at a time.
+        is_broken |= !(*logit < f32::INFINITY);
+        is_possible |= *logit > f32::NEG_INFINITY;
+    }
+    is_possible && !is_broken
 }
 
 /// Log-probabilities of `token` and of the `count` likeliest, under `logits`.
@@ -211,6 +233,15 @@ mod tests {
     fn philox_gives_the_published_answers() {
         assert_eq!(philox(0, 0), 0x6627_e8d5_e169_c58d);
         assert_ne!(philox(u64::MAX, 0), philox(0, 0));
+    }
+
+    #[test]
+    fn rows_with_a_number_that_is_not_finite_are_told_from_others() {
+        let (nan, infinite) = (f32::NAN, f32::INFINITY);
+        assert!(are_sound(&[1.0, -infinite, f32::MAX]));
+        for row in [vec![1.0, nan], vec![infinite, 1.0], vec![-infinite; 3], vec![]] {
+            assert!(!are_sound(&row), "{row:?}");
+        }
     }
 
     #[test]

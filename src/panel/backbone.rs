@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::PanelError;
 use super::generation::Generation;
 use crate::chat::ChatTemplate;
+use crate::console;
 use crate::digest::sha256;
 use crate::engine::{Engine, EngineOptions};
 use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
@@ -81,6 +82,9 @@ impl Description {
 
     fn start<B: Backend>(&self, ops: B, options: EngineOptions) -> Result<Engine, PanelError> {
         let decoder = self.load(&ops, self.context)?;
+        if let Some(warning) = decoder.warning() {
+            console::note(format!("warning: {}: {warning}", self.checkpoint.name));
+        }
         Ok(Engine::start(
             &self.checkpoint.name,
             decoder,

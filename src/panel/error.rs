@@ -81,10 +81,12 @@ impl PanelError {
             PanelError::Image { .. }
                 | PanelError::NoExperts { .. }
                 | PanelError::PromptTooLong { .. }
-                | PanelError::Chat(ChatError::Render { .. })
+                | PanelError::Chat(ChatError::Render { .. } | ChatError::LeftOut { .. })
                 | PanelError::Tokenizer(TokenizerError::Encode { .. })
                 | PanelError::Engine(
-                    EngineError::TooLong { .. } | EngineError::PoolTooSmall { .. }
+                    EngineError::TooLong { .. }
+                        | EngineError::PoolTooSmall { .. }
+                        | EngineError::NotFinite { .. }
                 )
         )
     }

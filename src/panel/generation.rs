@@ -8,7 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
-use crate::engine::Sampling;
+use crate::engine::{PENALTIES, Sampling};
 use crate::hub::Checkpoint;
 use crate::model::Config;
 use crate::model::config::Ids;
@@ -95,7 +95,7 @@ impl Generation {
         if let Some(temperature) = raw.temperature.filter(|t| !t.is_finite() || *t < 0.0) {
             return Err(fail(format!("`temperature` is {temperature}")));
         }
-        if let Some(penalty) = raw.repetition_penalty.filter(|p| !p.is_finite() || *p <= 0.0) {
+        if let Some(penalty) = raw.repetition_penalty.filter(|p| !PENALTIES.contains(p)) {
             return Err(fail(format!("`repetition_penalty` is {penalty}")));
         }
         Ok(Generation::of(&raw, config_eos_ids))
@@ -230,6 +230,7 @@ mod tests {
             (r#"{"top_p": 1.5}"#, "top_p"),
             (r#"{"temperature": -1}"#, "temperature"),
             (r#"{"repetition_penalty": 0}"#, "repetition_penalty"),
+            (r#"{"repetition_penalty": 1e-38}"#, "repetition_penalty"),
             (r#"{"top_k": "many"}"#, "top_k"),
         ] {
             let problem = read(text).unwrap_err().to_string();

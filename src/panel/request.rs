@@ -85,7 +85,7 @@ impl Panel {
                     true => Vec::new(),
                     false => description.generation.eos_ids.clone(),
                 },
-                strings: Vec::new(),
+                ..Stop::default()
             },
             max_tokens: self.limit(call).map_or(room, |limit| limit.min(room)),
             salt: self.salt,
@@ -137,7 +137,9 @@ pub fn digest(identity: &str, request: &Request) -> String {
         .then(|| format!("penalties {frequency_penalty:?} {presence_penalty:?}"));
     let bias = (!bias.is_empty()).then(|| format!("bias {bias:?}"));
     let min_tokens = (min_tokens > 0).then(|| format!("at least {min_tokens}"));
-    for set in [penalties, bias, min_tokens].into_iter().flatten() {
+    let Stop { later_ids, after, .. } = &request.stop;
+    let stops_after = after.map(|after| format!("stops after {after}: {later_ids:?}"));
+    for set in [penalties, bias, min_tokens, stops_after].into_iter().flatten() {
         hasher.update((set.len() as u64).to_le_bytes());
         hasher.update(set);
     }
@@ -161,6 +163,7 @@ mod tests {
             stop: Stop {
                 ids: ids.to_vec(),
                 strings: strings.iter().map(|text| text.to_string()).collect(),
+                ..Stop::default()
             },
             ..base.clone()
         };
@@ -173,6 +176,7 @@ mod tests {
             stops(&[3], &[]),
             stops(&[], &["a"]),
             stops(&[], &["a", ""]),
+            Request { stop: Stop { after: Some(9), ..stops(&[], &["a"]).stop }, ..base.clone() },
             constrained(Grammar::JsonObject, None),
             constrained(Grammar::Regex("a".into()), None),
             constrained(Grammar::Lark("a".into()), None),

@@ -171,7 +171,11 @@ impl BertScore {
             texts.dedup();
             let embedded: HashMap<&str, Embedded> = texts
                 .par_iter()
-                .map(|&text| Ok((text, self.embed(text)?)))
+                .enumerate()
+                .map(|(index, &text)| match self.embed(text)? {
+                    Some(embedded) => Ok((text, embedded)),
+                    None => Err(EncoderError::NotFinite { place: index + 1, of: texts.len() }),
+                })
                 .collect::<Result<_, EncoderError>>()?;
             for (reference, candidate) in pairs {
                 let (reference, candidate) =
@@ -209,14 +213,18 @@ impl BertScore {
         })
     }
 
-    fn embed(&self, text: &str) -> Result<Embedded, EncoderError> {
+    /// `None`: the states are not finite numbers.
+    fn embed(&self, text: &str) -> Result<Option<Embedded>, EncoderError> {
         let ids = self.tokens.encode(text)?;
         let states = self.encode(&ids)?;
         let lengths = states.sqr()?.sum_keepdim(1)?.sqrt()?;
-        Ok(Embedded {
+        if !lengths.sum_all()?.to_scalar::<f32>()?.is_finite() {
+            return Ok(None);
+        }
+        Ok(Some(Embedded {
             directions: states.broadcast_div(&lengths)?,
             counts: ids.iter().map(|&id| !self.tokens.is_mark(id)).collect(),
-        })
+        }))
     }
 }
 

@@ -72,11 +72,15 @@ impl Bleurt {
     /// # Errors
     /// The arithmetic fails, as when memory runs out.
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f64>, EncoderError> {
-        let score = |(reference, candidate): &(String, String)| {
+        let score = |(index, (reference, candidate)): (usize, &(String, String))| {
             let (ids, segments) = self.tokens(reference, candidate);
-            Ok(self.model.score(&ids, &segments)?)
+            let score = self.model.score(&ids, &segments)?;
+            match score.is_finite() {
+                true => Ok(score),
+                false => Err(EncoderError::NotFinite { place: index + 1, of: pairs.len() }),
+            }
         };
-        pairs.par_iter().map(score).collect()
+        pairs.par_iter().enumerate().map(score).collect()
     }
 
     /// `[CLS]` reference `[SEP]` candidate `[SEP]` as token ids, and each token's segment. A pair that is too long loses the

@@ -84,7 +84,7 @@ fn begin(backbone: &Backbone, call: &Call, way: Way) -> Result<PendingCall, Fail
         sampling: call.sampling,
         seed: call.seed,
         constraint: grammar.map(|grammar| Constraint { grammar, after: None }),
-        stop: Stop { ids: backbone.description.generation.eos_ids.clone(), strings: Vec::new() },
+        stop: Stop { ids: backbone.description.generation.eos_ids.clone(), ..Stop::default() },
         max_tokens: MAX_TOKENS,
         salt: Some([way as u8; 16]),
         ..Request::default()

@@ -206,6 +206,10 @@ impl From<EngineError> for ApiError {
                 "max_tokens",
                 "max_tokens is 0; only with echo or prompt_logprobs can nothing be generated",
             ),
+            EngineError::Penalty { .. } => {
+                ApiError::of(Code::InvalidValue, "repetition_penalty", message)
+            }
+            EngineError::NotFinite { .. } => ApiError::new(Code::Internal, message),
             EngineError::NoKnownLogprobs => {
                 ApiError::of(Code::UnsupportedParameter, "prompt_logprobs", message)
             }

@@ -24,7 +24,7 @@ pub struct Wanted {
     pub logprobs: Option<usize>,
     /// The number of top log-probabilities for each token of the prompt.
     pub prompt_logprobs: Option<usize>,
-    /// The token after which the grammar applies.
+    /// The token after which the grammar applies, and stops count.
     pub constrain_after: Option<u32>,
 }
 
@@ -144,7 +144,7 @@ impl Wanted {
         let Wanted { model, decoding, .. } = self;
         let vocabulary = model.backbone.description.config.vocab_size;
         let biased = decoding.logit_bias.iter().map(|(id, _)| ("logit_bias", *id));
-        let stops = decoding.stop.ids.iter().map(|id| ("stop_token_ids", *id));
+        let stops = decoding.stop.later_ids.iter().map(|id| ("stop_token_ids", *id));
         if let Some((name, id)) = biased.chain(stops).find(|(_, id)| *id as usize >= vocabulary) {
             let message =
                 format!("{name} has token {id}; the model's tokens end at {}", vocabulary - 1);
@@ -157,7 +157,13 @@ impl Wanted {
         }
         let asked = decoding.max_tokens.unwrap_or(room);
         let generation = &model.backbone.description.generation;
-        let mut ids = decoding.stop.ids.clone();
+        let Stop { strings, later_ids: own, .. } = decoding.stop.clone();
+        // Where a model thinks first, what the request names ends the answer; the model's own tokens end the whole.
+        let after = self.constrain_after.filter(|_| !strings.is_empty() || !own.is_empty());
+        let (mut ids, later_ids) = match after {
+            Some(_) => (Vec::new(), own),
+            None => (own, Vec::new()),
+        };
         if !decoding.ignore_eos {
             ids.extend(&generation.eos_ids);
         }
@@ -169,7 +175,7 @@ impl Wanted {
                 .format
                 .clone()
                 .map(|format| Constraint { grammar: format.grammar, after: self.constrain_after }),
-            stop: Stop { ids, strings: decoding.stop.strings.clone() },
+            stop: Stop { ids, strings, later_ids, after },
             max_tokens: asked.min(room),
             logit_bias: decoding.logit_bias.clone(),
             min_tokens: decoding.min_tokens,

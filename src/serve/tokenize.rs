@@ -137,9 +137,9 @@ pub async fn info(
     let chat = &description.chat;
     Ok(Json(json!({
         "tokenizer_class": description.config.family.name(),
-        "bos_token": chat.bos_token,
-        "eos_token": chat.eos_token,
-        "pad_token": chat.pad_token,
+        "bos_token": chat.token("bos_token"),
+        "eos_token": chat.token("eos_token"),
+        "pad_token": chat.token("pad_token"),
         "add_bos_token": description.tokenizer.adds_bos(),
         "chat_template": chat.source,
         "model_max_length": model.context(),

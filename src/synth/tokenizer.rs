@@ -32,12 +32,13 @@ pub(super) fn copy(source: &Path, directory: &Path) -> Result<(), SynthError> {
 
 pub(super) fn write(family: Family, directory: &Path) -> Result<(), SynthError> {
     write_json(&directory.join("tokenizer.json"), &train(family)?)?;
-    let (bos, template) = match family {
-        Family::Gemma3 => (json!("<bos>"), include_str!("gemma3.jinja")),
-        Family::Llama => (json!("<|begin_of_text|>"), include_str!("llama.jinja")),
-        Family::Qwen3 => (Value::Null, include_str!("qwen3.jinja")),
+    let (bos, eos, template) = match family {
+        Family::Gemma3 => (json!("<bos>"), "<eos>", include_str!("gemma3.jinja")),
+        Family::Llama => (json!("<|begin_of_text|>"), "<|eot_id|>", include_str!("llama.jinja")),
+        Family::Qwen3 => (Value::Null, "<|im_end|>", include_str!("qwen3.jinja")),
     };
-    write_json(&directory.join("tokenizer_config.json"), &json!({"bos_token": bos}))?;
+    let tokens = json!({"bos_token": bos, "eos_token": eos});
+    write_json(&directory.join("tokenizer_config.json"), &tokens)?;
     Ok(fs_err::write(directory.join("chat_template.jinja"), template)?)
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Controls {
 struct Control {
     id: u32,
     is_special: bool,
+    /// Whether it is one only where no word goes on before or behind it.
+    is_single_word: bool,
     takes_space_before: bool,
     takes_space_behind: bool,
 }
@@ -54,6 +56,7 @@ impl Controls {
         let control = |(id, token): &(u32, AddedToken)| Control {
             id: *id,
             is_special: token.special,
+            is_single_word: token.single_word,
             takes_space_before: token.lstrip,
             takes_space_behind: token.rstrip,
         };
@@ -71,11 +74,15 @@ impl Controls {
 
     /// Every one in `text`, from left to right; where several begin at one place, the longest.
     pub fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Place> + 'a {
-        self.automaton.find_iter(text).map(move |found| {
-            let Control { id, is_special, takes_space_before, takes_space_behind } =
+        self.automaton.find_iter(text).filter_map(move |found| {
+            let Control { id, is_special, is_single_word, takes_space_before, takes_space_behind } =
                 self.tokens[found.pattern().as_usize()];
             let (before, behind) = (&text[..found.start()], &text[found.end()..]);
-            Place {
+            let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+            if is_single_word && (before.ends_with(is_of_word) || behind.starts_with(is_of_word)) {
+                return None;
+            }
+            Some(Place {
                 id,
                 is_special,
                 start: if takes_space_before { before.trim_end().len() } else { found.start() },
@@ -84,7 +91,7 @@ impl Controls {
                 } else {
                     found.end()
                 },
-            }
+            })
         })
     }
 }

@@ -11,10 +11,12 @@ const CANDIDATES: [RangeInclusive<char>; 3] =
 #[derive(Debug)]
 pub struct Mask {
     pairs: Vec<(char, char)>,
+    /// One that occurs nowhere, and stands for nothing.
+    pub spare: char,
 }
 
 impl Mask {
-    /// Stand-ins for `characters`, of `CANDIDATES` in their order. `None` where `texts` hold them all.
+    /// Stand-ins for `characters`, and one to spare, of `CANDIDATES` in their order. `None` where `texts` hold too many of them.
     pub fn new<'a>(characters: &[char], texts: impl Iterator<Item = &'a str>) -> Option<Mask> {
         let is_candidate = |c: &char| CANDIDATES.iter().any(|range| range.contains(c));
         let used: HashSet<char> = texts
@@ -22,9 +24,11 @@ impl Mask {
             .chain(characters.iter().copied())
             .filter(is_candidate)
             .collect();
-        let free = CANDIDATES.into_iter().flatten().filter(|candidate| !used.contains(candidate));
+        let mut free =
+            CANDIDATES.into_iter().flatten().filter(|candidate| !used.contains(candidate));
+        let spare = free.next()?;
         let pairs: Vec<(char, char)> = characters.iter().copied().zip(free).collect();
-        (pairs.len() == characters.len()).then_some(Mask { pairs })
+        (pairs.len() == characters.len()).then_some(Mask { pairs, spare })
     }
 
     /// `text` with the stand-ins.

@@ -27,6 +27,14 @@ impl Style {
         }
     }
 
+    /// Of an added word, which a byte-level vocabulary holds as the text that it is.
+    pub fn bytes_of_added(&self, word: &str) -> Vec<u8> {
+        match self {
+            Style::ByteLevel => word.as_bytes().to_vec(),
+            Style::ByteFallback => self.bytes(word),
+        }
+    }
+
     pub fn bytes(&self, token: &str) -> Vec<u8> {
         match self {
             Style::ByteLevel => {

@@ -170,3 +170,68 @@ fn with_data_real_tokenizers_give_the_published_vectors_and_their_bytes_back() {
         assert!(compared >= 20, "{name}: {compared} vectors");
     }
 }
+
+#[test]
+fn control_tokens_take_blanks_and_stand_alone_as_their_file_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = with_first_prefix(directory.path());
+    let mut json: serde_json::Value =
+        serde_json::from_str(&fs_err::read_to_string(&path).unwrap()).unwrap();
+    let flags = |name: &'static str| move |token: &mut serde_json::Value| token[name] = true.into();
+    let added = json["added_tokens"].as_array_mut().unwrap();
+    let word = |id: u32, content: &str| {
+        serde_json::json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+            "normalized": false, "special": true})
+    };
+    for (id, content, flag) in
+        [(14, "kk", "single_word"), (15, "ss", "lstrip"), (16, "[/k]", "rstrip")]
+    {
+        let mut token = word(id, content);
+        flags(flag)(&mut token);
+        added.push(token);
+    }
+    fs_err::write(&path, json.to_string()).unwrap();
+    let (ours, theirs) = (Tokenizer::load(&path).unwrap(), Inner::from_file(&path).unwrap());
+    for text in [
+        "kk",
+        "kk a",
+        "akk",
+        "kka",
+        "a kk a",
+        "kkkk",
+        "_kk",
+        "kk[k]",
+        "(kk)",
+        "a  ss  a",
+        "ss ss",
+        " ss",
+        "[/k]  a",
+        "a [/k] ss a",
+        "<s> kk ss",
+    ] {
+        let expected = theirs.encode(text, false).unwrap();
+        assert_eq!(ours.encode(text).unwrap(), expected.get_ids(), "{text:?}");
+    }
+}
+
+#[test]
+fn added_words_beyond_ascii_are_their_text_in_a_byte_level_vocabulary() {
+    let directory = tempfile::tempdir().unwrap();
+    with_ends(directory.path());
+    let path = directory.path().join("tokenizer.json");
+    let mut json: serde_json::Value =
+        serde_json::from_str(&fs_err::read_to_string(&path).unwrap()).unwrap();
+    for (id, word) in [(6, "M\u{e9}ni\u{e8}re"), (7, "Ġx"), (8, "\u{3bc}g")] {
+        json["added_tokens"].as_array_mut().unwrap().push(serde_json::json!({
+            "id": id, "content": word, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+            "special": false,
+        }));
+    }
+    fs_err::write(&path, json.to_string()).unwrap();
+    let tokenizer = Tokenizer::load(&path).unwrap();
+    for text in ["aM\u{e9}ni\u{e8}re b", "Ġxa", "\u{3bc}g"] {
+        let ids = tokenizer.encode(text).unwrap();
+        assert!(ids.iter().any(|id| *id > 5), "{ids:?}");
+        assert_eq!(tokenizer.decode(&ids), text);
+    }
+}

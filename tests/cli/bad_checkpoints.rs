@@ -159,3 +159,88 @@ fn a_chat_template_that_refuses_the_messages() {
         ],
     );
 }
+
+/// Makes the first number of the final norm a NaN.
+fn break_final_norm(model: &Path) {
+    change_weights(model, |bytes| {
+        let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+        let tensor = &header["model.norm.weight"];
+        let start = 8 + length + tensor["data_offsets"][0].as_u64().unwrap() as usize;
+        let nan = match tensor["dtype"].as_str().unwrap() {
+            "F32" => f32::NAN.to_le_bytes().to_vec(),
+            _ => vec![0xc0, 0x7f],
+        };
+        bytes[start..start + nan.len()].copy_from_slice(&nan);
+    });
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_an_error_of_the_item_and_of_every_command() {
+    let (scratch, run) = run_harmed(break_final_norm);
+    let broken =
+        "the model llama computed numbers that are not finite (NaN or infinity) at position";
+    run.refused(1, &["1 of 1 items errored", broken]);
+    let items = std::fs::read_to_string(scratch.path("out").join("items.jsonl")).unwrap();
+    assert!(items.contains("not finite"), "{items}");
+    for command in [
+        "generate --model llama --prompt Hello --max-tokens 3",
+        "generate --model llama --prompt Hello --max-tokens 3 --temperature 0",
+        "logprobs --model llama --tokens 3,4,5",
+        "logprobs --model llama --tokens 3,4,5 --full",
+    ] {
+        let outcome = scratch.wardround(command);
+        outcome.refused(3, &[broken]);
+        assert!(!outcome.stderr.contains("schema"), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn temperatures_and_penalties_beyond_what_numbers_hold_are_defined_or_refused() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Llama);
+    let generate = |more: &str| {
+        scratch.wardround(format!(
+            "generate --model llama --prompt Hello --max-tokens 5 --json {more}"
+        ))
+    };
+    let greedy = generate("--temperature 0");
+    for temperature in ["1e-38", "1e-6"] {
+        let outcome = generate(&format!("--temperature {temperature}"));
+        assert_eq!(outcome.succeeded().stdout, greedy.succeeded().stdout);
+    }
+}
+
+#[test]
+fn a_head_of_its_own_is_used_and_said_though_the_config_ties_it() {
+    let scratch = Scratch::new();
+    let model = scratch.model(Family::Llama);
+    let generate =
+        || scratch.wardround("generate --model llama --prompt Hello --max-tokens 4 --json");
+    let untied = generate();
+    assert!(!untied.succeeded().stderr.contains("lm_head"));
+    let path = model.join("model.safetensors");
+    let bytes = std::fs::read(&path).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let is_tied = !tensors.names().iter().any(|name| name.contains("lm_head"));
+    let table = tensors.tensor("model.embed_tokens.weight").unwrap();
+    let (shape, dtype) = (table.shape().to_vec(), table.dtype());
+    let reversed: Vec<u8> = {
+        let row = table.data().len() / shape[0];
+        table.data().chunks(row).rev().flatten().copied().collect()
+    };
+    for (head, differs) in [(table.data(), false), (&reversed, true)] {
+        let view = safetensors::tensor::TensorView::new(dtype, shape.clone(), head).unwrap();
+        let mut all: Vec<(String, safetensors::tensor::TensorView)> = tensors.tensors();
+        all.retain(|(name, _)| name != "lm_head.weight");
+        all.push(("lm_head.weight".to_owned(), view));
+        safetensors::serialize_to_file(all, None, &path).unwrap();
+        set(&model, "tie_word_embeddings", json!(true));
+        let outcome = generate();
+        let said = outcome.succeeded().stderr.contains("lm_head.weight differs from it");
+        assert_eq!(said, differs, "{outcome:#?}");
+        if is_tied {
+            assert_eq!(outcome.stdout == untied.stdout, !differs, "{outcome:#?}");
+        }
+    }
+}

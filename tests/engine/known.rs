@@ -29,7 +29,7 @@ fn mixed(eos_ids: &[u32]) -> Vec<Request> {
         tokens: [&shared[..share], &tokens(seed + 20, own)].concat(),
         seed,
         sampling: Sampling { temperature: 1.5, ..Sampling::default() },
-        stop: Stop { ids: eos_ids.to_vec(), strings: Vec::new() },
+        stop: Stop { ids: eos_ids.to_vec(), ..Stop::default() },
         max_tokens: 20,
         ..Request::default()
     };
@@ -133,14 +133,10 @@ fn requests_of_every_kind_preempted_as_alone() {
 fn recomputed(model: &Model, all: &[u32], counts: impl Fn(usize) -> usize) -> Vec<TokenLogprobs> {
     let ops = Cpu::new(2).unwrap();
     let decoder = model.decoder(all.len(), &ops);
-    let present = present(model, decoder.config.vocab_size);
     let rows = common::logits_on(&ops, &decoder, all, 16);
     let tokens = all.iter().enumerate().skip(1);
-    let scores = tokens.zip(rows).map(|((place, token), mut row)| {
-        forbid(&present, &mut row);
-        logprobs(&row, *token, counts(place))
-    });
-    scores.collect()
+    // Over all rows of the head, those without a token too, as other engines and who normalises logits does.
+    tokens.zip(rows).map(|((place, token), row)| logprobs(&row, *token, counts(place))).collect()
 }
 
 fn present(model: &Model, rows: usize) -> Arc<[u32]> {
@@ -273,7 +269,7 @@ fn nothing_ends_a_completion_before_its_least_length() {
         tokens: tokens(1, 9),
         min_tokens: 50,
         max_tokens: 60,
-        stop: Stop { ids: vec![eos], strings: Vec::new() },
+        stop: Stop { ids: vec![eos], ..Stop::default() },
         constraint: Some(Constraint { grammar: Grammar::Regex(grammar.to_owned()), after: None }),
         ..Request::default()
     };
@@ -287,7 +283,7 @@ fn nothing_ends_a_completion_before_its_least_length() {
     let text = complete(&engine, free.clone()).text;
     let stop = text.chars().find(char::is_ascii_alphabetic).unwrap().to_string();
     let stopped = |min_tokens| {
-        let stop = Stop { ids: Vec::new(), strings: vec![stop.clone()] };
+        let stop = Stop { strings: vec![stop.clone()], ..Stop::default() };
         complete(&engine, Request { stop, min_tokens, ..free.clone() }).tokens.len()
     };
     let early = stopped(0);
@@ -327,4 +323,45 @@ fn salted_requests_find_the_pages_of_their_own_salt_alone() {
         [0, 0]
     );
     assert_eq!(cached(Some(9)), 96);
+}
+
+#[test]
+fn stops_count_from_the_end_of_the_thinking_on() {
+    let engine = common::synthetic_engine(Family::Qwen3, OPTIONS);
+    let tokenizer = common::tokenizer(&common::synthetic(Family::Qwen3));
+    let free = Request { tokens: tokens(1, 9), seed: 5, max_tokens: 60, ..Request::default() };
+    let said = complete(&engine, free.clone()).tokens;
+    // Some token stands for the one that ends the thinking.
+    let mut places = said.iter().enumerate().skip(15);
+    let (end, after) = places.find(|(place, id)| !said[..*place].contains(id)).unwrap();
+    let (thought, answer) = (tokenizer.decode(&said[..end]), tokenizer.decode(&said[end + 1..]));
+    let is_in_both = |c: &char| c.is_ascii_alphabetic() && thought.contains(*c);
+    let letter = answer.chars().find(is_in_both).unwrap().to_string();
+    let length = |after: Option<u32>| {
+        let stop = Stop { strings: vec![letter.clone()], after, ..Stop::default() };
+        let stopped = complete(&engine, Request { stop, ..free.clone() });
+        assert_eq!(stopped.finish_reason, FinishReason::Stop);
+        stopped.tokens.len()
+    };
+    assert!(length(None) <= end && length(Some(*after)) > end + 1, "{letter}: {said:?}");
+    // So do ids of the request; those of the model end it anywhere.
+    let with = |stop: Stop| complete(&engine, Request { stop, ..free.clone() }).tokens.len();
+    let later =
+        Stop { later_ids: vec![said[3], said[end + 2]], after: Some(*after), ..Stop::default() };
+    let first = (end + 1..).find(|place| later.later_ids.contains(&said[*place])).unwrap();
+    assert_eq!(with(later.clone()), first + 1);
+    assert!(with(Stop { after: None, ..later.clone() }) <= 4);
+    assert!(with(Stop { ids: vec![said[3]], later_ids: Vec::new(), ..later }) <= 4);
+}
+
+#[test]
+fn a_penalty_that_makes_logits_infinite_is_refused() {
+    let engine = common::synthetic_engine(Family::Qwen3, OPTIONS);
+    for penalty in [1e-38, 0.0, f32::NAN, 1e30] {
+        let sampling = Sampling { repetition_penalty: Some(penalty), ..Sampling::default() };
+        let request =
+            Request { tokens: tokens(1, 9), sampling, max_tokens: 2, ..Request::default() };
+        let refused = engine.submit(request).err().unwrap().to_string();
+        assert!(refused.contains("is not from 0.01 to 100"), "{refused}");
+    }
 }

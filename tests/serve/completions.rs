@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use wardround::model::Family;
 
 use crate::client::Server;
+use crate::common;
 
 fn hello(extra: Value) -> Value {
     let mut body =
@@ -216,4 +217,49 @@ fn streams_carry_what_was_asked_of_the_prompt() {
             assert_eq!(own.next_back().unwrap()[name], choice[name], "{name}");
         }
     }
+}
+
+#[test]
+fn a_model_that_computes_no_numbers_is_a_fault_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("qwen3");
+    std::fs::create_dir(&model).unwrap();
+    for entry in std::fs::read_dir(common::synthetic(Family::Qwen3)).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, model.join(path.file_name().unwrap())).unwrap();
+    }
+    // A NaN in the final norm.
+    let path = model.join("model.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    let tensor = &header["model.norm.weight"];
+    let start = 8 + length + tensor["data_offsets"][0].as_u64().unwrap() as usize;
+    let nan = match tensor["dtype"].as_str() {
+        Some("F32") => f32::NAN.to_le_bytes().to_vec(),
+        _ => vec![0xc0, 0x7f],
+    };
+    bytes[start..start + nan.len()].copy_from_slice(&nan);
+    std::fs::write(&path, bytes).unwrap();
+    let server = Server::start_in(folder, "--context 1024");
+    let schema = json!({"type": "json_object"});
+    let scored =
+        json!({"prompt": "one", "max_tokens": 1, "echo": true, "logprobs": 1, "temperature": 0});
+    for (path, mut body) in [
+        (CHAT, hello(json!({}))),
+        (CHAT, hello(json!({"response_format": schema}))),
+        ("/v1/completions", scored),
+    ] {
+        body["model"] = "qwen3".into();
+        let answer = server.post(path, &body);
+        assert_eq!(answer.code(), (500, "internal".to_owned()), "{}", answer.json());
+        let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("computed numbers that are not finite"), "{message}");
+    }
+    // The others answer on.
+    let mut body = hello(json!({}));
+    body["model"] = "llama".into();
+    assert!(server.post(CHAT, &body).json()["choices"].is_array());
+    body["repetition_penalty"] = 1e-38.into();
+    assert_eq!(server.post(CHAT, &body).code().0, 400);
 }

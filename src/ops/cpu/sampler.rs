@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::exponentials;
 use crate::ops::Backend;
 use crate::ops::sampling::{
-    Drawn, ONE, Sampling, SamplingRequest, forbid, logprobs, multiply_high,
+    Drawn, ONE, Sampling, SamplingRequest, are_sound, forbid, logprobs, multiply_high,
 };
 
 /// Buffers of one draw, kept between draws.
@@ -19,6 +19,9 @@ pub struct Sampler {
 impl Sampler {
     /// Draws from a row of logits, which is changed on the way.
     pub fn draw(&mut self, logits: &mut [f32], request: &SamplingRequest) -> Drawn {
+        if !are_sound(logits) {
+            return Drawn { is_broken: true, ..Drawn::default() };
+        }
         let wanted = request.logprobs.as_ref().map(|wanted| {
             let mut unchanged = logits.to_vec();
             forbid(&wanted.present, &mut unchanged);
@@ -28,7 +31,7 @@ impl Sampler {
         let token = self.choose(logits, request);
         let logprobs =
             token.zip(wanted).map(|(token, (logits, count))| logprobs(&logits, token, count));
-        Drawn { token, logprobs }
+        Drawn { token, logprobs, is_broken: false }
     }
 
     /// The token; `None` if every logit is minus infinity.
@@ -189,8 +192,21 @@ mod tests {
 
     #[test]
     fn nothing_to_draw_is_no_token() {
-        assert_eq!(draw(&[f32::NEG_INFINITY; 3], Sampling::default(), 0), None);
-        assert_eq!(draw(&[f32::NAN; 3], Sampling::default(), 0), None);
+        let none = SamplingRequest {
+            allowed: vec![0; 1].into(),
+            ..order(Sampling::default(), &[], philox(7, 0))
+        };
+        let drawn = Sampler::default().draw(&mut [1.0; 3], &none);
+        assert_eq!((drawn.token, drawn.is_broken), (None, false));
+    }
+
+    #[test]
+    fn a_row_that_is_no_row_of_numbers_is_broken_though_others_of_it_could_be_drawn() {
+        let order = order(Sampling::default(), &[], philox(7, 0));
+        for row in [[f32::NAN; 3], [1.0, f32::NAN, 2.0], [f32::INFINITY, 0.0, 1.0]] {
+            let drawn = Sampler::default().draw(&mut row.clone(), &order);
+            assert_eq!((drawn.token, drawn.is_broken), (None, true), "{row:?}");
+        }
     }
 
     #[test]

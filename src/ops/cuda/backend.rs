@@ -18,7 +18,7 @@ use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
 use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::cpu::draw_token;
-use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
+use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound};
 use crate::ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
     OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
@@ -319,6 +319,17 @@ impl Backend for Cuda {
         for ((drawn, request), row) in drawn.iter_mut().zip(requests).zip(rows) {
             if let Some(request) = request.as_ref().filter(|request| !request.added.is_empty()) {
                 drawn.token = draw_token(row, request);
+            }
+        }
+        // A row from which nothing came may have had nothing to draw from.
+        let is_lost = |(drawn, request): (&Drawn, &Option<SamplingRequest>)| {
+            drawn.token.is_none() && request.is_some()
+        };
+        if let Some(last) = drawn.iter().zip(requests).rposition(is_lost) {
+            let read = self.read(logits, last + 1)?;
+            let rows = read.chunks_exact(logits.width);
+            for ((drawn, request), row) in drawn.iter_mut().zip(requests).zip(rows) {
+                drawn.is_broken = is_lost((&*drawn, request)) && !are_sound(row);
             }
         }
         self.score_draws(logits, requests, &mut drawn, &mut stage.scorer)?;

@@ -85,6 +85,7 @@ impl Drawer {
         let drawn = ids.zip(requests).map(|(id, request)| Drawn {
             token: Some(u32::from_le_bytes(*id)).filter(|id| *id != NONE && request.is_some()),
             logprobs: None,
+            is_broken: false,
         });
         Ok(drawn.collect())
     }

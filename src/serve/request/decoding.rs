@@ -106,7 +106,11 @@ impl Decoding {
             min_tokens,
             seed: fields.seed()?,
             n: n as usize,
-            stop: Stop { strings: stops(fields.take("stop"))?, ids: stop_ids(fields)? },
+            stop: Stop {
+                strings: stops(fields.take("stop"))?,
+                later_ids: stop_ids(fields)?,
+                ..Stop::default()
+            },
             ignore_eos: fields.flag("ignore_eos")?.unwrap_or(false),
             max_tokens: max_tokens.map(|tokens| tokens as usize),
             prompt_logprobs: fields.count("prompt_logprobs", MOST_LOGPROBS)?,
@@ -235,7 +239,7 @@ fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
         return Err(ApiError::of(Code::InvalidValue, "stop", message));
     }
     let mut stops = Vec::new();
-    for value in list {
+    for (index, value) in list.into_iter().enumerate() {
         match value {
             Value::String(text) if text.len() > MOST_STOP_BYTES => {
                 let message = format!(
@@ -246,7 +250,7 @@ fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
             }
             Value::String(text) if text.is_empty() => {}
             Value::String(text) => stops.push(text),
-            other => return Err(wrong_type("stop", &other, "a string or an array of strings")),
+            other => return Err(wrong_type(&format!("stop[{index}]"), &other, "a string")),
         }
     }
     Ok(stops)
@@ -363,8 +367,13 @@ mod tests {
         assert_eq!(read.stop.strings, ["b"]);
         assert_eq!((read.seed, read.max_tokens, read.top_k), (Some(u64::MAX), Some(5), Some(0)));
         assert_eq!(read.logit_bias, [(3, 1.5), (7, -100.0)]);
-        assert_eq!(decoding(json!({"stop": null, "stop_token_ids": [1]})).unwrap().stop.ids, [1]);
+        assert_eq!(
+            decoding(json!({"stop": null, "stop_token_ids": [1]})).unwrap().stop.later_ids,
+            [1]
+        );
         assert!(read.salt.is_some());
+        let error = decoding(json!({"stop": ["a", null]})).unwrap_err();
+        assert_eq!((error.code, error.param.as_deref()), (Code::InvalidType, Some("stop[1]")));
     }
 
     #[test]
