@@ -18,6 +18,12 @@ pub struct Words {
 
 impl Record for Words {}
 
+impl Words {
+    pub fn first(&self) -> Option<&str> {
+        self.words.first().map(String::as_str)
+    }
+}
+
 /// Parses words of the field `key`, `most` of them at most: of an object, a labelled line, a list, or a text of nothing else.
 pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
     let reply = Reply::read(text, finish_reason, key);
