@@ -42,7 +42,9 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
     let none = ["", "na", "n/a", "none", "null"];
     let words = found.iter().map(|word| word.trim_matches(around).to_owned());
     let words = words.filter(|word| !none.contains(&word.to_lowercase().as_str()));
-    let words: Vec<String> = words.take(most).collect();
+    // A refusal's words are no words of the note.
+    let is_refusal = reply.parse == Parse::Fallback && reading::refuses(text);
+    let words: Vec<String> = if is_refusal { Vec::new() } else { words.take(most).collect() };
     // As the prompt shows them.
     let words = if words == ["first", "second", "third"] { Vec::new() } else { words };
     let parse = reply.parse.if_read(!words.is_empty());
