@@ -73,6 +73,12 @@ def gold_of(row):
     }
 
 
+def voted(said):
+    """The majority's, else the first that could be read."""
+    read = [one for one in said if one is not None]
+    return next((one for one in read if read.count(one) > 1), read[0] if read else None)
+
+
 # One note's outcome, from the texts of its calls.
 
 
@@ -107,7 +113,7 @@ class Checked:
         flags.append(read("det3"))
         if self.settings["arbitration"] == "icl":
             return self.flagged("arbitration", flags, flags[2])
-        return self.flagged("vote", flags, next((flag for flag in flags if flag is not None and flags.count(flag) > 1), flags[0]))
+        return self.flagged("vote", flags, voted(flags))
 
     def flagged(self, source, flags, flag):
         self.outcome["flag"] = flag
@@ -143,8 +149,8 @@ class Checked:
                 source, chosen = "arbitration", 2
                 if self.settings["arbitration"] == "vote":
                     places = [meant(one) for one in said]
-                    shared = [place for place in places if place is not None and places.count(place) > 1]
-                    source, chosen = "vote", places.index(shared[0]) if shared else 0
+                    winner = voted(places)
+                    source, chosen = "vote", 0 if winner is None else places.index(winner)
         self.placed(source, [f"loc{number}" for number in range(1, len(said) + 1)], said, chosen)
 
     def placed(self, source, agents, said, chosen):
@@ -223,3 +229,6 @@ class Checked:
             self.outcome["localisation"] = place | {"confidences": nothing}
             self.outcome |= {"sentence_id": sentence_id, "exact_sentence_id": sentence_id, "correction": correction or None}
             self.outcome["sentence"] = self.sentences[sentence_id]
+            # A sentence as it stands corrects nothing.
+            if correction and correction.split() == self.sentences[sentence_id].split():
+                self.outcome["correction"] = None

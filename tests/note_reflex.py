@@ -12,6 +12,7 @@ import note_texts as texts
 from note_outcomes import left_out, same
 from recompute_recipe import Difference, over_runs
 
+LIKENESS = 0.6
 CRITERIA = ["validity", "preciseness", "confidence", "relevance", "completeness", "final"]
 NAMES = {"final_mistake", "flag_mistake", "final_flagged_mistake"}
 NONE = {"na", "none", "null", "nan", "nomistake", "noerror", "noerrors", "nomistakes", "nosentence", "notapplicable"}
@@ -190,7 +191,7 @@ class Course:
         call = self.call("parse", round, 0)
         said = self.record(call)
         if said is None or not isinstance(said.get("is_error"), bool):
-            if call["parse"] != "fallback":
+            if call["parse"] not in ("fallback", "unread") or action is None:
                 record = self.foreign(call)
                 return record["is_error"], record["sentence_id"], record["correction"], record["mismatch"], record["unchanged"]
             said = {"is_error": not is_none(action["sentence"]), "sentence_id": None, "error_sentence": action["sentence"]}
@@ -202,7 +203,7 @@ class Course:
         corrected = (said.get("corrected_sentence") or "").strip()
         is_given = bool(text) and not is_none(text)
         exact = next((place for place, one in enumerate(self.sentences) if plain(one) == plain(text)), None)
-        alike = texts.aligned(self.sentences, text, self.item["language"], "sequence-matcher") if is_given else None
+        alike = texts.aligned(self.sentences, text, self.item["language"], "sequence-matcher", LIKENESS) if is_given else None
         in_range = isinstance(named, int) and 0 <= named < len(self.sentences)
         place = named if in_range else exact if exact is not None else alike
         mismatch = in_range and plain(self.sentences[named]) != plain(text) and alike is not None and alike != named
@@ -213,18 +214,21 @@ class Course:
     def outcome(self):
         """The note's line as it should be."""
         self.trajectory = {"turns": [], "reflexions": 0, "exhausted": False}
-        nothing = (False, None, None, False, False)
         if self.plan["system"] == "medreact":
             line, history, action = self.turn(0)
             self.trajectory["turns"].append(line)
             return self.concluded(self.parse(0, action), history, action, None, "parser")
         last, parsed = None, None
+        answered, reviewed, stepped = False, False, False
         turns = self.settings["reflexion_turns"]
         for round in range(turns):
             line, history, action = self.turn(round)
             if action is not None:
                 self.review(line, history)
             self.trajectory["turns"].append(line)
+            answered |= action is not None
+            reviewed |= bool(line["scores"])
+            stepped |= line["lost_turns"] < line["steps"]
             answer = self.parse(round, action) if action is not None and (line["accepted"] or self.compat) else None
             if line["accepted"]:
                 return self.concluded(answer, history, action, line["mean_tenths"], "eval")
@@ -238,7 +242,9 @@ class Course:
         if self.compat or self.settings["on_exhaustion"] == "last-answer":
             answer = parsed or self.parse(last[0], last[2])
             return self.concluded(answer, last[1], last[2], None, "eval")
-        return self.concluded(nothing, [], None, None, "eval")
+        # Without an accepted answer there is no error, where a review rejected one, or steps that could be read gave none.
+        is_read = reviewed if answered else stepped
+        return self.concluded((False if is_read else None, None, None, False, False), [], None, None, "eval")
 
     def concluded(self, answer, history, action, mean, agent):
         flag, place, correction, mismatch, unchanged = answer

@@ -188,8 +188,8 @@ def longest_common(a, b):
     return row[-1]
 
 
-def aligned(sentences, words, language, aligner):
-    """The first of the most alike sentences; None where none is alike at all."""
+def aligned(sentences, words, language, aligner, least=0.0):
+    """The first of the most alike sentences; None where none is alike at all, or enough."""
     if aligner == "sequence-matcher" and language == "chinese":
         said = set(jieba.cut(words))
         ratios = [len(said & of) / len(said | of) if said | of else 0.0 for of in (set(jieba.cut(one)) for one in sentences)]
@@ -207,7 +207,7 @@ def aligned(sentences, words, language, aligner):
                 matcher.set_seq1(one)
                 ratios.append(matcher.ratio())
     best = max(ratios)
-    return ratios.index(best) if best > 0 else None
+    return ratios.index(best) if best > 0 and best >= least else None
 
 
 # ROUGE: F of n-grams of 1 and 2 words, and of subsequences; last the recall of words. `rouge` takes sets and keeps its F from a division by 0.

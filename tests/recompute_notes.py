@@ -138,12 +138,18 @@ def is_detected(item):
 
 def says_nan(place):
     said = [opinion == "NAN" for opinion in place["opinions"]]
-    return sum(said) > 1 or said[0] if place["source"] == "vote" else said[-1]
+    first = next((opinion for opinion in place["opinions"] if opinion), None)
+    return sum(said) > 1 or first == "NAN" if place["source"] == "vote" else said[-1]
+
+
+def says_no_sentence(item):
+    """That no sentence is wrong was said: there is no error, or no sentence has it."""
+    place = item["localisation"]
+    return item["flag"] is False if place is None else says_nan(place)
 
 
 def is_located(item, field="sentence_id"):
-    place = item["localisation"]
-    speaks = place is None or item["sentence_id"] is not None or says_nan(place)
+    speaks = item["sentence_id"] is not None or says_no_sentence(item)
     return is_read(item) and item[field] == item["gold"]["sentence_id"] and speaks
 
 
@@ -156,7 +162,7 @@ def sides(item):
     if not is_read(item):
         return None
     both = item["gold"]["correction"], item["correction"]
-    return both if None not in both else () if both == (None, None) else None
+    return both if None not in both else () if both == (None, None) and says_no_sentence(item) else None
 
 
 # The figures of notes.

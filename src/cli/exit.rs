@@ -10,7 +10,7 @@ pub use crate::diagnosis::Failure;
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0    success
-  1    finished, but a check failed or items errored
+  1    finished, but a check failed, items errored or none has a result
   2    wrong usage, configuration or data
   3    a missing or corrupt file of a model or a run
   70   a failure of the machine or of an endpoint: disk full, out of memory, GPU fault, internal error

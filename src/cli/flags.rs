@@ -235,10 +235,11 @@ impl ExemplarFlags {
     }
 }
 
-/// Makes a system that searches cite its sources, unless `settings` say otherwise: the reader of a single note wants to see them.
+/// Makes a system whose answers can cite their sources do so, unless `settings` say otherwise: the reader of a single note wants to see
+/// them.
 pub fn cite_by_default(system: &str, settings: &mut Vec<String>) -> Result<(), Failure> {
-    let searches = SystemConfig::named(system)?.search().is_some();
-    if searches && !settings.iter().any(|pair| pair.starts_with("cite=")) {
+    let can_cite = SystemConfig::named(system)?.table.contains_key("cite");
+    if can_cite && !settings.iter().any(|pair| pair.starts_with("cite=")) {
         settings.push("cite=on".to_owned());
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::analysis::notes::{Measure, NoteFigures};
 use crate::analysis::results::{self, Figures};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::driver::{Executed, refuse_errors};
+use crate::experiment::driver::{Executed, refuse_failed};
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
 use crate::experiment::results::{ParseCounts, Results};
@@ -33,7 +33,7 @@ pub fn finish(executed: &Executed) -> Result<(), Failure> {
     let (results, figures) = write(executed)?;
     let contents = &executed.contents;
     tell(&results, &figures, &contents.plan, &contents.path)?;
-    refuse_errors(contents)
+    refuse_failed(contents)
 }
 
 fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::io::Result<()> {

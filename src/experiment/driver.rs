@@ -16,7 +16,7 @@ use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
 use crate::panel::Source;
-use crate::record::{CallLine, ItemKey};
+use crate::record::{CallLine, ItemKey, ItemLine};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
@@ -159,17 +159,17 @@ impl Driver {
     }
 }
 
-/// Refuses a complete run with items that errored.
+/// Refuses a complete run with items that errored, and one of whose items none has a result.
 ///
 /// # Errors
 /// How many errored, and the first of them.
-pub fn refuse_errors(contents: &Contents) -> Result<(), Failure> {
+pub fn refuse_failed(contents: &Contents) -> Result<(), Failure> {
     let outcomes = contents.outcomes();
     let with_error = outcomes.iter();
     let errors: Vec<_> =
         with_error.filter_map(|(key, record)| Some((key, record.error()?))).collect();
     let Some((first, error)) = errors.first() else {
-        return Ok(());
+        return refuse_silence(outcomes.values().copied());
     };
     Err(Failure::outcome(
         format!(
@@ -182,5 +182,20 @@ pub fn refuse_errors(contents: &Contents) -> Result<(), Failure> {
             "{} with them; items beyond a limit, such as --context, need a new run with a higher one",
             resume(&contents.path)
         )),
+    ))
+}
+
+/// Refuses items of which none has a result, as no reply could be read.
+///
+/// # Errors
+/// Their number.
+pub fn refuse_silence<'a>(items: impl IntoIterator<Item = &'a ItemLine>) -> Result<(), Failure> {
+    let says: Vec<bool> = items.into_iter().map(|item| !item.says().is_empty()).collect();
+    if says.is_empty() || says.contains(&true) {
+        return Ok(());
+    }
+    Err(Failure::outcome(
+        format!("none of {} items has a result: what the models said could not be read", says.len()),
+        Some("read their replies with `wardround calls DIR`; a longer --max-tokens or --decoding grammar may help".to_owned()),
     ))
 }

@@ -233,6 +233,13 @@ impl Plan {
         ))
     }
 
+    /// That a run of MedPrompt shows no chains of thought, where it shows none: they are half of its method.
+    pub fn without_reasons(&self) -> Option<&'static str> {
+        let files = &self.exemplars.as_ref()?.files;
+        let lacks = self.system == "medprompt" && files.iter().all(|file| file.what != "reasons");
+        lacks.then_some("medprompt without its chains of thought: the exemplars' reasons are made of their gold (see `wardround reasons`)")
+    }
+
     /// Where the plan of a run lies.
     ///
     /// # Errors

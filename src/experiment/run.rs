@@ -148,7 +148,12 @@ impl Spec {
             prompts,
             items,
             texts,
-            notices: dataset.notices.into_iter().chain(plan.unrepeatable()).collect(),
+            notices: dataset
+                .notices
+                .into_iter()
+                .chain(plan.unrepeatable())
+                .chain(plan.without_reasons().map(str::to_owned))
+                .collect(),
             plan,
             models: seated,
             library,

@@ -10,11 +10,19 @@ use crate::record::{CallKey, CallLine, FinishReason, Message, Usage};
 type Reply = dyn Fn(&CallKey, &[Message]) -> String + Send + Sync;
 
 /// Says what a model says to a call.
-pub struct Script(Box<Reply>);
+pub struct Script {
+    reply: Box<Reply>,
+    finish_reason: FinishReason,
+}
 
 impl Script {
     pub fn new(reply: impl Fn(&CallKey, &[Message]) -> String + Send + Sync + 'static) -> Script {
-        Script(Box::new(reply))
+        Script { reply: Box::new(reply), finish_reason: FinishReason::Stop }
+    }
+
+    /// The same with replies that end so.
+    pub fn ending(self, finish_reason: FinishReason) -> Script {
+        Script { finish_reason, ..self }
     }
 }
 
@@ -28,10 +36,10 @@ impl Responder for Script {
             seed: 0,
             sampling: sampling_line(&Default::default(), 0, false),
             request: String::new(),
-            text: (self.0)(&call.key, &call.messages),
+            text: (self.reply)(&call.key, &call.messages),
             tokens: Vec::new(),
             usage: Usage::default(),
-            finish_reason: FinishReason::Stop,
+            finish_reason: self.finish_reason,
             elapsed_ms: 0,
             answered_by: None,
         };

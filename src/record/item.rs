@@ -63,7 +63,7 @@ impl ItemLine {
     pub fn says(&self) -> &str {
         match self {
             ItemLine::Answer(record) => &record.answer,
-            ItemLine::Note(record) => record.flag.map_or("", flag_in_words),
+            ItemLine::Note(record) => record.flag.said().map_or("", flag_in_words),
         }
     }
 
@@ -82,7 +82,7 @@ impl ItemLine {
                 record.gold.as_ref()?;
                 record.correct == Some(true)
             }
-            ItemLine::Note(record) => record.flag == Some(record.gold.as_ref()?.flag),
+            ItemLine::Note(record) => record.flag.said() == Some(record.gold.as_ref()?.flag),
         };
         Some(is_right && self.error().is_none())
     }

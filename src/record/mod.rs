@@ -3,6 +3,7 @@
 mod answer;
 mod call;
 mod completion;
+mod flag;
 mod grammar;
 mod item;
 mod language;
@@ -16,6 +17,7 @@ mod trajectory;
 pub use answer::{AnswerLine, RoundLine};
 pub use call::{CONTRADICTION, CallKey, CallLine, NOT_AN_OPTION, Parse, Stage};
 pub use completion::{AnsweredBy, FinishReason, SamplingLine, Usage};
+pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
 pub use grammar::Grammar;
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Language, Trajectory};
+use super::{Flag, Language, Trajectory};
 
 /// A clinical note and the system's result on it (MedGuards, Algorithm 1).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,8 +16,8 @@ pub struct NoteLine {
     pub language: Language,
     /// `null` if the file has none.
     pub gold: Option<GoldLine>,
-    /// Whether the note has an error; `null` if no label could be parsed, which counts as wrong.
-    pub flag: Option<bool>,
+    /// Whether the note has an error; `null` if no reply could be read, which counts as wrong.
+    pub flag: Flag,
     /// The id of the located sentence; `null` if none was located.
     pub sentence_id: Option<usize>,
     /// Its text in the note; empty if none was located.

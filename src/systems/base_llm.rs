@@ -16,9 +16,9 @@ use super::settings::{switch, whole};
 use super::{Opening, System, Task};
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
-use crate::panel::PanelError;
+use crate::panel::{Asked, PanelError};
 use crate::prompts::PromptSet;
-use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Source, Stage};
+use crate::record::{DetectionLine, Flag, ItemLine, LocalisationLine, Message, Source, Stage};
 
 /// Calls on a note at most, while its answer cannot be parsed.
 const TRIES: u32 = 2;
@@ -65,24 +65,29 @@ impl System for BaseLlm {
         let case = task.note()?;
         let note = case.item;
         let mut line = case.open();
-        let mut reading = self.ask(&case, 0)?;
+        let mut asked = self.ask(&case, 0)?;
         for sample in 1..TRIES {
-            if reading == Reading::default() {
-                reading = self.ask(&case, sample)?;
+            if asked.value == Reading::default() {
+                asked = self.ask(&case, sample)?;
             }
         }
-        line.flag = reading.flag;
+        let reading = asked.value;
+        line.flag = Flag::on(asked.call.basis(), reading.flag);
         line.detection = Some(DetectionLine {
             source: Source::Single,
             agents: vec![SOLO.to_owned()],
-            flags: vec![reading.flag],
+            flags: vec![line.flag.said()],
             confidences: vec![None],
         });
         if let Some(sentence_id) = reading.sentence_id {
             line.sentence = note.sentences[sentence_id].clone();
             line.sentence_id = Some(sentence_id);
             line.exact_sentence_id = Some(sentence_id);
-            line.correction = reading.correction.filter(|text| !text.is_empty());
+            // A sentence as it stands corrects nothing.
+            let is_change =
+                |text: &String| !text.split_whitespace().eq(line.sentence.split_whitespace());
+            let correction = reading.correction.filter(|text| !text.is_empty());
+            line.correction = correction.filter(is_change);
             line.localisation = Some(LocalisationLine {
                 source: Source::Single,
                 agents: vec![SOLO.to_owned()],
@@ -105,7 +110,7 @@ impl BaseLlm {
         messages("", format!("{}\n\n{}", self.prompt, numbered(note)))
     }
 
-    fn ask(&self, case: &Case<'_, Note>, sample: u32) -> Result<Reading, PanelError> {
+    fn ask(&self, case: &Case<'_, Note>, sample: u32) -> Result<Asked<Reading>, PanelError> {
         let (note, decoding) = (case.item, &self.settings.decoding);
         let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
         let chars = decoding.sentence_chars(note);
@@ -114,7 +119,7 @@ impl BaseLlm {
         let mut call = case.call(&step, 0, SOLO, self.messages(note));
         call.key.sample = sample;
         let compat = self.settings.release_compat;
-        Ok(case.ask(call, |text, _| read(text, note.sentences.len(), compat))?.value)
+        case.ask(call, |text, _| read(text, note.sentences.len(), compat))
     }
 }
 
@@ -166,13 +171,15 @@ mod tests {
             check(&config, &note(), script)
         };
         let (record, calls) = ask(["1 Beta agonists were given.", "never"]);
-        assert_eq!((record.flag, record.sentence_id, calls.len()), (Some(true), Some(1), 1));
+        assert_eq!((record.flag.said(), record.sentence_id, calls.len()), (Some(true), Some(1), 1));
         assert_eq!(record.correction.as_deref(), Some("Beta agonists were given."));
         assert!(calls[0].messages[0].content.contains("\n1 Beta blockers"));
+        let (record, _) = ask(["1 Beta blockers were given for the attack.", "never"]);
+        assert_eq!((record.sentence_id, record.correction), (Some(1), None));
         let (record, calls) = ask(["hm", "CORRECT"]);
-        assert_eq!((record.flag, calls.len()), (Some(false), 2));
+        assert_eq!((record.flag.said(), calls.len()), (Some(false), 2));
         let (record, _) = ask(["hm", "hm"]);
-        assert_eq!(record.flag, None);
+        assert_eq!(record.flag.said(), None);
         assert_eq!(record.detection.unwrap().flags, [None]);
     }
 }

@@ -12,8 +12,8 @@ use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Asked, Call, Panel, PanelError, Reading};
 use crate::record::{
-    AnswerLine, CONTRADICTION, CallKey, FinishReason, GoldLine, ItemLine, Message, NOT_AN_OPTION,
-    NoteLine, Parse, RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
+    AnswerLine, Basis, CONTRADICTION, CallKey, FinishReason, GoldLine, ItemLine, Message,
+    NOT_AN_OPTION, NoteLine, Parse, RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
 };
 use crate::retrieval::SearchRequest;
 
@@ -31,6 +31,8 @@ pub struct Case<'a, T = Question> {
     pub task: &'a Task<'a>,
     pub item: &'a T,
     calls: Cell<u32>,
+    /// Of a reply with an answer that could be read; a question without one has no answer.
+    basis: Cell<Option<Basis>>,
     /// The letters that an answer may have; `None`: any.
     letters: Option<Vec<char>>,
 }
@@ -95,7 +97,7 @@ impl Task<'_> {
     }
 
     fn case<'a, T>(&'a self, item: &'a T, letters: Option<Vec<char>>) -> Case<'a, T> {
-        Case { task: self, item, calls: Cell::new(0), letters }
+        Case { task: self, item, calls: Cell::new(0), basis: Cell::new(None), letters }
     }
 
     /// The line of an item that failed.
@@ -145,8 +147,12 @@ impl<'a> Case<'a> {
         Case { letters: None, ..self }
     }
 
-    /// The line of an answered question.
+    /// The line of a question. Its answer needs a reply that could be read, of a call that gives one.
     pub fn close(self, rounds: Vec<RoundLine>, verdict: Verdict) -> AnswerLine {
+        let verdict = match self.basis.get() {
+            Some(_) => verdict,
+            None => Verdict { rationale: verdict.rationale, ..Verdict::default() },
+        };
         let rounds_run = rounds.last().map_or(0, |round| round.round);
         let line = self.task.answer_line(self.item, verdict);
         AnswerLine { rounds, rounds_run, calls: self.calls.get(), ..line }
@@ -199,7 +205,11 @@ impl<T> Case<'_, T> {
     ) -> Result<Vec<Asked<R>>, PanelError> {
         let calls: Vec<Call> = calls.into_iter().collect();
         self.calls.set(self.calls.get() + calls.len() as u32);
-        self.task.panel.ask_all(calls, &|text, finish_reason| self.read(text, finish_reason, &read))
+        let asked = self
+            .task
+            .panel
+            .ask_all(calls, &|text, finish_reason| self.read(text, finish_reason, &read))?;
+        Ok(asked.into_iter().map(|asked| self.heard(asked)).collect())
     }
 
     /// Makes one call and waits for its answer.
@@ -209,7 +219,17 @@ impl<T> Case<'_, T> {
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
         self.calls.set(self.calls.get() + 1);
-        self.task.panel.ask_one(call, &|text, finish_reason| self.read(text, finish_reason, &read))
+        let asked = self
+            .task
+            .panel
+            .ask_one(call, &|text, finish_reason| self.read(text, finish_reason, &read))?;
+        Ok(self.heard(asked))
+    }
+
+    fn heard<R>(&self, asked: Asked<R>) -> Asked<R> {
+        let basis = asked.call.basis().filter(|_| asked.call.stage != Stage::Aside);
+        self.basis.set(self.basis.get().or(basis));
+        asked
     }
 
     /// Searches the panel's corpora: retrieves so many chunks, and returns the best of them as passages.
@@ -247,6 +267,8 @@ impl<T> Case<'_, T> {
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Reading<R> {
         let is_note = matches!(self.task.item, Item::Note(_));
+        // Of what has neither letter nor digit, and is no option, nothing was read, whatever a reader made of it.
+        let is_blank = !text.chars().any(char::is_alphanumeric);
         let text = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
         let (mut value, parse) = read(text, finish_reason);
         let given = value.answer().cloned().unwrap_or_default();
@@ -272,6 +294,7 @@ impl<T> Case<'_, T> {
                 record[NOT_AN_OPTION] = given.into();
                 Parse::Unread
             }
+            false if is_blank && given.is_empty() => Parse::Unread,
             false => parse,
         };
         if let Item::Question(question) = self.task.item

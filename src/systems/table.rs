@@ -141,6 +141,8 @@ pub static SYSTEMS: &[Entry] = &[
         takes: ItemKind::Notes,
         wording: MEDREFLEX,
         default_models: Some(1),
+        // Its only turn is parsed whatever happened.
+        defaults: &[("deadline", "on")],
         ..Entry::question("medreact", "medreflex", configure::<medreflex::settings::ReactSettings>)
     },
     Entry {

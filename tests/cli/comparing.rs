@@ -96,8 +96,8 @@ fn runs_that_cannot_be_compared_are_refused() {
     compare("three two").refused(
         2,
         &[
-            "three and two ran over different questions: 1 only in three, such as q3",
-            "hint: --common compares the questions that all of them ran, 2 of these two",
+            "three and two ran over different items: 1 only in three, such as q3",
+            "hint: --common compares the items that all of them ran, 2 of these two",
         ],
     );
     let common = compare("three two --common");
@@ -112,7 +112,7 @@ fn runs_that_cannot_be_compared_are_refused() {
     scratch.run_one("changed", "--limit 3").succeeded();
     for more in ["", " --common"] {
         compare(&format!("three changed{more}"))
-            .refused(2, &["three and changed ran over different questions: dataset.sha256 is"]);
+            .refused(2, &["three and changed ran over different files: dataset.sha256 is"]);
     }
     std::fs::remove_file(scratch.path("two/results.json")).unwrap();
     compare("three two --common").refused(3, &["two has not finished", "wardround resume"]);

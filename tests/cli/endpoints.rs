@@ -156,7 +156,7 @@ fn notes_are_read_as_models_write_of_them() {
         scratch.wardround(run).succeeded();
         let contents = Contents::read(&scratch.path("out")).unwrap();
         let note = contents.notes().into_values().next().unwrap();
-        assert_eq!(note.flag, flag, "{detection}");
+        assert_eq!(note.flag.said(), flag, "{detection}");
         let is_flagged = flag == Some(true);
         assert_eq!(note.sentence_id, is_flagged.then_some(1), "{detection}");
         assert_eq!(note.correction.as_deref(), is_flagged.then_some(RIGHT), "{detection}");
@@ -177,7 +177,7 @@ fn notes_are_read_as_models_write_of_them() {
             .succeeded();
         let contents = Contents::read(&scratch.path("out")).unwrap();
         let note = contents.notes().into_values().next().unwrap();
-        assert_eq!(note.flag, flag, "{said_of_it}");
+        assert_eq!(note.flag.said(), flag, "{said_of_it}");
         let correction = (flag == Some(true)).then_some(RIGHT);
         assert_eq!(note.correction.as_deref(), correction, "{said_of_it}");
     }

@@ -39,5 +39,7 @@ mod sampling;
 mod scoring;
 mod shards;
 mod signals;
+#[cfg(feature = "remote")]
+mod silence;
 mod tampering;
 mod texts;

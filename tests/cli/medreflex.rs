@@ -104,9 +104,9 @@ fn against_an_endpoint_notes_are_searched_for_reviewed_and_cited() {
     let notes = contents.notes();
     let notes: Vec<_> = notes.values().collect();
     let found = notes[0].search.as_ref().unwrap();
-    assert_eq!((notes[0].flag, notes[0].sentence_id), (Some(true), Some(1)));
+    assert_eq!((notes[0].flag.said(), notes[0].sentence_id), (Some(true), Some(1)));
     assert_eq!((found.turns.len(), found.reflexions, found.evidence.len()), (2, 1, 1));
-    assert_eq!(notes[1].flag, Some(false));
+    assert_eq!(notes[1].flag.said(), Some(false));
     assert_eq!(contents.searches.records.len(), 4);
     // Equal queries are answered once.
     assert!(contents.searches.records.iter().filter(|search| search.cached).count() >= 1);

@@ -214,7 +214,8 @@ fn with_python_the_script_finds_what_no_call_says() {
     };
     let other = |note: &mut NoteLine| note.sentence_id = note.sentence_id.map(|id| 1 - id);
     forged(&other, "run 1.sentence_id: found ");
-    forged(&|note| note.flag = Some(false), "run 1.flag: found False");
+    let cleared = |note: &mut NoteLine| note.flag = serde_json::from_str("false").unwrap();
+    forged(&cleared, "run 1.flag: found False");
     forged(&|note| note.correction = Some("None.".to_owned()), "run 1.correction: found 'None.'");
     seal_anew(&sound, &out);
     agrees(&out, "1 runs, 16 notes, ");

@@ -11,9 +11,9 @@ use crate::experiment::error::RunError;
 
 #[derive(Debug, Error)]
 pub enum ComparisonError {
-    #[error("{} and {} ran over different questions: {difference}", first.display(), other.display())]
+    #[error("{} and {} ran over different files: {difference}", first.display(), other.display())]
     OtherFile { first: PathBuf, other: PathBuf, difference: FieldDifference },
-    #[error("{} and {} ran over different questions: {}", first.display(), other.display(), only.join(", "))]
+    #[error("{} and {} ran over different items: {}", first.display(), other.display(), only.join(", "))]
     OtherItems {
         first: PathBuf,
         other: PathBuf,
@@ -21,7 +21,7 @@ pub enum ComparisonError {
         only: Vec<String>,
         n_shared: usize,
     },
-    #[error("the runs share no question")]
+    #[error("the runs share no item")]
     NothingShared,
     #[error(transparent)]
     Run(#[from] RunError),
@@ -41,13 +41,13 @@ impl Diagnosis for ComparisonError {
     fn hint(&self) -> Option<String> {
         match self {
             ComparisonError::OtherFile { .. } => {
-                Some("only runs over one and the same file of questions are compared".to_owned())
+                Some("only runs over one and the same file are compared".to_owned())
             }
             ComparisonError::OtherItems { n_shared: 0, .. } | ComparisonError::NothingShared => {
-                Some("only runs over the same questions are compared".to_owned())
+                Some("only runs over the same items are compared".to_owned())
             }
             ComparisonError::OtherItems { n_shared, .. } => Some(format!(
-                "--common compares the questions that all of them ran, {n_shared} of these two"
+                "--common compares the items that all of them ran, {n_shared} of these two"
             )),
             ComparisonError::Run(error) => error.hint(),
             ComparisonError::Metrics(error) => error.hint(),

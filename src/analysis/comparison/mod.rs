@@ -20,6 +20,7 @@ use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::outcomes::Outcomes;
+use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::experiment::difference::FieldDifference;
 use crate::experiment::verify::read_finished;
@@ -28,7 +29,10 @@ use crate::experiment::verify::read_finished;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     pub dataset: String,
-    /// Questions that are compared.
+    /// What they ran over.
+    #[serde(skip)]
+    pub kind: ItemKind,
+    /// Questions or notes that are compared.
     pub n_questions: usize,
     /// Of them, those with gold, which alone are right or wrong.
     pub n_graded: usize,
@@ -75,6 +79,8 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
     let plans = others.iter().map(|other| first.plan.differences(&other.plan));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let dataset = first.plan.dataset.name.clone();
+    let is_of_notes = first.items.records.iter().any(|item| item.note().is_some());
+    let kind = if is_of_notes { ItemKind::Notes } else { ItemKind::Questions };
     let shared = questions::shared(&runs, common)?;
     let n_left_out = questions::count_all(&runs) - shared.len();
     for contents in &mut runs {
@@ -86,6 +92,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
     let pairs = runs.iter().skip(1).zip(plans);
     Ok(Comparison {
         dataset,
+        kind,
         n_questions: shared.len(),
         n_graded: runs[0].items().len(),
         n_left_out,
@@ -243,7 +250,7 @@ mod tests {
         let said = error.to_string().replace(&format!("{}/", scratch.path().display()), "");
         assert_eq!(
             said,
-            "a and b ran over different questions: 1 only in a, such as q3, 1 only in b, such as q4"
+            "a and b ran over different items: 1 only in a, such as q3, 1 only in b, such as q4"
         );
         assert!(error.hint().unwrap().contains("2 of these two"));
         let comparison = compare_runs(&both, true).unwrap();

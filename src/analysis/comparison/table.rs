@@ -7,6 +7,7 @@ use super::flips::{Direction, Flip};
 use super::{Comparison, RunPair};
 use crate::analysis::health;
 use crate::analysis::table::{Cell, Table};
+use crate::data::ItemKind;
 
 /// A row of the spreadsheet: a run, and how the first compares with it.
 #[derive(Clone, Copy)]
@@ -19,10 +20,11 @@ impl Comparison {
     /// Markdown: the runs, what they cost, then the first against each other.
     pub fn markdown(&self) -> String {
         let mut text = format!(
-            "{} runs on {}: {} questions, {} with gold",
+            "{} runs on {}: {} {}, {} with gold",
             self.runs.len(),
             self.dataset,
             self.n_questions,
+            self.kind,
             self.n_graded
         );
         if self.n_left_out > 0 {
@@ -30,7 +32,7 @@ impl Comparison {
         }
         text += &format!("\n\n{}\n{}", self.accuracy().markdown(), self.cost().markdown());
         for pair in &self.pairs {
-            text += &against(pair);
+            text += &against(pair, self.kind);
         }
         text += "\nHow they were made:\n\n";
         for row in &self.runs {
@@ -117,7 +119,7 @@ impl Comparison {
             .spread("accuracy", |row| {
                 row.figures.accuracy.as_ref().map_or(Cell::Missing("no gold"), Cell::from)
             })
-            .number("95 % over questions", |row| {
+            .number(format!("95 % over {}", self.kind), |row| {
                 row.figures.interval.map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
             })
             .text(health::LABEL, read)
@@ -181,10 +183,14 @@ impl RunPair {
     }
 }
 
-fn against(pair: &RunPair) -> String {
+fn against(pair: &RunPair, kind: ItemKind) -> String {
+    let (item, answer) = match kind {
+        ItemKind::Questions => ("question", "option"),
+        ItemKind::Notes => ("note", "flag"),
+    };
     let mut text = format!("\n## {} against {}\n\n", pair.other, pair.first);
     if let Some(difference) = &pair.difference {
-        text += &format!("- accuracy, paired by question: {difference} (95 %)\n");
+        text += &format!("- accuracy, paired by {item}: {difference} (95 %)\n");
     }
     if !pair.mcnemar.is_empty() {
         let tests = pair.mcnemar.iter();
@@ -196,7 +202,7 @@ fn against(pair: &RunPair) -> String {
         text += &format!("- exact McNemar, by run: {}\n", tests.join(", "));
     }
     if let Some(agreement) = &pair.agreement {
-        text += &format!("- the same option: {agreement}\n");
+        text += &format!("- the same {answer}: {agreement}\n");
     }
     if pair.plan.is_empty() {
         text += "- their plans do not differ\n";
@@ -207,21 +213,24 @@ fn against(pair: &RunPair) -> String {
     for (direction, name) in
         [(Direction::RightToWrong, "right → wrong"), (Direction::WrongToRight, "wrong → right")]
     {
-        text += &format!("\n{}", flips(&pair.flips_to(direction), name).markdown());
+        text += &format!("\n{}", flips(&pair.flips_to(direction), name, kind).markdown());
     }
     text
 }
 
-/// A row a question, with the letters of every run in which it flips.
-fn flips(flips: &[&Flip], direction: &str) -> Table {
-    let questions = || flips.chunk_by(|one, next| one.item == next.item);
+/// A row a question or a note, with the answers of every run in which it flips.
+fn flips(flips: &[&Flip], direction: &str, kind: ItemKind) -> Table {
+    let (item, answers) = match kind {
+        ItemKind::Questions => ("question", "letters"),
+        ItemKind::Notes => ("note", "flags"),
+    };
+    let items = || flips.chunk_by(|one, next| one.item == next.item);
     let letter = |answer: &str| if answer.is_empty() { "none" } else { answer }.to_owned();
-    let title =
-        format!("{direction}: {} answers to {} questions", flips.len(), questions().count());
-    Table::of("flips", title, questions())
-        .text("question", |flips| &flips[0].item)
+    let title = format!("{direction}: {} answers to {} {kind}", flips.len(), items().count());
+    Table::of("flips", title, items())
+        .text(item, |flips| &flips[0].item)
         .text("gold", |flips| &flips[0].gold)
-        .text("letters", |flips| {
+        .text(answers, |flips| {
             let runs = flips.iter().map(|flip| {
                 format!("run {}: {} → {}", flip.run, letter(&flip.from), letter(&flip.to))
             });
@@ -248,13 +257,13 @@ mod tests {
     #[test]
     fn a_questions_flips_stand_in_one_row() {
         let all = [flip("q1", 1, "B", "C"), flip("q1", 3, "B", ""), flip("q4", 1, "A", "D")];
-        let text = flips(&all.iter().collect::<Vec<_>>(), "lost").markdown();
+        let text = flips(&all.iter().collect::<Vec<_>>(), "lost", ItemKind::Questions).markdown();
         assert_eq!(
             text,
             "**lost: 3 answers to 2 questions**\n\n| question | gold | letters |\n| --- | --- | --- |\n\
              | q1 | B | run 1: B → C, run 3: B → none |\n| q4 | A | run 1: A → D |\n"
         );
-        let none = flips(&[], "won").markdown();
+        let none = flips(&[], "won", ItemKind::Questions).markdown();
         assert!(none.contains("won: 0 answers to 0 questions"), "{none}");
     }
 }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::quality::{CorrectionScorer, Measure, Quality, ScoresByPair};
+use super::verdict::says_no_sentence;
 use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated, kpcs_ungated};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::outcomes::Outcomes;
@@ -50,19 +51,19 @@ pub struct Kpcs {
 pub enum Pairing<'a> {
     /// Both sides correct.
     Pair { reference: &'a str, candidate: &'a str },
-    /// Neither does.
+    /// Neither does, the system because it says that no sentence is wrong.
     BothNothing,
-    /// One does; or the note errored, or its flag could not be read.
+    /// One does; or the note errored, or the system's flag, sentence or correction could not be read.
     Unpaired,
 }
 
 /// The gold correction and the system's.
 pub fn pairing(note: &NoteLine) -> Pairing<'_> {
     let gold = note.gold.as_ref();
-    let gold = gold.filter(|_| note.error.is_none() && note.flag.is_some());
+    let gold = gold.filter(|_| note.error.is_none() && note.flag.is_read());
     match (gold.map(|gold| &gold.correction), &note.correction) {
         (Some(Some(reference)), Some(candidate)) => Pairing::Pair { reference, candidate },
-        (Some(None), None) => Pairing::BothNothing,
+        (Some(None), None) if says_no_sentence(note) => Pairing::BothNothing,
         _ => Pairing::Unpaired,
     }
 }

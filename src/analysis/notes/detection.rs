@@ -109,7 +109,7 @@ impl Confusion {
         let mut confusion = Confusion::default();
         for note in notes {
             let is_wrong = note.gold.as_ref().is_some_and(|gold| gold.flag);
-            let flag = note.flag.filter(|_| note.error.is_none());
+            let flag = note.flag.said().filter(|_| note.error.is_none());
             let count = match (is_wrong, flag) {
                 (true, Some(true)) => &mut confusion.true_positives,
                 (true, Some(false)) => &mut confusion.false_negatives,

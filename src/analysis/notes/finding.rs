@@ -11,7 +11,10 @@ use serde::Serialize;
 
 use super::evidence::{Evidence, Segment, evidence, facts, segments};
 use crate::analysis::metrics::over_runs::mean;
-use crate::record::{CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine};
+use crate::record::{
+    CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine, Trajectory, found_in_words,
+    sentence_in_words,
+};
 use crate::text::ellipsis;
 
 /// Characters of an agent's reasons that text shows.
@@ -22,7 +25,7 @@ const NOTICE: &str = "Decision support for a clinician, not a diagnosis. Languag
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     pub note: String,
-    /// `null` where the agents could not be read.
+    /// `null` where the agents could not be read, and where no answer was accepted though one claimed an error, or none was given.
     pub has_error: Option<bool>,
     /// Counted from 0; `null` where no sentence was located.
     pub sentence_id: Option<usize>,
@@ -74,11 +77,12 @@ impl Finding {
         let sentence = record.sentence_id.map(|_| record.sentence.clone());
         let stated = record.detection.iter().flat_map(|detection| {
             let said = detection.flags.iter().zip(&detection.confidences);
-            said.filter(|(flag, _)| **flag == record.flag).filter_map(|(_, confidence)| *confidence)
+            said.filter(|(flag, _)| **flag == record.flag.said())
+                .filter_map(|(_, confidence)| *confidence)
         });
         Finding {
             note: record.item.clone(),
-            has_error: record.flag,
+            has_error: has_error(record, calls),
             sentence_id: record.sentence_id,
             sentence,
             correction: record.correction.clone(),
@@ -105,19 +109,25 @@ impl Finding {
         }
     }
 
+    /// The outcome in a few words, without text of the note.
+    pub fn headline(&self) -> String {
+        let is_exhausted = self.sources.as_ref().is_some_and(|sources| sources.exhausted);
+        match (self.has_error, self.sentence_id) {
+            (Some(true), None) => "An error that no agent could place".to_owned(),
+            (Some(true), id) => capitalised(&found_in_words(true, id)),
+            (Some(false), _) => "No error found".to_owned(),
+            (None, _) if is_exhausted => "No answer was accepted".to_owned(),
+            (None, _) => "No answer: what the agents said could not be read".to_owned(),
+        }
+    }
+
     /// As a person reads it.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let sure =
-            self.confidence.map_or(String::new(), |share| format!(", {:.0} % sure", share * 100.0));
-        let headline = match (self.has_error, self.sentence_id) {
-            (Some(true), Some(id)) => format!("An error, in sentence {}{sure}", id + 1),
-            (Some(true), None) => format!("An error that no agent could place{sure}"),
-            (Some(false), _) => format!("No error found{sure}"),
-            (None, _) => "No answer: what the agents said could not be read".to_owned(),
-        };
+        let sure = self.confidence.filter(|_| self.has_error.is_some());
+        let sure = sure.map_or(String::new(), |share| format!(", {:.0} % sure", share * 100.0));
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}: {headline}", plain(&self.note));
+        let _ = writeln!(text, "{}: {}{sure}", plain(&self.note), self.headline());
         if let Some(sentence) = &self.sentence {
             let _ = writeln!(text, "\n    as written   {}", plain(sentence));
             let correction = self.correction.as_deref().unwrap_or("none was given");
@@ -146,6 +156,31 @@ impl Finding {
         let _ = writeln!(text, "\n{}", self.notice);
         text
     }
+}
+
+/// The outcome for the reader of one note. The paper takes a note of which no answer is accepted for one without an error, which holds
+/// over many notes; here it takes an answer that says so, and none that claims an error.
+fn has_error(record: &NoteLine, calls: &[CallLine]) -> Option<bool> {
+    let flag = record.flag.said()?;
+    let is_cleared = |trajectory: &Trajectory| {
+        let claims = turns::claims(trajectory, calls);
+        claims.contains(&Some(false)) && !claims.contains(&Some(true))
+    };
+    match &record.search {
+        Some(trajectory) if trajectory.exhausted && !flag => {
+            is_cleared(trajectory).then_some(false)
+        }
+        _ => Some(flag),
+    }
+}
+
+/// With a capital first letter, where it is of ASCII.
+fn capitalised(text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
 }
 
 impl Sources {
@@ -231,7 +266,7 @@ fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
             };
             statements.push(Statement {
                 says: says.to_owned(),
-                agrees: flag.is_some() && *flag == note.flag,
+                agrees: flag.is_some() && *flag == note.flag.said(),
                 confidence: *confidence,
                 ..Statement::of_stage(NoteStage::Detection, agent, call)
             });
@@ -243,7 +278,7 @@ fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
         let agents = localisation.agents.iter().zip(calls_behind(&localisation.agents, calls));
         for ((agent, call), ((opinion, id), confidence)) in agents.zip(said) {
             let says = match (id, opinion.as_str()) {
-                (Some(id), _) => format!("sentence {}", id + 1),
+                (Some(id), _) => sentence_in_words(*id),
                 (None, NO_SENTENCE) => "no sentence has one".to_owned(),
                 (None, _) => UNREAD.to_owned(),
             };

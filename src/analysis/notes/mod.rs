@@ -19,7 +19,7 @@ mod verdict;
 pub use columns::{ColumnValues, columns};
 pub use confidence::{Confidence, LowPair};
 pub use consensus::{Consensus, Settled};
-pub use correction::{Correction, Kpcs, Measured, quality};
+pub use correction::{Correction, Kpcs, Measured, Pairing, pairing, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use evidence::{Evidence, Segment, evidence, facts, may_be_followed, segments};
 pub use figures::NoteFigures;

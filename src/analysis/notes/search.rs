@@ -15,6 +15,8 @@ pub struct SearchFigures {
     pub steps: Spread,
     /// Outer turns a note.
     pub turns: Spread,
+    /// Reflexions a note: one fewer than turns, where the last turn's answer is accepted or the turns run out.
+    pub reflexions: Spread,
     /// Of a step: its call and, where it searches, its search.
     pub seconds_a_step: Spread,
     /// Of the steps that search alone: the published release leaves out the last step of every turn.
@@ -35,6 +37,8 @@ pub struct SearchFigures {
     pub shown: BTreeMap<String, usize>,
     /// Notes of which no answer was accepted.
     pub exhausted: usize,
+    /// Of these, the ones that count as notes without an error, by the paper's rule.
+    pub exhausted_cleared: usize,
     pub lost_turns: u32,
     pub unread_reviews: u32,
     /// Shown passages that repeat the note.
@@ -103,6 +107,7 @@ impl SearchFigures {
         Some(SearchFigures {
             steps: spread(&|one| one.turns.iter().map(|turn| turn.steps).sum())?,
             turns: spread(&|one| one.turns.len() as u32)?,
+            reflexions: spread(&|one| one.reflexions)?,
             seconds_a_step: took(&step_seconds),
             seconds_a_searching_step: took(&searching_seconds),
             generate_ms: took(&generated_ms),
@@ -115,6 +120,11 @@ impl SearchFigures {
             corpus,
             shown,
             exhausted: count(&|one| one.exhausted),
+            exhausted_cleared: notes
+                .values()
+                .filter(|note| note.flag.is_clear())
+                .filter(|note| note.search.as_ref().is_some_and(|one| one.exhausted))
+                .count(),
             lost_turns: sum(&|turn| turn.lost_turns),
             unread_reviews: sum(&|turn| turn.unread_reviews),
             leaks: all.iter().map(|one| one.leaks).sum(),

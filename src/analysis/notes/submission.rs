@@ -14,7 +14,7 @@ pub fn submission<'a>(
     let line = |record: &'a NoteLine| {
         Some(Line {
             id: &record.item,
-            is_wrong: record.flag.filter(|_| record.error.is_none())?,
+            is_wrong: record.flag.said().filter(|_| record.error.is_none())?,
             sentence_id: record.sentence_id,
             correction: record.correction.as_deref(),
         })

@@ -17,20 +17,25 @@ pub struct Verdict {
 
 pub fn verdict(note: &NoteLine) -> Verdict {
     let gold = note.gold.as_ref();
-    let is_read = note.flag.is_some() && note.error.is_none();
+    let is_read = note.flag.is_read() && note.error.is_none();
     let wanted = gold.and_then(|gold| gold.sentence_id);
-    // A reply that could not be read does not say that there is no error.
-    let says_something = match &note.localisation {
-        Some(localisation) => note.sentence_id.is_some() || says_none(localisation),
-        None => true,
-    };
+    // What could not be read does not say that no sentence is wrong.
+    let says_something = note.sentence_id.is_some() || says_no_sentence(note);
     let locates = |id: Option<usize>| is_read && gold.is_some() && id == wanted && says_something;
     Verdict {
-        is_detected: is_read && note.flag == gold.map(|gold| gold.flag),
+        is_detected: is_read && note.flag.said() == gold.map(|gold| gold.flag),
         is_read,
         is_located: locates(note.sentence_id),
         is_located_exactly: locates(note.exact_sentence_id)
             && note.sentence_id == note.exact_sentence_id,
+    }
+}
+
+/// Whether it was said that no sentence is wrong: that there is no error, or that no sentence has it.
+pub fn says_no_sentence(note: &NoteLine) -> bool {
+    match &note.localisation {
+        Some(localisation) => says_none(localisation),
+        None => note.flag.is_clear(),
     }
 }
 
@@ -39,10 +44,55 @@ fn says_none(localisation: &LocalisationLine) -> bool {
     let says = |opinion: &String| opinion == NO_SENTENCE;
     let opinions = &localisation.opinions;
     match localisation.source {
+        // Of a vote, the majority, else the first that could be read.
         Source::Vote => {
             opinions.iter().filter(|one| says(one)).count() > 1
-                || opinions.first().is_some_and(says)
+                || opinions.iter().find(|one| !one.is_empty()).is_some_and(says)
         }
         _ => opinions.last().is_some_and(says),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::notes::{Pairing, pairing};
+    use crate::record::GoldLine;
+
+    /// What was found in a sound note.
+    fn sound(flag: Option<bool>, opinions: Option<&[&str]>) -> NoteLine {
+        let localisation = opinions.map(|opinions| LocalisationLine {
+            source: Source::Single,
+            agents: vec!["loc1".to_owned(); opinions.len()],
+            opinions: opinions.iter().map(|one| (*one).to_owned()).collect(),
+            sentence_ids: vec![None; opinions.len()],
+            confidences: vec![None; opinions.len()],
+        });
+        let gold = GoldLine {
+            flag: false,
+            sentence_id: None,
+            sentence: None,
+            correction: None,
+            kind: None,
+            keywords: Vec::new(),
+        };
+        NoteLine { flag: flag.into(), localisation, gold: Some(gold), ..NoteLine::default() }
+    }
+
+    #[test]
+    fn only_what_was_said_earns_the_point_of_a_sound_note() {
+        for (flag, opinions, earns) in [
+            (Some(false), None, true),
+            // «INCORRECT» without a sentence.
+            (Some(true), None, false),
+            (Some(true), Some(&[""][..]), false),
+            (Some(true), Some(&[NO_SENTENCE]), true),
+            (None, None, false),
+        ] {
+            let note = sound(flag, opinions);
+            assert_eq!(verdict(&note).is_located, earns, "{note:?}");
+            let is_nothing = matches!(pairing(&note), Pairing::BothNothing);
+            assert_eq!(is_nothing, earns, "{note:?}");
+        }
     }
 }

@@ -90,7 +90,7 @@ fn is_first_choice(item: &ItemText, runs: &[Rated<'_>]) -> bool {
         return true;
     };
     let flags = |run: &Rated<'_>| match run.finished.get(note.item.as_str()) {
-        Some(ItemLine::Note(line)) => line.flag == Some(true),
+        Some(ItemLine::Note(line)) => line.flag.has_error(),
         _ => false,
     };
     match &note.gold {
@@ -173,7 +173,7 @@ mod tests {
             item: id.to_owned(),
             language: Language::English,
             gold: None,
-            flag,
+            flag: flag.into(),
             sentence_id: is_wrong.then_some(1),
             sentence: "Give A.".to_owned(),
             exact_sentence_id: None,

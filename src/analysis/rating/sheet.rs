@@ -109,12 +109,12 @@ impl Sheet {
 impl NoteShown {
     /// `cited` are the passages that the record names; `gold` shows what the data set says, too.
     pub fn of(note: &NoteText, record: &NoteLine, cited: &[&Passage], gold: bool) -> NoteShown {
-        let located = record.sentence_id.filter(|_| record.flag == Some(true));
+        let located = record.sentence_id.filter(|_| record.flag.has_error());
         let Marked { before, marked, after } = mark(&note.text, &note.sentences, located);
         let correction = record.correction.as_deref().map(str::trim);
-        let correction = correction.filter(|text| !text.is_empty() && record.flag == Some(true));
+        let correction = correction.filter(|text| !text.is_empty() && record.flag.has_error());
         NoteShown {
-            finding: match (record.flag, marked.is_empty()) {
+            finding: match (record.flag.said(), marked.is_empty()) {
                 (Some(false), _) => "No error found.",
                 (Some(true), false) => "An error found in the marked sentence.",
                 (Some(true), true) => "An error found, but no sentence named.",

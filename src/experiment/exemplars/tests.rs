@@ -28,7 +28,8 @@ fn write_resumed_run(path: &Path) {
         ..NoteLine::default()
     };
     log.item(line.clone()).unwrap();
-    log.item(NoteLine { flag: Some(true), sentence_id: Some(2), error: None, ..line }).unwrap();
+    log.item(NoteLine { flag: Some(true).into(), sentence_id: Some(2), error: None, ..line })
+        .unwrap();
     log.finish().unwrap();
 }
 
@@ -52,7 +53,7 @@ fn an_expert_says_what_the_last_attempt_at_a_note_came_to() {
     write_resumed_run(&run);
     let found = experts(&run);
     let opinion = &found[0].opinions["ms-1"];
-    assert_eq!((opinion.flag, opinion.sentence_id), (Some(true), Some(2)));
+    assert_eq!((opinion.flag.said(), opinion.sentence_id), (Some(true), Some(2)));
 }
 
 #[test]

@@ -72,7 +72,7 @@ mod tests {
         let missed = of(&judged).unwrap();
         assert!(missed.proposed.is_none() && missed.gold.is_some() && missed.between.is_none());
         assert!(missed.scores.is_empty());
-        judged.flag = Some(true);
+        judged.flag = Some(true).into();
         judged.correction = judged.gold.as_ref().unwrap().correction.clone();
         let equal = of(&judged).unwrap();
         assert!(equal.same && equal.between.is_none());

@@ -149,7 +149,7 @@ impl Flag {
         let verdict = verdict(note);
         let gold = note.gold.as_ref();
         let has_error = gold.map(|gold| gold.flag);
-        let said = note.flag.filter(|_| note.error.is_none());
+        let said = note.flag.said().filter(|_| note.error.is_none());
         let found = has_error == Some(true) && said == Some(true);
         let sources = [
             note.detection.as_ref().map(|stage| stage.source),
@@ -166,7 +166,7 @@ impl Flag {
             Flag::Arbitrated => sources.into_iter().flatten().any(by_third),
             Flag::Fallback => parsed(Parse::Fallback),
             Flag::Unreadable => {
-                parsed(Parse::Unread) || note.flag.is_none() && note.error.is_none()
+                parsed(Parse::Unread) || !note.flag.is_read() && note.error.is_none()
             }
             Flag::Refused => parsed(Parse::Refused),
             Flag::Error => note.error.is_some(),
@@ -245,7 +245,7 @@ mod tests {
         let answered = item("x", None, vec![round(0, ["A", "A", "A"])], "A");
         assert_eq!(Flag::of_answer(&answered, &[&refused]), [Flag::Refused]);
         let mut said = note("x");
-        said.flag = Some(false);
+        said.flag = Some(false).into();
         assert_eq!(Flag::of_note(&said, &[&refused]), [Flag::Refused]);
         let shown = |kind| Flag::all(kind).any(|one| one.label == "refused");
         assert!(shown(ItemKind::Questions) && shown(ItemKind::Notes));
@@ -284,7 +284,7 @@ mod tests {
         let judged = |has_error: bool, said: Option<bool>| {
             let mut note = note("x");
             note.gold = Some(gold(has_error.then_some(1)));
-            note.flag = said;
+            note.flag = said.into();
             note.sentence_id = said.filter(|said| *said).map(|_| 1);
             flags(&note)
         };
@@ -299,7 +299,7 @@ mod tests {
     fn an_error_that_is_found_elsewhere_is_in_the_wrong_sentence() {
         let mut found = note("x");
         found.gold = Some(gold(Some(1)));
-        found.flag = Some(true);
+        found.flag = Some(true).into();
         found.sentence_id = Some(0);
         assert_eq!(flags(&found), [Flag::Right, Flag::WrongSentence]);
         found.sentence_id = None;
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn a_third_agent_in_either_stage_arbitrates() {
         let mut settled = note("x");
-        settled.flag = Some(true);
+        settled.flag = Some(true).into();
         for (first, second, is_arbitrated) in [
             (Source::Agreement, Source::Single, false),
             (Source::Arbitration, Source::Agreement, true),
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn one_text_that_cannot_be_read_is_enough() {
         let mut said = note("x");
-        said.flag = Some(false);
+        said.flag = Some(false).into();
         let mut call = called("x", "det2", "detection");
         assert_eq!(Flag::of_note(&said, &[&call]), []);
         call.parse = Parse::Fallback;

@@ -165,7 +165,7 @@ impl<'a> Case<'a> {
             run: item.run(),
             badges: flags.iter().filter_map(|flag| flag.badge()).collect(),
             flags,
-            verdict: Verdict::from(item.correct()),
+            verdict: found(item).verdict,
             excerpt: text.as_ref().map_or(String::new(), |text| excerpt(&text.plain())),
             text,
             own: match item {

@@ -3,14 +3,14 @@
 use super::correction::Correction;
 use super::{Leg, Mark, Own, Turn, Verdict};
 use crate::analysis::notes::{ScoresByPair, verdict};
-use crate::record::{Language, NoteLine, Source};
+use crate::record::{Language, NoteLine, Source, found_in_words, sentence_in_words};
 use crate::report::escape::plural;
 
 /// Coloured only where the sentence is right too.
 pub fn found(note: &NoteLine) -> Mark {
     let said = match note.error {
         Some(_) => "–".to_owned(),
-        None => in_words(note.flag, note.sentence_id),
+        None => in_words(note.flag.said(), note.sentence_id),
     };
     let verdict = verdict(note);
     let is_right = note.gold.as_ref().map(|_| verdict.is_detected);
@@ -23,13 +23,12 @@ pub fn found(note: &NoteLine) -> Mark {
     }
 }
 
-/// A flag and a sentence in a few words. Sentences are numbered from 0, as the files do.
+/// A flag and a sentence in a few words.
 fn in_words(flag: Option<bool>, sentence_id: Option<usize>) -> String {
     match (flag, sentence_id) {
         (None, _) => "unreadable".to_owned(),
-        (Some(false), _) => "no error".to_owned(),
-        (Some(true), None) => "error, no sentence".to_owned(),
-        (Some(true), Some(id)) => format!("error in {id}"),
+        (Some(true), None) => format!("{}, no sentence", found_in_words(true, None)),
+        (Some(has_error), id) => found_in_words(has_error, id),
     }
 }
 
@@ -90,7 +89,7 @@ fn outcome(note: &NoteLine) -> Vec<String> {
     let Some((gold, wanted)) = note.gold.as_ref().zip(wanted(note)) else {
         return vec!["The note has no gold label.".to_owned()];
     };
-    let detected = match (note.flag, gold.flag) {
+    let detected = match (note.flag.said(), gold.flag) {
         (None, _) => format!("Wrong: no label could be read; gold is “{wanted}”."),
         (Some(true), true) => "Right: the note has an error.".to_owned(),
         (Some(false), false) => "Right: the note has no error.".to_owned(),
@@ -98,9 +97,8 @@ fn outcome(note: &NoteLine) -> Vec<String> {
         (Some(true), false) => "Wrong: the note has no error.".to_owned(),
     };
     let verdict = verdict(note);
-    let located = (gold.flag && note.flag == Some(true)).then(|| {
-        let number =
-            |id: Option<usize>| id.map_or("none".to_owned(), |id| format!("sentence {id}"));
+    let located = (gold.flag && note.flag.has_error()).then(|| {
+        let number = |id: Option<usize>| id.map_or("none".to_owned(), sentence_in_words);
         match (verdict.is_located, verdict.is_located_exactly) {
             (true, true) => "Right sentence, word for word.".to_owned(),
             (true, false) => "Right sentence, by similarity and not word for word.".to_owned(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Verdict;
 use super::card::Said;
 use crate::analysis::notes::tenths;
-use crate::record::{CallLine, NoteLine, Source};
+use crate::record::{CallLine, NoteLine, Source, found_in_words, sentence_in_words};
 
 /// A flag, a sentence, a correction, as far as the call's record has them.
 pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
@@ -24,13 +24,14 @@ fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
     let record = &call.record;
     let gold = note.gold.as_ref();
     if let Some(flag) = record.get("flag").or_else(|| record.get("is_error")) {
-        let words = match (flag.as_bool(), record["sentence_id"].as_u64()) {
-            (Some(true), Some(id)) => format!("error in sentence {id}"),
-            (Some(true), None) => "error".to_owned(),
-            (Some(false), _) => "no error".to_owned(),
-            (None, _) => "unreadable".to_owned(),
-        };
-        return (words, gold.map(|gold| flag.as_bool() == Some(gold.flag)));
+        let id = record["sentence_id"].as_u64().map(|id| id as usize);
+        let words = flag.as_bool().map(|has_error| found_in_words(has_error, id));
+        let is_right = gold.map(|gold| {
+            // Of a call that names the sentence too, it is the note's.
+            let is_placed = id.is_none() || gold.sentence_id.is_none() || id == gold.sentence_id;
+            flag.as_bool() == Some(gold.flag) && is_placed
+        });
+        return (words.unwrap_or("unreadable".to_owned()), is_right);
     }
     if let Some(action) = record.get("action") {
         let words = match action["name"].as_str() {
@@ -48,7 +49,7 @@ fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
     if let Some(result) = record.get("result") {
         let id = sentence_meant(call, note);
         let words = match (id, result) {
-            (Some(id), _) => format!("sentence {id}"),
+            (Some(id), _) => sentence_in_words(id),
             (None, Value::String(said)) if said == "NAN" => "no sentence".to_owned(),
             (None, _) => "unreadable".to_owned(),
         };
@@ -79,6 +80,14 @@ fn stage<'a>(note: &'a NoteLine, purpose: &str) -> Option<(Source, &'a [String])
     }
 }
 
+/// Whether the reply of a stage's agent could be read.
+fn is_read(note: &NoteLine, purpose: &str, agent: usize) -> bool {
+    match purpose {
+        "detection" => note.detection.as_ref().is_some_and(|one| one.flags[agent].is_some()),
+        _ => note.localisation.as_ref().is_some_and(|one| !one.opinions[agent].is_empty()),
+    }
+}
+
 /// Whether a call settled a stage after reading what others had said.
 pub fn arbitrates(call: &CallLine, note: &NoteLine) -> bool {
     stage(note, &call.purpose).is_some_and(|(source, agents)| {
@@ -91,15 +100,21 @@ pub fn settled(note: &NoteLine, purpose: &str) -> Option<String> {
     let (source, agents) = stage(note, purpose)?;
     let [first, second, third] =
         [0, 1, 2].map(|place| agents.get(place).map_or("?", String::as_str));
+    let split = || match [0, 1].map(|agent| is_read(note, purpose, agent)) {
+        [true, true] => format!("{first} and {second} disagreed"),
+        [false, true] => format!("{first} could not be read"),
+        [true, false] => format!("{second} could not be read"),
+        [false, false] => format!("neither {first} nor {second} could be read"),
+    };
     Some(match source {
         Source::Single => format!("{first} alone"),
         Source::Agreement => format!("{first} and {second} agreed"),
         Source::Arbitration => {
-            format!("{first} and {second} disagreed; {third} read both and decided")
+            format!("{}; {third} read both and decided", split())
         }
-        Source::Vote => format!(
-            "{first} and {second} disagreed; {third} answered without reading them, and the majority decided"
-        ),
+        Source::Vote => {
+            format!("{}; {third} answered without reading them, and the majority decided", split())
+        }
     })
 }
 
@@ -122,16 +137,35 @@ mod tests {
     }
 
     #[test]
+    fn who_could_not_be_read_did_not_disagree() {
+        let mut note = note("x");
+        let told = |note: &NoteLine| settled(note, "detection").unwrap();
+        note.detection =
+            Some(detected(Source::Arbitration, &[Some(true), Some(false), Some(true)]));
+        assert!(told(&note).starts_with("det1 and det2 disagreed; det3 read both"));
+        note.detection = Some(detected(Source::Arbitration, &[None, Some(false), Some(true)]));
+        assert!(told(&note).starts_with("det1 could not be read; det3 read both"));
+        note.detection = Some(detected(Source::Vote, &[None, None, Some(true)]));
+        assert!(told(&note).starts_with("neither det1 nor det2 could be read; det3"));
+    }
+
+    #[test]
     fn a_record_is_told_in_a_few_words_and_judged() {
         let mut graded = note("x");
         graded.gold = Some(gold(Some(1)));
         graded.localisation = Some(located(Source::Agreement, &[Some(1), None]));
         for (agent, record, expected, is_right) in [
-            ("det1", json!({"flag": true}), "error", Some(true)),
+            ("det1", json!({"flag": true}), "an error", Some(true)),
             ("det1", json!({"flag": false}), "no error", Some(false)),
             ("det1", json!({"flag": null}), "unreadable", Some(false)),
-            ("solo", json!({"flag": true, "sentence_id": 4}), "error in sentence 4", Some(true)),
-            ("loc1", json!({"result": "He."}), "sentence 1", Some(true)),
+            ("solo", json!({"flag": true, "sentence_id": 1}), "an error in sentence 2", Some(true)),
+            (
+                "solo",
+                json!({"flag": true, "sentence_id": 4}),
+                "an error in sentence 5",
+                Some(false),
+            ),
+            ("loc1", json!({"result": "He."}), "sentence 2", Some(true)),
             ("loc2", json!({"result": "NAN"}), "no sentence", Some(false)),
             ("loc2", json!({"result": ""}), "unreadable", Some(false)),
             ("corr1", json!({"correction": "He."}), "a correction", None),

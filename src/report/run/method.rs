@@ -15,6 +15,7 @@ pub fn method(plan: &Plan, notes: &[&NoteLine]) -> Vec<String> {
     let sentences = [
         Some(system(plan)),
         models(plan),
+        plan.without_reasons().map(|told| format!("Exemplars: {told}.")),
         Some(prompts(plan)),
         languages(plan, notes),
         Some(beside(plan)),

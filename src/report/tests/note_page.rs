@@ -70,7 +70,7 @@ fn what_models_and_notes_say_stays_text() {
     wanted.sentence = Some(hostile.into());
     wanted.correction = Some(format!("{hostile} more"));
     wanted.kind = Some(hostile.into());
-    victim.flag = Some(true);
+    victim.flag = Some(true).into();
     victim.sentence_id = Some(0);
     victim.sentence = format!("{hostile} elsewhere");
     victim.correction = Some(format!("{hostile} other"));
@@ -144,7 +144,7 @@ fn a_note_shows_both_sentences_and_both_corrections() {
     assert!(elsewhere.contains(
         "<mark class=\" gold\"><i class=\"badge\">gold</i> He was given aspirin daily.</mark>"
     ));
-    assert!(elsewhere.contains("Wrong sentence: sentence 0 was located, gold is sentence 1."));
+    assert!(elsewhere.contains("Wrong sentence: sentence 1 was located, gold is sentence 2."));
     assert!(elsewhere.contains("loc1 and loc2 disagreed; loc3 read both and decided"));
     assert!(!page.contains("dataset.jsonl</code> does not hold"));
     assert!(
@@ -171,7 +171,7 @@ fn other_languages_run_in_their_own_direction() {
     assert!(arabic.contains("<del>الأسبرين</del> <ins>الإيبوبروفين</ins>"));
     let chinese = case_of(&page, 1, "ms-test-chinese");
     assert!(chinese.contains("lang=\"zh\" dir=\"auto\">患者发热三天。<mark"));
-    assert!(chinese.contains("Wrong: no label could be read; gold is “error in 1”."));
+    assert!(chinese.contains("Wrong: no label could be read; gold is “an error in sentence 2”."));
 }
 
 #[test]

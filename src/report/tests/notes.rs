@@ -36,7 +36,7 @@ pub fn note(id: &str) -> NoteLine {
         item: id.into(),
         language: Language::English,
         gold: None,
-        flag: None,
+        flag: None.into(),
         sentence_id: None,
         sentence: String::new(),
         exact_sentence_id: None,
@@ -182,7 +182,7 @@ fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
                 sentence_id: usize,
                 sentence: &str,
                 correction: &str| {
-        note.flag = Some(true);
+        note.flag = Some(true).into();
         note.localisation = Some(located(source, &[Some(sentence_id), Some(sentence_id)]));
         note.sentence_id = Some(sentence_id);
         note.exact_sentence_id = Some(sentence_id);
@@ -203,7 +203,7 @@ fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
             );
         }
         ("ms-test-missed", _) => {
-            note.flag = Some(false);
+            note.flag = Some(false).into();
             note.detection = Some(agreed(false));
         }
         ("ms-test-alarm", _) => {

@@ -43,7 +43,7 @@ fn search(step: u32, passages: usize, text: &str) -> SearchLine {
 
 fn found(evidence: Vec<EvidenceLine>, ungrounded: &[&str]) -> NoteLine {
     let mut line = note("ms-test-found");
-    (line.flag, line.sentence_id) = (Some(true), Some(1));
+    (line.flag, line.sentence_id) = (Some(true).into(), Some(1));
     line.sentence = "He was given aspirin daily.".into();
     line.correction = Some("He was given paracetamol daily.".into());
     line.search = Some(Trajectory {

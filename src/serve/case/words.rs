@@ -7,7 +7,7 @@ use crate::analysis::metrics::similarity::trajectory_text;
 use crate::analysis::notes::Finding;
 use crate::data::{Item, ItemKind};
 use crate::experiment::case::Worked;
-use crate::record::{AnswerLine, CallLine, ItemLine};
+use crate::record::{AnswerLine, CallLine, ItemLine, found_in_words};
 use crate::text::ellipsis;
 
 /// The most characters of an agent's reasons on a line.
@@ -70,12 +70,8 @@ fn says(record: &Value) -> Option<String> {
     }
     let flag = record.get("flag").or_else(|| record.get("is_error")).and_then(Value::as_bool);
     if let Some(flag) = flag {
-        let words = match (flag, record["sentence_id"].as_u64()) {
-            (true, Some(id)) => format!("an error in sentence {}", id + 1),
-            (true, None) => "an error".to_owned(),
-            (false, _) => "no error".to_owned(),
-        };
-        return Some(words);
+        let sentence_id = record["sentence_id"].as_u64().map(|id| id as usize);
+        return Some(found_in_words(flag, sentence_id));
     }
     let text = |name: &str| record[name].as_str().map(|text| ellipsis(text, NAMED_CHARS));
     match text("result") {

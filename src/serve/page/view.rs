@@ -8,7 +8,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::{Value, json};
 
-use crate::analysis::notes::{may_be_followed, segments};
+use crate::analysis::notes::{Finding, may_be_followed, segments};
 use crate::data::ItemKind;
 use crate::record::{CallLine, ItemLine};
 use crate::report::escape_value;
@@ -135,12 +135,7 @@ fn headline(case: &Case) -> String {
         Ok(worked) => match &worked.line {
             ItemLine::Answer(line) if line.answer.is_empty() => "no answer".to_owned(),
             ItemLine::Answer(line) => format!("answer {}", line.answer),
-            ItemLine::Note(line) => match (line.flag, line.sentence_id) {
-                (Some(true), Some(id)) => format!("an error in sentence {}", id + 1),
-                (Some(true), None) => "an error that no agent could place".to_owned(),
-                (Some(false), _) => "no error found".to_owned(),
-                (None, _) => "no answer that could be read".to_owned(),
-            },
+            ItemLine::Note(line) => Finding::of(line, &worked.calls, &worked.searches).headline(),
         },
     }
 }

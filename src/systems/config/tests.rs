@@ -23,11 +23,11 @@ const OTHERS: [(&str, &str); 17] = [
     ("base-llm", "prompt=2 release_compat=on"),
     (
         "medreflex",
-        "react_turns=2 reflexion_turns=2 reviewers=3 avg_threshold=4 min_threshold=2.5 on_exhaustion=last-answer retrieve_top_k=9 rerank_top_k=3 rerank=off results_kept=last cite=on temperatures=model release_compat=on",
+        "react_turns=2 reflexion_turns=2 reviewers=3 avg_threshold=4 min_threshold=2.5 on_exhaustion=last-answer retrieve_top_k=9 rerank_top_k=3 rerank=off results_kept=last cite=on deadline=on temperatures=model release_compat=on",
     ),
     (
         "medreact",
-        "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on temperatures=model release_compat=on",
+        "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on deadline=off temperatures=model release_compat=on",
     ),
     (
         "edinburgh",

@@ -18,6 +18,7 @@ pub use vectors::Encode;
 use self::leak::Leak;
 use self::vectors::Vectors;
 use crate::diagnosis::Failure;
+use crate::record::Flag;
 
 /// The contents of `--exemplars` and related flags; empty where they were not given.
 #[derive(Default)]
@@ -52,7 +53,7 @@ pub struct Expert {
 /// A system's answer on a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opinion {
-    pub flag: Option<bool>,
+    pub flag: Flag,
     pub sentence_id: Option<usize>,
     pub correction: Option<String>,
 }

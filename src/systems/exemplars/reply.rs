@@ -256,7 +256,7 @@ fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
 }
 
 /// The sentence of the note most similar to a quotation, where it is similar enough.
-fn most_similar(note: &Note, quoted: &str) -> Option<usize> {
+pub fn most_similar(note: &Note, quoted: &str) -> Option<usize> {
     let found = align(&note.sentences, quoted, note.language, Aligner::default())?;
     (found.ratio >= LIKENESS).then_some(found.index)
 }

@@ -8,8 +8,8 @@ use crate::data::{Item, Note};
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::{
-    DetectionLine, FinishReason, ItemLine, LocalisationLine, Message, NoteLine, NoteStage, Parse,
-    Source, Stage,
+    DetectionLine, FinishReason, Flag, ItemLine, LocalisationLine, Message, NoteLine, NoteStage,
+    Parse, Source, Stage,
 };
 use crate::systems::case::{Case, Step};
 use crate::systems::{Opening, System, Task};
@@ -20,6 +20,9 @@ pub struct MedGuards {
     settings: Settings,
     texts: Texts,
 }
+
+/// What an arbiter is shown of an agent whose answer could not be read.
+const UNREAD: &str = "(no sentence: the answer could not be read)";
 
 /// Where one agent locates the error.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,19 +54,19 @@ impl System for MedGuards {
                 self.correct(&case, &mut line)?;
             }
             structure => {
-                let detection = match structure {
+                let (source, said) = match structure {
                     Structure::Three => self.detect_alone(&case)?,
                     _ => self.detect(&case)?,
                 };
-                line.flag = verdict(&detection);
-                line.detection = Some(detection);
-                match (line.flag, structure) {
-                    (Some(true), Structure::Four) => self.locate_and_correct(&case, &mut line)?,
-                    (Some(true), _) => {
+                line.flag = verdict(source, &said);
+                line.detection = Some(detection_line(source, &said));
+                match (line.flag.has_error(), structure) {
+                    (true, Structure::Four) => self.locate_and_correct(&case, &mut line)?,
+                    (true, _) => {
                         self.locate(&case, &mut line)?;
                         self.correct(&case, &mut line)?;
                     }
-                    _ => {}
+                    (false, _) => {}
                 }
             }
         }
@@ -86,22 +89,21 @@ impl System for MedGuards {
 
 /// Detection: does the note have an error?
 impl MedGuards {
-    fn detect_alone(&self, case: &Case<'_, Note>) -> Result<DetectionLine, PanelError> {
+    fn detect_alone(&self, case: &Case<'_, Note>) -> Result<Settled, PanelError> {
         let [prompt, _] = self.texts.detect(case.item);
         let said = self.ask_alone(case, NoteStage::Detection, Wanted::Label, prompt)?;
-        Ok(detection(Source::Single, &[said]))
+        Ok((Source::Single, vec![said]))
     }
 
-    fn detect(&self, case: &Case<'_, Note>) -> Result<DetectionLine, PanelError> {
+    fn detect(&self, case: &Case<'_, Note>) -> Result<Settled, PanelError> {
         let agree = |said: &[Asked<Said>]| {
-            said[0].value.flag.is_some() && said[0].value.flag == said[1].value.flag
+            let [first, second] = [0, 1].map(|agent| flag(&said[agent]));
+            first.is_read() && first == second
         };
         let arbitrate = |said: &[Asked<Said>]| self.texts.arbitrate_detection(case.item, said);
         let prompts = self.texts.detect(case.item);
         let stage = NoteStage::Detection;
-        let (source, said) =
-            self.ask_until_settled(case, stage, Wanted::Label, prompts, agree, arbitrate)?;
-        Ok(detection(source, &said))
+        self.ask_until_settled(case, stage, Wanted::Label, prompts, agree, arbitrate)
     }
 }
 
@@ -126,7 +128,9 @@ impl MedGuards {
                 opinions(said).map(|opinion| match (opinion.sentence_id, opinion.located) {
                     (Some(id), _) => note.sentences[id].clone(),
                     (None, Located::Nothing) => "NAN".to_owned(),
-                    (None, _) => "ERROR".to_owned(),
+                    // The word of the published code, which an arbiter may take for a sentence.
+                    (None, _) if self.settings.release_compat => "ERROR".to_owned(),
+                    (None, _) => UNREAD.to_owned(),
                 });
             self.texts.arbitrate_localisation(note, said, meant)
         };
@@ -166,7 +170,9 @@ impl MedGuards {
         let chosen = match source {
             Source::Vote => {
                 let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
-                majority(&places).and_then(|shared| places.iter().position(|p| *p == Some(shared)))
+                let shared = majority(&places);
+                let shared = shared.and_then(|one| places.iter().position(|p| *p == Some(one)));
+                shared.or_else(|| places.iter().position(Option::is_some))
             }
             Source::Arbitration => Some(2),
             Source::Single | Source::Agreement => Some(0),
@@ -226,10 +232,10 @@ impl MedGuards {
     fn do_all(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
         let prompt = self.texts.combined(Wanted::Everything, case.item);
         let said = self.ask_alone(case, NoteStage::Detection, Wanted::Everything, prompt)?;
-        line.flag = said.value.flag;
+        line.flag = flag(&said);
         let said = [said];
-        line.detection = Some(detection(Source::Single, &said));
-        if line.flag == Some(true) {
+        line.detection = Some(detection_line(Source::Single, &said));
+        if line.flag.has_error() {
             self.take_both(case.item, line, &said);
         }
         Ok(())
@@ -248,10 +254,10 @@ impl MedGuards {
             Located::Nothing => Some(false),
             Located::Malformed => None,
         };
-        line.flag = said.value.flag;
+        line.flag = flag(&said);
         let said = [said];
-        line.detection = Some(detection(Source::Single, &said));
-        if line.flag == Some(true) {
+        line.detection = Some(detection_line(Source::Single, &said));
+        if line.flag.has_error() {
             self.take_place(case.item, line, Source::Single, &said);
         }
         Ok(())
@@ -327,7 +333,7 @@ impl MedGuards {
         prompts: [Vec<Message>; 2],
         agree: impl Fn(&[Asked<Said>]) -> bool,
         arbitrate: impl Fn(&[Asked<Said>]) -> Vec<Message>,
-    ) -> Result<(Source, Vec<Asked<Said>>), PanelError> {
+    ) -> Result<Settled, PanelError> {
         let call = |number, stage, prompt: &[Message]| {
             self.call(case, Agent { role, number }, stage, wanted, prompt.to_vec())
         };
@@ -345,11 +351,19 @@ impl MedGuards {
     }
 }
 
-fn detection(source: Source, said: &[Asked<Said>]) -> DetectionLine {
+/// How a stage was settled, and by which replies.
+type Settled = (Source, Vec<Asked<Said>>);
+
+/// Whether an agent finds an error.
+fn flag(said: &Asked<Said>) -> Flag {
+    Flag::on(said.call.basis(), said.value.flag)
+}
+
+fn detection_line(source: Source, said: &[Asked<Said>]) -> DetectionLine {
     DetectionLine {
         source,
         agents: agents(said),
-        flags: said.iter().map(|one| one.value.flag).collect(),
+        flags: said.iter().map(|one| flag(one).said()).collect(),
         confidences: confidences(said),
     }
 }
@@ -362,12 +376,16 @@ fn confidences(said: &[Asked<Said>]) -> Vec<Option<f64>> {
     said.iter().map(|one| one.value.confidence).collect()
 }
 
-/// The result of a detection: the last agent's, or of a vote the majority's; without a majority the first agent's.
-fn verdict(detection: &DetectionLine) -> Option<bool> {
-    let flags = &detection.flags;
-    match detection.source {
-        Source::Vote => majority(flags).or(flags[0]),
-        _ => *flags.last()?,
+/// The result of a detection: the last agent's, or of a vote the majority's. Without a majority it is the first one that could be read.
+fn verdict(source: Source, said: &[Asked<Said>]) -> Flag {
+    let flags: Vec<Flag> = said.iter().map(flag).collect();
+    let read = |flag: &Flag| flag.is_read().then_some(*flag);
+    match source {
+        Source::Vote => {
+            let votes: Vec<Option<Flag>> = flags.iter().map(read).collect();
+            majority(&votes).or_else(|| flags.iter().find_map(read)).unwrap_or_default()
+        }
+        _ => flags.last().copied().unwrap_or_default(),
     }
 }
 

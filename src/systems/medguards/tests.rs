@@ -44,7 +44,7 @@ fn a_note_that_both_take_for_right_costs_two_calls() {
     let (right, sure) = (label("CORRECT", 90), label("CORRECT", 70));
     let (record, calls) = run(&[], &[("det1", &right), ("det2", &sure)]);
     assert_eq!(agents(&calls), ["det1", "det2"]);
-    assert_eq!(record.flag, Some(false));
+    assert_eq!(record.flag.said(), Some(false));
     let detection = record.detection.unwrap();
     assert_eq!(detection.source, Source::Agreement);
     assert_eq!(detection.confidences, [Some(0.9), Some(0.7)]);
@@ -72,7 +72,7 @@ fn agreement_everywhere_costs_five_calls() {
         ],
     );
     assert_eq!(agents(&calls), ["det1", "det2", "loc1", "loc2", "corr1"]);
-    assert_eq!((record.flag, record.sentence_id), (Some(true), Some(1)));
+    assert_eq!((record.flag.said(), record.sentence_id), (Some(true), Some(1)));
     assert_eq!((record.sentence.as_str(), record.exact_sentence_id), (WRONG, Some(1)));
     assert_eq!(record.correction.unwrap(), "Beta agonists were given for the attack.");
     assert_eq!(record.confidence, Some(0.95));
@@ -162,7 +162,7 @@ fn one_who_cannot_be_read_agrees_with_nobody() {
     let (said, none) = (result(WRONG, 80), result("NAN", 80));
     let base = [("det1", refusal), ("det2", refusal), ("det3", &wrong)];
     let (record, calls) = run(&[], &[base[0], base[1], ("det3", refusal)]);
-    assert_eq!((record.flag, calls.len()), (None, 3));
+    assert_eq!((record.flag.said(), calls.len()), (None, 3));
     assert_eq!(record.detection.unwrap().flags, [None; 3]);
     assert_eq!(record.localisation, None);
     assert_eq!(calls[0].parse, Parse::Refused);
@@ -171,17 +171,38 @@ fn one_who_cannot_be_read_agrees_with_nobody() {
     all.extend([("loc1", refusal), ("loc2", refusal), ("loc3", &said), ("corr1", refusal)]);
     let (record, calls) = run(&[], &all);
     assert_eq!((record.sentence_id, calls.len()), (Some(1), 7));
-    assert!(prompt(&calls, "loc3").contains("Agent A Opinion:\nERROR\n"));
+    assert!(
+        prompt(&calls, "loc3")
+            .contains("Agent A Opinion:\n(no sentence: the answer could not be read)\n")
+    );
     // A refusal corrects nothing.
     assert_eq!(record.correction, None);
 
     let mut all = base.to_vec();
     all.extend([("loc1", none.as_str()), ("loc2", refusal), ("loc3", refusal)]);
     let (record, _) = run(&[], &all);
-    assert_eq!((record.flag, record.sentence_id), (Some(true), None));
+    assert_eq!((record.flag.said(), record.sentence_id), (Some(true), None));
     let localisation = record.localisation.unwrap();
     assert_eq!(localisation.opinions, ["NAN", "", ""]);
     assert_eq!((record.sentence.as_str(), record.correction), ("", None));
+}
+
+#[test]
+fn a_vote_keeps_the_only_reply_that_could_be_read() {
+    let (wrong, refusal) = (label("INCORRECT", 80), "I cannot help with that.");
+    let said = result(WRONG, 80);
+    let agents = [
+        ("det1", refusal),
+        ("det2", wrong.as_str()),
+        ("det3", refusal),
+        ("loc1", refusal),
+        ("loc2", said.as_str()),
+        ("loc3", refusal),
+        ("corr1", refusal),
+    ];
+    let (record, calls) = run(&["arbitration=vote"], &agents);
+    assert_eq!((record.flag.said(), record.sentence_id), (Some(true), Some(1)));
+    assert_eq!(calls.len(), 7);
 }
 
 #[test]
@@ -190,7 +211,7 @@ fn both_nan_is_agreement_and_nothing_is_corrected() {
     let said = [("det1", wrong.as_str()), ("det2", &wrong), ("loc1", &none), ("loc2", "NAN")];
     let (record, calls) = run(&[], &said);
     assert_eq!(calls.len(), 4);
-    assert_eq!((record.flag, record.sentence_id), (Some(true), None));
+    assert_eq!((record.flag.said(), record.sentence_id), (Some(true), None));
     assert_eq!(record.localisation.unwrap().source, Source::Agreement);
     assert_eq!(record.correction, None);
 }
@@ -237,7 +258,7 @@ fn the_majority_votes_and_of_three_the_first_counts() {
         run(&["arbitration=vote"], &said)
     };
     let (record, calls) = vote(&wrong, [&ids[0], &ids[1], &ids[1]]);
-    assert_eq!((record.flag, record.sentence_id), (Some(true), Some(1)));
+    assert_eq!((record.flag.said(), record.sentence_id), (Some(true), Some(1)));
     assert_eq!(record.detection.unwrap().source, Source::Vote);
     // The third has read nobody: it is asked as the first is.
     assert_eq!(prompt(&calls, "det3"), prompt(&calls, "det1"));
@@ -247,9 +268,9 @@ fn the_majority_votes_and_of_three_the_first_counts() {
     let (record, _) = vote(&wrong, [&ids[0], &ids[1], &ids[2]]);
     assert_eq!(record.sentence_id, Some(0));
     let (record, calls) = vote("no label", [&ids[0], &ids[1], &ids[2]]);
-    assert_eq!((record.flag, calls.len()), (Some(false), 3));
+    assert_eq!((record.flag.said(), calls.len()), (Some(false), 3));
     let (record, _) = vote(&wrong, ["nothing", "NAN", "<result>NAN</result>"]);
-    assert_eq!((record.flag, record.sentence_id), (Some(true), None));
+    assert_eq!((record.flag.said(), record.sentence_id), (Some(true), None));
 }
 
 #[test]

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BLANK, Design, Finding, Kit, Request, Solve, Solver};
+use super::{BLANK, Design, Finding, Kit, Request, Solve, Solver, filled_in};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptSet, fill};
-use crate::record::Message;
+use crate::record::{Flag, Message};
 use crate::systems::System;
 use crate::systems::case::Case;
 use crate::systems::exemplars::prompt::{Prompt, difference};
 use crate::systems::exemplars::reply::Field::{Correction, Id, Reason};
-use crate::systems::exemplars::reply::{Form, Judgement, Style};
+use crate::systems::exemplars::reply::{Form, Style};
 use crate::systems::exemplars::{Exemplars, Kinds, Opinion};
 use crate::systems::messages::{messages, numbered};
 use crate::systems::settings::{switch, whole};
@@ -259,8 +259,8 @@ impl Edinburgh {
         Ok(self.prompt.messages(&shots, note, &more))
     }
 
-    /// A judgement under the filter: where the correction is too unlike its sentence, there is no error.
-    fn filtered(&self, said: Judgement, note: &Note) -> Result<Judgement, PanelError> {
+    /// An opinion under the filter: where the correction is too unlike its sentence, there is no error.
+    fn filtered(&self, said: Opinion, note: &Note) -> Result<Opinion, PanelError> {
         let sentence = said.sentence_id.and_then(|id| note.sentences.get(id));
         let (Filter::Bertscore, Some(likeness), Some(sentence), Some(correction)) =
             (self.filter, &self.kit.exemplars.likeness, sentence, &said.correction)
@@ -270,7 +270,8 @@ impl Edinburgh {
         if likeness(sentence, correction).map_err(PanelError::Exemplars)? >= LEAST_LIKENESS {
             return Ok(said);
         }
-        Ok(Judgement { reason: said.reason, flag: Some(false), ..Judgement::default() })
+        let flag = Flag::on(said.flag.basis(), Some(false));
+        Ok(Opinion { flag, ..Opinion::default() })
     }
 }
 
@@ -278,8 +279,9 @@ impl Solve for Edinburgh {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let span = self.spans.find(case, &self.kit)?;
         let messages = self.messages(case.item, span.as_ref().map(|(_, span)| span.as_str()))?;
-        let said = self.kit.judge(case, Request::new("answer", 0.0, messages), self.prompt.form)?;
-        Ok(Finding::alone(&self.filtered(said, case.item)?))
+        let request = Request::new("answer", 0.0, messages);
+        let said = Opinion::from(&self.kit.judge(case, request, self.prompt.form)?);
+        Ok(Finding::alone(self.filtered(said, case.item)?))
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
@@ -311,7 +313,7 @@ impl Solve for Mcq {
         let text = numbered(&blanked);
         let prompt = fill(&self.alternatives, &[("note", &text)]);
         let request = Request::new("alternatives", 0.0, messages("", prompt));
-        let mut options = self.kit.words(case, request, "alternatives", 3)?;
+        let mut options = self.kit.words(case, request, "alternatives", 3)?.value.words;
         options.retain(|option| option.to_lowercase() != span.to_lowercase());
         // The original is second, as in the authors' code.
         options.insert(options.len().min(1), span.clone());
@@ -323,21 +325,13 @@ impl Solve for Mcq {
         let lines = lines.collect::<Vec<_>>().join("\n");
         let prompt = fill(&self.choice, &[("note", &text), ("options", &lines)]);
         let request = Request::new("choice", 0.0, messages("", prompt));
-        let chosen = self.kit.one_of(case, request, "answer", &letters)?;
-        let chosen = chosen.and_then(|letter| {
-            let at = letters.iter().position(|one| one.to_lowercase() == letter)?;
-            options.get(at)
+        let asked = self.kit.one_of(case, request, "answer", &letters)?;
+        let chosen = asked.value.first().and_then(|letter| {
+            let at = letters.iter().position(|one| one.eq_ignore_ascii_case(letter))?;
+            options.get(at).map(String::as_str)
         });
-        let opinion = match chosen {
-            None => Opinion::default(),
-            Some(option) if *option == span => Opinion { flag: Some(false), ..Opinion::default() },
-            Some(option) => Opinion {
-                flag: Some(true),
-                sentence_id: Some(id),
-                correction: Some(note.sentences[id].replacen(&span, option, 1)),
-            },
-        };
-        Ok(Finding::alone(opinion))
+        let correct = |option: &str| note.sentences[id].replacen(&span, option, 1);
+        Ok(Finding::alone(filled_in(asked.call.basis(), chosen, &span, id, correct)))
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {

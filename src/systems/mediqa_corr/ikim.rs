@@ -196,8 +196,8 @@ impl Ikim {
                 let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
                 let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
                 let request = Request::new("candidate", 0.0, self.asked(note));
-                let id = self.kit.one_of(case, request, "sentence_id", &ids)?;
-                Ok(id.and_then(|id| id.parse().ok()))
+                let asked = self.kit.one_of(case, request, "sentence_id", &ids)?;
+                Ok(asked.value.first().and_then(|id| id.parse().ok()))
             }
         }
     }
@@ -220,7 +220,7 @@ impl Solve for Ikim {
         let Some(id) = self.find(case)? else { return Ok(Finding::default()) };
         let request = Request::new("answer", 1.0, self.messages(case.item, id)?);
         let mut said = Opinion::from(&self.kit.judge(case, request, &ANSWER)?);
-        said.sentence_id = said.flag.filter(|flag| *flag).map(|_| id);
+        said.sentence_id = said.flag.has_error().then_some(id);
         Ok(Finding::alone(said))
     }
 
@@ -255,7 +255,7 @@ mod tests {
             _ => WRONG.to_owned(),
         });
         let (line, calls) = check(&config, &note(), script);
-        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+        assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 2));
         assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
         let messages = &calls[1].messages;
         let roles: Vec<&str> = messages.iter().map(|one| one.role.as_str()).collect();
@@ -265,7 +265,7 @@ mod tests {
         assert!(messages[5].content.contains("Beta blockers were given for the attack."));
         let unread = Script::new(|_, _| "hm".to_owned());
         let (line, calls) = check(&config, &note(), unread);
-        assert_eq!((line.flag, calls.len()), (None, 1));
+        assert_eq!((line.flag.said(), calls.len()), (None, 1));
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         let config = SystemConfig::parse("ikim", &["choice=tfidf"]).unwrap();
         let right = "Reasoning: yes\nIs correct: Yes\nCorrected sentence: NA";
         let (line, calls) = check(&config, &note(), Script::new(move |_, _| right.to_owned()));
-        assert_eq!((line.flag, calls.len()), (Some(false), 1));
+        assert_eq!((line.flag.said(), calls.len()), (Some(false), 1));
         assert!(calls[0].messages[5].content.ends_with("She went home."));
         for pairs in [&["choice=bm25"][..], &["choice=tfidf", "candidate=scorer"]] {
             let config = SystemConfig::parse("ikim", pairs).unwrap();

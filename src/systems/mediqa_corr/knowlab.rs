@@ -12,8 +12,8 @@ use crate::systems::System;
 use crate::systems::case::Case;
 use crate::systems::exemplars::prompt::Prompt;
 use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason};
-use crate::systems::exemplars::reply::{Form, Judgement, Style};
-use crate::systems::exemplars::{Choice, Kinds};
+use crate::systems::exemplars::reply::{Form, Style};
+use crate::systems::exemplars::{Choice, Kinds, Opinion};
 
 /// The number of most similar notes from which System 2's exemplars are drawn.
 pub const NEIGHBOURS: usize = 20;
@@ -94,18 +94,18 @@ impl Chains {
         Ok(Chains { prompts, choice, kit })
     }
 
-    /// The first judgement that finds an error, else the last that could be parsed.
-    fn ask(&self, case: &Case<'_, Note>) -> Result<Judgement, PanelError> {
+    /// The first opinion that finds an error, else the last that could be parsed.
+    fn ask(&self, case: &Case<'_, Note>) -> Result<Opinion, PanelError> {
         let shots = self.kit.exemplars.shots(case.item, &self.choice)?;
-        let mut last = Judgement::default();
+        let mut last = Opinion::default();
         for (prompt, purpose) in self.prompts.iter().zip(FAMILIES) {
             let messages = prompt.messages(&shots, case.item, &[]);
             let request = Request::new(purpose, TEMPERATURE, messages);
-            let said = self.kit.judge(case, request, &THOUGHT)?;
-            if said.flag == Some(true) {
+            let said = Opinion::from(&self.kit.judge(case, request, &THOUGHT)?);
+            if said.flag.has_error() {
                 return Ok(said);
             }
-            if said.flag.is_some() {
+            if said.flag.is_read() {
                 last = said;
             }
         }
@@ -115,7 +115,7 @@ impl Chains {
 
 impl Solve for Chains {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
-        Ok(Finding::alone(&self.ask(case)?))
+        Ok(Finding::alone(self.ask(case)?))
     }
 
     fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
@@ -136,20 +136,22 @@ impl Solve for Knowlab {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let (note, kit) = (case.item, &self.chains.kit);
         let first = self.chains.ask(case)?;
-        let mut finding = Finding::alone(&first);
-        if first.flag != Some(true) {
+        let mut finding = Finding::alone(first.clone());
+        if !first.flag.has_error() {
             return Ok(finding);
         }
         let choice = Choice { drawn_from: Some(NEIGHBOURS), ..self.chains.choice };
         let messages = self.reason.messages(&kit.exemplars.shots(note, &choice)?, note, &[]);
-        let second = kit.judge(case, Request::new("reason", TEMPERATURE, messages), &OUTPUT)?;
+        let request = Request::new("reason", TEMPERATURE, messages);
+        let second = kit.judge(case, request, &OUTPUT)?.value;
         let found = match (second.sentence_id, first.sentence_id) {
             (Some(id), Some(own)) if id == own => second.correction,
             (_, Some(own)) => {
                 let choice = Choice { kinds: Kinds::Wrong, ..choice };
                 let shots = kit.exemplars.shots(note, &choice)?;
                 let messages = self.place.messages(&shots, note, &[("id", &own.to_string())]);
-                kit.judge(case, Request::new("place", TEMPERATURE, messages), &OUTPUT)?.correction
+                let request = Request::new("place", TEMPERATURE, messages);
+                kit.judge(case, request, &OUTPUT)?.value.correction
             }
             (_, None) => None,
         };
@@ -187,25 +189,25 @@ mod tests {
     #[test]
     fn the_next_chain_is_asked_where_the_last_found_nothing() {
         let (line, asked) = run("knowlab-cot", |_| NONE);
-        assert_eq!((line.flag, asked.len()), (Some(false), 3));
+        assert_eq!((line.flag.said(), asked.len()), (Some(false), 3));
         let (line, asked) = run("knowlab-cot", |purpose| match purpose {
             "intervention" => FOUND,
             _ => NONE,
         });
-        assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+        assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
         assert_eq!(
             (line.correction.as_deref(), asked),
             (Some("One."), vec!["diagnosis".into(), "intervention".into()])
         );
         let (line, asked) = run("knowlab-cot", |_| "hm");
-        assert_eq!((line.flag, asked.len()), (None, 3));
+        assert_eq!((line.flag.said(), asked.len()), (None, 3));
     }
 
     #[test]
     fn the_second_systems_correction_counts_where_it_names_the_same_sentence() {
         let corrected = |reply: fn(&str) -> &'static str| {
             let (line, asked) = run("knowlab", reply);
-            assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+            assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
             (line.correction.unwrap(), asked.last().unwrap().clone())
         };
         let same = corrected(|purpose| match purpose {
@@ -225,6 +227,6 @@ mod tests {
         });
         assert_eq!(failed, ("One.".into(), "place".into()));
         let (line, asked) = run("knowlab", |_| NONE);
-        assert_eq!((line.flag, asked.len()), (Some(false), 3));
+        assert_eq!((line.flag.said(), asked.len()), (Some(false), 3));
     }
 }

@@ -27,7 +27,7 @@ use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{
-    DetectionLine, ItemLine, LocalisationLine, Message, NO_SENTENCE, Source, Stage,
+    Basis, DetectionLine, Flag, ItemLine, LocalisationLine, Message, NO_SENTENCE, Source, Stage,
 };
 use crate::retrieval::Rerank;
 
@@ -154,9 +154,10 @@ impl Kit {
         case: &Case<'_, Note>,
         request: Request,
         form: &Form,
-    ) -> Result<Judgement, PanelError> {
-        let asked = self.judge_all(case, vec![request], form)?;
-        Ok(asked.into_iter().map(|asked| asked.value).next().unwrap_or_default())
+    ) -> Result<Asked<Judgement>, PanelError> {
+        let shape = form.shape(case.item, &self.common.decoding);
+        let call = self.call(case, request, shape);
+        case.ask(call, |text, finish_reason| form.read(text, finish_reason, case.item))
     }
 
     /// Asks for several at once.
@@ -171,21 +172,20 @@ impl Kit {
         case.ask_all(calls, |text, finish_reason| form.read(text, finish_reason, case.item))
     }
 
-    /// Asks for words in a JSON field, `most` of them at most.
+    /// Asks for words in a JSON field, `most` of them at most; none where the reply could not be read.
     pub fn words(
         &self,
         case: &Case<'_, Note>,
         request: Request,
         key: &'static str,
         most: usize,
-    ) -> Result<Vec<String>, PanelError> {
+    ) -> Result<Asked<Words>, PanelError> {
         let shape = match most {
             1 => Shape::record(vec![(key, self.common.decoding.string())]),
             _ => Shape::record(vec![(key, form::array(self.common.decoding.string(), 1, most))]),
         };
         let call = self.call(case, request, shape);
-        let asked = case.ask(call, |text, finish_reason| words(text, finish_reason, key, most))?;
-        Ok(asked.value.words)
+        case.ask(call, |text, finish_reason| words(text, finish_reason, key, most))
     }
 
     /// Asks for words of the note; what the note does not hold counts as unread.
@@ -206,19 +206,17 @@ impl Kit {
         Ok(asked.value.words.into_iter().next().filter(|word| is_held(word)))
     }
 
-    /// Asks for one of these words.
+    /// Asks for one of these words; none where the reply names none.
     pub fn one_of(
         &self,
         case: &Case<'_, Note>,
         request: Request,
         key: &'static str,
         choices: &[&str],
-    ) -> Result<Option<String>, PanelError> {
+    ) -> Result<Asked<Words>, PanelError> {
         let shape = Shape::record(vec![(key, form::choice(choices))]);
         let call = self.call(case, request, shape);
-        let asked =
-            case.ask(call, |text, finish_reason| choice(text, finish_reason, key, choices))?;
-        Ok(asked.value.words.into_iter().next())
+        case.ask(call, |text, finish_reason| choice(text, finish_reason, key, choices))
     }
 }
 
@@ -230,10 +228,31 @@ pub struct Finding {
     pub heard: Vec<(String, Opinion)>,
 }
 
-impl From<&Judgement> for Opinion {
-    fn from(judgement: &Judgement) -> Opinion {
-        let Judgement { flag, sentence_id, correction, .. } = judgement;
-        Opinion { flag: *flag, sentence_id: *sentence_id, correction: correction.clone() }
+impl From<&Asked<Judgement>> for Opinion {
+    fn from(Asked { call, value }: &Asked<Judgement>) -> Opinion {
+        let Judgement { flag, sentence_id, correction, .. } = value;
+        Opinion {
+            flag: Flag::on(call.basis(), *flag),
+            sentence_id: *sentence_id,
+            correction: correction.clone(),
+        }
+    }
+}
+
+/// The opinion of a model that fills `own`, blanked out of sentence `id`, in again: another word is an error and its correction.
+fn filled_in(
+    basis: Option<Basis>,
+    word: Option<&str>,
+    own: &str,
+    id: usize,
+    correct: impl Fn(&str) -> String,
+) -> Opinion {
+    let Some(word) = word else { return Opinion::default() };
+    let is_other = word.to_lowercase() != own.to_lowercase();
+    Opinion {
+        flag: Flag::on(basis, Some(is_other)),
+        sentence_id: is_other.then_some(id),
+        correction: is_other.then(|| correct(word)),
     }
 }
 
@@ -280,18 +299,21 @@ impl<S: Solve> System for Solver<S> {
         line.flag = opinion.flag;
         line.detection = Some(DetectionLine {
             source,
-            flags: heard.iter().map(|(_, one)| one.flag).collect(),
+            flags: heard.iter().map(|(_, one)| one.flag.said()).collect(),
             agents: agents.clone(),
             confidences: confidences.clone(),
         });
-        if opinion.flag == Some(true) {
+        if opinion.flag.has_error() {
             line.sentence_id = opinion.sentence_id;
             line.exact_sentence_id = opinion.sentence_id;
             let sentence = opinion.sentence_id.and_then(|id| case.item.sentences.get(id));
             line.sentence = sentence.cloned().unwrap_or_default();
             line.correction = opinion.correction;
-            let said =
-                |one: &Opinion| one.sentence_id.map_or(NO_SENTENCE.to_owned(), |id| id.to_string());
+            let said = |one: &Opinion| match one.sentence_id {
+                Some(id) => id.to_string(),
+                None if one.flag.is_clear() => NO_SENTENCE.to_owned(),
+                None => String::new(),
+            };
             line.localisation = Some(LocalisationLine {
                 source,
                 agents,

@@ -7,7 +7,7 @@ use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::PromptSet;
-use crate::record::Message;
+use crate::record::{self, Message};
 use crate::systems::System;
 use crate::systems::case::Case;
 use crate::systems::config::{SOLO, Slot, SystemConfig};
@@ -206,7 +206,7 @@ impl Solve for Prompted {
         });
         let said = self.kit.judge_all(case, requests.collect(), method.form)?.into_iter();
         let heard: Vec<(String, Opinion)> =
-            said.map(|asked| (asked.call.agent, Opinion::from(&asked.value))).collect();
+            said.map(|asked| (asked.call.agent.clone(), Opinion::from(&asked))).collect();
         let opinions: Vec<&Opinion> = heard.iter().map(|(_, opinion)| opinion).collect();
         let opinion = match method.count {
             Count::Apart => apart(&opinions),
@@ -230,27 +230,28 @@ fn most<T: PartialEq + Copy>(values: &[T]) -> Option<(T, usize)> {
 
 /// Votes as knowlab_AIMed's code does: on a tie the flag is 0, and so is the sentence's number.
 pub fn apart(said: &[&Opinion]) -> Opinion {
-    let flags: Vec<bool> = said.iter().filter_map(|one| one.flag).collect();
-    let ids = said.iter().filter(|one| one.flag.is_some());
+    let read: Vec<&&Opinion> = said.iter().filter(|one| one.flag.is_read()).collect();
+    let flags: Vec<record::Flag> = read.iter().map(|one| one.flag).collect();
     // −1 where there is none.
-    let ids: Vec<Option<usize>> = ids.map(|one| one.sentence_id).collect();
+    let ids: Vec<Option<usize>> = read.iter().map(|one| one.sentence_id).collect();
     let is_tied = |most: usize, all: usize| 2 * most <= all;
     let Some((flag, votes)) = most(&flags) else { return Opinion::default() };
-    let flag = flag && !is_tied(votes, flags.len());
+    let has_error = flag.has_error() && !is_tied(votes, flags.len());
+    let flag = record::Flag::on(flag.basis(), Some(has_error));
     let sentence_id = most(&ids).and_then(|(id, votes)| match is_tied(votes, ids.len()) {
         true => Some(0),
         false => id,
     });
-    let correction = said.iter().find_map(|one| one.correction.clone());
-    match flag {
-        true => Opinion { flag: Some(true), sentence_id, correction },
-        false => Opinion { flag: Some(false), ..Opinion::default() },
+    let correction = read.iter().find_map(|one| one.correction.clone());
+    match has_error {
+        true => Opinion { flag, sentence_id, correction },
+        false => Opinion { flag, ..Opinion::default() },
     }
 }
 
 /// The most common opinion by flag and sentence, without those that could not be parsed.
 pub fn together(said: &[&Opinion]) -> Opinion {
-    let read: Vec<&&Opinion> = said.iter().filter(|one| one.flag.is_some()).collect();
+    let read: Vec<&&Opinion> = said.iter().filter(|one| one.flag.is_read()).collect();
     let pairs: Vec<_> = read.iter().map(|one| (one.flag, one.sentence_id)).collect();
     let Some((pair, _)) = most(&pairs) else { return Opinion::default() };
     let same = read.iter().filter(|one| (one.flag, one.sentence_id) == pair);
@@ -267,7 +268,7 @@ mod tests {
 
     fn opinion(flag: bool, sentence_id: Option<usize>, correction: &str) -> Opinion {
         let correction = Some(correction.to_owned()).filter(|text| !text.is_empty());
-        Opinion { flag: Some(flag), sentence_id, correction }
+        Opinion { flag: Some(flag).into(), sentence_id, correction }
     }
 
     #[test]
@@ -313,13 +314,13 @@ mod tests {
             r#"{"is_error": true, "reasoning": "r", "sentence_id": 1, "error_sentence": "NA", "corrected_sentence": "Beta agonists were given for the attack."}"#.to_owned()
         };
         let (line, prompts) = run("medprompt", &["shots=2"], wrong);
-        assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+        assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
         assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
         assert_eq!(line.detection.unwrap().source, Source::Single);
         assert!(prompts[0].contains("\"is_error\": true, \"reasoning\": \"The note has an error"));
         assert!(prompts[0].contains("\"is_error\": false, \"reasoning\": \"Every statement"));
         let (line, prompts) = run("medprompt", &["shots=0"], |_, _| "hm".to_owned());
-        assert_eq!(line.flag, None);
+        assert_eq!(line.flag.said(), None);
         assert!(!prompts[0].contains("ms-train") && !prompts[0].contains("Patient 2"));
     }
 
@@ -330,7 +331,7 @@ mod tests {
             1 => "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: First.".to_owned(),
             _ => "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: Second.".to_owned(),
         });
-        assert_eq!((line.flag, line.sentence_id, line.calls), (Some(true), Some(1), 3));
+        assert_eq!((line.flag.said(), line.sentence_id, line.calls), (Some(true), Some(1), 3));
         assert_eq!(line.correction.as_deref(), Some("First."));
         let detection = line.detection.unwrap();
         assert_eq!(
@@ -360,17 +361,17 @@ mod tests {
             "Rationale: so\nError sentence: Beta blockers were given for the attack\nCorrected sentence: Beta agonists were given.".to_owned()
         };
         let (line, _) = run("ku-dmis", &["choice=tfidf"], said);
-        assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+        assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
         let none =
             |_: &str, _| "Rationale: so\nError sentence: None\nCorrected sentence: None".to_owned();
-        assert_eq!(run("ku-dmis", &["choice=tfidf"], none).0.flag, Some(false));
+        assert_eq!(run("ku-dmis", &["choice=tfidf"], none).0.flag.said(), Some(false));
     }
 
     #[test]
     fn medifact_shows_wrong_sentences_like_the_notes_own() {
         let none = |_: &str, _| r#"{"sentence_id": -1, "corrected_sentence": "NA"}"#.to_owned();
         let (line, prompts) = run("medifact", &["shots=1"], none);
-        assert_eq!(line.flag, Some(false));
+        assert_eq!(line.flag.said(), Some(false));
         assert!(prompts[0].contains("Beta agonists were given for asthma."));
         assert!(!prompts[0].contains("malaria") && !prompts[0].contains("syphilis"));
     }

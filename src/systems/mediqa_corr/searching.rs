@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BLANK, Design, Finding, Kit, Request, Solve, Solver};
+use super::{BLANK, Design, Finding, Kit, Request, Solve, Solver, filled_in};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -157,22 +157,23 @@ impl Solve for EmMixers {
         let (note, kit) = (case.item, &self.kit);
         let first = kit.judge(case, Request::new("answer", 0.0, self.first(note)?), &ANSWER)?;
         let mut finding = Finding::alone(&first);
-        let Some(id) = first.sentence_id else { return Ok(finding) };
+        let Some(id) = first.value.sentence_id else { return Ok(finding) };
         if self.evidence == Evidence::Off {
             return Ok(finding);
         }
         let sentence = note.sentences[id].as_str();
         let prompt = fill(&self.keyword, &[("sentence", sentence)]);
         let request = Request::new("keyword", 0.0, messages("", prompt));
-        let keyword = kit.words(case, request, "keyword", 1)?.into_iter().next();
+        let keyword = kit.words(case, request, "keyword", 1)?.value.words.pop();
         let keyword = keyword.unwrap_or_else(|| longest_word(sentence));
         let Some(quoted) = look_up(case, &keyword, EM_CHUNKS, &self.passage)? else {
             return Ok(finding);
         };
         let prompt = quote(self.check_messages(note, sentence)?, &quoted);
-        let second = kit.judge(case, Request::new("check", 0.0, prompt), &CHECK)?;
-        if second.flag == Some(false) {
-            finding.opinion = Opinion { flag: Some(false), ..Opinion::default() };
+        let request = Request::new("check", 0.0, prompt);
+        let second = Opinion::from(&kit.judge(case, request, &CHECK)?);
+        if second.flag.is_clear() {
+            finding.opinion = Opinion { flag: second.flag, ..Opinion::default() };
         }
         Ok(finding)
     }
@@ -246,18 +247,9 @@ impl Solve for Maven {
             *last = Message::new("user", last.content.replace(PASSAGES, ""));
         }
         let request = Request::new("fill", 0.0, prompt);
-        let filled = self.kit.words(case, request, "entity", 1)?.into_iter().next();
-        let opinion = match filled {
-            None => Opinion::default(),
-            Some(word) if word.to_lowercase() == entity.to_lowercase() => {
-                Opinion { flag: Some(false), ..Opinion::default() }
-            }
-            Some(word) => Opinion {
-                flag: Some(true),
-                sentence_id: Some(id),
-                correction: Some(note.sentences[id].replace(&entity, &word)),
-            },
-        };
+        let filled = self.kit.words(case, request, "entity", 1)?;
+        let correct = |word: &str| note.sentences[id].replace(&entity, word);
+        let opinion = filled_in(filled.call.basis(), filled.value.first(), &entity, id, correct);
         Ok(Finding::alone(opinion))
     }
 

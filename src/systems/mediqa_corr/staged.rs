@@ -142,7 +142,7 @@ impl Hse {
 
 /// An expert's opinion in words.
 fn shown(opinion: &Opinion) -> String {
-    let place = match (opinion.flag, opinion.sentence_id) {
+    let place = match (opinion.flag.said(), opinion.sentence_id) {
         (None, _) => return "no opinion".to_owned(),
         (Some(false), _) => return "no error".to_owned(),
         (Some(true), None) => "an error".to_owned(),
@@ -158,7 +158,7 @@ impl Solve for Hse {
     fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
         let note = case.item;
         let request = Request::new("entities", 0.0, self.first(note)?);
-        let entities = self.kit.words(case, request, "entities", ENTITIES)?.join(", ");
+        let entities = self.kit.words(case, request, "entities", ENTITIES)?.value.words.join(", ");
         let shots = self.kit.exemplars.shots(note, &self.choice)?;
         let opinions = self.opinions(note);
         let more = [("entities", entities.as_str()), ("experts", &opinions)];
@@ -198,14 +198,15 @@ impl Solve for WangLab {
         let detected =
             kit.judge(case, Request::new("detection", 0.0, self.first(note)?), &DETECTION)?;
         let mut finding = Finding::alone(&detected);
-        if detected.flag != Some(true) {
+        if !finding.opinion.flag.has_error() {
             return Ok(finding);
         }
         let choice = Choice { kinds: Kinds::Wrong, ..self.choice };
         let shots = kit.exemplars.shots(note, &choice)?;
         let leaked = self.leaked(note);
         let messages = self.locate.messages(&shots, note, &[("leak", &leaked)]);
-        let located = kit.judge(case, Request::new("localisation", 0.0, messages), &PLACE)?;
+        let request = Request::new("localisation", 0.0, messages);
+        let located = kit.judge(case, request, &PLACE)?.value;
         let opinion = &mut finding.heard[0].1;
         opinion.sentence_id = located.sentence_id;
         if let Some(id) = located.sentence_id {
@@ -213,7 +214,7 @@ impl Solve for WangLab {
             let more = [("id", number.as_str()), ("sentence", sentence), ("leak", &leaked)];
             let messages = self.correct.messages(&shots, note, &more);
             let request = Request::new("correction", 0.0, messages);
-            opinion.correction = kit.judge(case, request, &SENTENCE)?.correction;
+            opinion.correction = kit.judge(case, request, &SENTENCE)?.value.correction;
         }
         finding.opinion = opinion.clone();
         Ok(finding)
@@ -251,7 +252,7 @@ mod tests {
                 r#"{"reasoning": "r", "error": "yes", "sentence_id": 1, "corrected_sentence": "Better."}"#
             }
         });
-        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+        assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 2));
         let prompt = &calls[1].messages.last().unwrap().content;
         assert!(
             prompt.contains("beta blockers, wheezing") && !prompt.contains("Expert 1"),
@@ -266,7 +267,7 @@ mod tests {
             opinions: BTreeMap::from([(
                 "ms-1".to_owned(),
                 Opinion {
-                    flag,
+                    flag: Option::<bool>::into(flag),
                     sentence_id,
                     correction: sentence_id.map(|_| "Better.".to_owned()),
                 },
@@ -342,14 +343,14 @@ mod tests {
             "localisation" => r#"{"reasoning": "r", "sentence_id": 1}"#,
             _ => r#"{"corrected_sentence": "Beta agonists were given for the attack."}"#,
         });
-        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 3));
+        assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 3));
         assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
         let (line, calls) = run("wanglab", |_| r#"{"reasoning": "r", "error": "no"}"#);
-        assert_eq!((line.flag, calls.len()), (Some(false), 1));
+        assert_eq!((line.flag.said(), calls.len()), (Some(false), 1));
         let (line, calls) = run("wanglab", |purpose| match purpose {
             "detection" => r#"{"reasoning": "r", "error": "yes"}"#,
             _ => "somewhere",
         });
-        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), None, 2));
+        assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), None, 2));
     }
 }

@@ -18,6 +18,12 @@ pub struct Words {
 
 impl Record for Words {}
 
+impl Words {
+    pub fn first(&self) -> Option<&str> {
+        self.words.first().map(String::as_str)
+    }
+}
+
 /// Parses words of the field `key`, `most` of them at most: of an object, a labelled line, a list, or a text of nothing else.
 pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
     let reply = Reply::read(text, finish_reason, key);
@@ -36,7 +42,9 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
     let none = ["", "na", "n/a", "none", "null"];
     let words = found.iter().map(|word| word.trim_matches(around).to_owned());
     let words = words.filter(|word| !none.contains(&word.to_lowercase().as_str()));
-    let words: Vec<String> = words.take(most).collect();
+    // A refusal's words are no words of the note.
+    let is_refusal = reply.parse == Parse::Fallback && reading::refuses(text);
+    let words: Vec<String> = if is_refusal { Vec::new() } else { words.take(most).collect() };
     // As the prompt shows them.
     let words = if words == ["first", "second", "third"] { Vec::new() } else { words };
     let parse = reply.parse.if_read(!words.is_empty());

@@ -7,10 +7,10 @@ use super::step::{Action, is_none};
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::exemplars::reply::without_number;
+use crate::systems::exemplars::reply::{most_similar, without_number};
 use crate::systems::reading::reply::lines;
+use crate::systems::reading::verdict::{Verdict, verdict};
 use crate::systems::reading::{self, record};
-use crate::text::{Aligner, align};
 
 /// The final answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -47,8 +47,10 @@ pub fn read(
     let said = said.or_else(of_lines);
     match (said, action) {
         (Some((answer, parse)), _) => {
+            let answer = Answer { is_error: agreed(&answer, note), ..answer };
             let (answer, is_repaired) = placed(answer, note);
             let parse = match (is_repaired, parse) {
+                _ if answer.is_error.is_none() => Parse::Unread,
                 (true, Parse::Ok) => Parse::Repaired,
                 (_, parse) => parse,
             };
@@ -62,9 +64,21 @@ pub fn read(
                 corrected_sentence: correction.clone(),
                 ..Answer::default()
             };
-            (placed(said, note).0, Parse::Fallback)
+            // The reply itself was not read.
+            (placed(said, note).0, Parse::Unread)
         }
         _ => (Answer::default(), Parse::Unread),
+    }
+}
+
+/// The flag, where the words in the sentence's place do not deny an error: «The note holds no mistake.» beside an id of −1 says that there
+/// is none, and beside a flag that there is one it says both, which is nothing.
+fn agreed(answer: &Answer, note: &Note) -> Option<bool> {
+    let said = &answer.error_sentence;
+    let denies = verdict(said) == Some(Verdict::Correct) && most_similar(note, said).is_none();
+    match answer.is_error {
+        Some(true) if denies => None,
+        flag => flag,
     }
 }
 
@@ -130,9 +144,7 @@ fn placed(mut answer: Answer, note: &Note) -> (Answer, bool) {
     let exact = note.sentences.iter().position(|sentence| same(sentence, &answer.error_sentence));
     let by_text = || {
         let is_given = !answer.error_sentence.is_empty() && !is_none(&answer.error_sentence);
-        let alike =
-            align(&note.sentences, &answer.error_sentence, note.language, Aligner::default());
-        alike.filter(|_| is_given).map(|found| found.index)
+        most_similar(note, &answer.error_sentence).filter(|_| is_given)
     };
     let is_repaired = in_range.is_none();
     answer.sentence_id = in_range.or(exact).or_else(by_text);
@@ -190,6 +202,18 @@ mod tests {
     }
 
     #[test]
+    fn words_that_deny_an_error_are_no_sentence_of_the_note() {
+        let denied = "The note holds no mistake.";
+        let (answer, parse) = said("null", denied, "NA");
+        assert_eq!((answer.is_error, answer.sentence_id, parse), (None, None, Parse::Unread));
+        let text = format!(r#"{{"sentence_id": -1, "error_sentence": "{denied}"}}"#);
+        assert_eq!(read_text(&text, None).0.is_error, Some(false));
+        // Nor is what is like none of them.
+        let (answer, _) = said("null", "Zzz qqq xxx.", "C");
+        assert_eq!((answer.is_error, answer.sentence_id), (Some(true), None));
+    }
+
+    #[test]
     fn what_cannot_be_read_falls_back_on_the_action() {
         let action = Action::FinalMistake {
             sentence: WRONG.into(),
@@ -199,7 +223,7 @@ mod tests {
         let (answer, parse) = read_text("It is the second sentence.", Some(&action));
         assert_eq!(
             (answer.sentence_id, answer.correction.as_deref(), parse),
-            (Some(1), Some("C"), Parse::Fallback)
+            (Some(1), Some("C"), Parse::Unread)
         );
         let none = Action::FinalMistake {
             sentence: "NA".into(),
@@ -209,7 +233,7 @@ mod tests {
         let (answer, parse) = read_text("", Some(&none));
         assert_eq!(
             (answer.is_error, answer.sentence_id, parse),
-            (Some(false), None, Parse::Fallback)
+            (Some(false), None, Parse::Unread)
         );
         assert_eq!(read_text("", None), (Answer::default(), Parse::Unread));
         let (answer, parse) = read_text(r#"{"is_error": "No", "sentence_id": -1}"#, Some(&action));

@@ -1,27 +1,19 @@
 //! The log line of a note from its answer: flag, sentence, correction, and the passages that support it.
 
-use super::answer::Answer;
 use super::evidence::{leaks, missing, new_words};
-use super::protocol::{MedReflex, NoteState, Turn};
+use super::protocol::{MedReflex, NoteState, Outcome};
 use super::step::Action;
 use super::texts::HistoryStep;
 use crate::prompts::label;
-use crate::record::{DetectionLine, EvidenceLine, LocalisationLine, NoteLine, Source};
+use crate::record::{DetectionLine, EvidenceLine, Flag, LocalisationLine, NoteLine, Source};
 
 impl MedReflex {
-    /// Fills in the line from the answer; without one the note has no error.
-    pub(super) fn conclude(
-        &self,
-        state: NoteState<'_>,
-        line: &mut NoteLine,
-        answer: Option<Answer>,
-        turn: Option<Turn>,
-    ) {
+    /// Fills in the line from the outcome.
+    pub(super) fn conclude(&self, state: NoteState<'_>, line: &mut NoteLine, outcome: Outcome) {
         let NoteState { case, mut trajectory, searched, .. } = state;
         let note = case.item;
-        let answer =
-            answer.unwrap_or_else(|| Answer { is_error: Some(false), ..Answer::default() });
-        line.flag = answer.is_error;
+        let Outcome { answer, basis, turn } = outcome;
+        line.flag = Flag::on(basis, answer.is_error);
         line.sentence_id = answer.sentence_id;
         if self.protocol.searching.release_compat && line.sentence_id == Some(0) {
             // The release takes an id of 0 for none.
@@ -40,10 +32,10 @@ impl MedReflex {
         line.detection = Some(DetectionLine {
             source: Source::Single,
             agents: vec![named(agent)],
-            flags: vec![line.flag],
+            flags: vec![line.flag.said()],
             confidences: vec![mean.map(|tenths| f64::from(tenths) / 50.0)],
         });
-        if line.flag == Some(true) {
+        if line.flag.has_error() {
             line.localisation = Some(LocalisationLine {
                 source: Source::Single,
                 agents: vec![named(self.members().parser)],

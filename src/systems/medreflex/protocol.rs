@@ -7,9 +7,11 @@ use super::shapes;
 use super::step::{self, Action, StepRecord};
 use super::texts::{HistoryStep, Texts, View};
 use crate::data::{Item, Note};
-use crate::panel::{Call, DecodingMode, PanelError};
+use crate::panel::{Asked, Call, DecodingMode, PanelError};
 use crate::prompts::{PromptError, PromptSet, label};
-use crate::record::{ItemLine, Message, SearchLine, SearchPlace, Stage, Trajectory, TurnLine};
+use crate::record::{
+    Basis, ItemLine, Message, SearchLine, SearchPlace, Stage, Trajectory, TurnLine,
+};
 use crate::systems::case::{Case, Step};
 use crate::systems::reading::reply::Passage;
 use crate::systems::{Opening, System, Task};
@@ -67,6 +69,43 @@ pub(super) struct Turn {
     line: TurnLine,
     pub(super) history: Vec<HistoryStep>,
     pub(super) action: Option<Action>,
+    /// Of a step that could be read.
+    basis: Option<Basis>,
+    /// Of a review that could be read.
+    reviewed: Option<Basis>,
+}
+
+/// What the work on a note came to.
+pub(super) struct Outcome {
+    pub(super) answer: Answer,
+    /// What the answer's flag rests on.
+    pub(super) basis: Option<Basis>,
+    /// The turn that gave the answer.
+    pub(super) turn: Option<Turn>,
+}
+
+/// What the turns had that could be read, for a note of which no answer is accepted.
+#[derive(Default)]
+struct Heard {
+    is_answered: bool,
+    step: Option<Basis>,
+    review: Option<Basis>,
+}
+
+impl Heard {
+    fn take(&mut self, turn: &Turn) {
+        self.is_answered |= turn.action.is_some();
+        self.step = self.step.or(turn.basis);
+        self.review = self.review.or(turn.reviewed);
+    }
+
+    /// By the paper a note has no error where no answer is accepted: one was rejected by a review, or none was given by steps that could
+    /// be read.
+    fn no_error(self) -> Outcome {
+        let basis = if self.is_answered { self.review } else { self.step };
+        let answer = Answer { is_error: Some(false), ..Answer::default() };
+        Outcome { answer, basis, turn: None }
+    }
 }
 
 impl System for MedReflex {
@@ -79,15 +118,14 @@ impl System for MedReflex {
             trajectory: Trajectory::default(),
             searched: Vec::new(),
         };
-        let (answer, turn) = match self.protocol.reviewing {
+        let outcome = match self.protocol.reviewing {
             None => {
                 let turn = self.turn(&mut state, 0)?;
-                let answer = self.parse(&state, &turn)?;
-                (Some(answer), Some(turn))
+                self.parsed(&state, turn)?
             }
             Some(reviewing) => self.review_until_accepted(&mut state, &reviewing)?,
         };
-        self.conclude(state, &mut line, answer, turn);
+        self.conclude(state, &mut line, outcome);
         Ok(line.into())
     }
 
@@ -127,15 +165,16 @@ impl MedReflex {
         if self.protocol.reviewing.is_some() { &WITH_REVIEWS } else { &ALONE }
     }
 
-    /// The accepted answer and its turn, or those that the setting `on_exhaustion` says.
+    /// The accepted answer, or the outcome that the setting `on_exhaustion` says.
     fn review_until_accepted(
         &self,
         state: &mut NoteState<'_>,
         reviewing: &Reviewing,
-    ) -> Result<(Option<Answer>, Option<Turn>), PanelError> {
+    ) -> Result<Outcome, PanelError> {
         let compat = self.protocol.searching.release_compat;
+        let mut heard = Heard::default();
         // The last turn with an answer, else the last turn; parsed already under `release_compat`.
-        let mut last: Option<(Turn, Option<Answer>)> = None;
+        let mut last: Option<(Turn, Option<Asked<Answer>>)> = None;
         for round in 0..reviewing.turns {
             let mut turn = self.turn(state, round)?;
             let reviews = match turn.action {
@@ -143,13 +182,15 @@ impl MedReflex {
                 None => None,
             };
             state.trajectory.turns.push(turn.line.clone());
+            heard.take(&turn);
             // The release parses every answer, whether it is accepted or not.
             let parsed = match (&turn.action, turn.line.accepted || compat) {
                 (Some(_), true) => Some(self.parse(state, &turn)?),
                 _ => None,
             };
-            if turn.line.accepted {
-                return Ok((parsed, Some(turn)));
+            match parsed {
+                Some(parsed) if turn.line.accepted => return Ok(turn.outcome(parsed)),
+                _ => {}
             }
             // The release reflects after the last turn too, where nothing reads it.
             if round + 1 < reviewing.turns || compat {
@@ -162,14 +203,9 @@ impl MedReflex {
         }
         state.trajectory.exhausted = true;
         match (reviewing.on_exhaustion, last) {
-            (OnExhaustion::LastAnswer, Some((turn, Some(answer)))) => {
-                Ok((Some(answer), Some(turn)))
-            }
-            (OnExhaustion::LastAnswer, Some((turn, None))) => {
-                let answer = self.parse(state, &turn)?;
-                Ok((Some(answer), Some(turn)))
-            }
-            _ => Ok((None, None)),
+            (OnExhaustion::LastAnswer, Some((turn, Some(parsed)))) => Ok(turn.outcome(parsed)),
+            (OnExhaustion::LastAnswer, Some((turn, None))) => self.parsed(state, turn),
+            _ => Ok(heard.no_error()),
         }
     }
 
@@ -179,10 +215,13 @@ impl MedReflex {
             line: TurnLine { round, ..TurnLine::default() },
             history: Vec::new(),
             action: None,
+            basis: None,
+            reviewed: None,
         };
         for number in 0..self.protocol.steps {
             turn.line.steps += 1;
-            let record = self.step(state, &turn, number)?;
+            let Asked { call, value: record } = self.step(state, &turn, number)?;
+            turn.basis = call.basis().or(turn.basis);
             let found = match &record.action {
                 Some(Action::Search { query }) => Some(self.search(state, round, number, query)?),
                 Some(answer @ Action::FinalMistake { .. }) => {
@@ -211,7 +250,7 @@ impl MedReflex {
         state: &NoteState<'_>,
         turn: &Turn,
         number: u32,
-    ) -> Result<StepRecord, PanelError> {
+    ) -> Result<Asked<StepRecord>, PanelError> {
         let view = self.view(state, &turn.history);
         let messages = self.texts.react(view, number, self.protocol.steps);
         let labels = match self.protocol.searching.cite {
@@ -221,7 +260,7 @@ impl MedReflex {
         let shape = shapes::step(&self.protocol.decoding, state.case.item, &labels);
         let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
         let call = self.call(state, &step, REACT, number, messages, self.members().react);
-        Ok(state.case.ask(call, step::read)?.value)
+        state.case.ask(call, step::read)
     }
 
     fn search(
@@ -257,6 +296,7 @@ impl MedReflex {
         });
         let asked = state.case.ask_all(calls, review::read)?;
         let all = asked.len();
+        turn.reviewed = asked.iter().find_map(|asked| asked.call.basis());
         let reviews = asked.into_iter().map(|asked| asked.value);
         let reviews: Vec<Review> = reviews.filter(|one| one.final_score().is_some()).collect();
         turn.line.unread_reviews = (all - reviews.len()) as u32;
@@ -283,7 +323,12 @@ impl MedReflex {
         Ok(())
     }
 
-    fn parse(&self, state: &NoteState<'_>, turn: &Turn) -> Result<Answer, PanelError> {
+    fn parsed(&self, state: &NoteState<'_>, turn: Turn) -> Result<Outcome, PanelError> {
+        let parsed = self.parse(state, &turn)?;
+        Ok(turn.outcome(parsed))
+    }
+
+    fn parse(&self, state: &NoteState<'_>, turn: &Turn) -> Result<Asked<Answer>, PanelError> {
         let note = state.case.item;
         let messages = self.texts.parse(self.view(state, &turn.history));
         let shape = shapes::answer(&self.protocol.decoding, note);
@@ -291,7 +336,7 @@ impl MedReflex {
         let call = self.call(state, &step, self.members().parser, 0, messages, PARSER);
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);
-        Ok(state.case.ask(call, read)?.value)
+        state.case.ask(call, read)
     }
 
     fn view<'a>(&self, state: &'a NoteState<'_>, history: &'a [HistoryStep]) -> View<'a> {
@@ -316,6 +361,13 @@ impl MedReflex {
         call.temperature = published.map(|published| published.temperature);
         call.max_tokens = published.map(|published| published.max_tokens);
         call
+    }
+}
+
+impl Turn {
+    /// The outcome of what the parser said. Where it could not be read, its answer is made of the turn's action.
+    fn outcome(self, Asked { call, value }: Asked<Answer>) -> Outcome {
+        Outcome { answer: value, basis: call.basis().or(self.basis), turn: Some(self) }
     }
 }
 

@@ -73,6 +73,10 @@ pub struct Searching {
     /// Whether passages have labels, by which an answer cites its sources.
     #[serde(with = "switch")]
     pub cite: bool,
+    /// Whether steps are told to answer in the last one at the latest. Who obeys never has a turn without an answer, the third way out of
+    /// the paper's Figure 1.
+    #[serde(with = "switch")]
+    pub deadline: bool,
     pub temperatures: Temperatures,
     /// Whether reviews, minimum, exhaustion and sentence 0 are handled as in the published release, bugs included.
     #[serde(with = "switch")]
@@ -87,6 +91,7 @@ impl Default for Searching {
             rerank: Rerank::default(),
             results_kept: ResultsKept::default(),
             cite: false,
+            deadline: false,
             temperatures: Temperatures::default(),
             release_compat: false,
         }

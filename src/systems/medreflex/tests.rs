@@ -81,7 +81,7 @@ fn an_answer_that_is_accepted_at_once_is_parsed() {
         purposes(&calls),
         ["step", "step", "review", "review", "review", "review", "review", "parse"]
     );
-    assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+    assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
     assert_eq!(line.correction.as_deref(), Some(RIGHT));
     let detection = line.detection.unwrap();
     assert_eq!(
@@ -130,7 +130,7 @@ fn an_answer_is_rejected_by_its_mean_and_by_its_minimum_alone() {
         let first = &trajectory.turns[0];
         assert_eq!((first.mean_tenths, first.min), (Some(expected.0), Some(expected.1)));
         assert_eq!((first.accepted, trajectory.turns[1].accepted), (false, true));
-        assert_eq!((trajectory.reflexions, line.flag), (1, Some(true)));
+        assert_eq!((trajectory.reflexions, line.flag.said()), (1, Some(true)));
         let reflexion = calls.iter().position(|call| call.purpose == "reflexion").unwrap();
         assert!(user(&calls[reflexion]).contains("\"final_score\""));
         // The next turn sees the reflexion and nothing else of the turn before.
@@ -151,7 +151,26 @@ fn reviews_that_cannot_be_read_are_dropped_and_none_left_rejects() {
     let none = Said { review: |_, _| "no".into(), ..Said::default() };
     let (line, trajectory, _) = run("medreflex", &["reflexion_turns=2"], none);
     assert!(trajectory.exhausted && trajectory.turns.iter().all(|turn| turn.unread_reviews == 5));
-    assert_eq!((line.flag, line.sentence_id), (Some(false), None));
+    // Nobody rejected the answer, so it says nothing that there is none.
+    assert_eq!((line.flag.said(), line.sentence_id), (None, None));
+}
+
+#[test]
+fn a_note_of_which_every_step_was_lost_is_unread() {
+    let said = Said { step: |_, _| "I would rather not.".into(), ..Said::default() };
+    let (line, trajectory, _) = run("medreflex", &["reflexion_turns=2"], said);
+    assert!(trajectory.exhausted && trajectory.turns.iter().all(|turn| turn.lost_turns == 4));
+    assert_eq!(line.flag.said(), None);
+}
+
+#[test]
+fn a_step_is_told_of_a_deadline_where_so_set() {
+    let task =
+        |system: &str, pairs: &[&str]| user(&run(system, pairs, Said::default()).2[0]).to_owned();
+    assert!(task("medreflex", &[]).contains("As soon as the evidence suffices, give your final"));
+    for told in [task("medreflex", &["deadline=on"]), task("medreact", &[])] {
+        assert!(told.contains("evidence suffices, and in your last step at the latest, give your"));
+    }
 }
 
 #[test]
@@ -168,7 +187,7 @@ fn an_unknown_action_loses_a_turn_and_leaves_nothing() {
     assert_eq!((trajectory.turns[0].lost_turns, trajectory.turns[0].steps), (2, 3));
     assert!(user(&calls[2]).contains("No step was taken yet."));
     assert!(user(&calls[2]).contains("You have used 2 of 4 steps"));
-    assert_eq!(line.flag, Some(true));
+    assert_eq!(line.flag.said(), Some(true));
     assert_eq!(trajectory.grounded, Some(false));
     assert_eq!(trajectory.ungrounded, ["agonists"]);
 }
@@ -180,7 +199,7 @@ fn searches_without_an_answer_use_a_turn_up_and_the_last_is_reflected_on() {
     assert_eq!(purposes(&calls).iter().filter(|one| **one == "step").count(), 12);
     assert_eq!((trajectory.searches.len(), trajectory.reflexions), (12, 2));
     assert!(trajectory.exhausted && trajectory.turns.iter().all(|turn| !turn.is_final));
-    assert_eq!((line.flag, line.correction), (Some(false), None));
+    assert_eq!((line.flag.said(), line.correction), (Some(false), None));
     let reflexion = calls.iter().find(|call| call.purpose == "reflexion").unwrap();
     assert!(user(reflexion).contains("without a final answer"));
     assert!(user(reflexion).contains("Results of step 4"));
@@ -198,7 +217,7 @@ fn a_note_without_a_mistake_is_reviewed_too() {
     let (line, trajectory, calls) = run("medreflex", &[], said);
     assert_eq!(calls.len(), 7);
     assert!(trajectory.turns[0].accepted && !trajectory.exhausted);
-    assert_eq!((line.flag, line.sentence_id, line.localisation), (Some(false), None, None));
+    assert_eq!((line.flag.said(), line.sentence_id, line.localisation), (Some(false), None, None));
 }
 
 #[test]
@@ -212,11 +231,11 @@ fn exhaustion_is_no_error_or_the_last_answer() {
         ..Said::default()
     };
     let (line, trajectory, calls) = run("medreflex", &["reflexion_turns=2"], said);
-    assert_eq!((line.flag, trajectory.reflexions), (Some(false), 1));
+    assert_eq!((line.flag.said(), trajectory.reflexions), (Some(false), 1));
     assert!(!purposes(&calls).contains(&"parse"));
     let pairs = ["reflexion_turns=2", "on_exhaustion=last-answer"];
     let (line, trajectory, calls) = run("medreflex", &pairs, said);
-    assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+    assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
     assert!(trajectory.exhausted);
     assert_eq!(line.detection.unwrap().confidences, [None]);
     // What it parses is the turn that answered.
@@ -241,7 +260,7 @@ fn under_compatibility_it_does_as_the_release() {
     assert_eq!((trajectory.turns[0].min, trajectory.turns[0].accepted), (Some(30), false));
     assert!(trajectory.exhausted);
     // Sentence 0 is written as none.
-    assert_eq!((line.flag, line.sentence_id), (Some(true), None));
+    assert_eq!((line.flag.said(), line.sentence_id), (Some(true), None));
     let (line, ..) = run(
         "medreflex",
         &["min_threshold=1", "avg_threshold=2"],
@@ -264,7 +283,7 @@ fn ids_out_of_range_are_found_by_the_text_and_what_is_unread_by_the_action() {
         run("medreflex", &[], Said { parse: || "Well.".into(), ..Said::default() });
     assert_eq!(
         (line.correction.as_deref(), calls.last().unwrap().parse),
-        (Some(RIGHT), Parse::Fallback)
+        (Some(RIGHT), Parse::Unread)
     );
 }
 
@@ -304,7 +323,7 @@ fn medreact_alone_parses_whatever_happened() {
     let said = Said { step: |_, _| search("asthma"), ..Said::default() };
     let (line, trajectory, calls) = run("medreact", &["react_turns=3"], said);
     assert_eq!(purposes(&calls), ["step", "step", "step", "parse"]);
-    assert_eq!((line.flag, trajectory.turns.len()), (Some(true), 1));
+    assert_eq!((line.flag.said(), trajectory.turns.len()), (Some(true), 1));
     assert_eq!(line.detection.unwrap().agents, ["parser"]);
     let (line, _, calls) = run("medreact", &[], Said::default());
     assert_eq!((calls.len(), line.sentence_id), (3, Some(1)));
@@ -317,7 +336,7 @@ fn a_query_of_white_space_finds_nothing_and_the_step_goes_on() {
         ..Said::default()
     };
     let (line, trajectory, calls) = run("medreflex", &[], said);
-    assert_eq!((trajectory.searches.len(), line.flag), (1, Some(true)));
+    assert_eq!((trajectory.searches.len(), line.flag.said()), (1, Some(true)));
     assert!(user(&calls[1]).contains("(no passages were found)"));
 }
 
@@ -334,7 +353,7 @@ fn hostile_actions_neither_break_the_prompt_nor_the_note() {
     let (line, _, calls) = run("medreflex", &[], said);
     assert_eq!(user(&calls[1]).matches("\n# Your task\n\nHow to look").count(), 1);
     assert!(user(&calls[1]).contains("{history} {task}"));
-    assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+    assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
 }
 
 /// The replies of `tests/replies/medreflex.jsonl`, each as it is meant.

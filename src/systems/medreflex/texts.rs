@@ -19,6 +19,8 @@ pub struct Texts {
     tail: String,
     instructions: String,
     react: String,
+    /// Where steps are told to answer in the last one; else empty.
+    deadline: String,
     /// The actions as objects and as calls, and what is added to either where passages are labelled.
     actions: [String; 2],
     cite: [String; 2],
@@ -71,6 +73,10 @@ impl Texts {
             tail: tail.to_owned(),
             instructions: get("instructions", &[])?,
             react: get("react-task", &["instructions", "actions", "rules", "turns", "left"])?,
+            deadline: match protocol.searching.deadline {
+                true => get("react-deadline", &[])?,
+                false => String::new(),
+            },
             actions: [get("actions-object", &[])?, get("actions-call", &[])?],
             cite: [cited("cite-object")?, cited("cite-call")?],
             eval: get("eval-task", &[])?,
@@ -100,6 +106,7 @@ impl Texts {
             ("used", &used),
             ("turns", &turns),
             ("left", &left),
+            ("deadline", &self.deadline),
         ];
         self.messages(view, &fill(&self.react, &values))
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::experiment::fixtures;
-use crate::record::{DetectionLine, Language, LocalisationLine, Source, Trajectory};
+use crate::record::{DetectionLine, Language, LocalisationLine, Source, Trajectory, TurnLine};
 
 fn record() -> NoteLine {
     NoteLine {
@@ -10,7 +10,7 @@ fn record() -> NoteLine {
         run: 1,
         item: "bed-7".into(),
         language: Language::English,
-        flag: Some(true),
+        flag: Some(true).into(),
         sentence_id: Some(1),
         sentence: "Aspirin cures malaria.".into(),
         exact_sentence_id: Some(1),
@@ -39,7 +39,7 @@ fn it_says_what_where_how_sure_and_who_was_overruled() {
     let finding = Finding::of(&record(), &[], &[]);
     assert_eq!(finding.confidence, Some(0.75));
     let text = finding.text();
-    assert!(text.starts_with("bed-7: An error, in sentence 2, 75 % sure\n"), "{text}");
+    assert!(text.starts_with("bed-7: An error in sentence 2, 75 % sure\n"), "{text}");
     assert!(text.contains("as written   Aspirin cures malaria.\n    should be    Artesunate"));
     assert!(text.contains("det1: there is no error (50 %), and was overruled"));
     assert!(text.contains("loc2: no sentence has one, and was overruled"));
@@ -49,7 +49,7 @@ fn it_says_what_where_how_sure_and_who_was_overruled() {
 #[test]
 fn what_could_not_be_read_is_no_clean_bill() {
     let unread = NoteLine {
-        flag: None,
+        flag: None.into(),
         sentence_id: None,
         correction: None,
         detection: None,
@@ -129,4 +129,49 @@ fn each_sample_of_an_agent_comes_with_its_own_reasons() {
 fn a_notes_name_says_nothing_to_the_terminal() {
     let named = NoteLine { item: "bed\u{1b}[2J-7".into(), ..record() };
     assert!(Finding::of(&named, &[], &[]).text().starts_with("bed[2J-7: "));
+}
+
+#[test]
+fn a_note_of_which_no_answer_was_accepted_is_no_clean_bill() {
+    let found = |answers: &[Option<&str>]| {
+        let turn = |(round, answer): (usize, &Option<&str>)| TurnLine {
+            round: round as u32,
+            steps: 1,
+            is_final: answer.is_some(),
+            ..TurnLine::default()
+        };
+        let turns = answers.iter().enumerate().map(turn).collect();
+        let search = Trajectory { turns, exhausted: true, ..Trajectory::default() };
+        let note = NoteLine {
+            flag: Some(false).into(),
+            sentence_id: None,
+            correction: None,
+            localisation: None,
+            search: Some(search),
+            ..record()
+        };
+        let call = |(round, answer): (usize, &Option<&str>)| {
+            let mut call = fixtures::call("bed-7", 1, "react");
+            (call.purpose, call.round) = ("step".to_owned(), round as u32);
+            call.record = match answer {
+                Some(sentence) => {
+                    serde_json::json!({"action": {"name": "final_mistake", "sentence": sentence}})
+                }
+                None => serde_json::json!({"action": {"name": "search", "query": "q"}}),
+            };
+            call
+        };
+        let calls: Vec<_> = answers.iter().enumerate().map(call).collect();
+        Finding::of(&note, &calls, &[])
+    };
+    for answers in [&[Some("NA"), Some("Give A.")][..], &[None, None]] {
+        let finding = found(answers);
+        assert_eq!(
+            (finding.has_error, finding.headline().as_str()),
+            (None, "No answer was accepted")
+        );
+    }
+    let finding = found(&[None, Some("NA")]);
+    assert_eq!(finding.has_error, Some(false));
+    assert!(finding.text().contains("No answer was accepted: every turn was used up."));
 }

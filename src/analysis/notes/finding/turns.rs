@@ -1,7 +1,8 @@
 //! What the agents of a system that searches said, turn by turn.
 
-use super::Statement;
-use crate::record::{CallLine, NoteLine, Trajectory, TurnLine};
+use super::{Statement, UNREAD};
+use crate::record::{CallLine, NoteLine, Trajectory, TurnLine, found_in_words};
+use crate::systems::medreflex::step::is_none;
 
 /// Of a system that searches: each turn's answer, what its reviewers decided, and the parser's last word.
 pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Statement> {
@@ -10,7 +11,7 @@ pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) 
         let steps = calls_of(turn, "step", calls);
         if let Some(last) = steps.last() {
             let says = match turn.is_final {
-                true => format!("an answer after {} steps", turn.steps),
+                true => format!("{} after {} steps", answer_in_words(last), turn.steps),
                 false => format!("no answer in {} steps", turn.steps),
             };
             let agrees = turn.accepted || turn.scores.is_empty() && turn.is_final;
@@ -33,16 +34,22 @@ pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) 
     }
     let parsed = calls.iter().filter(|call| call.purpose == "parse").max_by_key(|call| call.round);
     if let Some(call) = parsed {
-        let says = match (note.flag, note.sentence_id) {
-            (Some(true), Some(id)) => format!("an error in sentence {}", id + 1),
-            (Some(true), None) => "an error in no sentence of the note".to_owned(),
-            (Some(false), _) => "no error".to_owned(),
-            (None, _) => "nothing that could be read".to_owned(),
-        };
+        let said = note.flag.said();
+        let says = said.map_or(UNREAD.to_owned(), |flag| found_in_words(flag, note.sentence_id));
         let reasons = call.record["reasoning"].as_str().unwrap_or_default().to_owned();
         statements.push(Statement { says, agrees: true, reasons, ..Statement::of_call(call) });
     }
     statements
+}
+
+/// Whether the answer of each turn claims an error; `None` of a turn without one.
+pub fn claims(trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Option<bool>> {
+    let of_turn = |turn: &TurnLine| {
+        let steps = calls_of(turn, "step", calls);
+        let answer = steps.last().filter(|_| turn.is_final)?;
+        Some(!is_none(answer.record["action"]["sentence"].as_str().unwrap_or_default()))
+    };
+    trajectory.turns.iter().map(of_turn).collect()
 }
 
 /// A turn's calls of a purpose, in their order.
@@ -55,6 +62,14 @@ pub fn calls_of<'a>(
     let mut own: Vec<&CallLine> = calls.into_iter().filter(is_own).collect();
     own.sort_by_key(|call| call.sample);
     own
+}
+
+fn answer_in_words(step: &CallLine) -> &'static str {
+    match step.record["action"]["sentence"].as_str() {
+        Some(sentence) if is_none(sentence) => "that there is no error",
+        Some(_) => "that there is an error",
+        None => "an answer",
+    }
 }
 
 /// A score in tenths, as in `3.2`.

@@ -56,7 +56,11 @@ fn every_structure_asks_its_agents() {
         let (record, calls) = run(&[&format!("agents={}", structure.agents())], said);
         assert_eq!(calls.len() as u32, count, "{structure:?}");
         assert!(count <= structure.agents());
-        assert_eq!((record.flag, record.sentence_id), (Some(true), Some(1)), "{structure:?}");
+        assert_eq!(
+            (record.flag.said(), record.sentence_id),
+            (Some(true), Some(1)),
+            "{structure:?}"
+        );
         assert_eq!(record.correction.as_deref(), Some(correction), "{structure:?}");
         assert!(record.detection.is_some() && record.localisation.is_some());
         let first = prompt(&calls, "det1");
@@ -68,17 +72,20 @@ fn every_structure_asks_its_agents() {
 fn a_combined_answer_may_find_nothing_or_be_unreadable() {
     let nothing = "<think>x</think>\nCORRECT\n<result>NAN</result>\n<correction>NAN</correction>\n<confidence>70</confidence>";
     let (record, _) = run(&["agents=1"], &[("det1", nothing)]);
-    assert_eq!((record.flag, record.localisation), (Some(false), None));
+    assert_eq!((record.flag.said(), record.localisation), (Some(false), None));
     let (record, _) = run(&["agents=1"], &[("det1", "no idea")]);
-    assert_eq!((record.flag, record.correction), (None, None));
+    assert_eq!((record.flag.said(), record.correction), (None, None));
     let (record, calls) = run(&["agents=2"], &[("det1", "NAN")]);
-    assert_eq!((record.flag, calls.len()), (Some(false), 1));
+    assert_eq!((record.flag.said(), calls.len()), (Some(false), 1));
     let (record, _) = run(&["agents=2"], &[("det1", "no idea")]);
-    assert_eq!(record.flag, None);
+    assert_eq!(record.flag.said(), None);
     let wrong = label("INCORRECT", 80);
     let said = [("det1", wrong.as_str()), ("det2", &wrong), ("loc1", "no idea")];
     let (record, _) = run(&["agents=4"], &said);
-    assert_eq!((record.flag, record.sentence_id, record.correction), (Some(true), None, None));
+    assert_eq!(
+        (record.flag.said(), record.sentence_id, record.correction),
+        (Some(true), None, None)
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn run(name: &str, pairs: &[&str], reply: fn(&str) -> &'static str) -> (NoteLine
 fn exemplars_are_turns_the_best_first_and_na_is_no_error() {
     let reply = |_: &str| r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "NA"}"#;
     let (line, calls) = run("edinburgh", &["shots=2"], reply);
-    assert_eq!(line.flag, Some(false));
+    assert_eq!(line.flag.said(), Some(false));
     let roles: Vec<&str> = calls[0].messages.iter().map(|one| one.role.as_str()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user", "assistant", "user"]);
     let content = |at: usize| &calls[0].messages[at].content;
@@ -48,7 +48,7 @@ fn a_correction_that_is_unlike_its_sentence_is_taken_back() {
         });
         let exemplars = Exemplars { likeness: Some(likeness), ..Exemplars::default() };
         let script = Script::new(|_, _| reply.to_owned());
-        check_with(&config, &note(), script, Arc::new(exemplars)).0.flag
+        check_with(&config, &note(), script, Arc::new(exemplars)).0.flag.said()
     };
     assert_eq!((flag(0.85), flag(0.84)), (Some(true), Some(false)));
 }
@@ -61,7 +61,7 @@ fn the_model_is_asked_for_a_span_first() {
             r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "Beta agonists were given for the attack."}"#
         }
     });
-    assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+    assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 2));
     assert!(calls[1].messages.last().unwrap().content.contains("\"Beta blockers\""));
     let none = SystemConfig::parse("edinburgh", &["span=file"]).unwrap();
     let refused = none.build(&PromptSet::embedded(), &exemplars()).err().unwrap();
@@ -97,7 +97,7 @@ fn the_original_chosen_among_alternatives_is_no_error() {
         _ => r#"{"answer": "A"}"#,
     };
     let (line, calls) = run("edinburgh-mcq", &[], said);
-    assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+    assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
     assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
     assert!(calls[1].messages[0].content.contains("\n1 ____ were given for the attack."));
     assert!(
@@ -108,11 +108,11 @@ fn the_original_chosen_among_alternatives_is_no_error() {
         "alternatives" => r#"{"alternatives": ["Beta agonists", "Steroids", "Oxygen"]}"#,
         _ => "(b)",
     });
-    assert_eq!(line.flag, Some(false));
+    assert_eq!(line.flag.said(), Some(false));
     assert!(!calls[2].messages[0].content.contains("Steroids"));
     for reply in [r#"{"span": "not in the note"}"#, "NA", ""] {
         let config = SystemConfig::named("edinburgh-mcq").unwrap();
         let (line, calls) = check(&config, &note(), Script::new(move |_, _| reply.to_owned()));
-        assert_eq!((line.flag, calls.len()), (None, 1), "{reply}");
+        assert_eq!((line.flag.said(), calls.len()), (None, 1), "{reply}");
     }
 }

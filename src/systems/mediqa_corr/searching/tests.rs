@@ -60,7 +60,7 @@ fn an_article_must_confirm_the_finding() {
         "keyword" => r#"{"keyword": "Beta blockers"}"#,
         _ => r#"{"Error Flag": "yes", "Revised Sentence": "Other."}"#,
     });
-    assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 3));
+    assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 3));
     assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
     let last = calls[2].messages.last().unwrap();
     assert!(last.content.contains("Beta agonists open the airways.") && !last.parts.is_empty());
@@ -69,7 +69,7 @@ fn an_article_must_confirm_the_finding() {
         "keyword" => "hm\nhm",
         _ => r#"{"Error Flag": "no", "Revised Sentence": "NA"}"#,
     });
-    assert_eq!((line.flag, line.sentence_id, line.correction), (Some(false), None, None));
+    assert_eq!((line.flag.said(), line.sentence_id, line.correction), (Some(false), None, None));
 }
 
 #[test]
@@ -78,13 +78,13 @@ fn without_an_article_the_first_stage_stands() {
         "answer" => FOUND,
         _ => r#"{"keyword": "hyponym"}"#,
     });
-    assert_eq!((line.flag, calls.len()), (Some(true), 2));
+    assert_eq!((line.flag.said(), calls.len()), (Some(true), 2));
     let none = r#"{"Error": "no", "Error Sentence ID": -1, "Error Sentence": "NA", "Corrected Sentence": "NA"}"#;
     fn none_reply(_: &str) -> &'static str {
         r#"{"Error": "no", "Error Sentence ID": -1, "Error Sentence": "NA", "Corrected Sentence": "NA"}"#
     }
     let (line, calls) = run("em-mixers", none_reply);
-    assert_eq!((line.flag, calls.len(), calls[0].text.as_str()), (Some(false), 1, none));
+    assert_eq!((line.flag.said(), calls.len(), calls[0].text.as_str()), (Some(false), 1, none));
     // The same exemplars for every note, four with an error and three without, or as many as there are.
     assert!(calls[0].messages.iter().any(|one| one.content.contains("Patient 2")));
     assert_eq!(longest_word("Give beta-blockers at once."), "beta-blockers");
@@ -116,7 +116,7 @@ fn another_word_in_the_blank_is_an_error() {
         "mask" => r#"{"entity": "Beta blockers"}"#,
         _ => r#"{"entity": "Beta agonists"}"#,
     });
-    assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+    assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 2));
     assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
     let prompt = &calls[1].messages[0].content;
     assert!(
@@ -127,7 +127,7 @@ fn another_word_in_the_blank_is_an_error() {
         "mask" => r#"{"entity": "Beta blockers"}"#,
         _ => "BETA BLOCKERS.",
     });
-    assert_eq!(line.flag, Some(false));
+    assert_eq!(line.flag.said(), Some(false));
     let (line, calls) = run("maven", |_| r#"{"entity": "malaria"}"#);
-    assert_eq!((line.flag, calls.len()), (None, 1));
+    assert_eq!((line.flag.said(), calls.len()), (None, 1));
 }

@@ -1,0 +1,96 @@
+//! Every system of the table where its models say nothing that can be read: no note is cleared, no vote cast, no point earned, no gate passed.
+
+use super::pass;
+use crate::analysis::notes::{Finding, Pairing, pairing, verdict};
+use crate::data::{Item, ItemKind, NoteGold};
+use crate::experiment::driver::refuse_silence;
+use crate::panel::scripted::Script;
+use crate::record::{AnswerLine, CallLine, FinishReason, Flag, ItemLine, NoteLine};
+use crate::systems::scripted::{note, question, work};
+use crate::systems::{SYSTEMS, SystemConfig};
+
+/// What says nothing, and how it ends.
+const SILENCES: [(&str, FinishReason); 12] = [
+    ("", FinishReason::Stop),
+    (" \n\t ", FinishReason::Stop),
+    ("...", FinishReason::Stop),
+    ("**", FinishReason::Stop),
+    ("{}", FinishReason::Stop),
+    ("```json\n```", FinishReason::Stop),
+    ("I'm sorry, but I can't help with that.", FinishReason::Stop),
+    // A filter of the endpoint, before and behind the first words.
+    ("", FinishReason::Refusal),
+    ("The answer is B. CORRECT", FinishReason::Refusal),
+    // Cut before anything was said.
+    ("", FinishReason::Length),
+    ("<think>The note says that", FinishReason::Length),
+    ("{\"", FinishReason::Length),
+];
+
+#[test]
+fn silence_clears_no_note_earns_no_point_and_opens_no_gate() {
+    walk(ItemKind::Notes);
+}
+
+#[test]
+fn silence_casts_no_vote() {
+    walk(ItemKind::Questions);
+}
+
+/// Every system that takes such items, under every silence.
+fn walk(kind: ItemKind) {
+    for entry in SYSTEMS.iter().filter(|entry| entry.takes == kind) {
+        let config = SystemConfig::named(entry.name).unwrap();
+        let sound = crate::data::Note { gold: Some(NoteGold { error: None }), ..note() };
+        let items: Vec<Item> = match entry.takes {
+            ItemKind::Questions => vec![question(5).into()],
+            ItemKind::Notes => vec![note().into(), sound.into()],
+        };
+        for (text, ending) in SILENCES {
+            for item in &items {
+                let script = Script::new(move |_, _| text.to_owned()).ending(ending);
+                let (line, calls) = work(&config, item, script);
+                let told = format!("{}: {text:?}, {ending:?}", entry.name);
+                assert_eq!(line.correct(), Some(false), "{told}");
+                assert!(refuse_silence([&line]).is_err(), "{told}");
+                match &line {
+                    ItemLine::Note(note) => says_nothing_of_a_note(note, &calls, &told),
+                    ItemLine::Answer(answer) => answers_nothing(answer, &told),
+                }
+            }
+        }
+    }
+}
+
+fn says_nothing_of_a_note(note: &NoteLine, calls: &[CallLine], told: &str) {
+    assert_eq!(note.flag, Flag::UNREAD, "{told}");
+    assert_eq!((note.sentence_id, &note.correction), (None, &None), "{told}");
+    let detection = note.detection.iter().flat_map(|one| &one.flags);
+    assert!(detection.flatten().next().is_none(), "{told}");
+    let localisation = note.localisation.iter().flat_map(|one| &one.opinions);
+    assert!(localisation.into_iter().all(String::is_empty), "{told}");
+    let verdict = verdict(note);
+    assert!(!(verdict.is_detected || verdict.is_located || verdict.is_located_exactly), "{told}");
+    assert!(matches!(pairing(note), Pairing::Unpaired), "{told}");
+    let finding = Finding::of(note, calls, &[]);
+    assert_eq!(finding.has_error, None, "{told}");
+    assert!(pass(&finding).is_err(), "{told}");
+}
+
+fn answers_nothing(answer: &AnswerLine, told: &str) {
+    assert_eq!((answer.answer.as_str(), answer.team_confidence), ("", 0.0), "{told}");
+    assert_eq!(answer.stated_confidence(), None, "{told}");
+    for round in &answer.rounds {
+        assert!(round.answers.iter().all(String::is_empty), "{told}: {round:?}");
+        assert_eq!(round.aggregate, "", "{told}");
+    }
+}
+
+#[test]
+fn a_run_with_one_result_among_silence_is_no_failure() {
+    let silent = ItemLine::from(NoteLine::default());
+    let said = ItemLine::from(NoteLine { flag: Some(false).into(), ..NoteLine::default() });
+    assert!(refuse_silence([&silent, &silent]).is_err());
+    assert!(refuse_silence([&silent, &said]).is_ok());
+    assert!(refuse_silence([]).is_ok());
+}

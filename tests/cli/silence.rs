@@ -1,0 +1,47 @@
+//! An endpoint that says nothing that can be read: every system that `check` knows starts and clears no note, and a run of it is no success.
+
+use serde_json::json;
+use wardround::data::ItemKind;
+use wardround::systems::{SYSTEMS, SystemConfig};
+
+use crate::binary::Scratch;
+use crate::remote::{said, serve};
+
+#[test]
+fn every_system_that_check_names_starts_and_silence_opens_no_gate() {
+    let scratch = Scratch::new();
+    scratch.write("bed.txt", "A man came with malaria. Aspirin was given.");
+    scratch.write("exemplars.jsonl", crate::exemplars::NOTES);
+    crate::medreflex::write_corpus(&scratch);
+    let member = serve(|_| said("..."));
+    for system in SYSTEMS.iter().filter(|system| system.takes == ItemKind::Notes) {
+        let config = SystemConfig::named(system.name).unwrap();
+        let has = |key: &str| config.table.contains_key(key);
+        let corpus = if config.search().is_some() { "--corpus corpus" } else { "" };
+        let rerank = if has("rerank") { "--set rerank=off" } else { "" };
+        let turns = if has("reflexion_turns") { "--set reflexion_turns=1" } else { "" };
+        let exemplars = crate::exemplars::flags(system);
+        let check = format!(
+            "check bed.txt --system {} --free --panel {member} {corpus} {rerank} {turns} {exemplars}",
+            system.name
+        );
+        let outcome = scratch.wardround(format!("{check} --gate"));
+        outcome.refused(1, &["whether bed has an error could not be told"]);
+        let told = scratch.wardround(format!("{check} --json"));
+        let finding: serde_json::Value = serde_json::from_str(&told.succeeded().stdout).unwrap();
+        assert_eq!(finding["has_error"], json!(null), "{}", system.name);
+    }
+}
+
+#[test]
+fn a_run_of_which_nothing_could_be_read_is_no_success() {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    let member = serve(|_| said("..."));
+    let run = format!(
+        "run zero-shot --free --data questions.jsonl --format mcq --panel {member} --out out"
+    );
+    scratch.wardround(run).refused(1, &["none of 2 items has a result"]);
+    // What was said is kept.
+    scratch.wardround("verify out").succeeded();
+}
