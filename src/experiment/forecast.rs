@@ -29,7 +29,7 @@ pub fn reply_tokens(protocol: &SystemConfig) -> usize {
         "medreact" | "medreflex" => 350,
         _ => 300,
     };
-    usual.min(protocol.decoding.max_tokens)
+    protocol.decoding.max_tokens.set().map_or(usual, |most| usual.min(most))
 }
 
 /// Of one run.

@@ -231,7 +231,7 @@ fn of_a_sound_note_the_right_location_is_none() {
     let located_as = |id| {
         let mut sound = note("ms-test-sound");
         sound.gold = Some(gold(None));
-        sound.flag = Some(true);
+        sound.flag = Some(true).into();
         sound.sentence_id = id;
         sound.exact_sentence_id = id;
         sound.localisation = Some(located(Source::Agreement, &[id, id]));
