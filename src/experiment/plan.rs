@@ -1,7 +1,7 @@
 //! `plan.toml`: everything a run resolved before its first call, enough to run it again.
 
 mod corpus;
-
+mod dataset;
 mod host;
 
 use std::path::{Path, PathBuf};
@@ -10,20 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::corpus::CorpusPlan;
+pub use self::dataset::DatasetPlan;
 pub use self::host::{EnginePlan, HostPlan};
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::exemplars::ExemplarPlan;
-use super::shard::{Shard, ShardPlan};
-use super::texts;
 use super::whole_file;
-use crate::data::SkippedRow;
 use crate::digest::sha256;
 use crate::engine::Sampling;
 use crate::ops::FAST;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, SamplingChoice};
-use crate::record::{ItemText, SCHEMA};
+use crate::record::SCHEMA;
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -64,29 +62,6 @@ pub struct Plan {
     pub exemplars: Option<ExemplarPlan>,
     pub engine: EnginePlan,
     pub host: HostPlan,
-}
-
-/// The questions of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DatasetPlan {
-    pub name: String,
-    pub format: String,
-    pub path: String,
-    pub sha256: String,
-    /// Over the run's dataset.jsonl.
-    pub items_sha256: String,
-    /// The ids that run, in order.
-    pub items: Vec<String>,
-    /// Whether rows that are not what the format says are left out, not refused.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub skip_bad_rows: bool,
-    /// The rows of the file that were left out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub skipped: Vec<SkippedRow>,
-    /// Where they are a part of another run's; absent otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shard: Option<ShardPlan>,
 }
 
 /// One member of the panel: a role on a backbone.
@@ -352,27 +327,6 @@ impl Plan {
             }
         }
         Ok(plan)
-    }
-}
-
-impl DatasetPlan {
-    /// Keeps a part of the items, and gives their texts, of which `texts` are all.
-    ///
-    /// # Errors
-    /// A shard that none of the items falls to.
-    pub fn shard(&mut self, part: Shard, texts: Vec<ItemText>) -> Result<Vec<ItemText>, RunError> {
-        if part.index() >= self.items.len() {
-            return Err(RunError::EmptyShard { part, items: self.items.len() });
-        }
-        self.shard = Some(ShardPlan {
-            part,
-            whole_items: self.items.len(),
-            whole_sha256: self.items_sha256.clone(),
-        });
-        self.items = part.take(std::mem::take(&mut self.items));
-        let texts = part.take(texts);
-        self.items_sha256 = texts::sha256(&texts)?;
-        Ok(texts)
     }
 }
 

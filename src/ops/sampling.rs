@@ -129,8 +129,8 @@ impl Normaliser {
 pub fn are_sound(logits: &[f32]) -> bool {
     let (mut is_broken, mut is_possible) = (false, false);
     for logit in logits {
-        // Of NaN, too, this is false; `|` lets the compiler take many at a time.
-        is_broken |= !(*logit < f32::INFINITY);
+        // `|` lets the compiler take many at a time.
+        is_broken |= logit.is_nan() | (*logit == f32::INFINITY);
         is_possible |= *logit > f32::NEG_INFINITY;
     }
     is_possible && !is_broken
