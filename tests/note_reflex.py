@@ -67,14 +67,14 @@ def is_none(text):
     return "".join(c for c in text.lower() if c.isalnum()) in NONE
 
 
-def tenths(value):
+def hundredths(value):
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     number = re.match(r"-?\d*\.?\d+", str(value))
     if not number:
         return None
-    hundredths = round(float(number[0]) * 1000)
-    return min(50, max(10, (hundredths + 50) // 100))
+    thousandths = round(float(number[0]) * 10000)
+    return min(500, max(100, (thousandths + 50) // 100))
 
 
 class Course:
@@ -131,7 +131,7 @@ class Course:
         return given if given.get("name") == "search" else None
 
     def turn(self, round):
-        line = {"round": round, "steps": 0, "lost_turns": 0, "final": False, "scores": [], "mean_tenths": None, "min": None}
+        line = {"round": round, "steps": 0, "lost_turns": 0, "final": False, "scores": [], "mean_hundredths": None, "min": None}
         line |= {"unread_reviews": 0, "accepted": False}
         history, answer = [], None
         for step in range(self.settings["react_turns"]):
@@ -173,16 +173,16 @@ class Course:
             call = self.call("review", line["round"], reviewer)
             self.check_quotes(call, history)
             said = self.record(call)
-            score = tenths(said.get("final_score")) if said is not None else self.foreign(call)["scores"][5]
+            score = hundredths(said.get("final_score")) if said is not None else self.foreign(call)["scores"][5]
             line["unread_reviews"] += score is None
             scores += [score] if score is not None else []
         line["scores"] = scores
         if not scores:
             return
         count, total = len(scores), sum(scores)
-        line["mean_tenths"] = int((2 * total + count) // (2 * count))
+        line["mean_hundredths"] = int((2 * total + count) // (2 * count))
         line["min"] = min(scores[-1], total // count) if self.compat else min(scores)
-        average, least = (round(float(self.settings[name]) * 10) for name in ("avg_threshold", "min_threshold"))
+        average, least = (round(float(self.settings[name]) * 100) for name in ("avg_threshold", "min_threshold"))
         enough = scores[-1] >= least and total >= least * count if self.compat else min(scores) >= least
         line["accepted"] = total >= average * count and enough
 
@@ -231,7 +231,7 @@ class Course:
             stepped |= line["lost_turns"] < line["steps"]
             answer = self.parse(round, action) if action is not None and (line["accepted"] or self.compat) else None
             if line["accepted"]:
-                return self.concluded(answer, history, action, line["mean_tenths"], "eval")
+                return self.concluded(answer, history, action, line["mean_hundredths"], "eval")
             if round + 1 < turns or self.compat:
                 call = self.call("reflexion", round, 0)
                 self.check_quotes(call, history)
@@ -279,7 +279,7 @@ class Course:
         if self.compat and place == 0:
             place = None
         sentence = "" if place is None else self.sentences[place]
-        detection = {"source": "single", "agents": [agent], "flags": [flag], "confidences": [None if mean is None else mean / 50]}
+        detection = {"source": "single", "agents": [agent], "flags": [flag], "confidences": [None if mean is None else mean / 500]}
         localisation = None
         if flag:
             opinion = "" if place is None else str(place)

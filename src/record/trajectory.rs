@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchPlace;
 
-/// How a note's answer was found. Scores are in tenths, so that means are whole numbers.
+/// How a note's answer was found. Scores are in hundredths, so that means are whole numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trajectory {
@@ -48,9 +48,9 @@ pub struct TurnLine {
     /// Whether an answer was given.
     #[serde(rename = "final")]
     pub is_final: bool,
-    /// The final scores of the reviews that could be parsed, in tenths.
+    /// The final scores of the reviews that could be parsed, in hundredths.
     pub scores: Vec<u32>,
-    pub mean_tenths: Option<u32>,
+    pub mean_hundredths: Option<u32>,
     /// The lowest score; under `release_compat` the value that the published release uses for it.
     pub min: Option<u32>,
     pub unread_reviews: u32,

@@ -2,7 +2,7 @@
 
 mod turns;
 
-pub use self::turns::{calls_of, tenths};
+pub use self::turns::{calls_of, score_in_words};
 
 use std::collections::HashSet;
 use std::fmt::Write;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Verdict;
 use super::card::Said;
-use crate::analysis::notes::tenths;
+use crate::analysis::notes::score_in_words;
 use crate::record::{CallLine, NoteLine, Source, found_in_words, sentence_in_words};
 
 /// A flag, a sentence, a correction, as far as the call's record has them.
@@ -43,7 +43,8 @@ fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
     }
     if let Some(scores) = record["scores"].as_array() {
         let last = scores.last().and_then(Value::as_u64);
-        let words = last.map_or("unreadable".to_owned(), |score| format!("{} of 5", tenths(score)));
+        let words =
+            last.map_or("unreadable".to_owned(), |score| format!("{} of 5", score_in_words(score)));
         return (words, None);
     }
     if let Some(result) = record.get("result") {

@@ -4,7 +4,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 
 use crate::analysis::notes::{
-    Evidence, calls_of, evidence, facts, may_be_followed, segments, tenths,
+    Evidence, calls_of, evidence, facts, may_be_followed, score_in_words, segments,
 };
 use crate::record::{CallLine, NoteLine, SearchLine, TurnLine};
 use crate::report::escape::plural;
@@ -83,11 +83,11 @@ fn title(turn: &TurnLine) -> String {
         0 => String::new(),
         lost => format!(" ({lost} lost)"),
     };
-    let verdict = match (turn.is_final, turn.mean_tenths, turn.min) {
+    let verdict = match (turn.is_final, turn.mean_hundredths, turn.min) {
         (false, ..) => "no answer".to_owned(),
         (true, Some(mean), Some(min)) => {
             let verdict = if turn.accepted { "accepted" } else { "rejected" };
-            let (mean, min) = (tenths(mean.into()), tenths(min.into()));
+            let (mean, min) = (score_in_words(mean.into()), score_in_words(min.into()));
             format!("{verdict} with a mean of {mean} and a least of {min}")
         }
         (true, ..) if turn.unread_reviews > 0 => "rejected: no review could be read".to_owned(),
@@ -149,8 +149,8 @@ fn review(call: &CallLine) -> Value {
     let scores = call.record["scores"].as_array().map_or(&[][..], Vec::as_slice);
     let scores =
         (0..CRITERIA.len()).map(|place| match scores.get(place).and_then(|score| score.as_u64()) {
-            Some(score) if score % 10 == 0 => (score / 10).to_string(),
-            Some(score) => tenths(score),
+            Some(score) if score % 100 == 0 => (score / 100).to_string(),
+            Some(score) => score_in_words(score),
             None => "–".to_owned(),
         });
     context! {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_turn_is_told_in_a_line() {
         let mut turn = TurnLine { steps: 3, is_final: true, ..TurnLine::default() };
-        (turn.mean_tenths, turn.min, turn.lost_turns) = (Some(32), Some(20), 1);
+        (turn.mean_hundredths, turn.min, turn.lost_turns) = (Some(320), Some(200), 1);
         assert_eq!(
             title(&turn),
             "Turn 1: 3 steps (1 lost), rejected with a mean of 3.2 and a least of 2.0"

@@ -50,9 +50,9 @@ fn found(evidence: Vec<EvidenceLine>, ungrounded: &[&str]) -> NoteLine {
         turns: vec![TurnLine {
             steps: 5,
             is_final: true,
-            scores: vec![40; 5],
-            mean_tenths: Some(40),
-            min: Some(40),
+            scores: vec![400; 5],
+            mean_hundredths: Some(400),
+            min: Some(400),
             accepted: true,
             ..TurnLine::default()
         }],
@@ -84,7 +84,7 @@ fn calls(hostile: &str) -> Vec<CallLine> {
         let mut call = called("ms-test-found", "eval", "review");
         call.sample = reviewer;
         let reasons = ["", "", "", "", "", hostile];
-        call.record = json!({"scores": [40, 40, null, 35, 40, 40], "reasons": reasons});
+        call.record = json!({"scores": [400, 400, null, 350, 400, 400], "reasons": reasons});
         calls.push(call);
     }
     let mut call = called("ms-test-found", "reflex", "reflexion");

@@ -23,7 +23,7 @@ impl MedReflex {
         line.exact_sentence_id = line.sentence_id;
         line.correction = answer.correction.clone();
         let decided = trajectory.turns.last().filter(|turn| turn.accepted);
-        let mean = decided.and_then(|turn| turn.mean_tenths);
+        let mean = decided.and_then(|turn| turn.mean_hundredths);
         let agent = match self.protocol.reviewing {
             Some(_) => self.members().eval,
             None => self.members().parser,
@@ -33,7 +33,7 @@ impl MedReflex {
             source: Source::Single,
             agents: vec![named(agent)],
             flags: vec![line.flag.said()],
-            confidences: vec![mean.map(|tenths| f64::from(tenths) / 50.0)],
+            confidences: vec![mean.map(|mean| f64::from(mean) / 500.0)],
         });
         if line.flag.has_error() {
             line.localisation = Some(LocalisationLine {

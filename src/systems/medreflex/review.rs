@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::settings::{Reviewing, Tenths};
+use super::settings::{Hundredths, Reviewing};
 use crate::record::{FinishReason, Parse, TurnLine};
 use crate::systems::case::Record;
 use crate::systems::reading::{self, record, said};
@@ -12,7 +12,7 @@ use crate::systems::reading::{self, record, said};
 pub const CRITERIA: [&str; 6] =
     ["validity", "preciseness", "confidence", "relevance", "completeness", "final"];
 
-/// A review. Scores are tenths from 10 to 50, in the order of [`CRITERIA`]; `None` where none could be parsed.
+/// A review. Scores are hundredths from 100 to 500, in the order of [`CRITERIA`]; `None` where none could be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Review {
     pub scores: [Option<u32>; 6],
@@ -32,9 +32,9 @@ impl Review {
         let mut shown = Map::new();
         shown.insert("final_reasoning".to_owned(), self.reasons[5].clone().into());
         for (name, score) in CRITERIA.iter().zip(self.scores) {
-            let score = score.map(|tenths| match tenths % 10 {
-                0 => Value::from(tenths / 10),
-                _ => Value::from(f64::from(tenths) / 10.0),
+            let score = score.map(|hundredths| match hundredths % 100 {
+                0 => Value::from(hundredths / 100),
+                _ => Value::from(f64::from(hundredths) / 100.0),
             });
             shown.insert(format!("{name}_score"), score.unwrap_or(Value::Null));
         }
@@ -65,15 +65,15 @@ fn of_object(object: &Map<String, Value>) -> Review {
         // `"final": {"reasoning": "…", "score": 4}`.
         let inner = |what: &str| whole.and_then(|value| value.get(what));
         let score = field(name, "score").or_else(|| inner("score")).or(whole);
-        review.scores[place] = score.and_then(tenths);
+        review.scores[place] = score.and_then(hundredths);
         let reasons = field(name, "reasoning").or_else(|| inner("reasoning"));
         review.reasons[place] = reasons.map(reading::text).unwrap_or_default();
     }
     review
 }
 
-/// A score in tenths, from 1 to 5: a number, or a text that begins with one, as `4/5` and `4 (good)` do.
-fn tenths(value: &Value) -> Option<u32> {
+/// A score in hundredths, from 1 to 5: a number, or a text that begins with one, as `4/5` and `4 (good)` do.
+fn hundredths(value: &Value) -> Option<u32> {
     match value {
         Value::Number(number) => clamped(&number.to_string()),
         Value::String(text) => leading(text),
@@ -92,17 +92,17 @@ fn leading(text: &str) -> Option<u32> {
 fn clamped(number: &str) -> Option<u32> {
     if let Some(positive) = number.strip_prefix('-') {
         // Below the scale, however far.
-        return positive.parse::<f64>().ok().map(|_| 10);
+        return positive.parse::<f64>().ok().map(|_| 100);
     }
-    let score = match number.parse::<Tenths>() {
-        Ok(Tenths(score)) => score,
+    let score = match number.parse::<Hundredths>() {
+        Ok(Hundredths(score)) => score,
         // A number above a hundred, or one with an exponent.
         Err(_) => {
             let number = number.parse::<f64>().ok().filter(|number| number.is_finite())?;
-            (number.min(10.0) * 10.0).round() as u32
+            (number.min(10.0) * 100.0).round() as u32
         }
     };
-    Some(score.clamp(10, 50))
+    Some(score.clamp(100, 500))
 }
 
 /// Lines such as `Final score: 4/5`.
@@ -129,7 +129,7 @@ pub fn decide(reviewing: &Reviewing, scores: Vec<u32>, release_compat: bool, tur
     let least = match release_compat {
         false => scores.iter().min().copied(),
         // In the release every reviewer overwrites the minimum with the lesser of the mean so far and the own score, so the last one's
-        // stays. The mean is rounded down to tenths here, for the log alone.
+        // stays. The mean is rounded down to hundredths here, for the log alone.
         true => scores.last().map(|last| (*last).min(sum / n.max(1))),
     };
     let minimum = reviewing.minimum.0;
@@ -139,7 +139,7 @@ pub fn decide(reviewing: &Reviewing, scores: Vec<u32>, release_compat: bool, tur
     };
     turn.accepted = n > 0 && sum >= reviewing.average.0 * n && is_least_enough;
     // Rounded half up.
-    turn.mean_tenths = (n > 0).then(|| (2 * sum + n) / (2 * n));
+    turn.mean_hundredths = (n > 0).then(|| (2 * sum + n) / (2 * n));
     turn.min = least;
     turn.scores = scores;
 }
@@ -157,31 +157,31 @@ mod tests {
 
     #[test]
     fn scores_are_read_as_models_write_them() {
-        for (written, tenths) in [
-            (json!(4), Some(40)),
-            (json!(4.5), Some(45)),
-            (json!(3.75), Some(38)),
-            (json!("4"), Some(40)),
-            (json!("4/5"), Some(40)),
-            (json!("4 (good)"), Some(40)),
-            (json!(0), Some(10)),
-            (json!(-2), Some(10)),
-            (json!(9), Some(50)),
-            (json!(900), Some(50)),
+        for (written, hundredths) in [
+            (json!(4), Some(400)),
+            (json!(4.5), Some(450)),
+            (json!(3.75), Some(375)),
+            (json!("4"), Some(400)),
+            (json!("4/5"), Some(400)),
+            (json!("4 (good)"), Some(400)),
+            (json!(0), Some(100)),
+            (json!(-2), Some(100)),
+            (json!(9), Some(500)),
+            (json!(900), Some(500)),
             (json!("high"), None),
             (json!(null), None),
         ] {
             let text = json!({"final_reasoning": "r", "final_score": written}).to_string();
-            assert_eq!(final_score(&text), tenths, "{written}");
+            assert_eq!(final_score(&text), hundredths, "{written}");
         }
-        for (text, tenths) in [
-            (r#"{"finalScore": 3, "validity": {"score": 2, "reasoning": "no"}}"#, Some(30)),
-            ("Validity: 4\n**Final score:** 3.5/5 because of the dose", Some(35)),
-            ("OUTPUT: ```json\n{\"final score\": 5}\n```", Some(50)),
+        for (text, hundredths) in [
+            (r#"{"finalScore": 3, "validity": {"score": 2, "reasoning": "no"}}"#, Some(300)),
+            ("Validity: 4\n**Final score:** 3.5/5 because of the dose", Some(350)),
+            ("OUTPUT: ```json\n{\"final score\": 5}\n```", Some(500)),
             (r#"{"validity_score": 4}"#, None),
             ("I accept it.", None),
         ] {
-            assert_eq!(final_score(text), tenths, "{text}");
+            assert_eq!(final_score(text), hundredths, "{text}");
         }
         let (review, _) = read(
             r#"{"validity": {"score": 2, "reasoning": "no"}, "final_score": 4.5}"#,
@@ -193,25 +193,27 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_minimum_decide_in_whole_tenths() {
+    fn mean_and_minimum_decide_in_whole_hundredths() {
         let reviewing = Reviewing {
             turns: 1,
             reviewers: 5,
-            average: Tenths(38),
-            minimum: Tenths(30),
+            average: Hundredths(380),
+            minimum: Hundredths(300),
             on_exhaustion: OnExhaustion::default(),
         };
         let decided = |scores: &[u32], compat| {
             let mut turn = TurnLine::default();
             decide(&reviewing, scores.to_vec(), compat, &mut turn);
-            (turn.accepted, turn.mean_tenths, turn.min)
+            (turn.accepted, turn.mean_hundredths, turn.min)
         };
-        assert_eq!(decided(&[40, 40, 40, 40, 30], false), (true, Some(38), Some(30)));
-        assert_eq!(decided(&[40, 40, 40, 39, 30], false), (false, Some(38), Some(30)));
-        assert_eq!(decided(&[50, 50, 50, 50, 20], false), (false, Some(44), Some(20)));
+        assert_eq!(decided(&[400, 400, 400, 400, 300], false), (true, Some(380), Some(300)));
+        assert_eq!(decided(&[400, 400, 400, 390, 300], false), (false, Some(378), Some(300)));
+        // Five 3.75 are no 3.8.
+        assert_eq!(decided(&[375; 5], false), (false, Some(375), Some(375)));
+        assert_eq!(decided(&[500, 500, 500, 500, 200], false), (false, Some(440), Some(200)));
         // As in the release a low score counts where it is the last alone.
-        assert_eq!(decided(&[20, 50, 50, 50, 50], true), (true, Some(44), Some(44)));
-        assert_eq!(decided(&[50, 50, 50, 50, 20], true), (false, Some(44), Some(20)));
+        assert_eq!(decided(&[200, 500, 500, 500, 500], true), (true, Some(440), Some(440)));
+        assert_eq!(decided(&[500, 500, 500, 500, 200], true), (false, Some(440), Some(200)));
         assert_eq!(decided(&[], false), (false, None, None));
         assert_eq!(decided(&[], true), (false, None, None));
     }

@@ -16,9 +16,9 @@ use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{spelled, switch, whole};
 
-/// A number in tenths: `3.8` is 38. More digits round half up.
+/// A number in hundredths: `3.8` is 380. More digits round half up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Tenths(pub u32);
+pub struct Hundredths(pub u32);
 
 /// Which results of earlier steps stay in the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,8 +109,8 @@ impl Searching {
 pub struct Reviewing {
     pub turns: u32,
     pub reviewers: u32,
-    pub average: Tenths,
-    pub minimum: Tenths,
+    pub average: Hundredths,
+    pub minimum: Hundredths,
     pub on_exhaustion: OnExhaustion,
 }
 
@@ -138,9 +138,9 @@ pub struct Settings {
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub reviewers: u32,
     /// Minimum mean of the final scores.
-    pub avg_threshold: Tenths,
+    pub avg_threshold: Hundredths,
     /// Minimum of each final score.
-    pub min_threshold: Tenths,
+    pub min_threshold: Hundredths,
     pub on_exhaustion: OnExhaustion,
     #[serde(flatten)]
     pub searching: Searching,
@@ -154,8 +154,8 @@ impl Default for Settings {
             react_turns: 4,
             reflexion_turns: 5,
             reviewers: 5,
-            avg_threshold: Tenths(38),
-            min_threshold: Tenths(30),
+            avg_threshold: Hundredths(380),
+            min_threshold: Hundredths(300),
             on_exhaustion: OnExhaustion::default(),
             searching: Searching::default(),
             decoding: Decoding::default(),
@@ -246,11 +246,11 @@ impl config::Settings for ReactSettings {
     }
 }
 
-impl FromStr for Tenths {
+impl FromStr for Hundredths {
     type Err = String;
 
     /// A decimal number from 0 on.
-    fn from_str(text: &str) -> Result<Tenths, String> {
+    fn from_str(text: &str) -> Result<Hundredths, String> {
         let refuse = || "expected a number from 0 to 100".to_owned();
         let (whole, rest) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
         let is_digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
@@ -259,29 +259,31 @@ impl FromStr for Tenths {
         }
         let digit = |place: usize| rest.as_bytes().get(place).map_or(0, |digit| digit - b'0');
         let whole: u32 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| refuse())? };
-        let rest = u32::from(digit(0)) + u32::from(digit(1) >= 5);
-        let tenths = whole.saturating_mul(10).saturating_add(rest);
-        if tenths <= 1000 { Ok(Tenths(tenths)) } else { Err(refuse()) }
+        let rest = u32::from(10 * digit(0) + digit(1)) + u32::from(digit(2) >= 5);
+        let hundredths = whole.saturating_mul(100).saturating_add(rest);
+        if hundredths <= 10_000 { Ok(Hundredths(hundredths)) } else { Err(refuse()) }
     }
 }
 
-impl fmt::Display for Tenths {
+impl fmt::Display for Hundredths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 % 10 {
-            0 => write!(f, "{}", self.0 / 10),
-            tenth => write!(f, "{}.{tenth}", self.0 / 10),
+        let whole = self.0 / 100;
+        match self.0 % 100 {
+            0 => write!(f, "{whole}"),
+            part if part % 10 == 0 => write!(f, "{whole}.{}", part / 10),
+            part => write!(f, "{whole}.{part:02}"),
         }
     }
 }
 
-impl Serialize for Tenths {
+impl Serialize for Hundredths {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.to_string().serialize(to)
     }
 }
 
-impl<'de> Deserialize<'de> for Tenths {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Tenths, D::Error> {
+impl<'de> Deserialize<'de> for Hundredths {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Hundredths, D::Error> {
         spelled(from)?.parse().map_err(serde::de::Error::custom)
     }
 }
@@ -292,10 +294,18 @@ mod tests {
     use crate::systems::SystemConfig;
 
     #[test]
-    fn tenths_round_half_up_and_stand_in_plans_as_text() {
-        let read = |text: &str| text.parse::<Tenths>().map(|tenths| tenths.0);
-        for (text, tenths) in [("4", 40), ("3.8", 38), ("4.25", 43), ("4.249", 42), (".5", 5)] {
-            assert_eq!(read(text), Ok(tenths), "{text}");
+    fn hundredths_round_half_up_and_stand_in_plans_as_text() {
+        let read = |text: &str| text.parse::<Hundredths>().map(|number| number.0);
+        for (text, hundredths, shown) in [
+            ("4", 400, "4"),
+            ("3.8", 380, "3.8"),
+            ("4.25", 425, "4.25"),
+            ("4.2449", 424, "4.24"),
+            ("4.245", 425, "4.25"),
+            (".05", 5, "0.05"),
+        ] {
+            assert_eq!(read(text), Ok(hundredths), "{text}");
+            assert_eq!(Hundredths(hundredths).to_string(), shown);
         }
         for wrong in ["", ".", "-1", "four", "1e3", "101", "4,5"] {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -91,8 +91,8 @@ fn an_answer_that_is_accepted_at_once_is_parsed() {
     let turn = &trajectory.turns[0];
     assert_eq!((turn.steps, turn.is_final, turn.accepted), (2, true, true));
     assert_eq!(
-        (turn.scores.clone(), turn.mean_tenths, turn.min),
-        (vec![40; 5], Some(40), Some(40))
+        (turn.scores.clone(), turn.mean_hundredths, turn.min),
+        (vec![400; 5], Some(400), Some(400))
     );
     assert_eq!((trajectory.searches.len(), trajectory.exhausted), (1, false));
     // The word that comes in stands in a passage.
@@ -125,10 +125,10 @@ fn an_answer_is_rejected_by_its_mean_and_by_its_minimum_alone() {
         review: |round, one| score(if round == 0 && one == 2 { "2" } else { "5" }),
         ..Said::default()
     };
-    for (said, expected) in [(by_mean, (37, 37)), (by_minimum, (44, 20))] {
+    for (said, expected) in [(by_mean, (370, 370)), (by_minimum, (440, 200))] {
         let (line, trajectory, calls) = run("medreflex", &[], said);
         let first = &trajectory.turns[0];
-        assert_eq!((first.mean_tenths, first.min), (Some(expected.0), Some(expected.1)));
+        assert_eq!((first.mean_hundredths, first.min), (Some(expected.0), Some(expected.1)));
         assert_eq!((first.accepted, trajectory.turns[1].accepted), (false, true));
         assert_eq!((trajectory.reflexions, line.flag.said()), (1, Some(true)));
         let reflexion = calls.iter().position(|call| call.purpose == "reflexion").unwrap();

@@ -72,20 +72,21 @@ fn answer_in_words(step: &CallLine) -> &'static str {
     }
 }
 
-/// A score in tenths, as in `3.2`.
-pub fn tenths(score: u64) -> String {
-    format!("{}.{}", score / 10, score % 10)
+/// A score in hundredths, as in `3.2` and `3.75`.
+pub fn score_in_words(hundredths: u64) -> String {
+    let (whole, part) = (hundredths / 100, hundredths % 100);
+    if part % 10 == 0 { format!("{whole}.{}", part / 10) } else { format!("{whole}.{part:02}") }
 }
 
 /// What the reviews of a turn came to, and their mean as a share of five.
 fn verdict_of(turn: &TurnLine) -> Option<(String, f64)> {
-    let (mean, least) = (turn.mean_tenths?, turn.min?);
+    let (mean, least) = (turn.mean_hundredths?, turn.min?);
     let verdict = if turn.accepted { "accepted" } else { "rejected" };
     let says = format!(
         "{verdict} by {} reviews, mean {} of 5, least {}",
         turn.scores.len(),
-        tenths(u64::from(mean)),
-        tenths(u64::from(least))
+        score_in_words(u64::from(mean)),
+        score_in_words(u64::from(least))
     );
-    Some((says, f64::from(mean) / 50.0))
+    Some((says, f64::from(mean) / 500.0))
 }
