@@ -257,7 +257,7 @@ fn under_compatibility_it_does_as_the_release() {
     let review = calls.iter().find(|call| call.purpose == "review").unwrap();
     assert!(!user(review).contains("final_mistake(\"Beta"));
     // The lesser of the mean and the last score, not the least of all.
-    assert_eq!((trajectory.turns[0].min, trajectory.turns[0].accepted), (Some(30), false));
+    assert_eq!((trajectory.turns[0].min, trajectory.turns[0].accepted), (Some(300), false));
     assert!(trajectory.exhausted);
     // Sentence 0 is written as none.
     assert_eq!((line.flag.said(), line.sentence_id), (Some(true), None));
