@@ -13,7 +13,7 @@ use super::sequence::Sequence;
 use super::stats::{EngineSnapshot, EngineStats};
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::SamplingRequest;
+use crate::ops::sampling::{SamplingRequest, TokenLogprobs};
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::Tokenizer;
 
@@ -191,7 +191,8 @@ impl<B: Backend> Core<B> {
         let wanted: Vec<(u32, usize)> =
             known.iter().map(|known| running[known.sequence].wanted_score(known.row)).collect();
         let scores = self.runner.score(&wanted, &self.rows)?;
-        for (known, score) in self.runner.known().iter().zip(scores) {
+        for (known, mut score) in self.runner.known().iter().zip(scores) {
+            name_tokens_alone(&mut score, &self.present);
             let sequence = &mut running[known.sequence];
             match score.chosen.is_nan() {
                 true => sequence.fail(not_finite(&self.name, known.row)),
@@ -235,7 +236,7 @@ impl<B: Backend> Core<B> {
             }
             drawn[head.sequence] = Some((head, draw));
         }
-        let (tokenizer, name) = (&self.tokenizer, &self.name);
+        let (tokenizer, name, present) = (&self.tokenizer, &self.name, &self.present);
         let append_one = |(sequence, drawn): (&mut Sequence, Option<(Head, Draw)>)| {
             let (head, draw) = drawn?;
             let forced_before = sequence.forced_tokens;
@@ -246,7 +247,8 @@ impl<B: Backend> Core<B> {
                     sequence.fail(not_finite(name, sequence.tokens.len() - 1));
                     return None;
                 }
-                Draw::Token(token, logprobs) => {
+                Draw::Token(token, mut logprobs) => {
+                    logprobs.iter_mut().for_each(|one| name_tokens_alone(one, present));
                     sequence.ended = append(sequence, token, logprobs, tokenizer);
                 }
             }
@@ -290,6 +292,12 @@ impl<B: Backend> Core<B> {
             }
         }
     }
+}
+
+/// Leaves out rows that no token has: they count in the distribution, and nobody can be told of them.
+fn name_tokens_alone(logprobs: &mut TokenLogprobs, present: &[u32]) {
+    let is_token = |id: u32| present[id as usize / 32] >> (id % 32) & 1 == 1;
+    logprobs.top.retain(|(id, _)| is_token(*id));
 }
 
 /// A bit for each of `count` rows.

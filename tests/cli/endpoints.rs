@@ -153,7 +153,7 @@ fn notes_are_read_as_models_write_of_them() {
         let run = format!(
             "run medguards --decoding json --data notes.jsonl --format notes --panel {member} --out out"
         );
-        scratch.wardround(run).succeeded();
+        scratch.wardround(run).finished();
         let contents = Contents::read(&scratch.path("out")).unwrap();
         let note = contents.notes().into_values().next().unwrap();
         assert_eq!(note.flag.said(), flag, "{detection}");
@@ -174,7 +174,7 @@ fn notes_are_read_as_models_write_of_them() {
         let member = serve(move |_| said(&reply));
         scratch
             .wardround(format!("run base-llm --decoding text --data notes.jsonl --format notes --panel {member} --out out"))
-            .succeeded();
+            .finished();
         let contents = Contents::read(&scratch.path("out")).unwrap();
         let note = contents.notes().into_values().next().unwrap();
         assert_eq!(note.flag.said(), flag, "{said_of_it}");

@@ -110,7 +110,7 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
         let run = format!(
             "run {name} --data {data} {exemplars} {corpus} --panel qwen3 --set record_chars=4{settings} --quiet --out {name}"
         );
-        scratch.wardround(run).succeeded();
+        scratch.wardround(run).finished();
         scratch.wardround(format!("verify {name}")).succeeded();
         scratch.wardround(format!("report {name}")).succeeded();
         let page = std::fs::read_to_string(scratch.path(name).join("report.html")).unwrap();
