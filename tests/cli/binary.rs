@@ -146,7 +146,8 @@ impl Outcome {
     /// Ended well, or as a run ends of which no reply could be read: random weights write noise.
     #[track_caller]
     pub fn finished(&self) -> &Outcome {
-        let is_noise = self.code == Some(1) && self.stderr.contains("has a result: what the models");
+        let is_noise =
+            self.code == Some(1) && self.stderr.contains("has a result: what the models");
         assert!(is_noise || self.code == Some(0), "{self:#?}");
         self
     }

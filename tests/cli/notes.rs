@@ -28,7 +28,7 @@ fn every_structure_runs_verifies_and_replays() {
             .wardround(format!(
                 "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --set agents={agents} --out {out}"
             ))
-            .succeeded();
+            .finished();
         scratch.wardround(format!("verify {out}")).succeeded();
         scratch.wardround(format!("replay {out}")).succeeded();
         let contents = Contents::read(&scratch.path(&out)).unwrap();
@@ -60,7 +60,7 @@ fn switches_and_the_base_model_run_to_an_end() {
             .wardround(format!(
                 "run {system} --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 {settings} --out out-{number}"
             ))
-            .succeeded();
+            .finished();
         scratch.wardround(format!("verify out-{number}")).succeeded();
     }
 }

@@ -58,7 +58,7 @@ fn a_sheet_of_notes_names_no_run_no_system_and_no_model() {
     {
         let run =
             format!("run {system} --data notes.jsonl --format notes --panel {model} --out {out}");
-        scratch.wardround(format!("{run} --set max_tokens=48")).succeeded();
+        scratch.wardround(format!("{run} --set max_tokens=48")).finished();
     }
     let export = "rate export first-arm second-arm --notes 3 --out sheet";
     assert_eq!(scratch.wardround(export).succeeded().stdout, "sheet/rate.html\n");

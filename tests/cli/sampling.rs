@@ -17,7 +17,7 @@ fn sampling_is_set_for_all_and_for_one_and_is_kept_by_resume_replay_and_plan() {
         ))
     };
     let set = "--temperature 0.3 --top-p 1 --top-k 7 --set slot.ddx.temperature=0 --set slot.guide.min_p=0.1 --set slot.guide.seed=9";
-    run(&format!("{set} --out set")).succeeded();
+    run(&format!("{set} --out set")).finished();
     let contents = Contents::read(&scratch.path("set")).unwrap();
     let told = |agent: usize| {
         let member = &contents.plan.panel[agent];
@@ -38,12 +38,12 @@ fn sampling_is_set_for_all_and_for_one_and_is_kept_by_resume_replay_and_plan() {
     let file = scratch.path("gemma3/generation_config.json");
     let files = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, files.replace("0.95", "0.5")).unwrap();
-    scratch.wardround("run --plan set/plan.toml --out again").succeeded();
+    scratch.wardround("run --plan set/plan.toml --out again").finished();
     assert_equal_runs(&scratch.path("set"), &scratch.path("again"));
 
     // Another seed for one agent changes its calls alone.
-    run("--out plain").succeeded();
-    run("--set slot.guide.seed=9 --out seeded").succeeded();
+    run("--out plain").finished();
+    run("--set slot.guide.seed=9 --out seeded").finished();
     let seeds = |run: &str| -> Vec<(String, u64)> {
         let contents = Contents::read(&scratch.path(run)).unwrap();
         let first = contents.calls.records.into_iter().filter(|call| call.round == 0);
@@ -97,7 +97,7 @@ fn a_recipe_sets_sampling_by_method_and_flags_go_before_it() {
     let run = |more: &str| {
         scratch.wardround(format!("recipe two.toml --data-dir . --constrained {more}"))
     };
-    run("--out asis").succeeded();
+    run("--out asis").finished();
     let told = |cell: &str| {
         let plan = Plan::load(&scratch.path(&format!("{cell}/plan.toml"))).unwrap();
         (plan.panel[0].temperature, plan.panel[0].top_p, plan.panel[0].top_k)
