@@ -340,6 +340,7 @@ def figures(run):
     return {
         "steps": spread([sum(turn["steps"] for turn in one["turns"]) for one in ended]),
         "turns": spread([len(one["turns"]) for one in ended]),
+        "reflexions": spread([one["reflexions"] for one in ended]),
         "seconds_a_step": taken(steps),
         "seconds_a_searching_step": taken(searching),
         "generate_ms": taken(generated),
@@ -351,6 +352,7 @@ def figures(run):
         "corpus": sources,
         "shown": shown,
         "exhausted": sum(one["exhausted"] for one in ended),
+        "exhausted_cleared": sum(one["flag"] is False and one["search"]["exhausted"] for one in run.last.values() if one.get("search")),
         "lost_turns": sum(turn["lost_turns"] for turn in turns),
         "unread_reviews": sum(turn["unread_reviews"] for turn in turns),
         "leaks": sum(one.get("leaks", 0) for one in ended),
