@@ -121,7 +121,7 @@ fn with_python_every_structure_and_switch_is_recomputed() {
         let run = format!(
             "run {case} --data notes.jsonl --format notes --panel gemma3 --runs 2 --set record_chars=8 --quiet --out {out}"
         );
-        scratch.wardround(run).succeeded();
+        scratch.wardround(run).finished();
         agrees(&scratch.path(&out), "1 runs, 6 notes, ");
     }
 }
