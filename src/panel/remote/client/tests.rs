@@ -158,7 +158,8 @@ fn an_endpoint_inside_is_never_asked_through_the_proxy_and_errors_name_it() {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             // It hangs up at once.
-            sender.send(drop(stream)).unwrap();
+            drop(stream);
+            sender.send(()).unwrap();
         }
     });
     let address = Address::parse("openai:m@http://box.ward.invalid:8000").unwrap();
