@@ -10,7 +10,7 @@ use super::serve::sources::Sources;
 #[cfg(feature = "serve")]
 use super::serve::systems::SystemFlags;
 use super::summary::count;
-use super::{interrupt, list, run};
+use super::{interrupt, run};
 #[cfg(feature = "serve")]
 use crate::audit::kept;
 use crate::cli::exit::Failure;
@@ -73,7 +73,7 @@ impl Replay {
             serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
         let models: Vec<String> = match self.panel.is_empty() {
             true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
-            false => list::models(&self.panel)?,
+            false => super::list::models(&self.panel)?,
         };
         let moved = &self.corpus;
         if !moved.corpus.is_empty() {
