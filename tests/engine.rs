@@ -277,7 +277,8 @@ fn the_requests_cover_what_they_are_there_for() {
             let figures = request.logprobs.map_or(0, |_| outcome.tokens.len());
             assert_eq!(outcome.logprobs.len(), figures);
             let sampled = outcome.logprobs.iter().flatten();
-            assert!(sampled.clone().all(|(_, all)| Some(all.len() - 1) == request.logprobs));
+            // Rows that no token has are not named.
+            assert!(sampled.clone().all(|(_, all)| Some(all.len() - 1) <= request.logprobs));
             let forced = outcome.usage.forced_tokens;
             assert!(request.logprobs.is_none() || sampled.count() + forced == figures);
         }

@@ -135,8 +135,18 @@ fn recomputed(model: &Model, all: &[u32], counts: impl Fn(usize) -> usize) -> Ve
     let decoder = model.decoder(all.len(), &ops);
     let rows = common::logits_on(&ops, &decoder, all, 16);
     let tokens = all.iter().enumerate().skip(1);
-    // Over all rows of the head, those without a token too, as other engines and who normalises logits does.
-    tokens.zip(rows).map(|((place, token), row)| logprobs(&row, *token, counts(place))).collect()
+    // Over all rows of the head, those without a token too, as other engines and who normalises logits does; such rows
+    // are not named.
+    let present = present(model, decoder.config.vocab_size);
+    let is_token = |id: u32| present[id as usize / 32] >> (id % 32) & 1 == 1;
+    tokens
+        .zip(rows)
+        .map(|((place, token), row)| {
+            let mut scores = logprobs(&row, *token, counts(place));
+            scores.top.retain(|(id, _)| is_token(*id));
+            scores
+        })
+        .collect()
 }
 
 fn present(model: &Model, rows: usize) -> Arc<[u32]> {
