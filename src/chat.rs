@@ -108,6 +108,14 @@ impl ChatTemplate {
         }
     }
 
+    /// Whether it can let the model think: it has the switch `enable_thinking`, or begins every turn of the model with `<think>`.
+    pub fn lets_think(&self) -> bool {
+        let turn = [Message::new("user", "?")];
+        let opens =
+            || self.render(&turn, true).is_ok_and(|text| text.trim_end().ends_with("<think>"));
+        self.source.contains("enable_thinking") || opens()
+    }
+
     /// The token that templates know as `name`: `bos_token`, `eos_token`, `pad_token`.
     pub fn token(&self, name: &str) -> Option<&str> {
         self.tokens.iter().find(|(known, _)| known == name).map(|(_, token)| token.as_str())

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use common::json_schema::is_valid;
 use common::{OPTIONS, tokens};
 use serde_json::{Value, json};
+use wardround::data::{Choice, Question};
 use wardround::engine::constraint::Compiler;
 use wardround::engine::{
     Completion, Constraint, Engine, EngineError, FinishReason, Grammar, Request, Stop, Ticket,
@@ -77,7 +78,15 @@ impl Model {
 /// The record of a question with four options, as short as tests have it.
 fn record_schema() -> Value {
     let settings = toml::from_str::<Settings>("record_chars = 32").unwrap();
-    schema(&['A', 'B', 'C', 'D'], &settings)
+    let choice = |letter: char| Choice { letter, text: format!("option {letter}") };
+    let question = Question {
+        id: "q".to_owned(),
+        question: "Which?".to_owned(),
+        options: ('A'..='D').map(choice).collect(),
+        gold: None,
+        image: None,
+    };
+    schema(&question, &settings)
 }
 
 /// Walks a completion through its grammar again. Gives the tokens that it dictated, and how long each mask took.
@@ -98,7 +107,7 @@ fn walk(
             break;
         }
         let start = Instant::now();
-        let allowed = state.allowed(&present);
+        let allowed = state.allowed(&present, usize::MAX);
         masks.push(start.elapsed());
         let allowed = allowed.unwrap_or_else(|| panic!("{:?}", state.problem()));
         let token = tokens[at] as usize;
@@ -108,6 +117,20 @@ fn walk(
     }
     assert!(state.is_complete());
     (forced, masks)
+}
+
+/// A record ends whole within any limit that its shortest text fits in, and says that it was cut.
+fn ends_within_its_tokens(model: &Model, grammar: &Grammar, schema: &Value) {
+    let shortest = model.compiler().compile(grammar).unwrap().start().shortest().unwrap();
+    let limits = [shortest + 8, shortest + 40, shortest + 90];
+    let requests =
+        limits.map(|max_tokens| Request { max_tokens, ..model.request(grammar.clone(), 3) });
+    for (completion, limit) in model.complete_all(requests.to_vec()).iter().zip(limits) {
+        let Completion { text, finish_reason, tokens, .. } = completion;
+        assert!(tokens.len() <= limit && *finish_reason == FinishReason::Length, "{limit}: {text}");
+        let value: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{limit}: {text}"));
+        assert!(is_valid(schema, &value), "{limit}: {text}");
+    }
 }
 
 fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize) {
@@ -123,6 +146,7 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
     let completions = model.complete_all(requests.collect());
     let elapsed = start.elapsed();
     let compiler = model.compiler();
+    ends_within_its_tokens(&model, &grammar, &schema);
     let mut masks = Vec::new();
     for completion in &completions {
         let Completion { tokens, text, usage, .. } = completion;
@@ -374,7 +398,7 @@ fn with_data_no_grammar_keeps_a_compiler_busy() {
             Ok(compiled) => {
                 let mut state = compiled.start();
                 state.force();
-                let allowed = state.allowed(&vec![u32::MAX; rows.div_ceil(32)]).is_some();
+                let allowed = state.allowed(&vec![u32::MAX; rows.div_ceil(32)], 99).is_some();
                 format!("a mask in {:?}: {allowed}", busy(start) - first)
             }
         };

@@ -4,19 +4,22 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::substance::Substance;
 use crate::experiment::results::ParseCounts;
 use crate::record::CallLine;
 
 /// The share of unread replies above which figures come with a warning.
 pub const UNREAD_LIMIT: f64 = 0.05;
+/// The share of replies that say nothing, above which figures come with a warning.
+pub const HOLLOW_LIMIT: f64 = 0.1;
 /// The shares that [`ParseHealth`] shows, in their order.
 pub const SHARES: &str = "ok / repaired / fallback / unread";
 /// What a column of them is called.
 pub const LABEL: &str = "read, %: ok / repaired / fallback / unread";
 /// What such a column shows.
-pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), and not at all (unread); what is missing to 100 % declined to answer.";
+pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), and not at all (unread); what is missing to 100 % declined to answer. In brackets: the shares of replies, read or not, whose texts have hardly a word (void), end in the same words again and again (looping), ran out of tokens or break off (cut), or name one option and write another's text (contradictory).";
 
-/// Shares of all calls, from 0 to 1; they sum to 1.
+/// Shares of all calls, from 0 to 1. The first five sum to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParseHealth {
@@ -25,42 +28,97 @@ pub struct ParseHealth {
     pub fallback: f64,
     pub refused: f64,
     pub unread: f64,
+    /// Of all replies, however they were read: see [`Substance`].
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub void: f64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub looping: f64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cut: f64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub contradictory: f64,
+}
+
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl ParseHealth {
     /// `None` without calls.
     pub fn of<'a>(calls: impl IntoIterator<Item = &'a CallLine>) -> Option<ParseHealth> {
+        let calls: Vec<&CallLine> = calls.into_iter().collect();
+        let substances: Vec<Substance> = calls.iter().map(|call| Substance::of(call)).collect();
         let counts = ParseCounts::of(calls);
         let ParseCounts { ok, repaired, fallback, refused, unread, .. } = counts;
         let all = ok + repaired + fallback + refused + unread;
         let share = |count: usize| count as f64 / all as f64;
+        let share_of = |is: fn(&Substance) -> bool| {
+            share(substances.iter().filter(|substance| is(substance)).count())
+        };
         (all > 0).then(|| ParseHealth {
             ok: share(ok),
             repaired: share(repaired),
             fallback: share(fallback),
             refused: share(refused),
             unread: share(unread),
+            void: share_of(|one| one.is_void),
+            looping: share_of(|one| one.is_looping),
+            cut: share_of(|one| one.is_cut),
+            contradictory: share_of(|one| one.is_contradictory),
         })
     }
 
-    /// The warning for figures of `whom`, where more than [`UNREAD_LIMIT`] of the replies could not be read.
+    /// What the replies are beside how they were read, in percent; empty where none is.
+    fn hollow(&self) -> String {
+        let shares = [
+            ("void", self.void),
+            ("looping", self.looping),
+            ("cut", self.cut),
+            ("contradictory", self.contradictory),
+        ];
+        let shares = shares.iter().filter(|(_, share)| *share > 0.0);
+        let shares = shares.map(|(name, share)| format!("{name} {:.1}", 100.0 * share));
+        shares.collect::<Vec<_>>().join(", ")
+    }
+
+    fn is_hollow(&self) -> bool {
+        [self.void, self.looping, self.cut, self.contradictory]
+            .iter()
+            .any(|share| *share > HOLLOW_LIMIT)
+    }
+
+    /// The warnings for figures of `whom`.
     pub fn warning(&self, whom: &str) -> Option<String> {
         warning([(whom.to_owned(), *self)])
     }
 }
 
-/// One warning for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read.
+/// One warning for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read, and those
+/// of which more than [`HOLLOW_LIMIT`] say nothing.
 pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<String> {
-    let of = of.into_iter().filter(|(_, health)| health.unread > UNREAD_LIMIT);
-    let of: Vec<String> =
-        of.map(|(whom, health)| format!("{whom} ({:.1} %)", 100.0 * health.unread)).collect();
-    (!of.is_empty()).then(|| {
-        format!(
+    let of: Vec<(String, ParseHealth)> = of.into_iter().collect();
+    let unread = of.iter().filter(|(_, health)| health.unread > UNREAD_LIMIT);
+    let unread: Vec<String> =
+        unread.map(|(whom, health)| format!("{whom} ({:.1} %)", 100.0 * health.unread)).collect();
+    let hollow = of.iter().filter(|(_, health)| health.is_hollow());
+    let hollow: Vec<String> =
+        hollow.map(|(whom, health)| format!("{whom} ({} %)", health.hollow())).collect();
+    let mut warnings = Vec::new();
+    if !unread.is_empty() {
+        warnings.push(format!(
             "Warning: more than {:.0} % of the replies could not be read of {}. Such figures say how a model writes as much as what it knows.",
             100.0 * UNREAD_LIMIT,
-            of.join(", ")
-        )
-    })
+            unread.join(", ")
+        ));
+    }
+    if !hollow.is_empty() {
+        warnings.push(format!(
+            "Warning: more than {:.0} % of the replies have hardly a word, loop, are cut or contradict themselves of {}. What was read of them may be well-formed and mean nothing.",
+            100.0 * HOLLOW_LIMIT,
+            hollow.join(", ")
+        ));
+    }
+    (!warnings.is_empty()).then(|| warnings.join(" "))
 }
 
 /// Percentages, in the order of [`SHARES`].
@@ -68,7 +126,11 @@ impl fmt::Display for ParseHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shares = [self.ok, self.repaired, self.fallback, self.unread];
         let shares = shares.map(|share| format!("{:.1}", 100.0 * share));
-        f.write_str(&shares.join(" / "))
+        f.write_str(&shares.join(" / "))?;
+        match self.hollow() {
+            none if none.is_empty() => Ok(()),
+            hollow => write!(f, " ({hollow})"),
+        }
     }
 }
 
@@ -76,7 +138,7 @@ impl fmt::Display for ParseHealth {
 mod tests {
     use super::*;
     use crate::experiment::fixtures::call;
-    use crate::record::Parse;
+    use crate::record::{FinishReason, Parse};
 
     fn health(parses: &[Parse]) -> Option<ParseHealth> {
         let calls = parses.iter().map(|parse| {
@@ -90,10 +152,28 @@ mod tests {
     #[test]
     fn every_reply_is_in_one_share() {
         let health = health(&Parse::ALL).unwrap();
-        let ParseHealth { ok, repaired, fallback, refused, unread } = health;
+        let ParseHealth { ok, repaired, fallback, refused, unread, .. } = health;
         assert_eq!([ok, repaired, fallback, refused, unread], [0.2; 5]);
         assert_eq!(health.to_string(), "20.0 / 20.0 / 20.0 / 20.0");
         assert_eq!(super::ParseHealth::of(&[]), None);
+    }
+
+    #[test]
+    fn replies_that_say_nothing_are_counted_and_warned_of() {
+        let replies = ["{\"Thought\": \"7\", \"Answer\": \"B\"}", "The answer is B."];
+        let calls = replies.map(|text| {
+            let mut call = call("q1", 0, "sym");
+            call.text = text.to_owned();
+            call.finish_reason = FinishReason::Stop;
+            call
+        });
+        let health = ParseHealth::of(&calls).unwrap();
+        assert!(health.to_string().ends_with(" (void 50.0)"), "{health}");
+        let warning = health.warning("a on b").unwrap();
+        assert!(warning.contains("of a on b (void 50.0 %)."), "{warning}");
+        let written = serde_json::to_string(&health).unwrap();
+        assert!(!written.contains("looping"), "{written}");
+        assert_eq!(serde_json::from_str::<ParseHealth>(&written).unwrap(), health);
     }
 
     #[test]

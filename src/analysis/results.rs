@@ -1,5 +1,6 @@
 //! The figures of a finished run in its results.json: written, and computed again to see whether they still hold.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -47,10 +48,11 @@ impl Figures {
         let has_notes = records.any(|record| record.note().is_some());
         let parse_health = ParseHealth::of(&contents.calls.records);
         let warning = parse_health.and_then(|health| health.warning(&contents.plan.system));
+        let copies = copies(contents);
         Figures {
             parse_health,
             near_duplicates: outcomes.near_duplicates(),
-            warnings: warning.into_iter().collect(),
+            warnings: warning.into_iter().chain(copies).collect(),
             accuracy: OverRuns::of_shares(&outcomes.verdicts()),
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run: mean(&rounds),
@@ -62,6 +64,28 @@ impl Figures {
         let json = serde_json::to_string(self).and_then(|text| serde_json::from_str(&text));
         json.map_err(|error| RunError::unloggable(results::FILE, error))
     }
+}
+
+/// The warning of samples that are all copies of the first, as of a greedy model: a vote over them is one opinion, and a standard deviation
+/// over such runs is 0 by itself.
+fn copies(contents: &Contents) -> Option<String> {
+    let mut texts: BTreeMap<(&str, &str, &str, u32), BTreeMap<&str, Vec<(u32, u32)>>> =
+        BTreeMap::new();
+    for call in &contents.calls.records {
+        let key = (call.item.as_str(), call.agent.as_str(), call.purpose.as_str(), call.round);
+        let said = texts.entry(key).or_default().entry(call.text.as_str()).or_default();
+        said.push((call.run, call.sample));
+    }
+    let drawn = texts.values().filter(|said| said.values().map(Vec::len).sum::<usize>() > 1);
+    let mut several = drawn.peekable();
+    several.peek()?;
+    let of_samples = contents.calls.records.iter().any(|call| call.sample > 0);
+    several.all(|said| said.len() == 1).then(|| {
+        let what = if of_samples { "samples of a question" } else { "runs" };
+        format!(
+            "Warning: all {what} gave the same replies, word for word, as a greedy model's do (temperature 0). They are one opinion: neither a vote nor a standard deviation over them says anything."
+        )
+    })
 }
 
 /// Computes the figures of a finished run, and writes its results.json.

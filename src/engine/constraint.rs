@@ -10,6 +10,7 @@ use llguidance::toktrie::{
 use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
+use super::ending::{Budget, Closers};
 use super::schema::refuse_costly;
 use super::{EngineError, annotations};
 use crate::record::Grammar;
@@ -49,6 +50,7 @@ pub struct Compiler {
     vocab_size: usize,
     eos_ids: Vec<u32>,
     factory: OnceLock<Result<ParserFactory, EngineError>>,
+    closers: OnceLock<Arc<Closers>>,
     /// The most recently used one last.
     kept: Mutex<Vec<(Grammar, Arc<Slot>)>>,
 }
@@ -63,13 +65,18 @@ pub struct CompiledGrammar {
     matcher: Arc<Mutex<Matcher>>,
     /// The tokens that every text of the grammar begins with.
     dictated: Arc<[u32]>,
+    closers: Arc<Closers>,
+    /// Tokens of the shortest text behind `dictated`.
+    shortest: Option<usize>,
 }
 
 impl CompiledGrammar {
     /// A fresh state at the grammar's start. Nothing in it is shared: no other sequence's cache decides here.
     pub fn start(&self) -> State {
         let matcher = self.matcher.lock().unwrap_or_else(PoisonError::into_inner);
-        State { matcher: matcher.deep_clone(), dictated: self.dictated.to_vec() }
+        let budget = Budget::new(self.closers.clone(), self.shortest);
+        let dictated = self.dictated.to_vec();
+        State { matcher: matcher.deep_clone(), dictated, last: None, budget }
     }
 }
 
@@ -100,6 +107,7 @@ impl Compiler {
             vocab_size,
             eos_ids: eos_ids.to_vec(),
             factory: OnceLock::new(),
+            closers: OnceLock::new(),
             kept: Mutex::default(),
         }
     }
@@ -166,10 +174,14 @@ impl Compiler {
         let mut matcher = Matcher::new(factory.create_parser(top));
         match matcher.get_error() {
             Some(problem) => Err(EngineError::Grammar(in_short(&problem))),
-            None => Ok(CompiledGrammar {
-                dictated: matcher.consume_ff_tokens().into(),
-                matcher: Arc::new(Mutex::new(matcher)),
-            }),
+            None => {
+                let dictated = matcher.consume_ff_tokens().into();
+                let closers = || Arc::new(Closers::new(&self.tokenizer, &self.eos_ids));
+                let closers = self.closers.get_or_init(closers).clone();
+                let shortest = closers.length(&matcher);
+                let matcher = Arc::new(Mutex::new(matcher));
+                Ok(CompiledGrammar { matcher, dictated, closers, shortest })
+            }
         }
     }
 }
@@ -208,6 +220,9 @@ pub struct State {
     matcher: Matcher,
     /// What the matcher has taken already, and the sequence has not got yet.
     dictated: Vec<u32>,
+    /// The last token that the model chose.
+    last: Option<u32>,
+    budget: Budget,
 }
 
 impl State {
@@ -220,14 +235,28 @@ impl State {
 
     /// Takes a sampled token; `false` when the grammar cannot (it is dead, or a limit was exceeded).
     pub fn accept(&mut self, token: u32) -> bool {
+        self.last = Some(token);
         self.matcher.consume_token(token).is_ok()
     }
 
-    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`. `None` when the grammar failed.
-    pub fn allowed(&mut self, present: &[u32]) -> Option<Arc<[u32]>> {
+    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, and where the `left` tokens of the
+    /// completion, this one among them, allow no more, what ends it soonest. `None` when the grammar failed.
+    pub fn allowed(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
         let allowed = self.matcher.compute_mask().ok()?;
         let words = allowed.as_slice().iter().zip(present);
-        Some(words.map(|(allowed, present)| allowed & present).collect())
+        let allowed = words.map(|(allowed, present)| allowed & present).collect();
+        self.budget.look(&self.matcher, left);
+        Some(self.budget.narrow(&self.matcher, allowed, self.last))
+    }
+
+    /// Tokens of the shortest text from its start on.
+    pub fn shortest(&self) -> Option<usize> {
+        Some(self.dictated.len() + self.budget.shortest?)
+    }
+
+    /// Whether the completion was brought to an end that its tokens left room for.
+    pub fn is_cut(&self) -> bool {
+        self.budget.is_cut
     }
 
     /// Whether the grammar is complete and nothing can follow. One that failed is not.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::constraint::State;
+use super::ending::only;
 use super::request::{FinishReason, Stop};
 use super::sequence::Sequence;
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, WantedLogprobs, philox};
@@ -37,9 +38,14 @@ pub fn order(
     present: &Arc<[u32]>,
     rows: &Arc<[u32]>,
 ) -> Option<SamplingRequest> {
+    let left = sequence.request.max_tokens.saturating_sub(sequence.completion_tokens());
+    let end_of_thinking = sequence.end_of_thinking(left);
     let mut allowed = match &mut sequence.grammar {
-        Some(grammar) => grammar.allowed(present)?,
-        None => present.clone(),
+        Some(grammar) => grammar.allowed(present, left)?,
+        None => match end_of_thinking {
+            Some(token) => only(&[token], present.len()),
+            None => present.clone(),
+        },
     };
     let request = &sequence.request;
     if sequence.completion_tokens() < request.min_tokens {

@@ -9,6 +9,7 @@ pub mod constraint;
 mod core;
 mod draft;
 mod draw;
+mod ending;
 mod error;
 mod events;
 mod latencies;

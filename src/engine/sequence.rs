@@ -12,6 +12,9 @@ use super::text::{Part, Text};
 use crate::ops::PAGE;
 use crate::tokenizer::Tokenizer;
 
+/// Tokens that a text has beyond its shortest, where thinking is ended for it.
+const ROOM_AFTER_THINKING: usize = 32;
+
 pub struct Sequence {
     /// Arrival order; the youngest is preempted first.
     pub age: u64,
@@ -34,6 +37,8 @@ pub struct Sequence {
     pub grammar: Option<State>,
     /// The grammar's state, while the token after which it holds has not come.
     later_grammar: Option<State>,
+    /// Whether thinking was ended for what must come after it.
+    is_thinking_cut: bool,
     /// Why the completion ended; the sequence stays while rows of it are wanted.
     pub ended: Option<FinishReason>,
     /// Why there is no completion, where the model failed.
@@ -91,6 +96,7 @@ impl Sequence {
             failure: None,
             grammar,
             later_grammar,
+            is_thinking_cut: false,
             cached_tokens: None,
             forced_tokens: 0,
             preemptions: 0,
@@ -185,9 +191,12 @@ impl Sequence {
         self.failure.is_some()
     }
 
-    /// Why it ended, once nothing of it is to be computed any more.
+    /// Why it ended, once nothing of it is to be computed any more. One that was brought to its end is cut by its length, though it is
+    /// whole.
     pub fn done(&self) -> Option<FinishReason> {
-        self.ended.filter(|_| self.wanted.is_empty())
+        let ended = self.ended.filter(|_| self.wanted.is_empty())?;
+        let is_cut = self.is_thinking_cut || self.grammar.as_ref().is_some_and(State::is_cut);
+        Some(if is_cut && ended == FinishReason::Stop { FinishReason::Length } else { ended })
     }
 
     /// Counts `rows` as computed, but for those of rejected draft tokens, and from a row on that became wanted meanwhile:
@@ -224,6 +233,15 @@ impl Sequence {
         if self.grammar.is_none() && after == Some(token) {
             self.grammar = self.later_grammar.take();
         }
+    }
+
+    /// The token that the grammar waits for, where no more than the shortest text under it has room among the `left` tokens.
+    pub fn end_of_thinking(&mut self, left: usize) -> Option<u32> {
+        let after = self.request.constraint.as_ref()?.after?;
+        let shortest = self.later_grammar.as_ref()?.shortest()?;
+        let is_last = left <= 1 + shortest + ROOM_AFTER_THINKING;
+        self.is_thinking_cut |= is_last;
+        is_last.then_some(after)
     }
 
     /// Appends a token of the completion. Gives the reason if it ends here.

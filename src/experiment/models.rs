@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::hardware::Hardware;
 use super::plan::{Asked, MemberPlan};
+use crate::chat::ChatTemplate;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
@@ -118,6 +119,11 @@ impl Models {
                 MemberPlan::remote(agent, &endpoint.address().to_string(), asked)
             }
         }
+    }
+
+    /// The chat template of a local model.
+    pub fn chat(&self, index: usize) -> Option<&ChatTemplate> {
+        self.descriptions.get(index).map(|description| &description.chat)
     }
 
     /// Whether a model answers noise.

@@ -90,8 +90,10 @@ impl Spec {
             models.plan(model, &slot.agent, Asked { thinking, sampling })
         });
         let panel: Vec<MemberPlan> = members.collect();
-        for member in panel.iter().filter(|member| !member.is_remote()) {
-            self.protocol.decoding.check_local(&member.agent)?;
+        for (member, &model) in panel.iter().zip(&seated) {
+            if let Some(chat) = models.chat(model) {
+                self.protocol.decoding.check_local(&member.agent, chat)?;
+            }
         }
         let library = self.library(models, libraries)?;
         let corpus = match (&self.corpus, &library) {

@@ -214,7 +214,7 @@ impl MdAgents {
 
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
         let fields =
-            vec![("answer", answer(case.item)), ("explanation", self.settings.decoding.reasons())];
+            vec![("explanation", self.settings.decoding.reasons()), ("answer", answer(case.item))];
         self.record_step(stage, purpose, fields)
     }
 

@@ -176,7 +176,7 @@ impl Harness {
     ) -> Result<Vec<Asked<Review>>, PanelError> {
         let review = |agree: &[&str], answer: Option<Value>| {
             let fields =
-                [("agree", form::choice(agree)), ("reason", self.decoding.reasons())].into_iter();
+                [("reason", self.decoding.reasons()), ("agree", form::choice(agree))].into_iter();
             fields.chain(answer.map(|answer| ("answer", answer))).collect::<Vec<_>>()
         };
         let answer = || Some(form::answer(case.item));

@@ -4,7 +4,7 @@ use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
 use crate::systems::messages::truncate;
 
 use super::record::{Elimination, Record};
-use super::settings::{Counterfactual, Settings};
+use super::settings::{Counterfactual, RecordForm, Settings};
 
 /// Options whose scores a brief shows.
 const TOP_OPTIONS: usize = 3;
@@ -30,7 +30,10 @@ impl BriefTemplate {
         Ok(BriefTemplate {
             head,
             body: prompts.get("medmad/brief-body", &[])?,
-            instructions: prompts.get("medmad/brief-instructions", &[])?,
+            instructions: match settings.record {
+                RecordForm::Full => prompts.get("medmad/brief-instructions", &[])?,
+                RecordForm::Short => prompts.get("medmad/brief-instructions-short", &[])?,
+            },
             counterfactual: settings.counterfactual,
             truncate_chars: settings.truncate_chars,
         })

@@ -4,7 +4,7 @@ use crate::data::Question;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 
-use super::settings::{Counterfactual, Role, Settings};
+use super::settings::{Counterfactual, RecordForm, Role, Settings};
 use crate::systems::messages::{fill_question, messages};
 
 /// The prompts of a run (App. C.1–C.4), with its settings applied.
@@ -27,13 +27,19 @@ impl Messages {
         let text = |name: &str, placeholders: &[&str]| {
             prompts.get(&format!("medmad/{name}"), placeholders)
         };
+        let form = match settings.record {
+            RecordForm::Full => "",
+            RecordForm::Short => "-short",
+        };
+        let of_form =
+            |name: &str, placeholders: &[&str]| text(&format!("{name}{form}"), placeholders);
         let mut messages = Messages {
             roles: [text("role-sym", &[])?, text("role-ddx", &[])?, text("role-guide", &[])?],
-            schema: text("schema", &[])?,
-            initial_system: text("initial-system", &[])?,
-            initial_user: text("initial-user", &["question", "options"])?,
-            debate_system: text("debate-system", &[])?,
-            debate_user: text("debate-user", &["question_and_options", "debate_brief"])?,
+            schema: of_form("schema", &[])?,
+            initial_system: of_form("initial-system", &[])?,
+            initial_user: of_form("initial-user", &["question", "options"])?,
+            debate_system: of_form("debate-system", &[])?,
+            debate_user: of_form("debate-user", &["question_and_options", "debate_brief"])?,
             question_and_options: text("question-and-options", &["question", "options"])?,
         };
         if settings.counterfactual != Counterfactual::On {

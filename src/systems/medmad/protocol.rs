@@ -84,14 +84,13 @@ impl MedMad {
         round: u32,
         messages: impl Fn(usize) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
-        let letters: Vec<char> = case.item.letters().collect();
         let options = self.settings.letters.of(case.item);
         let (stage, purpose, samples) = match round {
             0 => (Stage::Initial, "initial", self.settings.samples),
             _ => (Stage::Round, "debate", 1),
         };
         let step =
-            Step::new(stage, round, purpose, Shape::under(&schema(&letters, &self.settings)));
+            Step::new(stage, round, purpose, Shape::under(&schema(case.item, &self.settings)));
         let draws = (0..samples)
             .flat_map(|sample| case.agents().enumerate().map(move |agent| (sample, agent)));
         let calls = draws.map(|(sample, (member, agent))| {

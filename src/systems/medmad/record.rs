@@ -103,7 +103,8 @@ impl Record {
         let answer = value.as_object()?.get("answer")?;
         let (confidence, note) = confidence(&value["confidence"], reading);
         Some(Record {
-            cot: texts(&value["cot"]),
+            // A short record's reasons are one text.
+            cot: [texts(&value["cot"]), texts(&value["reasoning"])].concat(),
             answer: letter(&text(answer)),
             confidence,
             option_analysis: entries(&value["option_analysis"], "option")

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::settings::{Counterfactual, Letters, Settings};
+use super::settings::{Counterfactual, Letters, RecordForm, Settings};
+use crate::data::Question;
 use crate::systems::form::{array, confidence, object, root, string};
 
 /// Elements of an array at most; `cot` has at least [`MIN_STEPS`].
@@ -11,7 +12,24 @@ const MIN_STEPS: usize = 3;
 
 /// The schema of a record on an item with these option letters, its fields in C.2's order; bounded as [`root`] says, strings by
 /// `record_chars` and arrays by `MAX_ITEMS`.
-pub fn schema(letters: &[char], settings: &Settings) -> Value {
+pub fn schema(question: &Question, settings: &Settings) -> Value {
+    match settings.record {
+        RecordForm::Full => full(&question.letters().collect::<Vec<_>>(), settings),
+        RecordForm::Short => short(question, settings),
+    }
+}
+
+/// Reasons first; then one of the options' texts, which says the same as its letter and cannot stand against it.
+fn short(question: &Question, settings: &Settings) -> Value {
+    let options: Vec<&str> = question.options.iter().map(|option| option.text.as_str()).collect();
+    root(vec![
+        ("reasoning", settings.decoding.reasons()),
+        ("answer", json!({"enum": options})),
+        ("confidence", confidence()),
+    ])
+}
+
+fn full(letters: &[char], settings: &Settings) -> Value {
     let string = string(settings.decoding.record_chars);
     let strings = |min: usize| array(string.clone(), min, MAX_ITEMS);
     let option = |letter: &char| {
@@ -108,6 +126,19 @@ mod tests {
     }
 
     #[test]
+    fn a_short_record_reasons_first_and_answers_with_an_options_text() {
+        let question = question(3);
+        let schema = schema(&question, &settings(&["record=short"]));
+        let fields: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["reasoning", "answer", "confidence"]);
+        let text = r#"{"reasoning": "It fits.", "answer": "option B", "confidence": 0.8}"#;
+        let (record, how) =
+            parse(text, FinishReason::Stop, &question.options, ConfidenceReading::Clamped);
+        assert_eq!((record.answer.as_str(), record.confidence, how), ("B", 0.8, Parse::Ok));
+        assert_eq!(record.cot, ["It fits."]);
+    }
+
+    #[test]
     fn any_walk_gives_a_valid_record() {
         let mut random = SplitMix64::new(3);
         for round in 0..12 {
@@ -116,7 +147,7 @@ mod tests {
                 1 => (&LETTERS[..4], settings(&["record_chars=6", "analysis_first=on"])),
                 _ => (&LETTERS[..10], settings(&["record_chars=3", "counterfactual=strict"])),
             };
-            let schema = schema(letters, &settings);
+            let schema = full(letters, &settings);
             let text = walk(&schema, |allowed| {
                 let closes = allowed.contains(&b'"') && random.below(4) == 0;
                 match closes {
@@ -145,7 +176,7 @@ mod tests {
     #[test]
     fn the_order_is_the_papers_or_the_analysis_first() {
         let fields = |pairs: &[&str]| -> Vec<String> {
-            let schema = schema(&LETTERS[..3], &settings(pairs));
+            let schema = full(&LETTERS[..3], &settings(pairs));
             schema["properties"].as_object().unwrap().keys().cloned().collect()
         };
         let order = [
@@ -175,7 +206,7 @@ mod tests {
     #[test]
     fn an_answer_is_one_of_the_items_letters_or_of_the_papers_ten() {
         let answers = |pairs: &[&str]| {
-            let schema = schema(&LETTERS[..3], &settings(pairs));
+            let schema = full(&LETTERS[..3], &settings(pairs));
             schema["properties"]["answer"]["enum"].clone()
         };
         assert_eq!(answers(&[]), json!(["A", "B", "C"]));
@@ -186,7 +217,7 @@ mod tests {
     fn the_grammar_takes_what_the_schema_says_and_no_more() {
         let settings: Settings =
             settings(&["record_chars=8", "counterfactual=strict", "letters=a-j"]);
-        let schema = schema(&LETTERS[..2], &settings);
+        let schema = full(&LETTERS[..2], &settings);
         let tokens = ApproximateTokEnv::single_byte_env();
         let factory = ParserFactory::new_simple(&tokens).unwrap();
         let grammar = TopLevelGrammar::from_json_schema(schema);

@@ -55,6 +55,17 @@ pub enum Counterfactual {
     Strict,
 }
 
+/// What an agent writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecordForm {
+    /// The paper's seven fields (App. C.2).
+    #[default]
+    Full,
+    /// Ours, for small models: reasons, the text of an option, and a confidence.
+    Short,
+}
+
 /// Which letters an answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Letters {
@@ -92,6 +103,8 @@ pub struct Settings {
     /// How a confidence is read that is no number from 0 to 1.
     pub confidence_reading: ConfidenceReading,
     pub counterfactual: Counterfactual,
+    /// What an agent writes: the paper's record, or a short one.
+    pub record: RecordForm,
     /// In panel order.
     #[serde(with = "roles")]
     pub roles: [Role; AGENTS],
@@ -117,6 +130,7 @@ impl Default for Settings {
             confidence: true,
             confidence_reading: ConfidenceReading::Clamped,
             counterfactual: Counterfactual::On,
+            record: RecordForm::Full,
             roles: Role::ALL,
             analysis_first: false,
             truncate_chars: 200,
@@ -154,6 +168,13 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
+        let is_of_full = self.counterfactual != Counterfactual::On || self.analysis_first;
+        if self.record == RecordForm::Short && is_of_full {
+            return Err(Failure::usage(
+                "record=short has neither an option analysis nor a counterfactual check",
+                "leave counterfactual and analysis_first as they are, or take record=full",
+            ));
+        }
         Ok(Box::new(MedMad::new(self, prompts)?))
     }
 }

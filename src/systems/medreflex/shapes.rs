@@ -59,8 +59,8 @@ pub fn review(decoding: &Decoding) -> Shape {
 pub fn answer(decoding: &Decoding, note: &Note) -> Shape {
     let one = |is_error: bool, id: i64, sentence: &str, corrected: Value| {
         form::object(vec![
-            ("is_error", json!({ "const": is_error })),
             ("reasoning", decoding.string()),
+            ("is_error", json!({ "const": is_error })),
             ("sentence_id", json!({ "const": id })),
             ("error_sentence", json!({ "const": sentence })),
             ("corrected_sentence", corrected),
