@@ -11,7 +11,11 @@ use crate::tokenizer::{Piece, Tokenizer};
 const BETWEEN: [&[u8]; 7] = [b"]", b"}", b"</", b"<", b",", b"\n", b"\""];
 
 /// What may end a text, if the grammar then goes on with something else.
-const IN_TEXT: [&[u8]; 4] = [b"\"", b"</", b"\n", b"."];
+const IN_TEXT: [&[u8]; 6] = [b"\"", b"</", SLASH, OPEN, b"\n", b"."];
+
+/// A closing tag of a vocabulary without `</`.
+const OPEN: &[u8] = b"<";
+const SLASH: &[u8] = b"/";
 
 /// Tokens that an end may need beyond the shortest: digits of a number that has begun.
 const MARGIN: usize = 6;
@@ -69,10 +73,33 @@ impl Closers {
             return Some(Close { ids, ends_all: true });
         }
         let is_text = is_text(allowed);
-        let marks = if is_text { &self.in_text[..] } else { &self.between[..] };
-        let mut marks = marks.iter().map(|ids| among(ids));
-        let ends = |ids: &Vec<u32>| ids.first().is_some_and(|id| !is_text || leaves(matcher, *id));
-        Some(Close { ids: marks.find(ends)?, ends_all: false })
+        let ids = match is_text {
+            false => self.between.iter().map(|ids| among(ids)).find(|ids| !ids.is_empty())?,
+            true => {
+                let marks = IN_TEXT.iter().zip(&self.in_text).map(|(mark, ids)| (mark, among(ids)));
+                let ends = |(mark, ids): &(&&[u8], Vec<u32>)| {
+                    ids.first().is_some_and(|id| self.leaves(matcher, mark, *id))
+                };
+                marks.into_iter().find(ends)?.1
+            }
+        };
+        Some(Close { ids, ends_all: false })
+    }
+
+    /// Whether a text is over after `token`, which is `mark`; after `<` it may be over with a slash.
+    fn leaves(&self, matcher: &Matcher, mark: &[u8], token: u32) -> bool {
+        let mut matcher = matcher.deep_clone();
+        if matcher.consume_token(token).is_err() {
+            return false;
+        }
+        if mark == OPEN {
+            let slashes = IN_TEXT.iter().zip(&self.in_text).filter(|(mark, _)| **mark == SLASH);
+            let mut slashes = slashes.flat_map(|(_, ids)| ids);
+            return slashes.any(|slash| self.leaves(&matcher, SLASH, *slash));
+        }
+        !matcher.consume_ff_tokens().is_empty()
+            || is_over(&matcher)
+            || matcher.compute_mask().is_ok_and(|allowed| !is_text(allowed.as_slice()))
     }
 
     /// Tokens of the shortest end from a state on, the one that ends the completion among them; `None` where none is found.
@@ -106,15 +133,6 @@ fn is_text(allowed: &[u32]) -> bool {
 
 fn is_over(matcher: &Matcher) -> bool {
     matches!(matcher.stop_reason(), StopReason::NoExtension | StopReason::EndOfSentence)
-}
-
-/// Whether a text is over after `token`.
-fn leaves(matcher: &Matcher, token: u32) -> bool {
-    let mut matcher = matcher.deep_clone();
-    matcher.consume_token(token).is_ok()
-        && (!matcher.consume_ff_tokens().is_empty()
-            || is_over(&matcher)
-            || matcher.compute_mask().is_ok_and(|allowed| !is_text(allowed.as_slice())))
 }
 
 /// How near the end of its tokens a completion is.
@@ -285,7 +303,8 @@ mod tests {
         let rows = tokenizer.pieces().len();
         let compiler = Compiler::new(tokenizer.clone(), rows, &[1]);
         for grammar in grammars() {
-            let shortest = compiler.compile(&grammar).unwrap().start().shortest().unwrap();
+            let start = compiler.compile(&grammar).unwrap().start();
+            let shortest = start.shortest().unwrap_or_else(|| panic!("{grammar:?}"));
             for most in (shortest + MARGIN..shortest + 300).step_by(23) {
                 for seed in 0..4 {
                     let (tokens, is_cut, is_whole) = babble(&compiler, &grammar, most, seed);

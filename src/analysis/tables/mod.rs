@@ -5,6 +5,7 @@ pub mod correction;
 pub mod costs;
 pub mod evaluation;
 pub mod notes;
+pub mod positions;
 mod search;
 
 use super::health::ParseHealth;

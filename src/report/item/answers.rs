@@ -89,12 +89,17 @@ impl<'a> Answers<'a> {
             let answer = record.answers.get(place)?.clone();
             Some((answer, record, place))
         });
-        let stated = read::text(&call.record, "confidence").into_owned();
+        // One that is no number counts as 0 and was not stated.
+        let is_stated = !read::text(&call.record, "notes").contains("confidence_not_numeric");
+        let stated = match is_stated {
+            true => read::text(&call.record, "confidence").into_owned(),
+            false => "not stated".to_owned(),
+        };
         let (answer, confidence, weight) = match of_round {
             Some((answer, record, place)) => {
                 let confidence = record.confidences.get(place).map(f64::to_string);
                 let weight = record.weights.get(place).map(f64::to_string);
-                (answer, confidence.unwrap_or(stated), weight)
+                (answer, confidence.filter(|_| is_stated).unwrap_or(stated), weight)
             }
             None => (read::text(&call.record, "answer").into_owned(), stated, None),
         };

@@ -74,7 +74,7 @@ pub fn render(
             title => &table.title,
             // Words in cells, or many columns, need the page's width.
             wide => table.columns.len() > 6 || table.columns[1..].iter().any(|one| one.kind == Kind::Text),
-            folded => table.name == "calibration",
+            folded => matches!(table.name, "calibration" | "positions"),
             html => Value::from_safe_string(table.html()),
         }
     };

@@ -8,7 +8,7 @@ use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{mean, mean_and_std};
-use crate::analysis::tables::{self, Labelled, costs};
+use crate::analysis::tables::{self, Labelled, costs, positions};
 use crate::experiment::contents::Contents;
 use crate::experiment::results::{ParseCounts, Tokens};
 use crate::record::{AnswerLine, CallLine};
@@ -106,7 +106,13 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
                 Some(_) => format!(
                     "accuracy, mean and sample standard deviation over n = {graded_runs} runs{first}"
                 ),
-                None => format!("accuracy, n = {graded_runs} run, so no standard deviation{first}"),
+                None => {
+                    let graded = all.items.iter().filter(|item| item.correct.is_some()).count();
+                    let right = all.having(Flag::Right);
+                    format!(
+                        "accuracy, {right} of {graded} right, n = {graded_runs} run, so no standard deviation{first}"
+                    )
+                }
             }
         }
     };
@@ -142,6 +148,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
         tables.push(costs::table(&[Labelled { group: "", label, of: &cost, health }]));
     }
+    tables.extend(positions::table(all.items.iter().copied()));
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     Ok(Results {
         headline: overall.map(|(mean, std)| (digits(mean), std.map(digits))),
