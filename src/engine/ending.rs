@@ -8,7 +8,7 @@ use llguidance::api::StopReason;
 use crate::tokenizer::{Piece, Tokenizer};
 
 /// What ends a list, a record, a tag or a value between texts; of those that a grammar allows, the first.
-const BETWEEN: [&[u8]; 7] = [b"]", b"}", b"</", b"<", b",", b"\n", b"\""];
+const BETWEEN: [&[u8]; 7] = [b"]", b"}", b"</", b"<", b",", b":", b"\""];
 
 /// What may end a text, if the grammar then goes on with something else.
 const IN_TEXT: [&[u8]; 6] = [b"\"", b"</", SLASH, OPEN, b"\n", b"."];
@@ -33,7 +33,9 @@ pub struct Closers {
     between: [Vec<u32>; BETWEEN.len()],
     in_text: [Vec<u32>; IN_TEXT.len()],
     /// A bit for each token that ends in a digit.
-    digits: Vec<u32>,
+    digits: Arc<[u32]>,
+    /// One for each token of white space.
+    blanks: Arc<[u32]>,
 }
 
 /// What ends something where a grammar stands.
@@ -49,18 +51,26 @@ impl Closers {
             let is_mark = |piece: &Piece| matches!(piece, Piece::Text(bytes) if bytes == mark);
             (0..).zip(pieces.iter()).filter(|(_, piece)| is_mark(piece)).map(|(id, _)| id).collect()
         };
-        let ends_in_digit = |piece: &Piece| matches!(piece, Piece::Text(bytes) if bytes.last().is_some_and(u8::is_ascii_digit));
-        let digits: Vec<u32> = (0..)
-            .zip(pieces.iter())
-            .filter(|(_, piece)| ends_in_digit(piece))
-            .map(|(id, _)| id)
-            .collect();
+        let mask = |is: fn(&[u8]) -> bool| {
+            let is = |piece: &Piece| matches!(piece, Piece::Text(bytes) if is(bytes));
+            let ids = (0..).zip(pieces.iter()).filter(|(_, piece)| is(piece)).map(|(id, _)| id);
+            only(&ids.collect::<Vec<_>>(), pieces.len().div_ceil(32))
+        };
         Closers {
             eos_ids: eos_ids.to_vec(),
             between: BETWEEN.map(ids),
             in_text: IN_TEXT.map(ids),
-            digits: only(&digits, pieces.len().div_ceil(32)).to_vec(),
+            digits: mask(|bytes| bytes.last().is_some_and(u8::is_ascii_digit)),
+            blanks: mask(|bytes| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_whitespace)),
         }
+    }
+
+    /// `allowed` without the tokens that only put something off, unless nothing else is left.
+    fn without_blanks(&self, allowed: &[u32]) -> Arc<[u32]> {
+        let blanks = self.blanks.iter().chain(std::iter::repeat(&0));
+        let others: Arc<[u32]> =
+            allowed.iter().zip(blanks).map(|(allowed, blank)| allowed & !blank).collect();
+        if others.iter().all(|word| *word == 0) { allowed.into() } else { others }
     }
 
     /// What ends soonest what is open, of the tokens `allowed`; `None` where the grammar has none.
@@ -116,7 +126,7 @@ impl Closers {
                 Some(close) if close.ends_all => return Some(length + 1),
                 Some(close) => *close.ids.first()?,
                 // A choice that the model makes, or the first word of a text.
-                None => first(allowed.as_slice())?,
+                None => first(&self.without_blanks(allowed.as_slice()))?,
             };
             matcher.consume_token(token).ok()?;
             length += 1;
@@ -196,10 +206,11 @@ impl Budget {
         if is_free {
             return allowed;
         }
-        let Some(close) = self.closers.close(matcher, &allowed) else {
-            return allowed;
+        let narrowed = match self.closers.close(matcher, &allowed) {
+            Some(close) => only(&close.ids, allowed.len()),
+            None if is_text(&allowed) => return allowed,
+            None => self.closers.without_blanks(&allowed),
         };
-        let narrowed = only(&close.ids, allowed.len());
         self.is_cut |= narrowed != allowed;
         narrowed
     }
