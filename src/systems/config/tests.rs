@@ -9,7 +9,7 @@ use crate::diagnosis::Diagnosis;
 const OTHERS: [(&str, &str); 17] = [
     (
         "medmad",
-        "t_max=1 always_debate=on confidence=off confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
+        "t_max=1 always_debate=on confidence=off confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j",
     ),
     ("cot-sc", "samples=2 examples=medqa mab_compat=on"),
     ("healthcareagent", "mab_compat=on"),

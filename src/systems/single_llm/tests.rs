@@ -173,6 +173,6 @@ fn self_consistency_asks_as_zero_shot_and_cot_sc_as_cot() {
     let asked = |method| user(method);
     assert_eq!(asked(Method::SelfConsistency), asked(Method::ZeroShot));
     assert_eq!(asked(Method::CotSc), asked(Method::Cot));
-    assert!(asked(Method::Cot).contains("{\n  \"Thought\": "));
+    assert!(asked(Method::Cot).contains("- \"Thought\": your reasoning"));
     assert_ne!(asked(Method::Cot), asked(Method::ZeroShot));
 }
