@@ -96,7 +96,8 @@ pub struct Reading<T> {
     pub parse: Parse,
 }
 
-pub type Reader<'a, T> = &'a dyn Fn(&str, FinishReason) -> Reading<T>;
+/// Makes a value of the text of a completion, which may repeat the messages that it answers.
+pub type Reader<'a, T> = &'a dyn Fn(&[Message], &str, FinishReason) -> Reading<T>;
 
 /// A call that was answered, and the value parsed from its text.
 pub struct Asked<T> {
@@ -107,7 +108,7 @@ pub struct Asked<T> {
 /// A call whose answer is not parsed yet.
 enum Pending {
     /// Answered by the log of an earlier attempt at the run.
-    Known(Box<CallLine>),
+    Known(Box<Call>, Box<CallLine>),
     Begun(Box<Call>, Waiting),
 }
 
@@ -196,7 +197,8 @@ impl Panel {
 
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
         if let Some(known) = self.recorder.find(&call.key) {
-            return Ok(Pending::Known(Box::new(known.clone())));
+            let known = Box::new(known.clone());
+            return Ok(Pending::Known(Box::new(call), known));
         }
         let source = self.members[call.member].source.clone();
         let waiting = source.begin(&call, self)?;
@@ -205,14 +207,15 @@ impl Panel {
 
     fn finish<T>(&self, pending: Pending, read: Reader<'_, T>) -> Result<Asked<T>, PanelError> {
         let (call, waiting) = match pending {
-            Pending::Known(call) => {
-                let value = read(&call.text, call.finish_reason).value;
-                return Ok(Asked { call: *call, value });
+            Pending::Known(call, known) => {
+                let value = read(&call.messages, &known.text, known.finish_reason).value;
+                return Ok(Asked { call: *known, value });
             }
             Pending::Begun(call, waiting) => (*call, waiting),
         };
         let answer = waiting()?;
-        let Reading { value, record, parse } = read(&answer.text, answer.finish_reason);
+        let Reading { value, record, parse } =
+            read(&call.messages, &answer.text, answer.finish_reason);
         let call = self.line_of(call, answer, record, parse);
         self.recorder.record(&call).map_err(PanelError::Log)?;
         (self.on_call)(&call);
@@ -315,7 +318,7 @@ mod tests {
             is_json: false,
         };
         let calls = agents.iter().enumerate().map(call).collect();
-        let read: Reader<'_, String> = &|text, _| Reading {
+        let read: Reader<'_, String> = &|_, text, _| Reading {
             value: text.to_owned(),
             record: Value::from(text),
             parse: Parse::Ok,

@@ -62,12 +62,14 @@ struct BaseLlm {
 impl System for BaseLlm {
     /// A note without a reply that can be parsed has no flag.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.note()?;
+        let case = task.note()?.as_written(self.settings.release_compat);
         let note = case.item;
         let mut line = case.open();
         let mut asked = self.ask(&case, 0)?;
         for sample in 1..TRIES {
-            if asked.value == Reading::default() {
+            // Without sampling it would say the same again.
+            let may_differ = asked.call.sampling.temperature != Some(0.0);
+            if asked.value == Reading::default() && may_differ {
                 asked = self.ask(&case, sample)?;
             }
         }
@@ -83,11 +85,7 @@ impl System for BaseLlm {
             line.sentence = note.sentences[sentence_id].clone();
             line.sentence_id = Some(sentence_id);
             line.exact_sentence_id = Some(sentence_id);
-            // A sentence as it stands corrects nothing.
-            let is_change =
-                |text: &String| !text.split_whitespace().eq(line.sentence.split_whitespace());
-            let correction = reading.correction.filter(|text| !text.is_empty());
-            line.correction = correction.filter(is_change);
+            line.correction = reading.correction;
             line.localisation = Some(LocalisationLine {
                 source: Source::Single,
                 agents: vec![SOLO.to_owned()],
@@ -119,7 +117,7 @@ impl BaseLlm {
         let mut call = case.call(&step, 0, SOLO, self.messages(note));
         call.key.sample = sample;
         let compat = self.settings.release_compat;
-        case.ask(call, |text, _| read(text, note.sentences.len(), compat))
+        case.ask(call, |text, _| read(text, note, compat))
     }
 }
 
@@ -132,35 +130,47 @@ mod tests {
     use crate::systems::scripted::{check, note};
 
     fn says(text: &str, release_compat: bool) -> Reading {
-        let (reading, parse) = read(text, 3, release_compat);
+        let (reading, parse) = read(text, &note(), release_compat);
         assert_eq!(parse == Parse::Unread, reading == Reading::default());
         reading
     }
 
     #[test]
     fn a_number_and_a_sentence_or_one_word() {
+        const BETTER: &str = "Beta agonists were given for the attack.";
         let right = Reading { flag: Some(false), ..Reading::default() };
-        let wrong = |sentence_id, correction: &str| Reading {
-            flag: Some(true),
-            sentence_id: Some(sentence_id),
-            correction: Some(correction.to_owned()),
-        };
+        let wrong =
+            Reading { flag: Some(true), sentence_id: Some(1), correction: Some(BETTER.to_owned()) };
         assert_eq!(says("CORRECT", false), right);
         assert_eq!(says(" correct. \n", false), right);
-        assert_eq!(says("2 Give B.", false), wrong(2, "Give B."));
-        assert_eq!(says("2. Give\nB.", false), wrong(2, "Give\nB."));
-        assert_eq!(says("<think>0 no</think>1 Yes", false), wrong(1, "Yes"));
-        assert_eq!(says("1 he takes B.", false), wrong(1, "he takes B."));
-        assert_eq!(says("0", false), wrong(0, ""));
         assert_eq!(says("The text is correct", false), right);
+        assert_eq!(says(&format!("1 {BETTER}"), false), wrong);
+        assert_eq!(says(&format!("INCORRECT\n1. {BETTER}"), false), wrong);
+        let note = note();
+        let all = format!("0 {}\n1 {BETTER}\n2 {}", note.sentences[0], note.sentences[2]);
+        assert_eq!(says(&all, false), wrong);
         let somewhere = Reading { flag: Some(true), ..Reading::default() };
         assert_eq!(says("INCORRECT", false), somewhere);
-        for unreadable in ["3 Too far.", "-1", "", "CORRECT\n1 Give B.", "1.5 x", "2 weeks of B"] {
+        for unreadable in [
+            "",
+            "-1",
+            "0",
+            "1",
+            "1.5 x",
+            "2 weeks of B",
+            "2 110/70 mm Hg at rest",
+            "3 Too far.",
+            "1 Beta blockers were given for the attack.",
+            "0 The mother of the child is 45.\n1 Her ankle is swollen.\n2 A rash is on both arms.",
+            "1 Beta agonists were given for the attack.\nCORRECT",
+            "1 Beta agonists were given for the attack.\n2 She went to a home.",
+            "0 A 30-year-old woman came with wheezing.\n1 Beta agonists were given for the attack.",
+        ] {
             assert_eq!(says(unreadable, false), Reading::default(), "{unreadable}");
         }
         // The published code takes INCORRECT for CORRECT.
         assert_eq!(says("INCORRECT: 2 Give B.", true), right);
-        assert_eq!(says("2 Give B.", true), wrong(2, "Give B."));
+        assert_eq!(says(&format!("1 {BETTER}"), true), wrong);
     }
 
     #[test]
@@ -174,8 +184,9 @@ mod tests {
         assert_eq!((record.flag.said(), record.sentence_id, calls.len()), (Some(true), Some(1), 1));
         assert_eq!(record.correction.as_deref(), Some("Beta agonists were given."));
         assert!(calls[0].messages[0].content.contains("\n1 Beta blockers"));
-        let (record, _) = ask(["1 Beta blockers were given for the attack.", "never"]);
-        assert_eq!((record.sentence_id, record.correction), (Some(1), None));
+        // A sentence as it stands corrects nothing.
+        let (record, calls) = ask(["1 Beta blockers were given for the attack.", "hm"]);
+        assert_eq!((record.flag.said(), record.sentence_id, calls.len()), (None, None, 2));
         let (record, calls) = ask(["hm", "CORRECT"]);
         assert_eq!((record.flag.said(), calls.len()), (Some(false), 2));
         let (record, _) = ask(["hm", "hm"]);

@@ -1,12 +1,13 @@
 //! One question or note in one run of a system: makes its calls, counts them, and builds its log line.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::decoding::Shape;
-use super::reading::contradiction::contradicts_itself;
+use super::reading::echo::without_echo;
+use super::reading::options::contradicts_itself;
 use super::reading::refuses;
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
@@ -35,6 +36,8 @@ pub struct Case<'a, T = Question> {
     basis: Cell<Option<Basis>>,
     /// The letters that an answer may have; `None`: any.
     letters: Option<Vec<char>>,
+    /// Texts that prompts quote and replies may repeat: the item's, and what replies said. `None`: replies are read as they are written.
+    own: Option<RefCell<Vec<String>>>,
 }
 
 /// What the calls of one step of a protocol have in common.
@@ -97,7 +100,17 @@ impl Task<'_> {
     }
 
     fn case<'a, T>(&'a self, item: &'a T, letters: Option<Vec<char>>) -> Case<'a, T> {
-        Case { task: self, item, calls: Cell::new(0), basis: Cell::new(None), letters }
+        let own = match self.item {
+            Item::Question(question) => {
+                let options = question.options.iter().map(|option| &option.text);
+                std::iter::once(&question.question).chain(options).cloned().collect()
+            }
+            Item::Note(note) => {
+                std::iter::once(&note.text).chain(&note.sentences).cloned().collect()
+            }
+        };
+        let own = Some(RefCell::new(own));
+        Case { task: self, item, calls: Cell::new(0), basis: Cell::new(None), letters, own }
     }
 
     /// The line of an item that failed.
@@ -171,7 +184,12 @@ impl Case<'_, Note> {
     }
 }
 
-impl<T> Case<'_, T> {
+impl<'a, T> Case<'a, T> {
+    /// Reads replies as they are written, what they repeat of their prompts included, where another program's way of reading is followed.
+    pub fn as_written(self, is_so: bool) -> Case<'a, T> {
+        Case { own: self.own.filter(|_| !is_so), ..self }
+    }
+
     /// The call of `agent` in a step, to the panel's member of this index; `agent` differs from the member's where one member plays several.
     pub fn call(
         &self,
@@ -208,7 +226,7 @@ impl<T> Case<'_, T> {
         let asked = self
             .task
             .panel
-            .ask_all(calls, &|text, finish_reason| self.read(text, finish_reason, &read))?;
+            .ask_all(calls, &|asked, text, finish| self.read(asked, text, finish, &read))?;
         Ok(asked.into_iter().map(|asked| self.heard(asked)).collect())
     }
 
@@ -222,7 +240,7 @@ impl<T> Case<'_, T> {
         let asked = self
             .task
             .panel
-            .ask_one(call, &|text, finish_reason| self.read(text, finish_reason, &read))?;
+            .ask_one(call, &|asked, text, finish| self.read(asked, text, finish, &read))?;
         Ok(self.heard(asked))
     }
 
@@ -258,14 +276,21 @@ impl<T> Case<'_, T> {
         self.calls.get()
     }
 
-    /// Parses a reply. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps;
+    /// Parses a reply, without what it repeats of its prompt. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps;
     /// a refusal to work on a note is parsed as an empty reply, so that its words judge nothing.
     fn read<R: Record>(
         &self,
+        messages: &[Message],
         text: &str,
         finish_reason: FinishReason,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Reading<R> {
+        let own = self.own.as_ref();
+        let said = own.map(|own| without_echo(text, messages, &own.borrow()));
+        if let Some((own, said)) = own.zip(said.clone()) {
+            own.borrow_mut().push(said);
+        }
+        let text = said.as_deref().unwrap_or(text);
         let is_note = matches!(self.task.item, Item::Note(_));
         // Of what has neither letter nor digit, and is no option, nothing was read, whatever a reader made of it.
         let is_blank = !text.chars().any(char::is_alphanumeric);
@@ -295,6 +320,8 @@ impl<T> Case<'_, T> {
                 Parse::Unread
             }
             false if is_blank && given.is_empty() => Parse::Unread,
+            // What was cut off is not all that was asked for.
+            false if finish_reason == FinishReason::Length && parse == Parse::Ok => Parse::Repaired,
             false => parse,
         };
         if let Item::Question(question) = self.task.item
@@ -340,7 +367,7 @@ mod tests {
             assert_eq!((answer.as_str(), parse), ("", Parse::Refused), "{text}");
             assert_eq!(record["answer"], "");
         }
-        let (answer, parse, _) = said("I cannot help thinking of B.", &["letters=a-j"]);
+        let (answer, parse, _) = said("I cannot help it: B.\nAnswer: B", &["letters=a-j"]);
         assert_eq!((answer.as_str(), parse), ("B", Parse::Fallback));
     }
 
@@ -370,13 +397,15 @@ mod tests {
         let task = Task { panel: &panel, dataset: "d", item: &item, run: 0 };
         let case = task.note().unwrap();
         let read = |finish_reason| {
-            case.read("Sorry. INCORRECT", finish_reason, |text, _| base_llm::read(text, 3, false))
+            case.read(&[], "Sorry. INCORRECT", finish_reason, |text, _| {
+                base_llm::read(text, case.item, false)
+            })
         };
         assert_eq!(read(FinishReason::Stop).value.flag, Some(true));
         let refused = read(FinishReason::Refusal);
         assert_eq!((refused.value.flag, refused.parse), (None, Parse::Refused));
-        let declined = case.read("I cannot help with that.", FinishReason::Stop, |text, _| {
-            base_llm::read(text, 3, false)
+        let declined = case.read(&[], "I cannot help with that.", FinishReason::Stop, |text, _| {
+            base_llm::read(text, case.item, false)
         });
         assert_eq!((declined.value.flag, declined.parse), (None, Parse::Refused));
     }

@@ -14,9 +14,9 @@ use crate::systems::base_llm;
 use crate::systems::case;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form::{either, string};
-use crate::systems::reading::correction::{corrected, is_remark};
-use crate::systems::reading::standing::plain as words_of;
-use crate::systems::reading::{record, refuses, said, text};
+use crate::systems::reading::correction::corrected;
+use crate::systems::reading::verdict::verdict;
+use crate::systems::reading::{plain as words_of, record, refuses, said, text};
 use crate::text::{Aligner, align};
 
 /// The meaning of a field.
@@ -63,6 +63,9 @@ impl case::Record for Judgement {}
 
 /// Minimum similarity of a quotation and the sentence that it is matched with.
 const LIKENESS: f64 = 0.6;
+/// Minimum similarity of a correction without a label and the sentence that it corrects. Of two sentences of a note in a hundred pairs one is
+/// as alike; of MEDEC's and MedErrBench's corrections nine in ten are.
+pub const CHANGED: f64 = 0.4;
 /// The value of a field without a sentence.
 const NONE: &str = "NA";
 
@@ -162,7 +165,7 @@ impl Form {
         };
         let Some((values, parse)) = found else {
             return match self.fields {
-                [(_, Field::Correction)] => alone(reply),
+                [(_, Field::Correction)] => alone(reply, note),
                 _ => in_prose(reply, note),
             };
         };
@@ -208,13 +211,14 @@ impl Form {
         let repeats = |correction: &String| {
             note.sentences.iter().any(|sentence| words_of(sentence) == words_of(correction))
         };
+        let meant = |words: &Option<String>| most_similar(note, words.as_deref()?);
         let implied = match number {
             // A sentence as it stands corrects nothing.
             Some(Number::NoSentence) if correction.as_ref().is_some_and(repeats) => Some(false),
             _ if is_answered => Some(correction.is_some()),
             Some(Number::Some(_)) => Some(true),
             Some(Number::NoSentence) => Some(false),
-            Some(Number::Unclear) | None => quoted.as_ref().map(|_| true),
+            Some(Number::Unclear) | None => meant(&quoted).map(|_| true),
         };
         let reason = value(|field| field == Field::Reason).unwrap_or_default().trim().to_owned();
         let flag = said_flag.or(implied.filter(|_| !is_unclear));
@@ -222,7 +226,6 @@ impl Form {
         if flag != Some(true) {
             return (Judgement { reason, flag, ..Judgement::default() }, is_plain);
         }
-        let meant = |words: &Option<String>| most_similar(note, words.as_deref()?);
         let numbered = match number {
             Some(Number::Some(id)) if id < note.sentences.len() => Some(id),
             _ => None,
@@ -245,7 +248,7 @@ fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
     if let Some(judgement) = ending::read(said(reply), note) {
         return (judgement, Parse::Repaired);
     }
-    let (reading, parse) = base_llm::read(reply, note.sentences.len(), false);
+    let (reading, parse) = base_llm::read(reply, note, false);
     let parse = match parse {
         Parse::Unread => Parse::Unread,
         _ => Parse::Fallback,
@@ -262,10 +265,12 @@ pub fn most_similar(note: &Note, quoted: &str) -> Option<usize> {
 }
 
 /// Parses a reply that should be a correction and nothing else.
-fn alone(reply: &str) -> (Judgement, Parse) {
+fn alone(reply: &str, note: &Note) -> (Judgement, Parse) {
     let text = corrected(said(reply));
-    let is_sentence = !text.contains('\n') && !is_remark(text) && !refuses(text);
-    let correction = sentence(text).filter(|_| is_sentence);
+    let is_sentence = !text.contains('\n') && verdict(text).is_none() && !refuses(text);
+    let found = align(&note.sentences, text, note.language, Aligner::default());
+    let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
+    let correction = sentence(text).filter(|_| is_sentence && is_like);
     let parse = Parse::Fallback.if_read(correction.is_some());
     let flag = correction.as_ref().map(|_| true);
     (Judgement { flag, correction, ..Judgement::default() }, parse)

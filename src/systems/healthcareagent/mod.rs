@@ -93,7 +93,7 @@ struct HealthcareAgent {
 impl System for HealthcareAgent {
     /// Six calls, or seven with an inquiry.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?;
+        let case = task.question()?.as_written(self.mab_compat);
         let options = &case.item.options;
         let read = |text: &str, finish_reason| match self.mab_compat {
             true => parse::conclusion_as_harness(text, options),

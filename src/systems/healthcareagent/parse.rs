@@ -8,9 +8,8 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::answer::{of_field, of_text};
 use crate::systems::reading::reply::{Explained, Reply};
-use crate::systems::reading::words::list_items;
+use crate::systems::reading::words::{list_items, one_of};
 use crate::systems::reading::{harness, json, record, said, text, without_thinking};
-use crate::text::Pattern;
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
@@ -37,17 +36,15 @@ impl Record for Plan {}
 impl Record for FollowUps {}
 impl Record for Critique {}
 
-/// Parses the plan: the first of the two words in capitals, else in any case or form; without either, DIAGNOSE. The harness takes INQUIRY
-/// wherever the text contains it.
+/// Parses the plan: the one of the two words that is said, in any case; without either, DIAGNOSE. The harness takes INQUIRY wherever the text
+/// contains it.
 pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> (Plan, Parse) {
     let text = said(completion);
     let upper = text.to_uppercase();
     let found = match mab_compat {
         true if upper.contains(INQUIRY) => Some(INQUIRY),
         true => upper.contains(DIAGNOSE).then_some(DIAGNOSE),
-        false => {
-            chosen(text, [INQUIRY, DIAGNOSE]).or_else(|| chosen(&upper, ["INQUIR", "DIAGNOS"]))
-        }
+        false => one_of(text, &[INQUIRY, DIAGNOSE]),
     };
     let action = found.unwrap_or(DIAGNOSE);
     let parse = match finish_reason {
@@ -57,33 +54,6 @@ pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> 
         _ => Parse::Repaired,
     };
     (Plan { action }, parse)
-}
-
-/// Bytes before a word in which its denial stands: more than [`chosen`]'s pattern can match.
-const DENIAL_BYTES: usize = 200;
-
-/// The first of the two that is named and not denied; `None` where the reply repeats the prompt's «INQUIRY or DIAGNOSE».
-fn chosen(text: &str, [inquiry, diagnose]: [&str; 2]) -> Option<&'static str> {
-    static DENIED: Pattern =
-        Pattern::new(r"(?i)\b(?:no|not|without|instead of|rather than|than)\b[^.,;:\n]{0,25}$");
-    static BOTH: Pattern =
-        Pattern::new(r"(?i)\A\W*(?:INQUIRY\W+or\W+DIAGNOSE|DIAGNOSE\W+or\W+INQUIRY)\W*\z");
-    if BOTH.is_match(text) {
-        return None;
-    }
-    let place = |word: &str| {
-        let mut places = text.match_indices(word).map(|(at, _)| at);
-        places.find(|at| {
-            let from = text.floor_char_boundary(at.saturating_sub(DENIAL_BYTES));
-            !DENIED.is_match(&text[from..*at])
-        })
-    };
-    match [place(inquiry), place(diagnose)] {
-        [Some(inquiry), Some(diagnose)] if diagnose < inquiry => Some(DIAGNOSE),
-        [Some(_), _] => Some(INQUIRY),
-        [None, Some(_)] => Some(DIAGNOSE),
-        [None, None] => None,
-    }
 }
 
 /// A question, also one in an object with the key `question`.
@@ -210,7 +180,7 @@ mod tests {
         assert_eq!(plan("DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
         assert_eq!(plan(" inquiry\n"), ("INQUIRY", Parse::Ok));
         assert_eq!(plan("I choose INQUIRY."), ("INQUIRY", Parse::Repaired));
-        assert_eq!(plan("DIAGNOSE, no INQUIRY"), ("DIAGNOSE", Parse::Repaired));
+        assert_eq!(plan("INQUIRY, no DIAGNOSE"), ("DIAGNOSE", Parse::Unread));
         assert_eq!(super::plan("DIAGNOSE, no INQUIRY", STOP, true).0.action, "INQUIRY");
         assert_eq!(plan("Hm."), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan(""), ("DIAGNOSE", Parse::Unread));

@@ -99,7 +99,7 @@ type Answered = (Vec<Asked<Explained>>, Asked<Explained>);
 
 impl System for MdAgents {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?;
+        let case = task.question()?.as_written(self.settings.mab_compat);
         let complexity = self.complexity(&case)?;
         let (first, decision) = match complexity {
             "basic" => (vec![self.answer_alone(&case)?], None),
@@ -250,15 +250,13 @@ impl Record for Complexity {}
 /// Parses the complexity; a reply without a level is intermediate.
 pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
     let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
-    // A reply that repeats the prompt's line gives no answer.
-    let is_shown = reply.text().contains("\"intermediate\" or \"advanced\"") && !mab_compat;
-    let exact = LEVELS.into_iter().find(|level| *level == given && !is_shown);
-    let said = || match given.is_empty() {
-        true => one_of(reply.text(), &LEVELS),
-        // «intermediate - two specialties», not «basic or not».
-        false => one_of(&given, &LEVELS).filter(|_| !given.contains(" or ")),
+    let exact = LEVELS.into_iter().find(|level| *level == given);
+    let level = match (mab_compat, reply.parse) {
+        (true, _) | (false, Parse::Ok) if exact.is_some() => exact,
+        (true, _) => None,
+        // «"basic", "intermediate" or "advanced"» names no level.
+        (false, _) => one_of(reply.text(), &LEVELS),
     };
-    let level = exact.or_else(|| said().filter(|_| !mab_compat && !is_shown));
     let parse = match (reply.parse, exact) {
         (Parse::Ok, None) => Parse::Repaired,
         (parse, _) => parse,

@@ -7,7 +7,7 @@ use super::{EXPERTS, MEMBERS, TEAMS};
 use crate::record::Parse;
 use crate::systems::case::Record;
 use crate::systems::reading::reply::{Reply, field};
-use crate::systems::reading::words::list_items;
+use crate::systems::reading::words::{is_name, list_items};
 
 /// An expert on an intermediate question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,10 +70,13 @@ pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
         let parse = reply.parse.if_read(!experts.is_empty());
         return (Experts { experts }, parse);
     }
-    let named = elements(reply.get("experts")).filter_map(expert);
+    // A sentence about experts is none.
+    let is_named = |expert: &Expert| mab_compat || is_name(&expert.role);
+    let named = elements(reply.get("experts")).filter_map(expert).filter(is_named);
     let mut named: Vec<Expert> = named.take(EXPERTS).collect();
     if named.is_empty() && reply.parse == Parse::Fallback && !mab_compat {
-        named = list_items(reply.text()).into_iter().map(listed_expert).take(EXPERTS).collect();
+        let listed = list_items(reply.text()).into_iter().map(listed_expert);
+        named = listed.filter(is_named).take(EXPERTS).collect();
     }
     let (experts, parse) = match named.is_empty() {
         true => (DEFAULT_EXPERTS.map(listed_expert).to_vec(), Parse::Unread),

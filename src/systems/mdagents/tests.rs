@@ -67,7 +67,7 @@ fn what_is_no_complexity_is_intermediate() {
     assert_eq!(level(r#"{"complexity": " Basic"}"#), ("basic", Parse::Ok));
     assert_eq!(level("Complexity: advanced"), ("advanced", Parse::Fallback));
     assert_eq!(level("basic"), ("basic", Parse::Fallback));
-    for text in [r#"{"complexity": 3}"#, r#"{"complexity": "basic or not"}"#, ""] {
+    for text in [r#"{"complexity": 3}"#, r#"{"complexity": "basic, or advanced"}"#, ""] {
         assert_eq!(level(text), ("intermediate", Parse::Unread), "{text}");
     }
 }

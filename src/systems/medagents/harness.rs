@@ -57,7 +57,7 @@ impl Harness {
 impl System for Harness {
     /// Rounds of analysis, report and review until all agree; then the decision.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?;
+        let case = task.question()?.as_written(self.mab_compat);
         let specialties = self.gather(&case)?;
         let mut rounds = Vec::new();
         let mut synthesis = String::new();
@@ -72,7 +72,11 @@ impl System for Harness {
             let answers = reviews.iter().map(|one| one.value.answer.clone()).collect();
             let brief = synthesis.clone();
             rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
-            if reviews.iter().all(|review| review.value.agree) {
+            // A review that could not be read objects to nothing, but where MedAgentBoard takes it to.
+            let objects = |review: &Asked<Review>| {
+                !review.value.agree && (self.mab_compat || review.call.basis().is_some())
+            };
+            if !reviews.iter().any(objects) {
                 break;
             }
         }

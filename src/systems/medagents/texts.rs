@@ -8,7 +8,7 @@ use crate::systems::case::Record;
 use crate::systems::reading::answer::of_text;
 use crate::systems::reading::reply::{Agreement, Explained, Passage};
 use crate::systems::reading::without_thinking;
-use crate::systems::reading::words::{consents, list_items, parts};
+use crate::systems::reading::words::{consents, is_name, list_items, parts};
 
 /// The field of an expert for whom none was named.
 const GENERAL: &str = "General Medicine";
@@ -56,13 +56,14 @@ pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse)
         let numbered = name.trim_start_matches(|c: char| c.is_whitespace() || c == '*');
         let after = numbered.trim_start_matches(|c: char| c.is_ascii_digit());
         let without = after.strip_prefix(['.', ')']).filter(|_| after.len() < numbered.len());
-        *name = without.unwrap_or(name).trim_matches(|c: char| c.is_whitespace() || c == '*');
+        *name =
+            without.unwrap_or(name).trim_matches(|c: char| c.is_whitespace() || "*.".contains(c));
     }
     // The prompt's placeholders, such as «Field1».
     let is_shown = |name: &str| {
         name.strip_prefix("Field").is_some_and(|digit| digit.chars().all(|c| c.is_ascii_digit()))
     };
-    names.retain(|name| !name.is_empty() && !is_shown(name));
+    names.retain(|name| is_name(name) && !is_shown(name));
     let domains: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let parse = parse(text.contains(':'), finish_reason).if_read(!domains.is_empty());
     (Domains { domains }, parse)
@@ -216,7 +217,8 @@ mod tests {
             (record.answer, parse)
         };
         assert_eq!(answer("A fits. Option: [C]"), ("C".into(), Parse::Ok));
-        assert_eq!(answer("Option: [J]"), ("".into(), Parse::Unread));
+        // Whether the question has that option is not asked here.
+        assert_eq!(answer("Option: [J]"), ("J".into(), Parse::Ok));
         assert_eq!(answer("B"), ("B".into(), Parse::Fallback));
         assert_eq!(answer("Option:"), ("".into(), Parse::Unread));
         assert_eq!(answer(""), ("".into(), Parse::Unread));

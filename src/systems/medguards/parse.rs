@@ -4,14 +4,14 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::tags::{is_nan, plain, section, tagged, without, without_thought};
+use super::tags::{is_nan, section, tagged, without, without_thought};
 use crate::data::Note;
 use crate::record::Parse;
 use crate::systems::case::Record;
-use crate::systems::reading::correction::{corrected, is_remark};
+use crate::systems::reading::correction::{corrected, without_marks};
 use crate::systems::reading::verdict::{Verdict, verdict};
 use crate::systems::reading::words::{number_in, said_confidence};
-use crate::systems::reading::{self, json, refuses};
+use crate::systems::reading::{self, json, plain, refuses};
 use crate::text::Pattern;
 
 /// The task of a call.
@@ -53,42 +53,41 @@ pub enum Located {
 
 /// The reasons: the contents of `<think>` tags, and all text outside tags except a label on a line of its own.
 pub fn thought(text: &str) -> String {
-    static LABEL: Pattern = Pattern::new(r"(?m)^\W*(?:IN)?CORRECT\W*$");
+    let is_label = |line: &&str| matches!(plain(line).trim(), "correct" | "incorrect");
     // Without an opening tag the chat template opened it.
     let inside = section(text, "think").or_else(|| Some(text.split_once("</think>")?.0));
     let inside = inside.unwrap_or_default().trim();
     let outside = ["confidence", "result", "correction"]
         .iter()
         .fold(without_thought(text), |text, tag| without(&text, tag));
-    let outside = LABEL.replace_all(&outside, "");
+    let outside: Vec<&str> = outside.lines().filter(|line| !is_label(line)).collect();
+    let outside = outside.join("\n");
     let parts = [inside, outside.trim()].into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The number from 0 to 100 in `<confidence>` tags, divided by 100; without such tags the confidence that the text says outside its
-/// reasons.
+/// The number from 0 to 100 in `<confidence>` tags outside the reasons, divided by 100; without such tags the confidence that the text
+/// says there.
 pub fn confidence(text: &str) -> Option<f64> {
-    let Some(inside) = section(text, "confidence") else {
-        return said_confidence(&without_thought(text));
+    let text = without_thought(text);
+    let Some(inside) = section(&text, "confidence") else {
+        return said_confidence(&text);
     };
     let inside =
         inside.trim().trim_start_matches(|c: char| !c.is_ascii_digit() && !"+-".contains(c));
     let number = inside.trim_end_matches(|c: char| !c.is_alphanumeric());
-    if let Some((part, "10")) = number.split_once('/') {
-        return part
-            .parse()
-            .ok()
-            .filter(|part| (0..=10).contains(part))
-            .map(|part| f64::from(part) / 10.0);
-    }
-    let number = number.strip_suffix("/100").unwrap_or(number);
+    let (number, whole) = match number.split_once('/') {
+        Some((number, "10")) => (number, 10),
+        Some((number, "100")) => (number, 100),
+        _ => (number, 100),
+    };
     let is_short = (1..=3).contains(&number.len()) && !number.starts_with('+');
-    let number = number.parse::<u32>().ok().filter(|number| is_short && *number <= 100)?;
-    Some(f64::from(number) / 100.0)
+    let number = number.parse::<u32>().ok().filter(|number| is_short && *number <= whole)?;
+    Some(f64::from(number) / f64::from(whole))
 }
 
-/// Whether the text says that the note has an error, outside reasons and confidence: in `<result>` tags, else anywhere. The published code
-/// searches the whole text for the labels, so that reasons which mention one change the result.
+/// Whether the text says that the note has an error, outside reasons and confidence: in `<result>` tags or in a sentence of its own. The
+/// published code searches the whole text for the labels, so that reasons which mention one change the result.
 pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
     if release_compat {
         let text = text.to_uppercase();
@@ -100,13 +99,17 @@ pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
     }
     let text = without(&without_thought(text), "confidence");
     // A label, not a sentence of the note, which may call anything correct.
-    let label = section(&text, "result").filter(|label| label.split_whitespace().count() <= 3);
-    let inside = label.and_then(verdict);
-    inside.or_else(|| verdict(&text)).map(Verdict::has_error)
+    let inside = tagged(&text, "result").filter(|label| label.split_whitespace().count() <= 3);
+    let inside = inside.as_deref().and_then(verdict);
+    let said = match (inside, verdict(&without(&text, "result"))) {
+        (Some(inside), Some(outside)) if inside != outside => None,
+        (inside, outside) => inside.or(outside),
+    };
+    said.map(Verdict::has_error)
 }
 
-/// The sentence in `<result>` tags, or NAN, with or without tags. The published code finds no result of several lines, and no NAN without
-/// tags.
+/// The sentence in `<result>` tags, a JSON field, behind a label, or alone; or NAN. The published code finds no result of several lines,
+/// and no NAN without tags.
 pub fn located(text: &str, release_compat: bool) -> Located {
     if release_compat {
         return match section(text, "result").filter(|result| !result.contains('\n')) {
@@ -115,18 +118,23 @@ pub fn located(text: &str, release_compat: bool) -> Located {
             None => Located::Malformed,
         };
     }
-    /// Two sentences, of which one may be wrong: «… . OR The …».
-    static EITHER: Pattern = Pattern::new(r"[.!?]\s+OR\s+\p{Lu}");
-    let text = without_thought(text);
-    let Some(result) = tagged(&text, "result") else {
-        return bare_place(&without(&text, "confidence"));
-    };
-    match plain(&result) {
-        "" => Located::Malformed,
-        nothing if says_nothing(nothing) => Located::Nothing,
-        other if is_remark(other) || refuses(other) => Located::Malformed,
-        two if EITHER.is_match(two) => Located::Malformed,
-        sentence => Located::Said(sentence.to_owned()),
+    static LABELLED: Pattern = Pattern::new(
+        r"(?im)^\W*(?:the )?(?:(?:error|erroneous|incorrect|wrong) sentence|result)(?: is)?[\s*_]*[:：][\s*_]*(\S.*)$",
+    );
+    let text = without(&without_thought(text), "confidence");
+    let labelled = || Some(LABELLED.captures(&text)?[1].to_owned());
+    let said = tagged(&text, "result").or_else(|| field_of(&text, "result")).or_else(labelled);
+    let is_bare = said.is_none();
+    let said = said.unwrap_or_else(|| text.trim().to_owned());
+    let said = without_marks(&said);
+    match verdict(said) {
+        _ if is_nan(said.split(['(', ',', ':']).next().unwrap_or_default()) => Located::Nothing,
+        _ if said == "-1" => Located::Nothing,
+        Some(Verdict::Correct) => Located::Nothing,
+        Some(Verdict::Incorrect) => Located::Malformed,
+        None if said.is_empty() || refuses(said) => Located::Malformed,
+        None if is_bare && said.contains('\n') => Located::Malformed,
+        None => Located::Said(said.to_owned()),
     }
 }
 
@@ -135,95 +143,59 @@ fn field_of(text: &str, tag: &str) -> Option<String> {
     json::objects(text).iter().find_map(|found| found.object.get(tag).map(reading::text))
 }
 
-/// A location without tags: NAN, a JSON field, a quoted sentence that is called wrong, or a statement that there is no error.
-fn bare_place(text: &str) -> Located {
-    static QUOTED: Pattern = Pattern::new(
-        r#"(?is)\b(?:sentence|statement|error)\b[^"“«\n]{0,60}(?::\s*)?["“«](.{8,}?)["”»](?:\s|[.,;]|$)"#,
-    );
-    static LABELLED: Pattern = Pattern::new(
-        r"(?im)^\W*(?:the )?(?:(?:error|erroneous|incorrect|wrong) sentence|result)(?: is)?[\s*_]*[:：][\s*_]*(\S.*)$",
-    );
-    static BLOCK_QUOTE: Pattern = Pattern::new(
-        r"(?im)\b(?:sentence|statement|error)\b[^\n]{0,60}[:：][\s*]*\n\s*>\s*(\S[^\n]{8,})$",
-    );
-    static NUMBER: Pattern = Pattern::new(
-        r"(?i)\A\W*(\d{1,3})\W*\z|\b(?:error|mistake|incorrect|wrong|erroneous)\b[^.\n\d]{0,40}\bsentence(?: number| no\.?)?[ #:]*(\d{1,3})\b|\bsentence(?: number| no\.?)?[ #:]*(\d{1,3}) (?:that |which )?(?:has|contains|holds) (?:the|an) (?:error|mistake)\b",
-    );
-    let number = || {
-        let found = NUMBER.captures(text)?;
-        Some(found.iter().skip(1).flatten().next()?.as_str().to_owned())
-    };
-    let of = |pattern: &Pattern| Some(plain(&pattern.captures(text)?[1]).to_owned());
-    match field_of(text, "result")
-        .or_else(|| of(&QUOTED))
-        .or_else(|| of(&BLOCK_QUOTE))
-        .or_else(|| of(&LABELLED))
-        .or_else(number)
-    {
-        Some(said) if says_nothing(&said) => Located::Nothing,
-        Some(said) if is_remark(&said) || refuses(&said) => Located::Malformed,
-        Some(said) => Located::Said(said),
-        None if says_nothing(text) || text.lines().any(is_nan) => Located::Nothing,
-        None if verdict(text) == Some(Verdict::Correct) => Located::Nothing,
-        None => Located::Malformed,
-    }
-}
-
 /// The index of the sentence that a text names by its number, alone or before the sentence, or by the sentence itself.
 pub fn place(said: &str, note: &Note) -> Option<usize> {
-    let words = reading::standing::plain(said);
+    let words = plain(said);
     let is_sentence = |(id, sentence): &(usize, &String)| {
-        let sentence = reading::standing::plain(sentence);
+        let sentence = plain(sentence);
         words == sentence || words == format!(" {id}{sentence}")
     };
     let named = note.sentences.iter().enumerate().find(is_sentence).map(|(id, _)| id);
     named.or_else(|| number_in(said)).filter(|id| *id < note.sentences.len())
 }
 
-/// Whether a text says that no sentence is wrong; a sentence of the note does not say so, even if it calls something correct.
-fn says_nothing(text: &str) -> bool {
-    static NOTHING: Pattern = Pattern::new(
-        r"(?i)\A\W*(?:(?:the )?(?:error|erroneous|incorrect|wrong) sentence(?: is)?\W*[:：]\W*)?(?:correct\W*\z|(?:there (?:is|are|was|were) )?(?:no|zero) (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)",
-    );
-    let is_nan_first = text.trim_start().strip_prefix("NAN").is_some_and(|rest| {
-        rest.trim_start().starts_with(['(', '.', ',', ';', ':', '-', '–', '—'])
-    });
-    is_nan(text) || is_nan_first || text.trim() == "-1" || NOTHING.is_match(text)
-}
-
-/// The contents of the tags; without tags, all but reasons and confidence. `None` for an empty text, and for NAN.
+/// The contents of the tags, a JSON field, or a text of one line that is nothing else. `None` for an empty text, and for NAN.
 pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String> {
     if release_compat {
         let result = section(text, tag).filter(|result| !result.contains('\n'));
         return result.filter(|result| *result != "NAN").map(str::to_owned);
     }
     let text = without(&without_thought(text), "confidence");
-    let contents = tagged(&text, tag);
-    let is_bare = contents.is_none();
     let is_whole = |contents: &String| {
+        // Without a closing tag the reply may have been cut short within the sentence.
         section(&text, tag).is_some() || contents.trim_end().ends_with(['.', '。', '!', '?'])
     };
-    let found = match contents {
+    let found = match tagged(&text, tag) {
         None => field_of(&text, tag).unwrap_or_else(|| text.clone()),
-        // Without a closing tag the reply may have been cut short within the sentence.
         Some(contents) => Some(contents).filter(is_whole).unwrap_or_default(),
     };
     let found = corrected(&found);
-    if is_bare && refuses(found) || is_remark(found) {
-        return None;
-    }
-    (!found.is_empty() && !is_nan(found)).then(|| found.to_owned())
+    let is_sentence = !found.contains('\n') && !is_nan(found) && !refuses(found);
+    (!found.is_empty() && is_sentence && verdict(found).is_none()).then(|| found.to_owned())
 }
 
 /// Parses the reply of a call with this task.
 pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
+    read_where(wanted, text, release_compat, |_| true)
+}
+
+/// The same, where only such words are a place.
+pub fn read_where(
+    wanted: Wanted,
+    text: &str,
+    release_compat: bool,
+    is_place: impl Fn(&str) -> bool,
+) -> (Said, Parse) {
     let (flag_text, tag) = match wanted {
         Wanted::Correction => (text.to_owned(), "result"),
         // The label is outside the tags of sentences.
         Wanted::Everything => (without(&without(text, "result"), "correction"), "correction"),
         _ => (text.to_owned(), "correction"),
     };
-    let located = located(text, release_compat);
+    let located = match located(text, release_compat) {
+        Located::Said(words) if !is_place(&words) => Located::Malformed,
+        located => located,
+    };
     let said = Said {
         wanted,
         thought: thought(text),

@@ -1,8 +1,8 @@
 //! The protocol on one note: detect, locate, correct (Algorithm 1), each by its own agents or several in one call (Table 11).
 
-use super::parse::{Located, Said, Wanted, place, read};
+use super::parse::{Located, Said, Wanted, place, read, read_where};
 use super::settings::{Agent, Arbitration, Localisation, Settings, Structure};
-use super::tags::section;
+use super::tags::{section, tagged};
 use super::texts::Texts;
 use crate::data::{Item, Note};
 use crate::panel::{Asked, Call, PanelError};
@@ -12,6 +12,7 @@ use crate::record::{
     Parse, Source, Stage,
 };
 use crate::systems::case::{Case, Step};
+use crate::systems::exemplars::reply::CHANGED;
 use crate::systems::{Opening, System, Task};
 use crate::text::{Match, align};
 
@@ -21,6 +22,8 @@ pub struct MedGuards {
     texts: Texts,
 }
 
+/// How alike a quotation must be to the sentence that it is taken for.
+const LIKENESS: f64 = 0.5;
 /// What an arbiter is shown of an agent whose answer could not be read.
 const UNREAD: &str = "(no sentence: the answer could not be read)";
 
@@ -45,7 +48,7 @@ impl Opinion {
 impl System for MedGuards {
     /// Two calls on a note in which neither detector finds an error; at most seven with the paper's agents.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.note()?;
+        let case = task.note()?.as_written(self.settings.release_compat);
         let mut line = case.open();
         match self.settings.structure {
             Structure::One => self.do_all(&case, &mut line)?,
@@ -143,25 +146,29 @@ impl MedGuards {
     /// The sentence of the note that an agent means.
     fn opinion(&self, note: &Note, said: &Asked<Said>) -> Opinion {
         let mut located = said.value.located.clone();
-        let sentence_id = match (&located, self.settings.localisation) {
-            // Sentences are named by their words here, so a text without letters names none.
-            (Located::Said(words), Localisation::Soft)
-                if !words.contains(char::is_alphabetic) && !self.settings.release_compat =>
-            {
-                None
-            }
-            (Located::Said(words), Localisation::Soft) => {
-                let found = align(&note.sentences, words, note.language, self.settings.aligner);
-                let compat = self.settings.release_compat;
-                found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
-            }
-            (Located::Said(number), Localisation::Hard) => place(number, note),
+        let sentence_id = match &located {
+            Located::Said(words) => self.place(note, words),
             _ => None,
         };
         if sentence_id.is_none() && located != Located::Nothing {
             located = Located::Malformed;
         }
         Opinion { located, sentence_id }
+    }
+
+    /// The sentence of the note that these words mean: in the published code one of any likeness.
+    fn place(&self, note: &Note, words: &str) -> Option<usize> {
+        let compat = self.settings.release_compat;
+        match self.settings.localisation {
+            Localisation::Hard => place(words, note),
+            // Sentences are named by their words here, so a text without letters names none.
+            Localisation::Soft if !words.contains(char::is_alphabetic) && !compat => None,
+            Localisation::Soft => {
+                let found = align(&note.sentences, words, note.language, self.settings.aligner);
+                let found = found.filter(|found| compat || found.ratio >= LIKENESS);
+                found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
+            }
+        }
     }
 
     /// Fills in the agents' result. A note whose error no agent could locate stays flagged.
@@ -211,7 +218,7 @@ impl MedGuards {
         let ask = |number, prompt| {
             let agent = Agent { role: NoteStage::Correction, number };
             let call = self.call(case, agent, Stage::Final, Wanted::Correction, prompt);
-            case.ask(call, self.reader(Wanted::Correction))
+            case.ask(call, |text, _| self.read_correction(note, sentence, text))
         };
         let mut said = ask(0, self.texts.correct(note, sentence))?.value;
         if let (Structure::Eight, Some(proposal)) = (self.settings.structure, &said.correction) {
@@ -223,6 +230,27 @@ impl MedGuards {
         }
         (line.correction, line.confidence) = (said.correction, said.confidence);
         Ok(())
+    }
+}
+
+impl MedGuards {
+    /// Reads a correction of this sentence: as it stands it is none, and a text without tags must be like it.
+    fn read_correction(&self, note: &Note, sentence: &str, text: &str) -> (Said, Parse) {
+        let (compat, aligner) = (self.settings.release_compat, self.settings.aligner);
+        let (mut said, parse) = read(Wanted::Correction, text, compat);
+        let is_correction = |correction: &String| {
+            let is_change = !correction.split_whitespace().eq(sentence.split_whitespace());
+            let is_like = || {
+                let found = align(&[sentence], correction, note.language, aligner);
+                found.is_some_and(|found| found.ratio >= CHANGED)
+            };
+            compat || is_change && (tagged(text, "result").is_some() || is_like())
+        };
+        if said.correction.as_ref().is_none_or(is_correction) {
+            return (said, parse);
+        }
+        said.correction = None;
+        (said, Parse::Unread)
     }
 }
 
@@ -306,9 +334,11 @@ impl MedGuards {
         case.call(&step, self.settings.structure.member(agent), agent.name(), prompt)
     }
 
-    fn reader(&self, wanted: Wanted) -> impl Fn(&str, FinishReason) -> (Said, Parse) + use<> {
+    fn reader(&self, wanted: Wanted, note: &Note) -> impl Fn(&str, FinishReason) -> (Said, Parse) {
         let compat = self.settings.release_compat;
-        move |text, _| read(wanted, text, compat)
+        move |text, _| {
+            read_where(wanted, text, compat, |words| compat || self.place(note, words).is_some())
+        }
     }
 
     /// Asks only the first agent of a stage.
@@ -320,7 +350,7 @@ impl MedGuards {
         prompt: Vec<Message>,
     ) -> Result<Asked<Said>, PanelError> {
         let call = self.call(case, Agent { role, number: 0 }, Stage::Final, wanted, prompt);
-        case.ask(call, self.reader(wanted))
+        case.ask(call, self.reader(wanted, case.item))
     }
 
     /// Asks two agents independently, and where they disagree a third: an arbiter who reads both replies, or a voter with the first one's
@@ -338,7 +368,7 @@ impl MedGuards {
             self.call(case, Agent { role, number }, stage, wanted, prompt.to_vec())
         };
         let first = [0, 1].map(|number| call(number, Stage::Initial, &prompts[number]));
-        let mut said = case.ask_all(first, self.reader(wanted))?;
+        let mut said = case.ask_all(first, self.reader(wanted, case.item))?;
         if agree(&said) {
             return Ok((Source::Agreement, said));
         }
@@ -346,7 +376,7 @@ impl MedGuards {
             Arbitration::Icl => (Source::Arbitration, call(2, Stage::Final, &arbitrate(&said))),
             Arbitration::Vote => (Source::Vote, call(2, Stage::Initial, &prompts[0])),
         };
-        said.push(case.ask(third, self.reader(wanted))?);
+        said.push(case.ask(third, self.reader(wanted, case.item))?);
         Ok((source, said))
     }
 }

@@ -2,33 +2,24 @@
 
 use std::ops::Range;
 
-pub use crate::systems::reading::correction::without_marks as plain;
-
-/// The contents of the last of these tags that is not empty, up to any closing tag, else to the next tag or the end of the text. Without
-/// an opening tag, the line before the closing one.
+/// The contents of these tags, up to any closing tag, else to the next tag or the end of the text; empty where several differ.
 pub fn tagged(text: &str, tag: &str) -> Option<String> {
     // ASCII lower case keeps every byte's position.
     let lower = text.to_ascii_lowercase();
     let open = format!("<{tag}>");
     let last_closing = lower.rfind("</").unwrap_or(0);
-    let contents = |at: usize| {
+    let contents = lower.match_indices(&open).map(|(at, _)| {
         let start = at + open.len();
         // Without a closing tag ahead there is nothing to search for: texts with many opening tags take linear time.
         let closing = if start <= last_closing { lower[start..].find("</") } else { None };
         let end = closing.or_else(|| lower[start..].find('<'));
-        &text[start..end.map_or(text.len(), |end| start + end)]
-    };
-    let mut found = lower.rmatch_indices(&open).map(|(at, _)| contents(at));
-    let last = found.next();
-    let found = match last.filter(|last| last.trim().is_empty()) {
-        Some(empty) => found.find(|contents| !contents.trim().is_empty()).or(Some(empty)),
-        None => last,
-    };
-    let line_before_closing = || {
-        let before = &text[..lower.find(&format!("</{tag}>"))?];
-        before.trim().lines().last()
-    };
-    found.or_else(line_before_closing).map(str::to_owned)
+        text[start..end.map_or(text.len(), |end| start + end)].trim()
+    });
+    let contents: Vec<&str> = contents.collect();
+    let mut said = contents.iter().filter(|contents| !contents.is_empty());
+    let first = said.next().copied().unwrap_or_default();
+    let is_one = said.all(|other| *other == first);
+    (!contents.is_empty()).then(|| if is_one { first.to_owned() } else { String::new() })
 }
 
 /// Whether a text is NAN, or another word for nothing.
@@ -87,7 +78,8 @@ mod tests {
         assert_eq!(without("a<think>x", "think"), "a<think>x");
         assert_eq!(section("a<Result>x</RESULT>", "result"), Some("x"));
         assert_eq!(tagged("<result>x</result><result> </result>", "result").unwrap(), "x");
-        assert_eq!(tagged("the sentence</result>", "result").unwrap(), "the sentence");
+        assert_eq!(tagged("<result>x</result><result>y</result>", "result").unwrap(), "");
+        assert_eq!(tagged("the sentence</result>", "result"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading;
 use crate::systems::reading::reply::Reply;
-use crate::systems::reading::words::{list_items, named_item, parts};
+use crate::systems::reading::words::{list_items, named_item, one_of, parts};
 use crate::text::Pattern;
 
 /// Words that a call asks for.
@@ -46,7 +46,9 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
     let is_refusal = reply.parse == Parse::Fallback && reading::refuses(text);
     let words: Vec<String> = if is_refusal { Vec::new() } else { words.take(most).collect() };
     // As the prompt shows them.
-    let words = if words == ["first", "second", "third"] { Vec::new() } else { words };
+    let is_shown =
+        words.iter().zip(["first", "second", "third"]).all(|(word, shown)| word == shown);
+    let words = if is_shown { Vec::new() } else { words };
     let parse = reply.parse.if_read(!words.is_empty());
     (Words { words }, parse)
 }
@@ -87,11 +89,6 @@ fn unkeyed(text: &str, most: usize) -> Vec<String> {
     }
 }
 
-/// −1 stands for none.
-fn is_negative(line: &str) -> bool {
-    line.trim().parse().is_ok_and(|number: i64| number < 0)
-}
-
 /// Parses one of `choices` of the field `key`, in lower case: the first word, else the only choice that is named.
 pub fn choice(
     text: &str,
@@ -100,13 +97,8 @@ pub fn choice(
     choices: &[&str],
 ) -> (Words, Parse) {
     let (mut said, parse) = words(text, finish_reason, key, 1);
-    let line = said.words.pop().filter(|line| !is_negative(line)).unwrap_or_default();
-    let pieces = line.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty());
-    let is_choice = |word: &&str| choices.iter().any(|choice| choice.eq_ignore_ascii_case(word));
-    let first = pieces.clone().next().filter(is_choice);
-    let mut named = pieces.filter(|piece| choices.contains(piece));
-    let only = named.next().filter(|one| named.all(|other| other == *one));
-    said.words.extend(first.or(only).map(str::to_lowercase));
+    let line = said.words.pop().filter(|line| !line.starts_with('-')).unwrap_or_default();
+    said.words.extend(one_of(&line, choices).map(str::to_lowercase));
     let parse = parse.if_read(!said.words.is_empty());
     (said, parse)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case;
-use crate::systems::reading::answer::{leading_letter, of_field, of_text};
+use crate::systems::reading::answer::{leading_letter, of_medmads_field, of_text};
 use crate::systems::reading::confidence::ConfidenceReading;
 use crate::systems::reading::words::said_confidence;
 use crate::systems::reading::{self, number, said, text};
@@ -217,7 +217,7 @@ pub fn parse(
     options: &[Choice],
     reading: ConfidenceReading,
 ) -> (Record, Parse) {
-    let letter = |field: &str| of_field(field, text, options);
+    let letter = |field: &str| of_medmads_field(field, text, options);
     let record = |value: &Value| {
         let is_stated = !value["confidence"].is_null();
         Some((Record::from_json(value, reading, letter)?, is_stated))

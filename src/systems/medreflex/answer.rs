@@ -10,7 +10,7 @@ use crate::systems::case::Record;
 use crate::systems::exemplars::reply::{most_similar, without_number};
 use crate::systems::reading::reply::lines;
 use crate::systems::reading::verdict::{Verdict, verdict};
-use crate::systems::reading::{self, record};
+use crate::systems::reading::{self, plain, record};
 
 /// The final answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -42,12 +42,11 @@ pub fn read(
     note: &Note,
     action: Option<&Action>,
 ) -> (Answer, Parse) {
-    let of_lines = || Some((of_object(&lines(reading::said(text)))?, Parse::Fallback));
-    let said = record::read(text, finish_reason, |value| of_object(value.as_object()?));
+    let of_lines = || Some((of_object(&lines(reading::said(text)), note)?, Parse::Fallback));
+    let said = record::read(text, finish_reason, |value| of_object(value.as_object()?, note));
     let said = said.or_else(of_lines);
     match (said, action) {
         (Some((answer, parse)), _) => {
-            let answer = Answer { is_error: agreed(&answer, note), ..answer };
             let (answer, is_repaired) = placed(answer, note);
             let parse = match (is_repaired, parse) {
                 _ if answer.is_error.is_none() => Parse::Unread,
@@ -71,18 +70,7 @@ pub fn read(
     }
 }
 
-/// The flag, where the words in the sentence's place do not deny an error: «The note holds no mistake.» beside an id of −1 says that there
-/// is none, and beside a flag that there is one it says both, which is nothing.
-fn agreed(answer: &Answer, note: &Note) -> Option<bool> {
-    let said = &answer.error_sentence;
-    let denies = verdict(said) == Some(Verdict::Correct) && most_similar(note, said).is_none();
-    match answer.is_error {
-        Some(true) if denies => None,
-        flag => flag,
-    }
-}
-
-fn of_object(object: &Map<String, Value>) -> Option<Answer> {
+fn of_object(object: &Map<String, Value>, note: &Note) -> Option<Answer> {
     let letters = |key: &str| -> String { key.chars().filter(|c| c.is_alphabetic()).collect() };
     let field = |names: &[&str]| {
         let is_named = |key: &str| names.contains(&letters(key).as_str());
@@ -95,15 +83,29 @@ fn of_object(object: &Map<String, Value>) -> Option<Answer> {
     let given_id =
         field(&["sentenceid", "id", "errorsentenceid", "sentencenumber"]).and_then(whole);
     let stated = field(&["iserror", "error", "haserror", "errorflag"]).and_then(truth);
-    // Without a flag it follows from the other fields.
-    let implied = || match given_id {
-        Some(id) => Some(id >= 0),
-        None if error_sentence.is_empty() => None,
-        None => Some(!is_none(&error_sentence)),
+    // What the other fields say: «The note holds no mistake.» in the sentence's place says that there is none.
+    let is_sentence = most_similar(note, &error_sentence).is_some();
+    let is_change = !is_none(&corrected_sentence)
+        && !corrected_sentence.is_empty()
+        && note.sentences.iter().all(|one| plain(one) != plain(&corrected_sentence));
+    let placed = match given_id {
+        Some(id) if id >= 0 => Some(true),
+        Some(_) if is_sentence => None,
+        Some(_) => Some(false),
+        None if is_none(&error_sentence) => Some(false),
+        None if is_sentence => Some(true),
+        None => None,
     };
-    let is_error = stated.or_else(implied);
-    is_error.is_some().then(|| Answer {
-        is_error,
+    let quoted = match verdict(&error_sentence) {
+        Some(Verdict::Correct) if !is_sentence => Some(false),
+        _ => None,
+    };
+    let changed = (is_sentence && is_change).then_some(true);
+    let said: Vec<bool> = [stated, placed, quoted, changed].into_iter().flatten().collect();
+    let (first, is_one) = (said.first().copied(), said.windows(2).all(|pair| pair[0] == pair[1]));
+    // A flag beside fields that say nothing yet is one; fields that say another are none.
+    first.map(|flag| Answer {
+        is_error: is_one.then_some(flag),
         reasoning: text(&["reasoning", "reason", "rationale"]),
         given_id,
         error_sentence,

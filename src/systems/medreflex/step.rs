@@ -171,7 +171,8 @@ fn named(name: &str, given: &Value) -> Option<Action> {
     };
     match kind {
         Kind::Search => {
-            Some(Action::Search { query: field(&["query", "q", "search_query", "input", "text"])? })
+            let query = field(&["query", "q", "search_query", "input", "text"])?;
+            query.contains(char::is_alphanumeric).then_some(Action::Search { query })
         }
         Kind::Final => {
             let sentence =

@@ -1,72 +1,32 @@
-//! The letter of an answer: of a record's field by MED-MAD's rule (App. B.2), of a text by what it says, or by MedAgentBoard's own rules.
+//! The letter of an answer: of a record's field and of a text by what they say; by MED-MAD's rule (App. B.2); by MedAgentBoard's own rules.
 
-use super::contradiction::is_contradicted;
-use super::letter::{announced_letter, letter};
-use super::option_text::named;
-use super::standing::{stands_alone, whole};
+use super::letter::{announced, letter};
+use super::options::{is_contradicted, whole};
 use super::{record, said};
 use crate::data::Choice;
 
-/// The letter of a record's field, in the reply that the record stands in. A field that is an option's text is that option, and so is one
-/// that has no letter but names one option by its text; any other is read by App. B.2. Empty where the reply then announces another
-/// letter.
+/// The letter of a record's field, in the reply that the record stands in. Empty where the reply then announces another.
 pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
-    // A list of letters is no letter.
-    let mut letters = field.split(['\n', ';']).map(str::trim).filter(|line| !line.is_empty());
-    let first = letters.clone().next();
-    let is_list = letters.clone().all(|line| line.len() == 1);
-    if is_list && letters.any(|line| Some(line) != first) {
-        return String::new();
-    }
-    let found = match whole(field, options) {
-        Some(one) if field.trim().chars().count() > 1 => one.letter.to_string(),
-        _ => named_option(field, options).map_or_else(|| normalise_answer(field), String::from),
-    };
-    if found.chars().next().is_some_and(|letter| is_contradicted(letter, field, options)) {
-        return String::new();
-    }
+    beside(field, letter(field, options), reply, options)
+}
+
+/// The same by MED-MAD's paper: a field that is an option's text is that option, and any other is read by App. B.2.
+pub fn of_medmads_field(field: &str, reply: &str, options: &[Choice]) -> String {
+    let text = whole(field, options).filter(|_| field.trim().chars().count() > 1);
+    beside(field, text.or_else(|| normalise_answer(field).chars().next()), reply, options)
+}
+
+fn beside(field: &str, found: Option<char>, reply: &str, options: &[Choice]) -> String {
     let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
-    match announced_letter(after, options) {
-        Some(other) if !found.starts_with(other) => String::new(),
-        _ => found,
-    }
+    let is_other = |letter: char| announced(after, options).iter().any(|one| *one != Some(letter));
+    let found =
+        found.filter(|letter| !is_contradicted(*letter, field, options) && !is_other(*letter));
+    found.map_or(String::new(), String::from)
 }
 
-/// The one option whose text stands in a field that has no letter of an option: «Order a CT scan of the head» is «Order CT scan».
-fn named_option(field: &str, options: &[Choice]) -> Option<char> {
-    let is_letter_alone = |(at, c): (usize, char)| is_letter(c) && stands_alone(field, at, options);
-    if field.char_indices().any(is_letter_alone) {
-        return None;
-    }
-    let without_articles: Vec<Choice> = options
-        .iter()
-        .map(|one| Choice { letter: one.letter, text: drop_articles(&one.text) })
-        .collect();
-    named(&drop_articles(field), &without_articles)
-}
-
-fn drop_articles(text: &str) -> String {
-    let is_article = |word: &str| ["a", "an", "the"].contains(&word);
-    let words = text.split_whitespace().filter(|word| !is_article(word));
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// The letter of a reply that has no record: of its field, where it is one that broke; else what its words say.
+/// The letter that a reply without a record announces.
 pub fn of_text(reply: &str, options: &[Choice]) -> String {
-    let text = &with_ascii_letters(said(reply));
-    let found = answer_field(text).or_else(|| letter(&record::prose(text), options));
-    found
-        .filter(|letter| !is_contradicted(*letter, text, options))
-        .map_or(String::new(), String::from)
-}
-
-/// The text with full-width letters in ASCII, as models write them among Chinese characters.
-fn with_ascii_letters(text: &str) -> String {
-    let ascii = |c: char| match c {
-        'Ａ'..='Ｊ' => char::from_u32(u32::from(c) - u32::from('Ａ') + u32::from('A')),
-        _ => None,
-    };
-    text.chars().map(|c| ascii(c).unwrap_or(c)).collect()
+    letter(&record::prose(said(reply)), options).map_or(String::new(), String::from)
 }
 
 /// One letter A–J, or nothing (App. B.2, B.7): the first that stands alone as a word, else the last
@@ -92,24 +52,6 @@ pub fn leading_letter(text: &str) -> Option<char> {
     let letter = characters.next()?.to_ascii_uppercase();
     let ends = !characters.next().is_some_and(|c| c.is_alphanumeric() || c == '_');
     (is_letter(letter) && ends).then_some(letter)
-}
-
-/// The last letter after `"answer":` in a broken record.
-fn answer_field(text: &str) -> Option<char> {
-    let lower = text.to_ascii_lowercase();
-    let places = lower.match_indices("answer").map(|(at, word)| at + word.len());
-    let letters = places.filter_map(|end| {
-        let value = text[end..].strip_prefix(['"', '\'', '”'])?.trim_start();
-        let value = value.strip_prefix([':', '='])?.trim_start();
-        let value = value.trim_start_matches(['"', '\'', '“', '(', '*']);
-        let mut characters = value.chars();
-        let letter = characters.next().filter(|c| is_letter(*c))?;
-        let ends = characters
-            .next()
-            .is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '/' | '|'));
-        ends.then_some(letter)
-    });
-    letters.last()
 }
 
 /// The letter that MedAgentBoard's single-model baselines take from an answer of more than one character: the first of `letters` that

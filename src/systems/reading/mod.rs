@@ -1,8 +1,8 @@
-//! What a reply says, as models write it: its record, its letter, its verdict. What a careful person could not tell is not guessed.
+//! What a reply says, in four stages: the record as it was asked for (`exact`), near to JSON (`repaired`), as lines `key: value` or tags
+//! (`labelled`), or announced in words (`announced`); else it is unread. Two readings that differ are unread, and nothing is guessed.
 
 pub mod answer;
 pub mod confidence;
-pub mod contradiction;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
@@ -10,14 +10,14 @@ mod corpus_stages;
 #[cfg(test)]
 mod corpus_table;
 pub mod correction;
+pub mod echo;
 pub mod harness;
+pub mod health;
 pub mod json;
 pub mod letter;
-pub mod option_text;
-pub mod order;
+pub mod options;
 pub mod record;
 pub mod reply;
-pub mod standing;
 pub mod verdict;
 pub mod words;
 
@@ -55,11 +55,21 @@ pub fn without_thinking(text: &str) -> &str {
 pub fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
+        Value::String(text) if is_placeholder(text) => String::new(),
         Value::String(text) => text.clone(),
         Value::Array(list) => list.iter().map(text).collect::<Vec<_>>().join("; "),
         Value::Object(object) => object.values().map(text).collect::<Vec<_>>().join("; "),
         other => other.to_string(),
     }
+}
+
+/// Whether a text only stands where one should: `...`, `<letter>`.
+fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    let is_dots = !text.is_empty() && text.chars().all(|c| c == '.' || c == '…');
+    let is_name = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+    let is_word = |c: char| c.is_alphabetic() || c == ' ' || c == '_';
+    is_dots || is_name.is_some_and(|name| !name.is_empty() && name.chars().all(is_word))
 }
 
 /// A number, also one that is written as a text; NaN is none.
@@ -70,6 +80,32 @@ pub fn number(value: &Value) -> Option<f64> {
         _ => None,
     };
     number.filter(|number: &f64| !number.is_nan())
+}
+
+/// In lower case, words alone, with one space around each.
+pub fn plain(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.fold(" ".to_owned(), |plain, word| plain + &word.to_lowercase() + " ")
+}
+
+/// The sentences of a text, each with its mark; a line's end ends one too. What has no letter or digit is none.
+pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().flat_map(|line| {
+        let mut rest = line;
+        std::iter::from_fn(move || {
+            let mut ends = rest.char_indices().filter(|(at, c)| {
+                let after = &rest[at + c.len_utf8()..];
+                let after = after.trim_start_matches(['"', '”', '\'', ')', '*', '_']);
+                matches!(c, '.' | '!' | '?') && after.starts_with(char::is_whitespace)
+                    || matches!(c, '。' | '！' | '？')
+            });
+            let end = ends.next().map_or(rest.len(), |(at, c)| at + c.len_utf8());
+            let (sentence, after) = rest.split_at(end);
+            rest = after;
+            (!sentence.is_empty()).then_some(sentence.trim())
+        })
+    });
+    lines.filter(|sentence| sentence.contains(char::is_alphanumeric))
 }
 
 /// Whether a text declines instead of answering.
@@ -125,5 +161,11 @@ mod tests {
     fn a_made_up_turn_is_not_said() {
         assert_eq!(said("<think>A</think> B<|eot_id|><|start_header_id|>user"), "B");
         assert_eq!(said("<think>A"), "");
+    }
+
+    #[test]
+    fn sentences_end_at_marks_and_lines() {
+        let found: Vec<&str> = sentences("A b.  C is 1.5? \"D.\" e\n- \nF").collect();
+        assert_eq!(found, ["A b.", "C is 1.5?", "\"D.", "\" e", "F"]);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::answer::{of_field, of_text};
 use super::confidence::ConfidenceReading;
 use super::words::said_confidence;
-use super::{harness, json, record, said, without_thinking};
+use super::{harness, is_placeholder, json, record, said, without_thinking};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
@@ -164,15 +164,6 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Whether a text only stands where one should: `...`, `<letter>`.
-fn is_placeholder(text: &str) -> bool {
-    let text = text.trim();
-    let is_dots = !text.is_empty() && text.chars().all(|c| c == '.' || c == '…');
-    let is_name = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
-    let is_word = |c: char| c.is_alphabetic() || c == ' ' || c == '_';
-    is_dots || is_name.is_some_and(|name| !name.is_empty() && name.chars().all(is_word))
-}
-
 /// What stands before the first colon of each line, and what after; of equal keys the last counts. Quotes, bullets and asterisks around
 /// either are no part of it.
 pub fn lines(text: &str) -> Map<String, Value> {
@@ -243,7 +234,7 @@ mod tests {
         // Two that nothing joins are no answer.
         assert_eq!(last.answer(&question(5).options), "");
         let taken_back = read("answer: A\nNo, wait.\nanswer: E");
-        assert_eq!(taken_back.answer(&question(5).options), "E");
+        assert_eq!(taken_back.answer(&question(5).options), "");
         let broken = read("{\n  \"explanation\": oops,\n  \"answer\": \"C\",\n");
         assert_eq!(
             (broken.parse, broken.answer(&question(5).options).as_str()),

@@ -113,7 +113,7 @@ impl Record for Opinion {
 
 impl System for Reconcile {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?;
+        let case = task.question()?.as_written(self.settings.mab_compat);
         let first = self.initial.fill_question(case.item, &[]);
         let mut opinions = self.ask(&case, 0, first)?;
         let mut rounds = vec![round_of(&case, 0, &opinions, String::new())];

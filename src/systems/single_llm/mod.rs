@@ -142,7 +142,7 @@ struct FewShot {
 impl System for SingleLlm {
     /// Draws all samples at once and takes the most common answer.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?;
+        let case = task.question()?.as_written(self.settings.mab_compat);
         let question = case.item;
         let step = Step::new(Stage::Initial, 0, "initial", self.shape(question));
         let calls = (0..self.settings.samples).map(|sample| {

@@ -216,16 +216,17 @@ mod tests {
         let fallback = |thought: &str, answer: &str| -> (String, String, Parse) {
             (thought.into(), answer.into(), Parse::Fallback)
         };
+        let unread = || (String::new(), String::new(), Parse::Unread);
         let lines = "Thought: a case of B\nAnswer: option D";
         assert_eq!(thought(lines), fallback("a case of B", "D"));
         // A quote inside of the thought breaks the record, not the field.
         let broken = r#"{"Thought": "the "A" sign", "Answer" : "D"}"#;
         assert_eq!(thought(broken).1, "D");
-        assert_eq!(thought("It must be E"), fallback("", "E"));
+        assert_eq!(thought("Not E, nor D"), unread());
+        assert_eq!(thought("The answer must be E"), fallback("", "E"));
         assert_eq!(thought(r#"{"Thought": "t"}"#).2, Parse::Unread);
-        let unread = (String::new(), String::new(), Parse::Unread);
-        assert_eq!(thought("I cannot help."), unread);
-        assert_eq!(thought(""), unread);
+        assert_eq!(thought("I cannot help."), unread());
+        assert_eq!(thought(""), unread());
     }
 
     #[test]

@@ -40,26 +40,24 @@ pub fn other_names(field: Field) -> &'static [&'static str] {
 const EXPLAINS: [&str; 6] =
     ["reason", "reasoning", "rationale", "explanation", "justification", "note"];
 
-/// The text after each known label at the start of a line, up to the next label. The first of each label counts, since models go on with
-/// notes that they make up.
+/// The text after each known label at the start of a line, up to the next label; nothing where a label has two texts.
 pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
     let mut found: Map<String, Value> = Map::new();
     let mut open: Option<String> = None;
-    let mut is_example = false;
     for line in line_a_field(reply, form).lines() {
         let cut = line.split_once([':', '：', '=']).map(|(label, value)| (plain(label), value));
-        is_example |= found.is_empty() && plain(line).starts_with("example_");
         let is_known = |label: &str| {
             let mut fields = form.fields.iter();
             fields.any(|(key, field)| plain(key) == label || other_names(*field).contains(&label))
         };
-        if is_example && cut.as_ref().is_some_and(|(label, _)| found.contains_key(label)) {
-            // The reply repeated the prompt's example before its answer.
-            found.clear();
-            is_example = false;
-        }
         match cut {
-            Some((label, _)) if is_known(&label) && found.contains_key(&label) => break,
+            // Another answer, where it differs, leaves none.
+            Some((label, value)) if is_known(&label) && found.contains_key(&label) => {
+                match found[&label] == value.trim() {
+                    true => break,
+                    false => return Map::new(),
+                }
+            }
             Some((label, value)) if is_known(&label) => {
                 found.insert(label.clone(), value.trim().into());
                 open = Some(label);

@@ -108,8 +108,8 @@ fn replies_are_read_as_models_write_them() {
         (&LINES, format!("**Error Flag:** 1\n- Error Sentence ID: Sentence 1\n- Corrected Sentence: \"{BETTER}\""), wrong(Parse::Ok)),
         // The sentence's own number is no part of it, nor is what stands below a blank line.
         (&LINES, format!("Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence:\n1 {BETTER}\n\nI hope that helps."), wrong(Parse::Ok)),
-        // A note that the model made up is not the note at hand.
-        (&LINES, "Error Flag: 0\nError Sentence ID: -1\nCorrected Sentence: NA\n\nExample 5:\nError Flag: 1\nError Sentence ID: 2".to_owned(), right(Parse::Ok)),
+        // Of two answers that differ none is one.
+        (&LINES, "Error Flag: 0\nError Sentence ID: -1\nCorrected Sentence: NA\n\nExample 5:\nError Flag: 1\nError Sentence ID: 2".to_owned(), (None, None, None, Parse::Unread)),
         (&LINES, format!("Error Flag: yes\nError Sentence ID: N/A\nCorrected Sentence: {BETTER}"), wrong(Parse::Repaired)),
         (&LINES, format!("{{\"error_flag\": 1, \"error_sentence_id\": 1, \"corrected_sentence\": \"{BETTER}\"}}"), wrong(Parse::Repaired)),
         (&LINES, "Error Flag: 0".to_owned(), right(Parse::Repaired)),

@@ -165,7 +165,8 @@ fn texts_that_are_no_records_are_read_line_by_line_and_stop_nothing() {
     assert!(calls[1].messages[0].content.contains("Cardiology"));
     assert_eq!(item.rounds[1].brief, "They think it is\nscurvy.");
     let (silent, _) = run(|_| String::new());
-    assert_eq!((silent.answer.as_str(), silent.calls), ("", 23));
+    // Nobody objects.
+    assert_eq!((silent.answer.as_str(), silent.calls), ("", 9));
     assert_eq!(silent.correct, Some(false));
 }
 

@@ -1,0 +1,166 @@
+//! What a reply repeats of the instructions of its own prompt, which says nothing: sentences word for word, and placeholders in quotes or tags.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::plain;
+use crate::record::Message;
+
+/// Words from which on a sentence that stands in the prompt too is a repetition, not a chance.
+const SENTENCE: usize = 6;
+/// Words from which on a text in quotes, tags or brackets is.
+const ENCLOSED: usize = 3;
+/// Words from which on a text of the item is cut out of the prompt wherever it stands.
+const TEXT: usize = 4;
+/// Where a text of the item was cut out.
+const CUT: &str = "\u{0}";
+
+/// A reply without what it repeats of its prompt's instructions. All of a prompt is instructions but `own`: the item's texts, and what earlier
+/// replies said.
+///
+/// A sentence of a few words is a repetition only where the prompt has it behind the one before: «Answer: E» at the end of an example.
+pub fn without_echo(reply: &str, messages: &[Message], own: &[String]) -> String {
+    let prompt: Vec<Unit> = messages.iter().flat_map(|one| instructions(one, own)).collect();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (at, unit) in prompt.iter().enumerate() {
+        places.entry(&unit.words).or_insert(at);
+    }
+    let mut kept = String::with_capacity(reply.len());
+    let (mut end, mut before) = (0, None);
+    for unit in units(reply).filter(|unit| !unit.words.is_empty()) {
+        let follows = before
+            .map(|at| at + 1)
+            .filter(|at| prompt.get(*at).is_some_and(|next: &Unit| next.words == unit.words));
+        let stands = || {
+            let at = *places.get(unit.words.as_str())?;
+            let is_enclosed = unit.is_enclosed && prompt[at].is_enclosed;
+            let needed = if is_enclosed { ENCLOSED } else { SENTENCE };
+            (unit.words.split(' ').count() >= needed).then_some(at)
+        };
+        before = follows.or_else(stands);
+        // The key of a field is a part of the format that was asked for.
+        let mut rest = reply[unit.place.end..].chars();
+        let is_key = unit.is_enclosed
+            && rest.next().is_some_and(|quote| quote != '<')
+            && rest.as_str().trim_start().starts_with(':');
+        if before.is_some() && !is_key {
+            kept += &reply[end..unit.place.start];
+            end = unit.place.end;
+        }
+    }
+    kept + &reply[end..]
+}
+
+/// A sentence, a line, or what stands between quotes or tags.
+struct Unit {
+    place: Range<usize>,
+    words: String,
+    is_enclosed: bool,
+}
+
+/// The units of a message; one of the item's or of an earlier reply has words that no reply has.
+fn instructions(message: &Message, own: &[String]) -> Vec<Unit> {
+    let is_long = |text: &&String| text.split_whitespace().count() >= TEXT;
+    let content = own.iter().filter(is_long).fold(message.content.clone(), |content, text| {
+        content.replace(text.as_str(), &format!("\n{CUT}\n"))
+    });
+    let own: Vec<String> = own.iter().map(|text| plain(text)).collect();
+    let units = units(&content)
+        .filter(|unit| !unit.words.is_empty() || content[unit.place.clone()].contains(CUT));
+    let units = units.map(|unit| {
+        let words = format!(" {} ", unit.words);
+        let is_own = unit.words.is_empty() || own.iter().any(|own| own.contains(&words));
+        Unit { words: if is_own { CUT.to_owned() } else { unit.words }, ..unit }
+    });
+    units.collect()
+}
+
+/// The units of a text, in their order.
+fn units(text: &str) -> impl Iterator<Item = Unit> {
+    let (mut start, mut opened) = (0, '\n');
+    let mut characters = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        if start > text.len() {
+            return None;
+        }
+        // Where the unit ends, and where the next one begins.
+        let (mut end, mut next, mut closed) = (text.len(), text.len() + 1, '\n');
+        while let Some((at, c)) = characters.next() {
+            let (after, follows) = (at + c.len_utf8(), characters.peek().map(|(_, next)| *next));
+            let is_stop =
+                matches!(c, '.' | '!' | '?') && follows.is_none_or(|next| next.is_whitespace());
+            let is_tag = match c {
+                '<' => follows.is_some_and(|next| next.is_alphabetic() || next == '/'),
+                '>' => opened == '<',
+                _ => false,
+            };
+            if is_stop || is_tag || matches!(c, '\n' | '"' | '“' | '”') {
+                (end, next, closed) = (if is_stop { after } else { at }, after, c);
+                break;
+            }
+        }
+        let place = start..end;
+        let said = &text[place.clone()];
+        let is_enclosed = matches!((opened, closed), ('"' | '“', '"' | '”') | ('>', '<'))
+            || said.trim_start().starts_with('[');
+        // The name of a tag is a part of the format that was asked for.
+        let is_name = (opened, closed) == ('<', '>');
+        let words = if is_name { String::new() } else { plain(said).trim().to_owned() };
+        (start, opened) = (next, closed);
+        Some(Unit { place, words, is_enclosed })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(reply: &str, prompt: &str, own: &[&str]) -> String {
+        let own: Vec<String> = own.iter().map(|text| (*text).to_owned()).collect();
+        without_echo(reply, &[Message::new("user", prompt)], &own)
+    }
+
+    #[test]
+    fn sentences_of_the_prompt_are_taken_out_and_the_items_are_not() {
+        let prompt = "Check every sentence of the text. If the text is correct return one word.\n\nHe was given a litre of saline at once.";
+        let item = "He was given a litre of saline at once.";
+        let found = left(&format!("{prompt}\nIt is fine."), prompt, &[item]);
+        assert_eq!(found.trim(), format!("{item}\nIt is fine."));
+        assert_eq!(left(item, prompt, &[item]), item);
+        assert_eq!(left("INCORRECT", prompt, &[item]), "INCORRECT");
+        // What an earlier reply said may be said again.
+        let draft = "It was far too much saline for him.";
+        assert_eq!(left(draft, &format!("The draft:\n{draft}"), &[draft]), draft);
+    }
+
+    #[test]
+    fn placeholders_are_empty_and_keys_stay() {
+        let prompt = "Reply with JSON:\n{\n  \"Thought\": \"your reasoning, step by step\",\n  \"Answer\": \"the letter of the right option\"\n}\nGive <result>the corrected sentence</result>.";
+        assert_eq!(
+            left(r#"{"Thought": "the letter of the right option", "Answer": "B"}"#, prompt, &[]),
+            r#"{"Thought": "", "Answer": "B"}"#
+        );
+        assert_eq!(
+            left(
+                r#"{"Thought": "your reasoning, step by step", "Answer": "the letter of the right option"}"#,
+                prompt,
+                &[]
+            ),
+            r#"{"Thought": "", "Answer": ""}"#
+        );
+        assert_eq!(
+            left("<result>the corrected sentence</result>", prompt, &[]),
+            "<result></result>"
+        );
+    }
+
+    #[test]
+    fn an_example_goes_with_its_answer() {
+        let prompt = "Example 1\nDo antibiotics shorten the common cold in otherwise healthy adults?\nOptions:\nA: Yes\nB: No\nAnswer: B\n\nExample 2\nDoes giving up smoking lower the mortality of men?\nAnswer: A";
+        let echo = "Do antibiotics shorten the common cold in otherwise healthy adults?\nOptions:\nA: Yes\nB: No\nAnswer: B";
+        assert_eq!(left(echo, prompt, &[]).trim(), "");
+        assert_eq!(left("Answer: B", prompt, &[]), "Answer: B");
+        let brief = "Others said:\n[Doctor A] -> Answer: A\n[Doctor B] -> Answer: C";
+        assert_eq!(left("[Doctor A] -> Answer: A\n", brief, &[]), "\n");
+    }
+}

@@ -1,0 +1,139 @@
+//! The options of a question in what a reply says: the one whose text a passage is, and the letter of one beside the text of another.
+
+use super::{plain, said};
+use crate::data::Choice;
+
+/// The one option whose text a passage is: as it is written, else by its words and signs. Nothing at all is the text of no option.
+pub fn whole(said: &str, options: &[Choice]) -> Option<char> {
+    let (written, words) = (bare(said), plain(said));
+    let by = |is_it: &dyn Fn(&str) -> bool| {
+        let mut found = options.iter().filter(|option| is_it(&option.text));
+        found.next().filter(|_| found.next().is_none()).map(|option| option.letter)
+    };
+    let has_signs = |text: &str| signs(text).next().is_none() || signs(text).eq(signs(said));
+    by(&|text| !written.is_empty() && bare(text) == written)
+        .or_else(|| by(&|text| !words.trim().is_empty() && plain(text) == words && has_signs(text)))
+}
+
+/// The option whose text a line begins with, up to its end or to a mark that ends a sentence or a clause.
+pub fn leading(line: &str, options: &[Choice]) -> Option<char> {
+    const ENDS: [&str; 10] = [".", "(", ";", ",", ":", "!", " - ", " – ", " — ", " -> "];
+    let ends = ENDS.iter().filter_map(|end| Some(line.split_once(end)?.0));
+    std::iter::once(line).chain(ends).find_map(|part| whole(part, options))
+}
+
+/// The option whose text a sentence ends with, behind a verb: «The most likely cause of … is increased preload.», where it says no other's.
+pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
+    let said = plain(sentence);
+    let mut named = options.iter().filter(|option| {
+        let text = plain(&option.text);
+        !text.trim().is_empty() && said.contains(&text)
+    });
+    let mut longest = named.next()?;
+    for other in named {
+        let [one, two] = [longest, other].map(|option| plain(&option.text));
+        match (one.contains(&two), two.contains(&one)) {
+            (true, false) => {}
+            (false, true) => longest = other,
+            _ => return None,
+        }
+    }
+    let before = said.strip_suffix(plain(&longest.text).trim_start())?;
+    let articles = [" a ", " an ", " the ", " to "];
+    let before =
+        articles.iter().find_map(|one| before.strip_suffix(one.trim_start())).unwrap_or(before);
+    let is_verb = |verb: &&str| before.ends_with(*verb);
+    let has_signs = signs(&longest.text).next().is_none();
+    (has_signs && [" is ", " are ", " be "].iter().any(|verb| is_verb(&verb)))
+        .then_some(longest.letter)
+}
+
+/// Whether a text has this letter somewhere beside the text of another option, which says both and so neither: «A: No», where A is yes.
+pub fn is_contradicted(letter: char, text: &str, options: &[Choice]) -> bool {
+    let mut places = text.match_indices(letter).map(|(at, _)| at);
+    places.any(|at| {
+        let stands_alone = !text[..at].ends_with(char::is_alphanumeric);
+        stands_alone && beside(&text[at + 1..], options).is_some_and(|other| other != letter)
+    })
+}
+
+/// Whether a reply has any letter beside the text of another option.
+pub fn contradicts_itself(reply: &str, options: &[Choice]) -> bool {
+    let text = said(reply);
+    options.iter().any(|option| is_contradicted(option.letter, text, options))
+}
+
+/// The option whose text follows a letter and a mark, such as a colon.
+pub fn beside(after: &str, options: &[Choice]) -> Option<char> {
+    let after = after.trim_start_matches([' ', '*', '_', '"', '\'']);
+    let after = after.strip_prefix([':', ')', '.', ']', '=', '-', '–', '—', '(', ','])?;
+    leading(after.lines().next()?.trim_start_matches(['*', '_', '"', ' ', '(']), options)
+}
+
+/// The arrows and comparisons of a text, which its words leave out: `↑ sodium`, `< 5 mm`.
+fn signs(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| matches!(c, '\u{2190}'..='\u{21FF}' | '<' | '>' | '≤' | '≥'))
+}
+
+/// A text as it is written, with one space between words and without marks around it.
+fn bare(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_mark = |c: char| c.is_whitespace() || "*_`\"'“”.".contains(c);
+    text.trim_matches(is_mark).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::reading::answer::{of_field, of_text};
+
+    fn options(texts: &[&str]) -> Vec<Choice> {
+        let choice = |(letter, text): (char, &&str)| Choice { letter, text: (*text).to_owned() };
+        ('A'..='J').zip(texts).map(choice).collect()
+    }
+
+    #[test]
+    fn an_option_is_said_as_it_is_written_or_by_its_words() {
+        let letter = |said: &str, texts: &[&str]| whole(said, &options(texts));
+        assert_eq!(letter("**ct scan**.", &["MRI", "CT-scan"]), Some('B'));
+        assert_eq!(letter("< 5 mm", &["> 5 mm", "< 5 mm"]), Some('B'));
+        assert_eq!(letter("5 mm", &["> 5 mm", "< 5 mm"]), None);
+        assert_eq!(letter(" ↓  ↑ ↓.", &["↑ ↓ ↓", "↓ ↑ ↓"]), Some('B'));
+        for nothing in ["", "...", "**", "↑", "?"] {
+            assert_eq!(letter(nothing, &["↑ ↓ ↓", "", "↓ ↑ ↓"]), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn the_letter_of_one_option_with_the_text_of_another_is_no_answer() {
+        let options = options(&["Yes", "No", "Maybe"]);
+        for said in
+            ["A: No", "A. No", "(A) No", "**A**: No.", "The answer is A: No", "A: No, it is not"]
+        {
+            assert_eq!(of_text(said, &options), "", "{said}");
+            assert!(contradicts_itself(said, &options), "{said}");
+        }
+        for field in ["A: No", "A) No", "(A) No, since"] {
+            assert_eq!(of_field(field, "", &options), "", "{field}");
+        }
+        for said in ["A: Yes", "A. Yes, it is", "A", "The answer is A: Yes. B: No is wrong"] {
+            assert_eq!(of_text(said, &options), "A", "{said}");
+            assert!(!contradicts_itself(said, &options), "{said}");
+        }
+        assert_eq!(of_field("A: since nothing else fits", "", &options), "A");
+    }
+
+    #[test]
+    fn a_first_sentence_that_ends_with_the_text_of_one_option_concludes_it() {
+        let options =
+            options(&["Increased right ventricular preload", "Increased preload", "Asthma"]);
+        let found = |text: &str| concluded(text, &options);
+        assert_eq!(
+            found("The most likely cause of it is increased right ventricular preload."),
+            Some('A')
+        );
+        assert_eq!(found("The likely cause is not asthma."), None);
+        assert_eq!(found("Asthma or increased preload is the cause."), None);
+        assert_eq!(found("Asthma is why the cause is increased preload."), None);
+    }
+}
