@@ -1,5 +1,6 @@
-//! `demo`: a whole run with tiny models that are made for it.
+//! `demo`: a whole run with tiny models that are made for it, or with a small real one.
 
+mod real;
 mod search;
 
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::QuietFlag;
+use super::options::{HubFlags, QuietFlag};
 use super::progress::Terminal;
 use super::sandboxed::{Entered, Paths, SandboxFlag};
 use super::synthetic::SyntheticModels;
@@ -27,11 +28,16 @@ pub struct Demo {
     /// What to show: medmad, a debate on questions, or medreflex, notes checked with a small corpus
     #[arg(long, default_value = "medmad", value_parser = ["medmad", "medreflex"])]
     system: String,
+    /// Let a small real model debate: SmolLM2-135M-Instruct, fetched by its card (272 MB) unless --models or the hub's cache has it
+    #[arg(long, conflicts_with = "system")]
+    real: bool,
     /// The run directory [default: wardround-demo, or the next free name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     models: SyntheticModels,
+    #[command(flatten)]
+    hub: HubFlags,
     #[command(flatten)]
     sandbox: SandboxFlag,
     #[command(flatten)]
@@ -42,6 +48,9 @@ impl Demo {
     pub fn run(self) -> Result<(), Failure> {
         let progress = self.progress;
         let out = self.out.clone().unwrap_or_else(free_name);
+        if self.real {
+            return self.run_real(&out);
+        }
         // The models are made inside the sandbox too: it writes only their files and those of the run.
         let paths = Paths::default().write(&self.models.root())?.write(&out)?;
         let entered = paths.enter(self.sandbox, "cpu")?.sealed(progress.quiet)?;
@@ -54,9 +63,7 @@ impl Demo {
         spec.panel = panel;
         spec.hub = spec.hub.local();
         let contents = execute(spec, &out, &entered, progress)?;
-        if let Some(item) =
-            contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
-        {
+        if let Some(item) = longest(&contents) {
             print_debate(item, contents.texts.get(&item.item))?;
         }
         console::say("")?;
@@ -64,6 +71,29 @@ impl Demo {
             "The three models have random weights: what they say is noise, how they are run is not.",
         )?)
     }
+}
+
+impl Demo {
+    fn run_real(self, out: &Path) -> Result<(), Failure> {
+        let progress = self.progress;
+        let protocol = SystemConfig::parse("medmad", &real::SETTINGS)?;
+        let mut spec = Spec::new(protocol, DEMO_PATH, Format::Mcq)?;
+        real::choose(&mut spec, &self.models, self.hub, progress)?;
+        let paths = Paths::default().run(&spec)?.write(out)?;
+        let entered = paths.enter(self.sandbox, "cpu")?.sealed(progress.quiet)?;
+        let contents = execute(spec, out, &entered, progress)?;
+        if let Some(item) = longest(&contents) {
+            print_debate(item, contents.texts.get(&item.item))?;
+            real::print_replies(item, &contents)?;
+        }
+        console::say("")?;
+        Ok(console::say(real::LAST)?)
+    }
+}
+
+/// The item that was debated longest.
+fn longest(contents: &Contents) -> Option<&AnswerLine> {
+    contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
 }
 
 /// Runs `spec` into `out`, and prints the summary.

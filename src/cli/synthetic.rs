@@ -45,6 +45,11 @@ impl SyntheticModels {
         Ok(directory)
     }
 
+    /// The directory that was given.
+    pub fn given(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
     /// The directory of all of them.
     pub fn root(&self) -> PathBuf {
         self.directory.clone().unwrap_or_else(cache_directory)

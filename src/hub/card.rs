@@ -206,17 +206,27 @@ mod tests {
         for card in Card::all().iter().filter(|card| card.kind == Kind::Decoder) {
             assert!(["gemma3", "llama", "qwen3"].contains(&card.family.as_str()));
             assert!(card.template.is_some() && card.decoding.is_some());
-            assert!(card.size_bytes().is_some(), "{}", card.name);
-            let weights: Vec<_> =
-                card.files.iter().filter(|file| file.name.ends_with(".safetensors")).collect();
-            for (position, file) in weights.iter().enumerate() {
+            assert!(!card.revision.is_empty() && card.revision != "main", "{}", card.name);
+            let weights: Vec<&str> = card
+                .files
+                .iter()
+                .map(|file| file.name.as_str())
+                .filter(|name| name.ends_with(".safetensors"))
+                .collect();
+            // One file, or shards and their index.
+            let is_single = weights == ["model.safetensors"];
+            assert_ne!(is_single, has(card, "model.safetensors.index.json"), "{}", card.name);
+            for (position, name) in weights.iter().enumerate().filter(|_| !is_single) {
                 let expected =
                     format!("model-{:05}-of-{:05}.safetensors", position + 1, weights.len());
-                assert_eq!(file.name, expected);
+                assert_eq!(*name, expected);
             }
-            for required in ["config.json", "tokenizer.json", "model.safetensors.index.json"] {
+            for required in ["config.json", "generation_config.json", "tokenizer.json"] {
                 assert!(has(card, required), "{}", card.name);
             }
+            // What is summed is weighed too.
+            let is_weighed = |file: &CardFile| file.size_bytes.is_some() || file.sha256.is_none();
+            assert!(card.files.iter().all(is_weighed), "{}", card.name);
             assert!(card.files.iter().all(|file| file.instead.is_none()));
         }
     }

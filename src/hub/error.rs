@@ -71,6 +71,10 @@ pub enum HubError {
         "{file} has the sha256 {actual}, but {authority} says {expected}; the download was deleted"
     )]
     WrongSum { file: String, expected: String, actual: String, authority: Authority },
+    #[error(
+        "{file} has {actual} bytes on the hub, but the card says {expected}; nothing of it was downloaded"
+    )]
+    WrongSize { file: String, expected: u64, actual: u64 },
     #[error("{file} has {found} rows, but its card says {expected}; the download was deleted")]
     WrongRows { file: String, expected: u64, found: u64 },
     #[error("{file} cannot be converted: {reason}; the download was deleted")]
@@ -229,7 +233,7 @@ impl Diagnosis for HubError {
                 "run the same command again: it continues the download; HF_ENDPOINT names a mirror"
                     .to_owned(),
             ),
-            Self::WrongSum { .. } => {
+            Self::WrongSum { .. } | Self::WrongSize { .. } => {
                 Some("fetch it again; if that fails too, do not trust the source".to_owned())
             }
             Self::NotAccepted { model, .. } => Some(format!(

@@ -186,6 +186,12 @@ impl Fetch<'_> {
     /// Makes sure that one file is there and right.
     fn file(&mut self, name: &str) -> Result<(), HubError> {
         let remote = self.hub.inspect(&self.commit, name)?;
+        if let Some(expected) = self.hub.repository.card_size(&self.commit, name)
+            && expected != remote.size_bytes
+        {
+            let actual = remote.size_bytes;
+            return Err(HubError::WrongSize { file: name.to_owned(), expected, actual });
+        }
         let path = self.place(name, &remote);
         let sha256 = match self.kept(name, &remote, &path)? {
             Some(sha256) => sha256,

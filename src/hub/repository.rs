@@ -30,7 +30,17 @@ impl Repository {
 
     /// The sum that the card gives for a file at this commit; a card speaks for its own revision alone.
     pub fn card_sha256(&self, commit: &str, file: &str) -> Option<&'static str> {
-        self.card.filter(|card| card.revision == commit)?.sha256(file)
+        self.card_at(commit)?.sha256(file)
+    }
+
+    /// The size that the card gives for a file at this commit.
+    pub fn card_size(&self, commit: &str, file: &str) -> Option<u64> {
+        let mut files = self.card_at(commit)?.files.iter();
+        files.find(|entry| entry.name == file)?.size_bytes
+    }
+
+    fn card_at(&self, commit: &str) -> Option<&'static Card> {
+        self.card.filter(|card| card.revision == commit)
     }
 
     /// Reads a card's name or a hub id, either of them with `@revision` or with the `revision` asked for; `None` where

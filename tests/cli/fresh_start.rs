@@ -56,6 +56,32 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
 }
 
 #[test]
+fn a_demonstration_with_a_real_model_wants_it_in_its_folder_or_in_the_cache() {
+    let scratch = Scratch::new();
+    scratch
+        .wardround("demo --real --models nowhere")
+        .refused(3, &["nowhere has no folder smollm2-135m", "hint: `wardround models fetch"]);
+    scratch.wardround("demo --real --offline").refused(
+        3,
+        &["HuggingFaceTB/SmolLM2-135M-Instruct is incomplete in the cache", "--offline forbids"],
+    );
+    scratch.wardround("demo --real --system medreflex").refused(2, &["--system"]);
+    assert!(!scratch.path("wardround-demo").exists());
+    // In its place a tiny one, of the same family: the way is the same.
+    let model = scratch.model(Family::Llama);
+    std::fs::create_dir(scratch.path("models")).unwrap();
+    std::fs::rename(model, scratch.path("models/smollm2-135m")).unwrap();
+    let told = scratch.wardround("demo --real --models models --out real --sandbox require");
+    let told = &told.finished().stdout;
+    for part in
+        ["medmad on demo: 8 items", "The debate on demo-", "  what they wrote\n", "135 million"]
+    {
+        assert!(told.contains(part), "no {part:?} in {told}");
+    }
+    scratch.wardround("verify real").succeeded();
+}
+
+#[test]
 fn a_demo_without_flags_finds_its_own_places_and_uses_its_models_again() {
     let scratch = Scratch::new();
     let interrupted = |out: &str| {
@@ -99,21 +125,28 @@ fn a_model_is_made_listed_and_verified() {
         "bleurt-20",
         "deberta-xlarge-mnli",
         "embeddinggemma-300m",
+        "gemma3-1b",
+        "gemma3-270m",
         "gemma3-4b",
         "llama3.2-3b",
         "medcpt-article-encoder",
         "medcpt-cross-encoder",
         "medcpt-query-encoder",
+        "medgemma1.5-4b",
         "pubmedbert-matryoshka",
+        "qwen3-0.6b",
         "qwen3-4b",
+        "qwen3-4b-2507",
         "qwen3-embedding-0.6b",
         "qwen3-embedding-4b",
         "qwen3-reranker-0.6b",
         "qwen3-reranker-4b",
         "s-pubmedbert-ms-marco",
+        "smollm2-135m",
+        "smollm2-360m",
     ];
     assert_eq!(cards, expected);
-    assert_eq!(listed.stdout.matches("not here").count(), 18, "{listed:#?}");
+    assert_eq!(listed.stdout.matches("not here").count(), 25, "{listed:#?}");
 }
 
 #[test]
@@ -160,7 +193,7 @@ fn an_unknown_or_absent_model_is_named() {
         2,
         &[
             "no model is called `gemma4-4b`",
-            "hint: cards of language models: gemma3-4b, llama3.2-3b, qwen3-4b",
+            "hint: cards of language models: gemma3-1b, gemma3-270m, gemma3-4b, llama3.2-3b, medgemma1.5-4b, ",
         ],
     );
     run("./nowhere").refused(2, &["there is no model directory at ./nowhere"]);

@@ -28,6 +28,8 @@ mod medreflex;
 mod multi_agent;
 mod notes;
 mod rating;
+#[cfg(feature = "remote")]
+mod real_models;
 mod recipes;
 mod recompute;
 mod recompute_notes;

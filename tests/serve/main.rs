@@ -11,6 +11,7 @@ mod audit;
 mod cases;
 mod client;
 mod completions;
+mod container;
 mod ends;
 mod hostile;
 mod installed;

@@ -274,3 +274,41 @@ fn nothing_connects_when_it_is_forbidden() {
     }
     assert_eq!(hub.requests(), []);
 }
+
+#[test]
+fn a_file_of_another_size_than_its_cards_is_refused_before_it_is_downloaded() {
+    let card = |size: usize| -> &'static super::super::Card {
+        let text = format!(
+            r#"
+name = "tiny"
+repository = "{REPOSITORY}"
+revision = "{COMMIT}"
+family = "qwen3"
+dtype = "bf16"
+gated = false
+licence = {{ name = "MIT", url = "https://example.org" }}
+files = [{{ name = "tokenizer.json", size_bytes = {size} }}]
+"#
+        );
+        Box::leak(Box::new(toml::from_str(&text).unwrap()))
+    };
+    for (size, is_right) in [(100, true), (99, false)] {
+        let hub = FakeHub::serve(tiny());
+        let folder = tempfile::tempdir().unwrap();
+        let (id, revision) = (REPOSITORY.to_owned(), "main".to_owned());
+        let repository = super::super::Repository { id, revision, card: Some(card(size)) };
+        let fetched = super::fetch_repository(
+            &repository,
+            Some(folder.path()),
+            &options(&hub, folder.path()),
+        );
+        assert_eq!(folder.path().join("tokenizer.json").exists(), is_right);
+        let Err(error) = fetched else {
+            assert!(is_right);
+            continue;
+        };
+        assert!(matches!(&error, HubError::WrongSize { expected: 99, actual: 100, .. }), "{error}");
+        assert_eq!(error.blame(), Blame::Artefact);
+        assert!(error.hint().unwrap().contains("do not trust the source"));
+    }
+}

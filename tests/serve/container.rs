@@ -1,0 +1,86 @@
+//! The entry point of `system/Containerfile`, as a container runs it: its environment, its words, and a model behind them.
+#![allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use wardround::model::Family;
+
+use crate::client::{Answer, add_key};
+use crate::common;
+
+const CONTAINERFILE: &str = include_str!("../../system/Containerfile");
+
+/// The rest of the one line that begins with this word.
+fn line(word: &str) -> &'static str {
+    let mut lines = CONTAINERFILE.lines().filter_map(|line| line.strip_prefix(word));
+    let line = lines.next().unwrap().trim();
+    assert_eq!(lines.next(), None, "{word}");
+    line
+}
+
+/// The status of `/health`, and of a chat with this key; 0 where nobody listens yet.
+fn ask(socket: &Path, request: &str) -> u16 {
+    let Ok(mut stream) = UnixStream::connect(socket) else { return 0 };
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    Answer::of(&bytes).map_or(0, |answer| answer.status)
+}
+
+#[test]
+fn the_containers_entry_point_starts_with_its_own_environment_and_answers_by_its_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = add_key(folder.path(), "ward", "user");
+    let place = |path: &str| {
+        let within = Path::new(path.trim_start_matches('/'));
+        let name = within.file_name().unwrap();
+        folder.path().join(name).display().to_string()
+    };
+    let mut words: Vec<String> = serde_json::from_str(line("ENTRYPOINT")).unwrap();
+    assert_eq!(words.remove(0), "/usr/bin/wardround");
+    let socket = words.last_mut().unwrap();
+    *socket = place(socket);
+    let socket = folder.path().join("http.sock");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+    command.env_clear().current_dir(folder.path()).args(&words);
+    let mut names = Vec::new();
+    for pair in line("ENV").split_whitespace() {
+        let (name, value) = pair.split_once('=').unwrap();
+        names.push(name);
+        command.env(name, if value.starts_with('/') { place(value) } else { value.to_owned() });
+    }
+    assert!(names.contains(&"WARDROUND_OFFLINE"), "{names:?}");
+    // The model stands last, as in the example of the file.
+    command.args(["--context", "1024", "--kv-tokens", "4096", "--threads", "1"]);
+    command.arg(common::synthetic(Family::Qwen3));
+    let stderr = std::fs::File::create(folder.path().join("stderr")).unwrap();
+    let mut server = command.stdout(std::process::Stdio::null()).stderr(stderr).spawn().unwrap();
+    let said = || std::fs::read_to_string(folder.path().join("stderr")).unwrap();
+    let health = "GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    let began = Instant::now();
+    while ask(&socket, health) != 200 {
+        assert_eq!(server.try_wait().unwrap(), None, "{}", said());
+        assert!(began.elapsed() < Duration::from_secs(120), "{}", said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let body = r#"{"model": "qwen3", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 2}"#;
+    let chat = |key: &str| {
+        format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    assert_eq!(ask(&socket, &chat(&key)), 200, "{}", said());
+    assert_eq!(ask(&socket, &chat("another")), 401, "{}", said());
+    assert!(folder.path().join("audit/trail.jsonl").is_file(), "{}", said());
+    // STOPSIGNAL
+    assert_eq!(line("STOPSIGNAL"), "SIGTERM");
+    let id = server.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert!(server.wait().unwrap().success(), "{}", said());
+}
