@@ -89,8 +89,8 @@ impl QualityBench {
                 Device::Cuda(gpu) => measure(gpu.for_engine()?, &description, &read, &mut exact)?,
                 Device::Metal(gpu) => measure(gpu.for_engine()?, &description, &read, &mut exact)?,
             };
-            let parameters = description.config.parameters();
-            let bytes = description.precision.size_bytes(parameters) as f64 / parameters as f64;
+            let Description { config, precision, .. } = &description;
+            let bytes = config.weight_bytes(*precision) as f64 / config.parameters() as f64;
             results.push(sums.quality(format, bytes));
             perplexity = sums.exact_perplexity();
         }
