@@ -117,6 +117,112 @@ fn a_synthetic_model_is_made_once_and_the_table_has_a_row_a_test() {
 }
 
 #[test]
+fn a_format_of_fewer_bits_diverges_more_from_f32() {
+    let model = common::synthetic(Family::Gemma3);
+    let read = ["--window", "64", "--windows", "3", "--format", "json"];
+    let formats = ["--formats", "f32,bf16,q8_0,q4_k,kv-bf16"];
+    let quality = |flags: &[&str]| {
+        let text =
+            stdout(&[&["quality"], &of_model(&model, &[&read[..], flags].concat())[..]].concat());
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let report = quality(&formats);
+    assert_eq!(report, quality(&formats));
+    assert_eq!(
+        (&report["text"]["windows"], &report["text"]["positions"]),
+        (&3.into(), &189.into())
+    );
+    let results = report["results"].as_array().unwrap();
+    let names: Vec<&str> =
+        results.iter().map(|result| result["format"].as_str().unwrap()).collect();
+    assert_eq!(names.join(","), formats[1]);
+    let of = |field: &str| -> Vec<f64> { results.iter().map(|row| number(&row[field])).collect() };
+    let [same, _, q8_0, q4_k, kv] = of("mean_divergence")[..] else { panic!("{report}") };
+    assert_eq!((same, of("worst_divergence")[0], of("same_first")[0]), (0.0, 0.0, 1.0));
+    assert!(q4_k > 3.0 * q8_0 && q8_0 > 0.0 && kv > 0.0, "{report}");
+    assert!(of("worst_divergence")[3] > q4_k);
+    let perplexity = of("perplexity");
+    assert_eq!(perplexity[0], number(&report["perplexity"]));
+    assert_ne!(perplexity[3], perplexity[0]);
+    assert_eq!(of("bytes_per_weight")[..2], [4.0, 2.0]);
+
+    // Another text, too short at first.
+    let text = tempfile::NamedTempFile::new().unwrap();
+    let path = text.path().to_str().unwrap();
+    let cases: [(&[&str], &str); 4] = [
+        (&["--text", path], "tokens, too few for 1 of 512"),
+        (&["--windows", "1000"], "too few for 1000 of 512"),
+        (&["--formats", "q3_k"], "possible values: f32, bf16, q8_0"),
+        (&["--window", "20000"], "the model was made for 16384"),
+    ];
+    for (flags, named) in cases {
+        let output = bench(&[&["quality"], &of_model(&model, flags)[..]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
+        assert!(stderr.contains(named), "{flags:?}: {stderr}");
+    }
+    std::fs::write(text.path(), "Two doctors agree. ".repeat(40)).unwrap();
+    let table = stdout(
+        &[
+            &["quality", "--formats", "q8_0", "--window", "32"],
+            &of_model(&model, &["--text", path])[..],
+        ]
+        .concat(),
+    );
+    assert_eq!(
+        table.lines().filter(|line| line.starts_with("| q8_0 | 1.06")).count(),
+        1,
+        "{table}"
+    );
+}
+
+/// Layers that add nothing leave the token table alone, which is also the head.
+#[test]
+fn under_q4_k_the_token_table_has_eight_bits() {
+    let model = common::edited(Family::Llama, |name, _, values| {
+        if name.contains("_proj") {
+            values.fill(0.0);
+        }
+    });
+    let flags = ["--formats", "q8_0,q4_k", "--window", "64", "--windows", "2", "--format", "json"];
+    let text = stdout(&[&["quality"], &of_model(model.path(), &flags)[..]].concat());
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let divergence = |at: usize| number(&report["results"][at]["mean_divergence"]);
+    assert!(divergence(0) > 0.0);
+    assert_eq!(divergence(0), divergence(1));
+}
+
+#[test]
+#[ignore = "needs WARDROUND_REAL_MODELS"]
+fn with_real_models_each_weight_format_stays_near_f32() {
+    let models = std::env::var_os("WARDROUND_REAL_MODELS");
+    let models = models.expect("WARDROUND_REAL_MODELS names the folder of real models");
+    for (name, bounds) in [
+        (
+            "smollm2",
+            [("bf16", 0.001), ("q8_0", 0.006), ("int8", 0.02), ("q4_k", 0.02), ("kv-bf16", 0.001)],
+        ),
+        (
+            "gemma3-270m",
+            [("bf16", 0.001), ("q8_0", 0.006), ("int8", 0.02), ("q4_k", 0.08), ("kv-bf16", 0.001)],
+        ),
+    ] {
+        let model = Path::new(&models).join(name);
+        let text = stdout(&[&["quality"], &of_model(&model, &["--format", "json"])[..]].concat());
+        let report: Value = serde_json::from_str(&text).unwrap();
+        let exact = number(&report["perplexity"]);
+        for (result, (format, most)) in report["results"].as_array().unwrap().iter().zip(bounds) {
+            assert_eq!(result["format"], format);
+            let divergence = number(&result["mean_divergence"]);
+            assert!(divergence <= most, "{name} in {format}: {divergence}, not {most}");
+            // On average the surprise at the next token grows by about the divergence.
+            let perplexity = number(&result["perplexity"]);
+            assert!((perplexity / exact).ln() < 2.0 * most, "{name} in {format}: {perplexity}");
+        }
+    }
+}
+
+#[test]
 fn a_panel_debates_and_its_figures_add_up() {
     let models = tempfile::tempdir().unwrap();
     let root = models.path().to_str().unwrap();

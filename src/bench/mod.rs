@@ -2,7 +2,7 @@
 //!
 //! A model's tests are llama-bench's: prompt processing, token generation at a depth, both over a sweep of batches. They
 //! run the decoder in steps as an engine makes them, without tokenising or sampling, and no prefix is found again. A panel's
-//! test is the system itself, with everything.
+//! test is the system itself, with everything. And what rounding does to a model's predictions.
 
 pub mod embed;
 pub mod environment;
@@ -11,6 +11,7 @@ pub mod load;
 pub mod model;
 pub mod output;
 pub mod panel;
+pub mod quality;
 #[cfg(all(feature = "serve", feature = "remote"))]
 pub mod serve;
 pub mod trial;

@@ -71,7 +71,7 @@ impl Subject {
             parameters: config.parameters(),
             dtype: plan.dtype,
             quantisation: plan.quantisation,
-            weights_bytes: precision.size_bytes(config.parameters()),
+            weights_bytes: config.weight_bytes(precision),
             weights_sha256: plan.weights_sha256,
         }
     }

@@ -1,8 +1,9 @@
-//! `bench`: measures the speed of a model or a panel on this machine, and compares it with the machine's limits.
+//! `bench`: measures the speed of a model or a panel on this machine beside the machine's limits, and what rounding costs.
 
 mod embed;
 mod model;
 mod panel;
+mod quality;
 mod search;
 #[cfg(all(feature = "serve", feature = "remote"))]
 mod serve;
@@ -26,6 +27,8 @@ enum Verb {
     Embed(Box<embed::EmbedBench>),
     /// Measure a panel end to end: MED-MAD over questions
     Panel(Box<panel::PanelBench>),
+    /// Measure what rounding does to a model's predictions: each format beside f32
+    Quality(quality::QualityBench),
     /// Measure exact search over random vectors
     Search(search::SearchBench),
     /// Measure a server under load, beside the same engine in process
@@ -38,6 +41,7 @@ impl Bench {
         match self.verb {
             Some(Verb::Embed(embed)) => embed.run(),
             Some(Verb::Panel(panel)) => panel.run(),
+            Some(Verb::Quality(quality)) => quality.run(),
             Some(Verb::Search(search)) => search.run(),
             #[cfg(all(feature = "serve", feature = "remote"))]
             Some(Verb::Serve(serve)) => serve.run(),

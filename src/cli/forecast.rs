@@ -207,7 +207,8 @@ fn stored(bytes: u64, quantisation: Quantisation) -> usize {
         Quantisation::None => 16.0,
         Quantisation::Q8_0 => 8.5,
         Quantisation::Int8 => 8.0,
-        Quantisation::Q4K => 4.6,
+        // Of models of some four billion weights, whose token tables have eight bits.
+        Quantisation::Q4K => 5.1,
     };
     (bytes as f64 * bits / 16.0) as usize
 }

@@ -6,7 +6,7 @@ use super::EncoderError;
 use super::folder::{Folder, TOKENIZER};
 use super::form::Form;
 use crate::hub::{Card, digest_files, sha256_file, weights_digest};
-use crate::ops::{Device, Precision};
+use crate::ops::{Device, Precision, Quantisation};
 
 /// Two models with equal identities give the same bits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct EncoderIdentity {
     /// How weights are kept: f32 or bf16, and the quantisation.
     pub dtype: String,
     pub quantisation: String,
+    /// Of q4_k: the largest number of a block's scale. Older versions had 63, and their vectors are not those of today.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_scale: Option<u8>,
     pub device_kind: String,
     pub weights_sha256: String,
     pub tokenizer_sha256: String,
@@ -73,6 +76,7 @@ impl EncoderIdentity {
             document_tokens: particulars.document_tokens,
             dtype: precision.stored.to_string(),
             quantisation: precision.quantisation.to_string(),
+            largest_scale: (precision.quantisation == Quantisation::Q4K).then_some(u8::MAX),
             device_kind: device.kind([precision]),
             weights_sha256: weights_sha256(&form.folder, &form.dense)?,
             tokenizer_sha256: sha256_file(&form.folder.file(TOKENIZER)?)?,

@@ -37,11 +37,7 @@ pub struct CostModel {
 impl CostModel {
     pub fn new(config: &Config, precision: Precision, machine: Machine) -> CostModel {
         let head = config.vocab_size * config.hidden_size;
-        let tables = if config.tied_embeddings { 1 } else { 2 };
-        let all = config.parameters();
-        let weights = precision.size_bytes(all);
-        let bytes = |numbers: usize| (weights as f64 * numbers as f64 / all as f64) as u64;
-        let layers = all - tables * head;
+        let layers = config.parameters() - config.table_parameters();
         // Queries, output, gate, up and down.
         let last = config.layer_count().min(1)
             * config.hidden_size
@@ -51,8 +47,8 @@ impl CostModel {
             Layer::Sliding(window) => Some(*window),
         };
         CostModel {
-            layers: (layers as u64, bytes(layers)),
-            head: (head as u64, bytes(head)),
+            layers: (layers as u64, config.layer_bytes(precision) as u64),
+            head: (head as u64, precision.of_tables().size_bytes(head) as u64),
             last: last as u64,
             windows: config.layers.iter().map(window).collect(),
             kv_bytes: (config.kv_bytes_per_token(machine, precision.kv)

@@ -23,7 +23,7 @@ impl Footprint {
         limits: StepLimits,
     ) -> Footprint {
         Footprint {
-            weights: precision.size_bytes(config.parameters()),
+            weights: config.weight_bytes(precision),
             kv: pages * machine.page_bytes(config.page_shape(), precision.kv),
             scratch: scratch_bytes(config, machine, Numbers::Narrow, limits, limits.logit_rows),
         }
@@ -101,11 +101,34 @@ impl BertConfig {
 impl Config {
     /// Numbers in the matrices; norms are too few to count.
     pub fn parameters(&self) -> usize {
-        let (hidden, head_dim) = (self.hidden_size, self.head_dim);
-        let attention = hidden * head_dim * (2 * self.heads + 2 * self.kv_heads);
-        let feed_forward = 3 * hidden * self.intermediate_size;
+        let layer: usize =
+            self.layer_matrices().map(|(inputs, outputs)| inputs * outputs).iter().sum();
+        self.layer_count() * layer + self.table_parameters()
+    }
+
+    /// Inputs and outputs of a layer's matrices: queries, keys and values; output; gate and up; down.
+    fn layer_matrices(&self) -> [(usize, usize); 4] {
+        let (hidden, inner) = (self.hidden_size, self.intermediate_size);
+        let queries = self.heads * self.head_dim;
+        let keys = self.kv_heads * self.head_dim;
+        [(hidden, queries + 2 * keys), (queries, hidden), (hidden, 2 * inner), (inner, hidden)]
+    }
+
+    /// Those of the token table and of a head of its own.
+    pub(super) fn table_parameters(&self) -> usize {
         let tables = if self.tied_embeddings { 1 } else { 2 };
-        self.layer_count() * (attention + feed_forward) + tables * self.vocab_size * hidden
+        tables * self.vocab_size * self.hidden_size
+    }
+
+    /// Bytes of the matrices.
+    pub fn weight_bytes(&self, precision: Precision) -> usize {
+        self.layer_bytes(precision) + precision.of_tables().size_bytes(self.table_parameters())
+    }
+
+    /// Of those in the layers.
+    pub(super) fn layer_bytes(&self, precision: Precision) -> usize {
+        let bytes = |(inputs, outputs)| precision.of_layer(inputs).size_bytes(inputs * outputs);
+        self.layer_count() * self.layer_matrices().map(bytes).iter().sum::<usize>()
     }
 
     /// Bytes of keys and values a token takes.
@@ -138,6 +161,7 @@ pub fn available_memory() -> usize {
 mod tests {
     use super::*;
     use crate::bench::embed::BERT_BASE;
+    use crate::ops::Quantisation;
 
     #[test]
     fn an_encoder_plans_no_logits_that_it_does_not_compute() {
@@ -156,6 +180,33 @@ mod tests {
         let row = size_of::<f32>() * config.vocab_size;
         assert_eq!((of(64) - of(0)) / row, 63);
         assert!(of(0) < 8192 * row);
+    }
+
+    #[test]
+    fn the_tables_of_q4_k_are_counted_in_eight_bits() {
+        let json = |tied: bool| {
+            serde_json::json!({
+                "model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2,
+                "num_attention_heads": 4, "vocab_size": 1000, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+                "tie_word_embeddings": tied, "eos_token_id": 0,
+            })
+        };
+        for (tied, tables) in [(true, 256_000), (false, 512_000)] {
+            let config =
+                Config::from_json(json(tied), std::path::Path::new("config.json")).unwrap();
+            let layers = config.parameters() - tables;
+            let quantised = |quantisation| Precision { quantisation, ..StoredType::Bf16.into() };
+            let bytes = |quantisation| config.weight_bytes(quantised(quantisation));
+            assert_eq!(bytes(Quantisation::Q4K), layers / 64 * 37 + tables / 16 * 17);
+            // A width within a group of 256: all but the output and down have inputs so wide.
+            let odd = Config { hidden_size: 576, ..config.clone() };
+            let (own, odd_tables) = (2 * 576 * (256 + 512), tables / 256 * 576);
+            let rest = odd.parameters() - odd_tables - own;
+            let expected = own / 64 * 37 + (rest + odd_tables) / 16 * 17;
+            assert_eq!(odd.weight_bytes(quantised(Quantisation::Q4K)), expected);
+            assert_eq!(bytes(Quantisation::Q8_0), (layers + tables) / 16 * 17);
+            assert_eq!(bytes(Quantisation::None), (layers + tables) * 2);
+        }
     }
 
     #[test]

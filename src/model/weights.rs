@@ -62,8 +62,7 @@ impl<B: Backend> Decoder<B> {
         };
         let layers =
             (0..config.layer_count()).map(|layer| loader.layer(layer)).collect::<Result<_, _>>()?;
-        let embedding =
-            loader.matrix(&["embed_tokens"], &[config.vocab_size], config.hidden_size)?;
+        let embedding = loader.table()?;
         let own_head = wants_head && config.tied_embeddings && loader.has_own_head()?;
         let has_head = wants_head && (own_head || !config.tied_embeddings);
         let head = has_head.then(|| loader.head()).transpose()?;
@@ -228,7 +227,13 @@ impl<'a, B: Backend> Loader<'a, B> {
         let name =
             HEADS.into_iter().find(|name| self.checkpoint.contains(name)).unwrap_or(HEADS[0]);
         let tensor = self.checkpoint.get(name, &shape)?;
-        Ok(self.ops.pack(&[tensor], self.config.hidden_size, self.precision)?)
+        Ok(self.ops.pack(&[tensor], self.config.hidden_size, self.precision.of_tables())?)
+    }
+
+    fn table(&self) -> Result<B::Matrix, ModelError> {
+        let Config { vocab_size, hidden_size, .. } = *self.config;
+        let table = self.tensor("embed_tokens", &[vocab_size, hidden_size])?;
+        Ok(self.ops.pack(&[table], hidden_size, self.precision.of_tables())?)
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'a>, CheckpointError> {
@@ -245,14 +250,14 @@ impl<'a, B: Backend> Loader<'a, B> {
         let parts =
             names.iter().zip(outputs).map(|(name, &outputs)| self.tensor(name, &[outputs, inputs]));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
-        Ok(self.ops.pack(&parts, inputs, self.precision)?)
+        Ok(self.ops.pack(&parts, inputs, self.precision.of_layer(inputs))?)
     }
 
     /// The two halves of a gated layer, of `width` outputs each.
     fn gated(&self, names: &[String; 2], width: usize) -> Result<B::Matrix, ModelError> {
         let inputs = self.config.hidden_size;
         let [gate, up] = names.each_ref().map(|name| self.tensor(name, &[width, inputs]));
-        Ok(self.ops.pack_gated(&[gate?, up?], inputs, self.precision)?)
+        Ok(self.ops.pack_gated(&[gate?, up?], inputs, self.precision.of_layer(inputs))?)
     }
 
     fn norm(&self, name: &str, width: usize) -> Result<B::Vector, ModelError> {

@@ -278,7 +278,8 @@ pub enum Quantisation {
     Q8_0,
     /// Bytes under one scale a row: 8 bits a weight; activations share a scale by 128.
     Int8,
-    /// Halves of bytes in blocks of 32, eight of them under two scales: 4.6 bits a weight.
+    /// Halves of bytes in blocks of 32, eight of them under two scales: 4.6 bits a weight. Not of all of a decoder's matrices, see
+    /// [`Precision::of_tables`] and [`Precision::of_layer`].
     Q4K,
 }
 
@@ -330,6 +331,24 @@ impl Precision {
             Quantisation::Int8 => weights / 64 * 65,
             // Per eight blocks of 32: 128 bytes of values, 16 of scales and minima, 4 of units.
             Quantisation::Q4K => weights / 64 * 37,
+        }
+    }
+
+    /// How a decoder's token table and head are kept: they lose most by few bits, so that under q4_k they have eight.
+    pub fn of_tables(self) -> Precision {
+        match self.quantisation {
+            Quantisation::Q4K => Precision { quantisation: Quantisation::Q8_0, ..self },
+            Quantisation::None | Quantisation::Q8_0 | Quantisation::Int8 => self,
+        }
+    }
+
+    /// How a decoder's matrix of so many inputs is kept. Where they end within a group of 256, q4_k becomes q8_0, as llama.cpp takes
+    /// more bits there: models with such widths are small, and lose most. Rows of less than one group, which no published model has,
+    /// stay.
+    pub fn of_layer(self, inputs: usize) -> Precision {
+        match inputs {
+            257.. if !inputs.is_multiple_of(256) => self.of_tables(),
+            _ => self,
         }
     }
 }

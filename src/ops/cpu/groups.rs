@@ -2,7 +2,7 @@
 
 use super::Isa;
 use super::lanes::LANES;
-use super::quantised::{BLOCK, Format, Q4K, q4_k, q8_0};
+use super::quantised::{BLOCK, q4_k, q8_0};
 
 /// `[blocks][32 inputs][16 outputs]` values, of which each block and output has a scale of its own.
 pub struct Q8Group {
@@ -16,7 +16,7 @@ pub struct Q4Group {
     pub values: Vec<[[u8; LANES]; BLOCK]>,
     /// `[blocks][scale, minimum][16 outputs]`.
     pub scales: Vec<u8>,
-    /// `[blocks / 8][d, dmin][16 outputs]`, f16 bits.
+    /// `[blocks / 8, rounded up][d, dmin][16 outputs]`, f16 bits.
     pub units: Vec<u16>,
 }
 
@@ -40,12 +40,10 @@ impl Q4Group {
     /// `weights` is `[inputs][16 outputs]`, a whole number of blocks.
     pub fn quantise(weights: &[[f32; LANES]]) -> Q4Group {
         let blocks = weights.len() / BLOCK;
-        let together = blocks.div_ceil(Q4K::TOGETHER);
-        let mut values = vec![0; together * Q4K::TOGETHER * BLOCK * LANES / 2];
-        let mut scales = vec![0; together * Q4K::TOGETHER * 2 * LANES];
-        let mut units = vec![0; together * 2 * LANES];
+        let mut values = vec![0; blocks * BLOCK * LANES / 2];
+        let mut scales = vec![0; blocks * 2 * LANES];
+        let mut units = vec![0; blocks.div_ceil(q4_k::TOGETHER) * 2 * LANES];
         q4_k::quantise(Isa::detect(), weights, &mut values, &mut scales, &mut units);
-        scales.truncate(blocks * 2 * LANES);
         let plain = |block: &[u8]| {
             std::array::from_fn(|k| {
                 std::array::from_fn(|lane| {
@@ -54,7 +52,10 @@ impl Q4Group {
                 })
             })
         };
-        let values = values.chunks_exact(BLOCK * LANES / 2).take(blocks);
-        Q4Group { values: values.map(plain).collect(), scales, units }
+        Q4Group {
+            values: values.chunks_exact(BLOCK * LANES / 2).map(plain).collect(),
+            scales,
+            units,
+        }
     }
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::Isa;
 use super::lanes::LANES;
-use super::quantised::{self, BLOCK, Format, Int8, Q4K, Q8_0};
+use super::quantised::{self, BLOCK, Int8, Q4K, Q8_0, q4_k};
 use super::slab::{Plain, Slab};
 use crate::ops::checkpoint::{RawRow, RawTensor};
 use crate::ops::{Precision, Quantisation, StoredType};
@@ -70,10 +70,7 @@ impl Matrix {
             }
             Tiles::Q8_0(tiles) => tiles.weight(tile * blocks + k / BLOCK, lane, k % BLOCK),
             Tiles::Int8(tiles) => tiles.weight(tile, blocks, lane, k),
-            Tiles::Q4K(tiles) => {
-                let first = tile * blocks.next_multiple_of(Q4K::TOGETHER);
-                tiles.weight(first + k / BLOCK, lane, k % BLOCK)
-            }
+            Tiles::Q4K(tiles) => tiles.weight(tile, blocks, lane, k),
         }
     }
 }
@@ -131,17 +128,17 @@ fn quantise_int8(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Int8> {
 }
 
 fn quantise_q4_k(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Q4K> {
-    let blocks = inputs.div_ceil(BLOCK).next_multiple_of(Q4K::TOGETHER);
-    let mut tiles = Q4K::zeroed(rows.len().div_ceil(LANES) * blocks)?;
+    let blocks = inputs.div_ceil(BLOCK);
+    let mut tiles = Q4K::zeroed(rows.len().div_ceil(LANES), blocks)?;
     let isa = Isa::detect();
     tiles
         .values
         .par_chunks_mut(blocks * BLOCK * LANES / 2)
         .zip(tiles.scales.par_chunks_mut(blocks * 2 * LANES))
-        .zip(tiles.units.par_chunks_mut(blocks / Q4K::TOGETHER * 2 * LANES))
+        .zip(tiles.units.par_chunks_mut(blocks.div_ceil(q4_k::TOGETHER) * 2 * LANES))
         .zip(rows.par_chunks(LANES))
         .for_each(|(((values, scales), units), rows)| {
-            quantised::q4_k::quantise(isa, &transpose(rows, inputs), values, scales, units);
+            q4_k::quantise(isa, &transpose(rows, inputs), values, scales, units);
         });
     Ok(tiles)
 }

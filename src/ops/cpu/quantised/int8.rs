@@ -62,7 +62,6 @@ fn quantise_kernel<L: Lanes>(
 
 impl Format for Int8 {
     const GROUP: usize = 4;
-    const TOGETHER: usize = 1;
     type Scales<L: Lanes> = ();
 
     #[inline(always)]
@@ -71,7 +70,7 @@ impl Format for Int8 {
     }
 
     #[inline(always)]
-    unsafe fn scales<L: Lanes>(&self, _at: usize) {}
+    unsafe fn scales<L: Lanes>(&self, _at: usize, _tile: usize, _block: usize) {}
 
     #[inline(always)]
     fn add<L: Lanes>((): (), dots: L, scale: f32, _total: f32, sums: L) -> L {

@@ -18,8 +18,6 @@ pub const BYTES: usize = BLOCK * LANES;
 pub trait Format: Sync {
     /// Blocks whose activations share a scale, and whose dots are added as integers.
     const GROUP: usize;
-    /// A tile holds a whole multiple of so many blocks.
-    const TOGETHER: usize;
     /// A block's scales, one a column.
     type Scales<L: Lanes>: Copy;
 
@@ -51,9 +49,11 @@ pub trait Format: Sync {
             D::Floats::prefetch_far(from.wrapping_add(FAR_BYTES));
         }
     }
+    /// Of the block `at`, which is the tile's `block`th.
+    ///
     /// # Safety
     /// There are more than `at` blocks over all tiles.
-    unsafe fn scales<L: Lanes>(&self, at: usize) -> Self::Scales<L>;
+    unsafe fn scales<L: Lanes>(&self, at: usize, tile: usize, block: usize) -> Self::Scales<L>;
     /// `sums` plus a group's `dots`, scaled by the weights' and the activations' scales; `total` is theirs too.
     fn add<L: Lanes>(scales: Self::Scales<L>, dots: L, scale: f32, total: f32, sums: L) -> L;
     /// The output from a tile's `sums`.
@@ -157,14 +157,13 @@ impl<F: Format> Product<'_, u32, F> {
         row: usize,
     ) -> usize {
         let blocks = self.blocks;
-        let stride = blocks.next_multiple_of(F::TOGETHER);
         // SAFETY: rows are rounded in groups of those that are multiplied together.
         let group = unsafe { group_of::<ROWS>(self.activations, row, blocks) };
         let zero = <D::Floats as Lanes>::splat(0.0);
         let mut sums = [[zero; TILES]; ROWS];
         let mut dots = [[D::zero(); TILES]; ROWS];
         for (block, activations) in group.iter().enumerate() {
-            let at = tile * stride + block;
+            let at = tile * blocks + block;
             if block.is_multiple_of(F::GROUP) {
                 for (dots, &offset) in dots.iter_mut().zip(&activations.offsets) {
                     *dots = [F::before(offset); TILES];
@@ -179,7 +178,7 @@ impl<F: Format> Product<'_, u32, F> {
                 let mut pairs = [first; TILES];
                 for (n, pair) in pairs.iter_mut().enumerate().skip(1) {
                     // SAFETY: as above.
-                    *pair = unsafe { self.weights.pair::<D>(at + n * stride, step) };
+                    *pair = unsafe { self.weights.pair::<D>(at + n * blocks, step) };
                 }
                 for half in 0..2 {
                     for (dots, &word) in dots.iter_mut().zip(&activations.words[step + 4 * half]) {
@@ -194,7 +193,8 @@ impl<F: Format> Product<'_, u32, F> {
             }
             for n in 0..TILES {
                 // SAFETY: as above.
-                let scales = unsafe { self.weights.scales::<D::Floats>(at + n * stride) };
+                let scales =
+                    unsafe { self.weights.scales::<D::Floats>(at + n * blocks, tile + n, block) };
                 for (m, sums) in sums.iter_mut().enumerate() {
                     let (scale, total) = (activations.scales[m], activations.totals[m]);
                     sums[n] = F::add(scales, dots[m][n].to_floats(), scale, total, sums[n]);

@@ -1,8 +1,8 @@
-//! q4_k: 4-bit weights in blocks of 32 under a 6-bit scale and minimum each, eight blocks under two f16: 4.6 bits a
+//! q4_k: 4-bit weights in blocks of 32 under an 8-bit scale and minimum each, eight blocks under two f16: 4.6 bits a
 //! weight.
 //!
 //! `weight = d · scale · value − dmin · minimum`: llama.cpp's format by its published definition, but that scales and
-//! minima take a byte each and sixteen columns are interleaved.
+//! minima have eight bits for six, and sixteen columns are interleaved. A tile's last group may have fewer blocks.
 
 use std::io;
 
@@ -18,10 +18,10 @@ use super::kernel::{AHEAD, Format};
 const VALUES: usize = BLOCK * LANES / 2;
 
 /// Blocks that share `d` and `dmin`.
-const TOGETHER: usize = 8;
+pub const TOGETHER: usize = 8;
 
 const LARGEST_VALUE: f32 = 15.0;
-const LARGEST_SCALE: f32 = 63.0;
+const LARGEST_SCALE: f32 = 255.0;
 
 #[derive(Debug)]
 pub struct Q4K {
@@ -30,28 +30,40 @@ pub struct Q4K {
     pub values: Slab<u8>,
     /// `[tiles][blocks][scale, minimum][16 columns]`.
     pub scales: Slab<u8>,
-    /// `[tiles][blocks / 8][d, dmin][16 columns]`, f16 bits.
+    /// `[tiles][groups][d, dmin][16 columns]`, f16 bits.
     pub units: Slab<u16>,
+    /// Of a tile.
+    groups: usize,
 }
 
 impl Q4K {
-    /// Room for `blocks` blocks of sixteen columns, a whole multiple of eight.
-    pub fn zeroed(blocks: usize) -> io::Result<Q4K> {
+    /// Room for `tiles` tiles of `blocks` blocks.
+    pub fn zeroed(tiles: usize, blocks: usize) -> io::Result<Q4K> {
+        let groups = blocks.div_ceil(TOGETHER);
         Ok(Q4K {
-            values: Slab::zeroed(blocks * VALUES)?,
-            scales: Slab::zeroed(blocks * 2 * LANES)?,
-            units: Slab::zeroed(blocks / TOGETHER * 2 * LANES)?,
+            values: Slab::zeroed(tiles * blocks * VALUES)?,
+            scales: Slab::zeroed(tiles * blocks * 2 * LANES)?,
+            units: Slab::zeroed(tiles * groups * 2 * LANES)?,
+            groups,
         })
     }
 
-    /// The block `at`'s weight `k` of column `lane`.
-    pub fn weight(&self, at: usize, lane: usize, k: usize) -> f32 {
+    /// The weight `k` of column `lane` in a tile of `blocks` blocks.
+    pub fn weight(&self, tile: usize, blocks: usize, lane: usize, k: usize) -> f32 {
+        let (block, k) = (k / BLOCK, k % BLOCK);
+        let at = tile * blocks + block;
         let (place, shift) = place(lane, k);
         let value = self.values[at * VALUES + place] >> shift & 15;
         let [scale, minimum] = [0, LANES].map(|part| self.scales[at * 2 * LANES + part + lane]);
-        let units = at / TOGETHER * 2 * LANES + lane;
+        let units = self.units_of(tile, block) + lane;
         let [d, dmin] = [0, LANES].map(|part| f16::from_bits(self.units[units + part]).to_f32());
         d * f32::from(scale) * f32::from(value) - dmin * f32::from(minimum)
+    }
+
+    /// Where the units of a tile's block begin.
+    #[inline(always)]
+    pub fn units_of(&self, tile: usize, block: usize) -> usize {
+        (tile * self.groups + block / TOGETHER) * 2 * LANES
     }
 }
 
@@ -63,7 +75,7 @@ pub(in crate::ops::cpu) fn place(lane: usize, k: usize) -> (usize, usize) {
 }
 
 vectorised! {
-    /// Rounds a tile's weights `[blocks · 32][16 columns]`; what follows in a last group of eight blocks stays zero.
+    /// Rounds a tile's weights `[blocks · 32][16 columns]`.
     pub fn quantise(weights: &[[f32; LANES]], values: &mut [u8], scales: &mut [u8], units: &mut [u16]) = quantise_kernel
 }
 
@@ -164,13 +176,17 @@ fn fit_block<L: Lanes>(block: &[[f32; LANES]; BLOCK]) -> (L, L) {
     best
 }
 
-/// What 63 times reaches `largest`, as f16 keeps it, and its inverse.
+/// What 255 times reaches `largest`, as f16 keeps it, rounded up, and its inverse. Most are subnormal, which costs nothing: scales
+/// are rounded to multiples of what is kept.
 #[inline(always)]
 fn unit<L: Lanes>(largest: L, kept: &mut [u16; LANES]) -> (L, L) {
     let exact = largest.mul(L::splat(1.0 / LARGEST_SCALE)).to_array();
     let mut unit = [0.0; LANES];
     for ((kept, unit), exact) in kept.iter_mut().zip(&mut unit).zip(exact) {
-        let rounded = f16::from_f32(exact);
+        let mut rounded = f16::from_f32(exact);
+        if rounded.to_f32() < exact {
+            rounded = f16::from_bits(rounded.to_bits() + 1);
+        }
         *kept = rounded.to_bits();
         *unit = rounded.to_f32();
     }
@@ -206,7 +222,6 @@ fn bytes<L: Lanes>(x: L) -> [u8; LANES] {
 
 impl Format for Q4K {
     const GROUP: usize = 1;
-    const TOGETHER: usize = TOGETHER;
     /// Scale and minimum.
     type Scales<L: Lanes> = (L, L);
 
@@ -234,11 +249,11 @@ impl Format for Q4K {
     }
 
     #[inline(always)]
-    unsafe fn scales<L: Lanes>(&self, at: usize) -> (L, L) {
+    unsafe fn scales<L: Lanes>(&self, at: usize, tile: usize, block: usize) -> (L, L) {
         // SAFETY: the caller vouches for the block.
         unsafe {
             let scales = self.scales.as_ptr().add(at * 2 * LANES);
-            let units = self.units.as_ptr().add(at / TOGETHER * 2 * LANES);
+            let units = self.units.as_ptr().add(self.units_of(tile, block));
             (
                 L::load_f16(units).mul(L::load_u8(scales)),
                 L::load_f16(units.add(LANES)).mul(L::load_u8(scales.add(LANES))),

@@ -74,7 +74,6 @@ fn quantise_kernel<L: Lanes>(weights: &[[f32; LANES]], values: &mut [u8], scales
 
 impl Format for Q8_0 {
     const GROUP: usize = 1;
-    const TOGETHER: usize = 1;
     type Scales<L: Lanes> = L;
 
     #[inline(always)]
@@ -83,7 +82,7 @@ impl Format for Q8_0 {
     }
 
     #[inline(always)]
-    unsafe fn scales<L: Lanes>(&self, at: usize) -> L {
+    unsafe fn scales<L: Lanes>(&self, at: usize, _tile: usize, _block: usize) -> L {
         // SAFETY: the caller vouches for the block.
         unsafe { L::load_f16(self.scales.as_ptr().add(at * LANES)) }
     }

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""wardround's weight formats beside llama.cpp's: the same weights, the same windows of the same text, each against f32 of its own engine.
+
+A GGUF file in f32 is written from the model's directory, and llama.cpp itself makes q8_0 and Q4_K_M of it. Both engines read the text in
+windows, with keys and values in f32; the figures are those of `wardround bench quality`, which is run first. That both begin from the
+same model shows in f32's two perplexities.
+
+    python3 -m venv peers && peers/bin/pip install llama-cpp-py-sync gguf tokenizers
+    cargo build --release
+    peers/bin/python benches/peers_quality.py target/release/wardround MODEL_DIRECTORY
+
+llama-cpp-py-sync has llama.cpp's own interface, compiled. Llama and Gemma 3 are the families known here.
+"""
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import gguf
+import numpy as np
+from llama_cpp_py_sync import __llama_cpp_tag__ as tag
+from llama_cpp_py_sync._cffi_bindings import ffi, get_lib
+from peers import NAMES, note, read_safetensors
+from tokenizers import Tokenizer
+
+GEMMA_NAMES = NAMES | {
+    "post_attention_layernorm": "post_attention_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+}
+FORMATS = {"Q8_0": "LLAMA_FTYPE_MOSTLY_Q8_0", "Q4_K_M": "LLAMA_FTYPE_MOSTLY_Q4_K_M"}
+# Rows whose logits are held at once.
+ROWS = 64
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    command = [arguments.wardround, "bench", "quality", "--model", arguments.model, "--format", "json"]
+    command += ["--text", arguments.text, "--window", arguments.window, "--threads", arguments.threads]
+    note("wardround")
+    ours = json.loads(subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE).stdout)
+    windows = read_windows(arguments, ours["text"])
+    with tempfile.TemporaryDirectory(dir=arguments.work) as work:
+        theirs, perplexity = measure_llama(arguments, windows, Path(work))
+    print_table(ours, theirs, perplexity)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wardround", type=Path, help="the binary, built with --release")
+    parser.add_argument("model", type=Path, help="a directory in Hugging Face's layout")
+    parser.add_argument("--text", type=Path, default=Path(__file__).with_name("quality.txt"))
+    parser.add_argument("--window", type=int, default=512)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=Path, metavar="DIR", help="where the GGUF files lie meanwhile")
+    return parser.parse_args()
+
+
+def read_windows(arguments: argparse.Namespace, text: dict) -> list[list[int]]:
+    """The windows that wardround read."""
+    tokenizer = Tokenizer.from_file(str(arguments.model / "tokenizer.json"))
+    before = tokenizer.encode("").ids[:1]
+    tokens = tokenizer.encode(arguments.text.read_text(), add_special_tokens=False).ids
+    own = arguments.window - len(before)
+    windows = [before + tokens[start : start + own] for start in range(0, len(tokens) - own + 1, own)]
+    assert len(windows) == text["windows"], f"{len(windows)} windows, not {text['windows']}"
+    return windows
+
+
+def measure_llama(arguments: argparse.Namespace, windows: list[list[int]], work: Path) -> tuple[list[dict], float]:
+    library = get_lib()
+    silent = ffi.callback("void(enum ggml_log_level, const char *, void *)", lambda level, text, data: None)
+    library.llama_log_set(silent, ffi.NULL)
+    library.llama_backend_init()
+    source = work / "f32.gguf"
+    note("writing f32 as GGUF")
+    parameters = write_gguf(arguments.model, source)
+    exact = Llama(library, source, arguments)
+    found, perplexity = [], 0.0
+    for name, kind in FORMATS.items():
+        note(f"llama.cpp {name}")
+        file = work / f"{name}.gguf"
+        options = ffi.new("llama_model_quantize_params *", library.llama_model_quantize_default_params())
+        options.ftype, options.nthread = getattr(library, kind), arguments.threads
+        code = library.llama_model_quantize(str(source).encode(), str(file).encode(), options)
+        assert code == 0, f"llama_model_quantize gives {code}"
+        figures = compare(exact, Llama(library, file, arguments), windows)
+        perplexity = figures.pop("exact_perplexity")
+        tensors = gguf.GGUFReader(file).tensors
+        matrices = sum(int(tensor.n_bytes) for tensor in tensors if len(tensor.shape) > 1)
+        found.append({"format": name, "bytes_per_weight": matrices / parameters} | figures)
+        file.unlink()
+    return found, perplexity
+
+
+class Llama:
+    """A model that reads windows, a chunk of rows at a time."""
+
+    def __init__(self, library, file: Path, arguments: argparse.Namespace) -> None:
+        self.library = library
+        model = library.llama_model_load_from_file(str(file).encode(), library.llama_model_default_params())
+        options = library.llama_context_default_params()
+        options.n_ctx, options.n_batch, options.n_ubatch = arguments.window, ROWS, ROWS
+        options.n_threads = options.n_threads_batch = arguments.threads
+        options.type_k = options.type_v = library.GGML_TYPE_F32
+        options.flash_attn_type = library.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        self.context = library.llama_init_from_model(model, options)
+        assert model and self.context, f"llama.cpp cannot load {file}"
+        self.width = library.llama_vocab_n_tokens(library.llama_model_get_vocab(model))
+
+    def read(self, tokens: list[int], start: int) -> np.ndarray:
+        """The logits after each of `tokens`, which are in their window from `start` on."""
+        library = self.library
+        if start == 0:
+            library.llama_memory_clear(library.llama_get_memory(self.context), True)
+        batch = library.llama_batch_init(ROWS, 0, 1)
+        batch.n_tokens = len(tokens)
+        for index, token in enumerate(tokens):
+            batch.token[index], batch.pos[index], batch.logits[index] = token, start + index, 1
+            batch.n_seq_id[index], batch.seq_id[index][0] = 1, 0
+        code = library.llama_decode(self.context, batch)
+        assert code == 0, f"llama_decode gives {code}"
+        size = len(tokens) * self.width
+        logits = np.frombuffer(ffi.buffer(library.llama_get_logits(self.context), 4 * size), np.float32)
+        logits = logits.reshape(len(tokens), self.width).copy()
+        library.llama_batch_free(batch)
+        return logits
+
+
+def compare(exact: Llama, rounded: Llama, windows: list[list[int]]) -> dict:
+    divergences, same, surprise, exact_surprise = [], 0, 0.0, 0.0
+    for window in windows:
+        read = window[:-1]
+        for start in range(0, len(read), ROWS):
+            tokens = read[start : start + ROWS]
+            both = zip(exact.read(tokens, start), rounded.read(tokens, start), window[start + 1 :])
+            for p, q, following in both:
+                same += int(p.argmax() == q.argmax())
+                p, q = logprobs(p), logprobs(q)
+                divergences.append(float(np.sum(np.exp(p) * (p - q))))
+                surprise -= float(q[following])
+                exact_surprise -= float(p[following])
+    count = len(divergences)
+    return {
+        "mean_divergence": sum(divergences) / count,
+        "worst_divergence": max(divergences),
+        "same_first": same / count,
+        "perplexity": float(np.exp(surprise / count)),
+        "exact_perplexity": float(np.exp(exact_surprise / count)),
+    }
+
+
+def logprobs(logits: np.ndarray) -> np.ndarray:
+    logits = logits.astype(np.float64) - logits.max()
+    return logits - np.log(np.sum(np.exp(logits)))
+
+
+def write_gguf(model: Path, file: Path) -> int:
+    """In f32, without a vocabulary: token ids are all that it is given. Gives the numbers in its matrices."""
+    config = json.loads((model / "config.json").read_text())
+    is_gemma = config["model_type"] == "gemma3_text"
+    assert is_gemma or config["model_type"] == "llama", config["model_type"]
+    assert not config.get("rope_scaling"), "a scaled rope is not known here"
+    writer = gguf.GGUFWriter(file, "gemma3" if is_gemma else "llama")
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
+    head_dim = config.get("head_dim") or config["hidden_size"] // heads
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(kv_heads)
+    writer.add_key_length(head_dim)
+    writer.add_value_length(head_dim)
+    writer.add_rope_freq_base(config["rope_theta"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    if is_gemma:
+        writer.add_sliding_window(config["sliding_window"])
+    else:
+        writer.add_rope_dimension_count(head_dim)
+    writer.add_tokenizer_model("no_vocab")
+    writer.add_vocab_size(config["vocab_size"])
+    parameters = 0
+    for name, values in tensors(model, GEMMA_NAMES if is_gemma else NAMES):
+        if is_gemma and name.endswith("norm.weight"):
+            values = values + 1
+        elif not is_gemma and ".attn_q." in name:
+            values = permute(values, heads)
+        elif not is_gemma and ".attn_k." in name:
+            values = permute(values, kv_heads)
+        parameters += values.size if values.ndim > 1 else 0
+        writer.add_tensor(name, np.ascontiguousarray(values))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return parameters
+
+
+def tensors(model: Path, names: dict[str, str]) -> Iterator[tuple[str, np.ndarray]]:
+    """By llama.cpp's names, in f32."""
+    for file in sorted(model.glob("model*.safetensors")):
+        for name, halves in read_safetensors(file):
+            values = (halves.astype(np.uint32) << 16).view(np.float32)
+            name = name.removeprefix("model.").removesuffix(".weight")
+            if name.startswith("layers."):
+                _, layer, part = name.split(".", 2)
+                yield f"blk.{layer}.{names[part]}.weight", values
+            else:
+                tables = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+                yield f"{tables[name]}.weight", values
+
+
+def permute(values: np.ndarray, heads: int) -> np.ndarray:
+    """The rows of q and k as llama.cpp's rotary embedding pairs them."""
+    rows, columns = values.shape
+    return values.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+def print_table(ours: dict, theirs: list[dict], perplexity: float) -> None:
+    model, text = ours["model"], ours["text"]
+    print(f"{model['name']} ({model['family']}), {text['positions']} positions in {text['windows']} windows of {text['window']} tokens;")
+    print(f"wardround {ours['version']} on {ours['device_kind']}, llama.cpp {tag}")
+    print(f"perplexity in f32: {ours['perplexity']:.4f} and {perplexity:.4f}\n")
+    print("| engine | format | bytes per weight | mean KL | worst KL | same first token | perplexity |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+    for engine, rows in [("wardround", ours["results"]), ("llama.cpp", theirs)]:
+        for row in rows:
+            print(
+                f"| {engine} | {row['format']} | {row['bytes_per_weight']:.3f} | {row['mean_divergence']:.5f} | {row['worst_divergence']:.4f} "
+                f"| {100 * row['same_first']:.2f} % | {row['perplexity']:.4f} |"
+            )
+
+
+if __name__ == "__main__":
+    main()
