@@ -9,7 +9,7 @@ same model shows in f32's two perplexities.
     cargo build --release
     peers/bin/python benches/peers_quality.py target/release/wardround MODEL_DIRECTORY
 
-llama-cpp-py-sync has llama.cpp's own interface, compiled. Llama and Gemma 3 are the families known here.
+llama-cpp-py-sync has llama.cpp's own interface, compiled; it needs glibc 2.38 or later. Llama and Gemma 3 are the families known here.
 """
 
 import argparse
@@ -40,6 +40,7 @@ def main() -> None:
     arguments = parse_arguments()
     command = [arguments.wardround, "bench", "quality", "--model", arguments.model, "--format", "json"]
     command += ["--text", arguments.text, "--window", arguments.window, "--threads", arguments.threads]
+    command += ["--windows", arguments.windows] if arguments.windows else []
     note("wardround")
     ours = json.loads(subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE).stdout)
     windows = read_windows(arguments, ours["text"])
@@ -54,6 +55,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("model", type=Path, help="a directory in Hugging Face's layout")
     parser.add_argument("--text", type=Path, default=Path(__file__).with_name("quality.txt"))
     parser.add_argument("--window", type=int, default=512)
+    parser.add_argument("--windows", type=int, help="so many of them, from the start")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", type=Path, metavar="DIR", help="where the GGUF files lie meanwhile")
     return parser.parse_args()
@@ -66,6 +68,7 @@ def read_windows(arguments: argparse.Namespace, text: dict) -> list[list[int]]:
     tokens = tokenizer.encode(arguments.text.read_text(), add_special_tokens=False).ids
     own = arguments.window - len(before)
     windows = [before + tokens[start : start + own] for start in range(0, len(tokens) - own + 1, own)]
+    windows = windows[: arguments.windows]
     assert len(windows) == text["windows"], f"{len(windows)} windows, not {text['windows']}"
     return windows
 
@@ -78,22 +81,21 @@ def measure_llama(arguments: argparse.Namespace, windows: list[list[int]], work:
     source = work / "f32.gguf"
     note("writing f32 as GGUF")
     parameters = write_gguf(arguments.model, source)
-    exact = Llama(library, source, arguments)
-    found, perplexity = [], 0.0
+    exact, rounded, found = Llama(library, source, arguments), [], []
     for name, kind in FORMATS.items():
-        note(f"llama.cpp {name}")
+        note(f"llama.cpp quantises {name}")
         file = work / f"{name}.gguf"
         options = ffi.new("llama_model_quantize_params *", library.llama_model_quantize_default_params())
         options.ftype, options.nthread = getattr(library, kind), arguments.threads
         code = library.llama_model_quantize(str(source).encode(), str(file).encode(), options)
         assert code == 0, f"llama_model_quantize gives {code}"
-        figures = compare(exact, Llama(library, file, arguments), windows)
-        perplexity = figures.pop("exact_perplexity")
+        rounded.append(Llama(library, file, arguments))
         tensors = gguf.GGUFReader(file).tensors
         matrices = sum(int(tensor.n_bytes) for tensor in tensors if len(tensor.shape) > 1)
-        found.append({"format": name, "bytes_per_weight": matrices / parameters} | figures)
-        file.unlink()
-    return found, perplexity
+        found.append({"format": name, "bytes_per_weight": matrices / parameters})
+    note("llama.cpp")
+    figures, perplexity = compare(exact, rounded, windows)
+    return [one | other for one, other in zip(found, figures)], perplexity
 
 
 class Llama:
@@ -130,27 +132,31 @@ class Llama:
         return logits
 
 
-def compare(exact: Llama, rounded: Llama, windows: list[list[int]]) -> dict:
-    divergences, same, surprise, exact_surprise = [], 0, 0.0, 0.0
+def compare(exact: Llama, rounded: list[Llama], windows: list[list[int]]) -> tuple[list[dict], float]:
+    """Of each model its figures beside the exact one's; and the exact one's perplexity."""
+    divergences, same, surprises = ([[] for _ in rounded] for _ in range(3))
+    exact_surprises = []
     for window in windows:
-        read = window[:-1]
-        for start in range(0, len(read), ROWS):
-            tokens = read[start : start + ROWS]
-            both = zip(exact.read(tokens, start), rounded.read(tokens, start), window[start + 1 :])
-            for p, q, following in both:
-                same += int(p.argmax() == q.argmax())
-                p, q = logprobs(p), logprobs(q)
-                divergences.append(float(np.sum(np.exp(p) * (p - q))))
-                surprise -= float(q[following])
-                exact_surprise -= float(p[following])
-    count = len(divergences)
-    return {
-        "mean_divergence": sum(divergences) / count,
-        "worst_divergence": max(divergences),
-        "same_first": same / count,
-        "perplexity": float(np.exp(surprise / count)),
-        "exact_perplexity": float(np.exp(exact_surprise / count)),
-    }
+        for start in range(0, len(window) - 1, ROWS):
+            tokens, following = window[:-1][start : start + ROWS], window[start + 1 :]
+            rows = exact.read(tokens, start)
+            exact_surprises += [-float(logprobs(p)[token]) for p, token in zip(rows, following)]
+            for number, model in enumerate(rounded):
+                for p, q, token in zip(rows, model.read(tokens, start), following):
+                    same[number].append(int(p.argmax() == q.argmax()))
+                    p, q = logprobs(p), logprobs(q)
+                    divergences[number].append(float(np.sum(np.exp(p) * (p - q))))
+                    surprises[number].append(-float(q[token]))
+    figures = [
+        {
+            "mean_divergence": float(np.mean(divergences[number])),
+            "worst_divergence": max(divergences[number]),
+            "same_first": float(np.mean(same[number])),
+            "perplexity": float(np.exp(np.mean(surprises[number]))),
+        }
+        for number in range(len(rounded))
+    ]
+    return figures, float(np.exp(np.mean(exact_surprises)))
 
 
 def logprobs(logits: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Writes real_models/: what transformers makes of SmolLM2-135M-Instruct and Gemma 3 270M on real texts, and which of LiveQA's judged
 answers sentence-transformers finds with all-MiniLM-L6-v2.
 
-    python real_models.py MODELS [decoders] [encoder]
+    python real_models.py MODELS [smollm2] [gemma3-270m] [encoder]
 
 MODELS has the folders smollm2, gemma3-270m and minilm; `encoder` wants WARDROUND_DATA too. Made with torch 2.15.0, transformers 5.23.0,
 sentence-transformers 6.2.0, tokenizers 0.23.3 (requirements.txt) and langchain-text-splitters 0.0.1, on CPU.
@@ -75,24 +75,26 @@ LONG = "\n\n".join([NOTE + " antibiotics.", CODE + " 300\n", NOTE.replace("right
 TEXTS = {"note": NOTE, "code": CODE, "chinese": CHINESE, "arabic": ARABIC, "long": LONG}
 
 
-def decoders(models: Path) -> None:
-    for name in ["smollm2", "gemma3-270m"]:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
-        model = transformers.AutoModelForCausalLM.from_pretrained(models / name, dtype=torch.float32, attn_implementation="eager")
-        model.eval().requires_grad_(False)
-        if name.startswith("gemma3"):
-            # In the stored precision, as everywhere in these goldens (README.md, Models).
-            scale = model.get_input_embeddings().embed_scale
-            scale.copy_(scale.to(torch.bfloat16))
-        cases = [case(model, {"case": kind, "text": text}, tokenizer(text).input_ids) for kind, text in TEXTS.items()]
+def decoder(models: Path, name: str) -> None:
+    # As tokenizer.json has it: the class that transformers 5 takes for SmolLM2 (GPT2Tokenizer) leaves out that each digit stands alone,
+    # which Arabic ones show.
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(models / name)
+    model = transformers.AutoModelForCausalLM.from_pretrained(models / name, dtype=torch.float32, attn_implementation="eager")
+    model.eval().requires_grad_(False)
+    begin = []
+    if name.startswith("gemma3"):
+        begin = [tokenizer.convert_tokens_to_ids("<bos>")]
+        # In the stored precision, as everywhere in these goldens (README.md, Models).
+        scale = model.get_input_embeddings().embed_scale
+        scale.copy_(scale.to(torch.bfloat16))
         # Gemma 3 270M is a base model: its template is that of the instruction-tuned ones.
-        template = models / name / "chat_template.json"
-        if template.exists():
-            tokenizer.chat_template = json.loads(template.read_text())["chat_template"]
-        ids = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, return_dict=False)
-        cases.append(case(model, {"case": "chat", "messages": CHAT}, ids))
-        header = {"model": name, "stored": "bfloat16", "greedy_tokens": GREEDY_TOKENS}
-        write_records(HERE / "real_models" / f"{name}.json", header, "cases", cases)
+        tokenizer.chat_template = json.loads((models / name / "chat_template.json").read_text())["chat_template"]
+    encode = lambda text: tokenizer(text, add_special_tokens=False).input_ids  # noqa: E731
+    cases = [case(model, {"case": kind, "text": text}, begin + encode(text)) for kind, text in TEXTS.items()]
+    chat = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, tokenize=False)
+    cases.append(case(model, {"case": "chat", "messages": CHAT}, encode(chat)))
+    header = {"model": name, "stored": "bfloat16", "greedy_tokens": GREEDY_TOKENS}
+    write_records(HERE / "real_models" / f"{name}.json", header, "cases", cases)
 
 
 @torch.no_grad()
@@ -181,7 +183,11 @@ def gain(grades: list[int]) -> float:
     return sum(grade / math.log2(rank + 2) for rank, grade in enumerate(grades[:10]))
 
 
-MAKERS = {"decoders": decoders, "encoder": encoder}
+MAKERS = {
+    "smollm2": lambda models: decoder(models, "smollm2"),
+    "gemma3-270m": lambda models: decoder(models, "gemma3-270m"),
+    "encoder": encoder,
+}
 
 
 def main(models: str, *chosen: str) -> None:

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{EXPERTS, MEMBERS, TEAMS};
 use crate::record::Parse;
 use crate::systems::case::Record;
+use crate::systems::reading::json;
 use crate::systems::reading::reply::{Reply, field};
 use crate::systems::reading::words::{is_name, list_items};
 
@@ -77,6 +78,12 @@ pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
     if named.is_empty() && reply.parse == Parse::Fallback && !mab_compat {
         let listed = list_items(reply.text()).into_iter().map(listed_expert);
         named = listed.filter(is_named).take(EXPERTS).collect();
+    }
+    if named.is_empty() && !mab_compat {
+        // An expert alone, where a list was asked for.
+        let alone = json::objects(reply.text()).into_iter();
+        let alone = alone.filter_map(|found| expert(&Value::Object(found.object)));
+        named = alone.filter(is_named).take(EXPERTS).collect();
     }
     let (experts, parse) = match named.is_empty() {
         true => (DEFAULT_EXPERTS.map(listed_expert).to_vec(), Parse::Unread),

@@ -3,14 +3,16 @@
 //! What a person could argue about (`debatable`) is left out. The rest must hardly ever be read as something else than a person takes from it;
 //! how much of it is unread is held, so that it grows on purpose alone.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::confidence::ConfidenceReading;
+use super::echo::without_echo;
 use super::reply::Reply;
 use crate::data::{Choice, Note};
-use crate::record::{FinishReason, Language, Parse};
+use crate::prompts::PromptSet;
+use crate::record::{FinishReason, Language, Message, Parse};
 use crate::systems::medguards::parse::{Located, Wanted, read as read_tags};
 use crate::systems::single_llm::{Method, Settings, parse::parse as parse_single};
 use crate::systems::{healthcareagent, medagents, medmad};
@@ -47,10 +49,28 @@ impl Tally {
     }
 }
 
-pub(super) fn replies(system: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/replies/{system}.jsonl"));
+fn path_of(system: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/replies/{system}.jsonl"))
+}
+
+fn lines_of(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+pub(super) fn replies(system: &str) -> Vec<Value> {
+    lines_of(&path_of(system))
+}
+
+/// A reply's text without what it repeats of its system's prompts.
+pub(super) fn without_prompt(reply: &Value) -> String {
+    let prompts = PromptSet::embedded();
+    let prompts = prompts.texts(reply["system"].as_str().unwrap());
+    let prompts: Vec<Message> = prompts.map(|text| Message::new("user", text)).collect();
+    let own = reply["sentences"].as_array().into_iter().flatten();
+    let own = own.chain(reply["options"].as_object().into_iter().flat_map(Map::values));
+    let own: Vec<String> = own.map(|text| text.as_str().unwrap().to_owned()).collect();
+    without_echo(reply["text"].as_str().unwrap(), &prompts, &own)
 }
 
 pub(super) fn is_debatable(reply: &Value, field: &str) -> bool {
@@ -222,4 +242,58 @@ fn no_base_model_is_misread() {
     }
     flags.check("flags of base models", 0, 29);
     places.check("sentences of base models", 0, 29);
+}
+
+/// `tests/replies/real.jsonl`: what SmolLM2-135M-Instruct and Gemma 3 270M wrote, judged by hand before it was read; half of it was never tuned
+/// on. With WARDROUND_REPLIES another such file.
+#[test]
+fn real_replies_are_read_as_meant_or_unread() {
+    let (mut working, mut frozen) = (Tally::default(), Tally::default());
+    let other = std::env::var_os("WARDROUND_REPLIES");
+    let path = other.clone().map_or_else(|| path_of("real"), PathBuf::from);
+    for reply in lines_of(&path) {
+        let half = if reply["half"] == "frozen" { &mut frozen } else { &mut working };
+        let (id, means) = (reply["id"].as_str().unwrap(), &reply["means"]);
+        let text = without_prompt(&reply);
+        let finish = finish_reason(&reply);
+        let (found, meant) = match reply["purpose"].as_str().unwrap() {
+            "answer" | "detection" => {
+                let flag = match reply["system"].as_str().unwrap() {
+                    "base_llm" => {
+                        crate::systems::base_llm::read(&text, &note(&reply["sentences"]), false)
+                            .0
+                            .flag
+                    }
+                    _ => read_tags(Wanted::Label, &text, false).0.flag,
+                };
+                (flag.map(|flag| flag.to_string()), means["flag"].as_bool().map(|f| f.to_string()))
+            }
+            "review" => {
+                let read = Reply::read(&text, finish, "agree");
+                let agreed =
+                    medagents::harness::agrees(&read, super::without_thinking(&text), false);
+                (agreed.map(|one| one.to_string()), means["agree"].as_bool().map(|f| f.to_string()))
+            }
+            _ => {
+                let options = options(&reply);
+                let reply = Value::Object({
+                    let mut fields = reply.as_object().unwrap().clone();
+                    fields.insert("text".to_owned(), text.into());
+                    fields
+                });
+                let (found, _) = letter(reply["system"].as_str().unwrap(), &reply, &options);
+                let found = Some(found)
+                    .filter(|one| options.iter().any(|option| *one == option.letter.to_string()));
+                (found, means["answer"].as_str().map(str::to_owned))
+            }
+        };
+        half.count(id, found, meant);
+    }
+    println!("{:#?} {:#?}", working.wrong, working.unread);
+    if other.is_some() {
+        println!("frozen: {:#?} {:#?}", frozen.wrong, frozen.unread);
+        return;
+    }
+    working.check("real replies, worked with", 0, 20);
+    frozen.check("real replies, frozen", 1, 25);
 }

@@ -8,7 +8,7 @@ use crate::text::Pattern;
 /// «The answer is B», «**Answer:** B», «So I choose option B», at the start of a sentence or clause.
 static ANNOUNCED: Pattern = Pattern::new(concat!(
     r"(?i)(?:^|[.!?\n,;:>]|\b(?:so|therefore|thus|hence|and|that)\b)[\s*_#<>\x22'({\[-]*(?:(?:the|my)\s+)?",
-    r"(?:(?:(?:final|correct|best|right|single|most|likely|appropriate)\s+)*(?:answer|option|choice|diagnosis|antwort|respuesta|réponse|答案|الإجابة)",
+    r"(?:(?:(?:final|correct|best|right|single|most|likely|appropriate)\s+)*(?:answer|option|choice|diagnosis|letter(?:\s+of\s+(?:the|one)(?:\s+\w+)?\s+option)?|antwort|respuesta|réponse|答案|الإجابة)",
     r"(?:\s+(?:choice|option|letter))?(?:\s+to\s+(?:this|the)\s+question)?[\s*_\x22'”)]*(?:\b(?:is|should be|must be|ist|es|est)\b|[:=>(：是为])",
     r"|(?:i|we)(?:['’]d| would| will)? (?:choose|select|pick|go with|vote for|stay with|switch to)\b)",
 ));
@@ -106,7 +106,12 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     let letter = written.to_ascii_uppercase();
     let after = characters.as_str();
     if !('A'..='J').contains(&letter) || !ends(written, after, options) {
-        return leading(line, options).map(Some);
+        let text = leading(line, options)?;
+        // «Heparin (C)», where heparin is B.
+        let mut brackets =
+            line.split('(').skip(1).filter(|inside| inside.chars().nth(1) == Some(')'));
+        let is_other = brackets.any(|inside| !inside.starts_with(text));
+        return Some(Some(text).filter(|_| !is_other));
     }
     let is_other = beside(after, options).or_else(|| leading(after.trim_start(), options));
     match OTHER.is_match(after) || is_other.is_some_and(|other| other != letter) {
@@ -167,6 +172,7 @@ mod tests {
             "It stops the clot.\nHeparin",
             "答案是B。",
             "The answer is: Heparin, which stops the clot.",
+            "The letter of the right option is \"heparin\"",
         ] {
             assert_eq!(letter(said, &options()), Some('B'), "{said}");
         }
@@ -185,6 +191,8 @@ mod tests {
             "A: Heparin",
             "The answer is A: Heparin.",
             "The answer is C (Heparin).",
+            "The most likely diagnosis is \"Heparin\" (C)",
+            "The answer is heparin.\n\nThe letter of the right option is \"C\"",
             "The incorrect answer is B.",
             "The answer is not B.",
             "Nothing speaks for B here.",

@@ -14,6 +14,8 @@ pub mod echo;
 pub mod harness;
 pub mod health;
 pub mod json;
+#[cfg(test)]
+mod kinds;
 pub mod letter;
 pub mod options;
 pub mod record;

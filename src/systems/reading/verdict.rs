@@ -35,13 +35,19 @@ static LABEL: Pattern =
 /// What the sentences of a text say that are verdicts; nothing where they differ.
 pub fn verdict(text: &str) -> Option<Verdict> {
     let lines = text.lines().flat_map(|line| sentences(line).map(move |one| (line.trim(), one)));
+    let is_item = |line: &str| {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() < line.len() && rest.starts_with(['.', ')', ':'])
+    };
+    // The items of a numbered list are about its sentences.
+    let is_list = text.lines().filter(|line| is_item(line.trim())).count() > 1;
     let mut found = lines.filter_map(|(line, sentence)| {
         let words = plain(sentence);
         // A question, or what is said of one sentence: «2. He has gout. – correct».
         let is_bare = matches!(words.trim(), "correct" | "incorrect")
             && line != sentence
             && !sentence.contains("CORRECT");
-        if is_bare || sentence.ends_with('?') {
+        if is_bare || sentence.ends_with('?') || is_list && is_item(line) {
             return None;
         }
         let found = WHOLE.captures(&words).or_else(|| LABEL.captures(sentence))?;
@@ -108,6 +114,7 @@ mod tests {
             "This is consistent with gout.",
             "The patient is 45.",
             "The note is correct in sentence 1 and incorrect in sentence 2.",
+            "1. The text is correct.\n2. The text is correct.\n3. The text is correct.",
         ] {
             assert_eq!(verdict(said), None, "{said}");
         }
