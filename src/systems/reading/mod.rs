@@ -12,7 +12,6 @@ mod corpus_table;
 pub mod correction;
 pub mod echo;
 pub mod harness;
-pub mod health;
 pub mod json;
 #[cfg(test)]
 mod kinds;

@@ -138,9 +138,9 @@ fn what_searching_came_to_is_counted() {
     let contents = write(out.path(), "medreflex", &["reflexion_turns=3", "cite=on"]);
     let read = results::Figures::of(&contents);
     let search = read.notes.unwrap().search.unwrap();
-    assert_eq!((search.exhausted, search.lost_turns, search.unread_reviews), (1, 2, 8));
+    assert_eq!((search.exhausted, search.lost_turns, search.unread_reviews), (1, 3, 8));
     assert_eq!((search.searches, search.mismatches), (contents.searches.records.len(), 1));
-    assert_eq!(search.shown["ward"], 2 * (search.searches - 1));
+    assert_eq!(search.shown["ward"], 2 * search.searches);
     assert_eq!((search.embed_ms.mean, search.embed_ms.std), (1.25, Some(0.0)));
     assert!(search.seconds_a_step.std.is_some());
     assert!(search.cited > 0 && search.turns.mean > 1.0);
