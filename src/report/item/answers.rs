@@ -6,7 +6,7 @@ use super::card::{Card, Said};
 use super::prompts::Prompts;
 use super::step::{Group, Step, before, places};
 use super::{Verdict, read};
-use crate::record::{CallLine, ItemText, RoundLine, Stage};
+use crate::record::{CallLine, ItemText, Parse, RoundLine, Stage};
 
 /// The agent behind a label of the brief.
 #[derive(Serialize)]
@@ -89,8 +89,11 @@ impl<'a> Answers<'a> {
             let answer = record.answers.get(place)?.clone();
             Some((answer, record, place))
         });
-        // One that is no number counts as 0 and was not stated.
-        let is_stated = !read::text(&call.record, "notes").contains("confidence_not_numeric");
+        // One that could not be read counts as 0 and was not stated.
+        let notes = read::text(&call.record, "notes");
+        let is_zero = call.record["confidence"].as_f64() == Some(0.0);
+        let is_unread = call.parse == Parse::Unread || notes.contains("answer_from_text");
+        let is_stated = !notes.contains("confidence_not_numeric") && !(is_zero && is_unread);
         let stated = match is_stated {
             true => read::text(&call.record, "confidence").into_owned(),
             false => "not stated".to_owned(),

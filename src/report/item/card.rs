@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Verdict;
 use super::prompts::user_message;
 use super::read::{entries, plain, text, told};
-use crate::record::{CallLine, FinishReason, Parse, Usage};
+use crate::record::{CONTRADICTION, CallLine, FinishReason, NOT_AN_OPTION, Parse, Usage};
 
 /// The highest fit score (MED-MAD, C.2).
 const BEST_FIT: f64 = 5.0;
@@ -32,8 +32,9 @@ const SECTIONS: [(&str, &str, Look); 15] = [
     ("/correction", "Correction", Look::Text),
 ];
 
-/// Fields that are shown in the head of a card.
-const IN_HEAD: [&str; 4] = ["answer", "confidence", "flag", "sentence_id"];
+/// Fields that are shown in the head of a card, as words or badges.
+const IN_HEAD: [&str; 7] =
+    ["answer", "confidence", "flag", "sentence_id", "notes", CONTRADICTION, NOT_AN_OPTION];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -59,6 +60,8 @@ pub struct Card<'a> {
     cut_short: Option<&'static str>,
     /// Where the record scores another option higher than the one that it chose.
     outscored: Option<String>,
+    /// Whether it names one option and writes another's text.
+    contradicts: bool,
     raw: &'a str,
     seed: u64,
     elapsed_ms: u64,
@@ -111,6 +114,7 @@ impl<'a> Card<'a> {
             agent: &call.agent,
             backbone: &call.backbone,
             outscored: outscored(&sections, &said.words),
+            contradicts: call.record.get(CONTRADICTION).is_some(),
             said,
             sections,
             shown: None,
