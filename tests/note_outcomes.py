@@ -133,7 +133,8 @@ class Checked:
             left_out.add("sentence ids in Chinese, for want of jieba" if self.sentences else "sentence ids of notes without sentences")
             sentence_id = (self.item["localisation"] or {"sentence_ids": [None] * 3})["sentence_ids"][place]
         else:
-            sentence_id = texts.aligned(self.sentences, said, self.item["language"], self.settings["aligner"])
+            least = 0.0 if self.compat else 0.5
+            sentence_id = texts.aligned(self.sentences, said, self.item["language"], self.settings["aligner"], least)
             sentence_id = 0 if sentence_id is None and self.compat else sentence_id
         return (said if sentence_id is not None else None), sentence_id
 
@@ -179,6 +180,8 @@ class Checked:
             again = read(self.text("corr2"))
             found = again if again[0] is not None else found
         self.outcome["correction"], self.outcome["confidence"] = found
+        if found[0] and not self.compat and self.sentences and found[0].split() == self.outcome["sentence"].split():
+            self.outcome["correction"] = None
 
     def correct_in_tags(self, text):
         if self.outcome["sentence_id"] is not None:
@@ -218,8 +221,9 @@ class Checked:
     def base_llm(self):
         read = (None,)
         for sample in range(2):
-            if read == (None,):
-                read = texts.base_in(self.text("solo", sample), len(self.sentences), self.compat)
+            # Without sampling it is not asked again.
+            if read == (None,) and (sample == 0 or self.calls["solo", 0]["sampling"]["temperature"] != 0):
+                read = texts.base_in(self.text("solo", sample), self.sentences, self.compat)
         self.outcome["flag"] = read[0]
         nothing = [None]
         self.outcome["detection"] = {"source": "single", "agents": ["solo"], "flags": [read[0]], "confidences": nothing}
@@ -229,6 +233,3 @@ class Checked:
             self.outcome["localisation"] = place | {"confidences": nothing}
             self.outcome |= {"sentence_id": sentence_id, "exact_sentence_id": sentence_id, "correction": correction or None}
             self.outcome["sentence"] = self.sentences[sentence_id]
-            # A sentence as it stands corrects nothing.
-            if correction and correction.split() == self.sentences[sentence_id].split():
-                self.outcome["correction"] = None

@@ -125,7 +125,7 @@ def corrected(text):
         text = text[found.end() :].split("\n\n")[0]
     if (found := re.match(r"\s*\d{1,2}[.):]?\s+(.)", text)) and found[1].isupper():
         text = text[found.start(1) :]
-    arrow = next((arrow for arrow in ("->", "→", "=>") if arrow in text), None)
+    arrow = next((arrow for arrow in ("->", "→") if arrow in text), None)
     return plain(text.split(arrow, 1)[1] if arrow else text)
 
 
@@ -163,11 +163,24 @@ def base_in(text, sentences, compat):
     around = [place for place, char in enumerate(upper) if char.isalnum()]
     if "CORRECT" in upper if compat else around and upper[around[0] : around[-1] + 1] == "CORRECT":
         return (False,)
-    words = re.split(f"[{WHITE}]", text, maxsplit=1)
-    number = words[0].rstrip(".:)")
-    if re.fullmatch(r"\+?[0-9]+", number) and int(number) < sentences:
-        return True, int(number), trim(trim(words[1]).split("\n\n")[0]) if len(words) > 1 else ""
-    return (None,)
+    lines = re.findall(r"^[ \t>#*_`-]*(?:[Ss]entence )?([0-9]{1,3})[.:)*_]*[ \t]+(\S.*)$", text, re.M)
+    if len(lines) > 1 and len(lines) != len(sentences):
+        return (None,)
+    changes = []
+    for number, said in lines:
+        if int(number) >= len(sentences):
+            continue
+        said = corrected(said)
+        is_like = aligned([sentences[int(number)]], said, "english", "sequence-matcher", 0.4) is not None
+        is_small = said[:1].islower() or said[:1].isdigit()
+        is_sentence = is_like or len(lines) == 1 and not is_small and len(said.split()) >= 3
+        if is_sentence and all(words_of(one) != words_of(said) for one in sentences):
+            changes.append((int(number), said))
+    return (True, *changes[0]) if len(set(changes)) == 1 else (None,)
+
+
+def words_of(text):
+    return "".join(char.lower() if char.isalnum() else " " for char in text).split()
 
 
 # Likeness.

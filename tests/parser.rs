@@ -199,6 +199,7 @@ fn with_data_the_answer_is_what_the_text_says() {
     // Of the texts that ran on without an answer none is read.
     let ran_on = unread.iter().filter(|(_, way)| *way == Published::NoReading).count();
     assert_eq!(ran_on, 58);
+    // Nor six that were cut, or eight that name several options, as «The answer is (E) and (G)», or none.
     let others: Vec<_> = unread.iter().filter(|(_, way)| *way != Published::NoReading).collect();
-    assert!(others.len() <= 8, "{others:?}");
+    assert!(others.len() <= 14, "{others:?}");
 }

@@ -1,14 +1,16 @@
 //! Parses a base model's reply on a note: that it is correct, or which sentence is wrong and its correction.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::data::Note;
-use crate::record::Parse;
+use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::exemplars::reply::{CHANGED, without_number};
 use crate::systems::reading::correction::corrected;
+use crate::systems::reading::reply::lines;
 use crate::systems::reading::verdict::{Verdict, verdict};
-use crate::systems::reading::{plain, said};
+use crate::systems::reading::{plain, record, said, text as words};
 use crate::text::{Aligner, Pattern, align};
 
 /// A parsed reply: `CORRECT`, or the number of a sentence and its correction.
@@ -36,7 +38,7 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
     let text = said(text);
     let listed = LINE.captures_iter(text).count();
     let is_list = listed > 1;
-    let lines = LINE.captures_iter(text).filter_map(|line| {
+    let numbered = LINE.captures_iter(text).filter_map(|line| {
         let (id, words): (usize, &str) = (line[1].parse().ok()?, line.get(2)?.as_str());
         let sentence = note.sentences.get(id)?;
         let correction = without_number(corrected(words), Some(id), note);
@@ -49,7 +51,8 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
         let is_other = note.sentences.iter().all(|one| plain(one) != plain(&correction));
         (is_sentence && is_other).then_some((id, correction))
     });
-    let mut changes: Vec<(usize, String)> = lines.collect();
+    let mut changes: Vec<(usize, String)> = numbered.collect();
+    changes.extend(labelled(text, note));
     changes.dedup();
     let verdict = verdict(text);
     let (flag, change) = match (changes.len(), verdict) {
@@ -68,6 +71,19 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
     };
     let (sentence_id, correction) = change.unzip();
     (Reading { flag, sentence_id, correction }, parse)
+}
+
+/// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.
+fn labelled(text: &str, note: &Note) -> Option<(usize, String)> {
+    let fields = |value: &Value| {
+        let find = |names: &[&str]| names.iter().find_map(|name| value.get(*name)).map(words);
+        let id: usize = find(&["id", "sentence_id", "sentence id"])?.trim().parse().ok()?;
+        let correction = find(&["correction", "corrected_sentence", "corrected sentence"])?;
+        let sentence = note.sentences.get(id)?;
+        (plain(&correction) != plain(sentence)).then_some((id, correction))
+    };
+    let found = record::read(text, FinishReason::Stop, fields).map(|(found, _)| found);
+    found.or_else(|| fields(&Value::Object(lines(text))))
 }
 
 /// The text with ASCII digits in place of Arabic-Indic and full-width ones.

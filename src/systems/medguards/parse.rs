@@ -99,7 +99,8 @@ pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
     }
     let text = without(&without_thought(text), "confidence");
     // A label, not a sentence of the note, which may call anything correct.
-    let inside = tagged(&text, "result").filter(|label| label.split_whitespace().count() <= 3);
+    let inside = tagged(&text, "result").or_else(|| field_of(&text, "result"));
+    let inside = inside.filter(|label| label.split_whitespace().count() <= 3);
     let inside = inside.as_deref().and_then(verdict);
     let said = match (inside, verdict(&without(&text, "result"))) {
         (Some(inside), Some(outside)) if inside != outside => None,

@@ -1,8 +1,9 @@
 //! The protocol on one note: detect, locate, correct (Algorithm 1), each by its own agents or several in one call (Table 11).
 
-use super::parse::{Located, Said, Wanted, place, read, read_where};
+use super::meaning::{place, read_correction, read_on};
+use super::parse::{Located, Said, Wanted};
 use super::settings::{Agent, Arbitration, Localisation, Settings, Structure};
-use super::tags::{section, tagged};
+use super::tags::section;
 use super::texts::Texts;
 use crate::data::{Item, Note};
 use crate::panel::{Asked, Call, PanelError};
@@ -12,9 +13,7 @@ use crate::record::{
     Parse, Source, Stage,
 };
 use crate::systems::case::{Case, Step};
-use crate::systems::exemplars::reply::CHANGED;
 use crate::systems::{Opening, System, Task};
-use crate::text::{Match, align};
 
 /// The protocol, with the prompts of a run.
 pub struct MedGuards {
@@ -22,8 +21,6 @@ pub struct MedGuards {
     texts: Texts,
 }
 
-/// How alike a quotation must be to the sentence that it is taken for.
-const LIKENESS: f64 = 0.5;
 /// What an arbiter is shown of an agent whose answer could not be read.
 const UNREAD: &str = "(no sentence: the answer could not be read)";
 
@@ -147,28 +144,13 @@ impl MedGuards {
     fn opinion(&self, note: &Note, said: &Asked<Said>) -> Opinion {
         let mut located = said.value.located.clone();
         let sentence_id = match &located {
-            Located::Said(words) => self.place(note, words),
+            Located::Said(words) => place(&self.settings, note, words),
             _ => None,
         };
         if sentence_id.is_none() && located != Located::Nothing {
             located = Located::Malformed;
         }
         Opinion { located, sentence_id }
-    }
-
-    /// The sentence of the note that these words mean: in the published code one of any likeness.
-    fn place(&self, note: &Note, words: &str) -> Option<usize> {
-        let compat = self.settings.release_compat;
-        match self.settings.localisation {
-            Localisation::Hard => place(words, note),
-            // Sentences are named by their words here, so a text without letters names none.
-            Localisation::Soft if !words.contains(char::is_alphabetic) && !compat => None,
-            Localisation::Soft => {
-                let found = align(&note.sentences, words, note.language, self.settings.aligner);
-                let found = found.filter(|found| compat || found.ratio >= LIKENESS);
-                found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
-            }
-        }
     }
 
     /// Fills in the agents' result. A note whose error no agent could locate stays flagged.
@@ -218,7 +200,7 @@ impl MedGuards {
         let ask = |number, prompt| {
             let agent = Agent { role: NoteStage::Correction, number };
             let call = self.call(case, agent, Stage::Final, Wanted::Correction, prompt);
-            case.ask(call, |text, _| self.read_correction(note, sentence, text))
+            case.ask(call, |text, _| read_correction(&self.settings, note, sentence, text))
         };
         let mut said = ask(0, self.texts.correct(note, sentence))?.value;
         if let (Structure::Eight, Some(proposal)) = (self.settings.structure, &said.correction) {
@@ -230,27 +212,6 @@ impl MedGuards {
         }
         (line.correction, line.confidence) = (said.correction, said.confidence);
         Ok(())
-    }
-}
-
-impl MedGuards {
-    /// Reads a correction of this sentence: as it stands it is none, and a text without tags must be like it.
-    fn read_correction(&self, note: &Note, sentence: &str, text: &str) -> (Said, Parse) {
-        let (compat, aligner) = (self.settings.release_compat, self.settings.aligner);
-        let (mut said, parse) = read(Wanted::Correction, text, compat);
-        let is_correction = |correction: &String| {
-            let is_change = !correction.split_whitespace().eq(sentence.split_whitespace());
-            let is_like = || {
-                let found = align(&[sentence], correction, note.language, aligner);
-                found.is_some_and(|found| found.ratio >= CHANGED)
-            };
-            compat || is_change && (tagged(text, "result").is_some() || is_like())
-        };
-        if said.correction.as_ref().is_none_or(is_correction) {
-            return (said, parse);
-        }
-        said.correction = None;
-        (said, Parse::Unread)
     }
 }
 
@@ -335,10 +296,7 @@ impl MedGuards {
     }
 
     fn reader(&self, wanted: Wanted, note: &Note) -> impl Fn(&str, FinishReason) -> (Said, Parse) {
-        let compat = self.settings.release_compat;
-        move |text, _| {
-            read_where(wanted, text, compat, |words| compat || self.place(note, words).is_some())
-        }
+        move |text, _| read_on(&self.settings, wanted, note, text)
     }
 
     /// Asks only the first agent of a stage.

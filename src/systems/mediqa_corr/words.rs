@@ -69,10 +69,8 @@ fn items(value: &Value) -> Vec<String> {
     }
 }
 
-/// The items of a list; of a single line, what it quotes, or what follows `the … is`, or all of it.
+/// The items of a list; of a single line, what it quotes, or all of it.
 fn unkeyed(text: &str, most: usize) -> Vec<String> {
-    static QUOTED: Pattern = Pattern::new(r#"["“]([^"“”]+)["”]"#);
-    static SAID: Pattern = Pattern::new(r"(?i)\A(?:the|it|my)\b.*?\b(?:is|are)\b:?\s+(.+)\z");
     let items: Vec<String> =
         list_items(text).into_iter().map(|item| named_item(item).to_owned()).collect();
     if most > 1 && !items.is_empty() {
@@ -80,12 +78,11 @@ fn unkeyed(text: &str, most: usize) -> Vec<String> {
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (Some(line), None) = (lines.next(), lines.next()) else { return Vec::new() };
-    let quoted = QUOTED.captures_iter(line).map(|quoted| quoted[1].to_owned());
-    let quoted: Vec<String> = quoted.collect();
-    match SAID.captures(line) {
-        _ if quoted.len() == 1 || !quoted.is_empty() && most > 1 => quoted,
-        Some(said) => vec![said[1].to_owned()],
-        None => vec![line.to_owned()],
+    let quoted: Vec<String> =
+        line.split(['"', '“', '”']).skip(1).step_by(2).map(str::to_owned).collect();
+    match quoted.len() == 1 || !quoted.is_empty() && most > 1 {
+        true => quoted,
+        false => vec![line.to_owned()],
     }
 }
 

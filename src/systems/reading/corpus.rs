@@ -187,7 +187,7 @@ fn no_verdict_is_misread() {
         assert_eq!(said.flag.is_none(), parse == Parse::Unread, "{id} is read as {parse:?}");
         tally.count(id, said.flag, reply["means"]["flag"].as_bool());
     }
-    tally.check("verdicts", 0, 35);
+    tally.check("verdicts", 0, 30);
 }
 
 #[test]
@@ -240,8 +240,8 @@ fn no_base_model_is_misread() {
             places.count(id, reading.sentence_id, means["sentence"].as_u64().map(|id| id as usize));
         }
     }
-    flags.check("flags of base models", 0, 29);
-    places.check("sentences of base models", 0, 29);
+    flags.check("flags of base models", 0, 24);
+    places.check("sentences of base models", 0, 13);
 }
 
 /// `tests/replies/real.jsonl`: what SmolLM2-135M-Instruct and Gemma 3 270M wrote, judged by hand before it was read; half of it was never tuned

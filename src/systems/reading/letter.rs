@@ -8,7 +8,8 @@ use crate::text::Pattern;
 /// «The answer is B», «**Answer:** B», «So I choose option B», at the start of a sentence or clause.
 static ANNOUNCED: Pattern = Pattern::new(concat!(
     r"(?i)(?:^|[.!?\n,;:>]|\b(?:so|therefore|thus|hence|and|that)\b)[\s*_#<>\x22'({\[-]*(?:(?:the|my)\s+)?",
-    r"(?:(?:(?:final|correct|best|right|single|most|likely|appropriate)\s+)*(?:answer|option|choice|diagnosis|letter(?:\s+of\s+(?:the|one)(?:\s+\w+)?\s+option)?|antwort|respuesta|réponse|答案|الإجابة)",
+    r"(?:(?:(?:(?:final|correct|best|right|single|most|likely|appropriate|next)\s+)*(?:answer|response|option|choice|decision|diagnosis|step|letter(?:\s+of\s+(?:the|one)(?:\s+\w+)?\s+option)?)",
+    r"|(?:die |meine |la )?(?:richtige )?(?:antwort|respuesta|réponse)(?: correcta)?|(?:正确|最佳)?答案)",
     r"(?:\s+(?:choice|option|letter))?(?:\s+to\s+(?:this|the)\s+question)?[\s*_\x22'”)]*(?:\b(?:is|should be|must be|ist|es|est)\b|[:=>(：是为])",
     r"|(?:i|we)(?:['’]d| would| will)? (?:choose|select|pick|go with|vote for|stay with|switch to)\b)",
 ));
@@ -45,6 +46,9 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
         letters.dedup();
         return vec![found.filter(|_| letters.len() < 2)];
     }
+    if asks(text, options) {
+        return vec![None];
+    }
     let after = [&ANNOUNCED, &BOXED].into_iter().flat_map(|pattern| pattern.find_iter(text));
     let mut found: Vec<Option<char>> =
         after.filter_map(|start| value(&text[start.end()..], options)).collect();
@@ -61,6 +65,15 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
     found.extend(ends.filter_map(|sentence| concluded(sentence, options)).map(Some));
     found.extend(opened(text, options).map(Some));
     found
+}
+
+/// Whether a text goes on to a question of its own, with other options.
+fn asks(text: &str, options: &[Choice]) -> bool {
+    let heads = text.match_indices("Options:").map(|(at, head)| at + head.len());
+    heads.filter_map(|after| MARKED.captures(&text[after..])).any(|line| {
+        let own = leading(&line[2], options);
+        own.map(String::from).as_deref() != Some(&line[1])
+    })
 }
 
 /// The option of the only line that gives one by its letter and text, or of a first line that gives reasons behind a letter. Lines of
@@ -93,7 +106,7 @@ fn opened(text: &str, options: &[Choice]) -> Option<char> {
 /// What stands where an answer should: a letter, or an option's text; `None` inside for several.
 fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     static OPENS: Pattern = Pattern::new(
-        r"(?i)\A(?:[\s*_\x22'“”‘’`\[({$:=>-]|\\[(\[]|\\?(?:boxed|text(?:bf)?|mathrm|mathbf)\s*\{|(?:option|choice|letter|clearly|therefore|indeed)\b)*",
+        r"(?i)\A(?:[\s*_\x22'“”‘’`\[({$:=>-]|\\[(\[]|\\?(?:boxed|text(?:bf)?|mathrm|mathbf)\s*\{|(?:option|choice|letter|clearly|therefore|indeed|la)\b)*",
     );
     /// Another letter that may be meant instead.
     static OTHER: Pattern = Pattern::new(
@@ -124,7 +137,8 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
 fn ends(letter: char, after: &str, options: &[Choice]) -> bool {
     static GOES_ON: Pattern =
         Pattern::new(r"\A(?:[\p{Alphabetic}\d_^%°+]|[-\u{2011}'’.]\w|\.?\s+(?:\p{Ll}|\d))");
-    static REASON: Pattern = Pattern::new(r"\A\s+(?:because|since|as|for|due|based|given|which)\b");
+    static REASON: Pattern =
+        Pattern::new(r"\A\s+(?:because|since|as|for|due|based|given|which|with)\b");
     let is_text = leading(after.trim_start_matches([' ', '.']), options).is_some();
     let is_closed = after.trim_matches(|c: char| !c.is_alphanumeric()).is_empty();
     match letter.is_lowercase() {
@@ -170,7 +184,9 @@ mod tests {
             "B) It stops the clot.",
             "The most likely drug to help is heparin. It stops the clot.",
             "It stops the clot.\nHeparin",
-            "答案是B。",
+            "正确答案是B。",
+            "Die richtige Antwort ist B (Heparin).",
+            "The best next step is B: Heparin.",
             "The answer is: Heparin, which stops the clot.",
             "The letter of the right option is \"heparin\"",
         ] {
@@ -185,6 +201,7 @@ mod tests {
             "...",
             "Answer: A\n\nQuestion 2: What now?\nAnswer: B",
             "Answer: A. No, wait. Answer: C.",
+            "A boy has a cough.\nOptions:\nA: Steroids\nB: Penicillin\nAnswer: B",
             "The answer is B or C.",
             "A: Aspirin\nB: Heparin\nC: Vitamin K\nD: E. coli vaccine\nE: Watchful waiting",
             "A: Aspirin\nB: Heparin\nC: Vitamin K\nD: E. coli\nE: Waiting",

@@ -44,8 +44,7 @@ pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
         articles.iter().find_map(|one| before.strip_suffix(one.trim_start())).unwrap_or(before);
     let is_verb = |verb: &&str| before.ends_with(*verb);
     let has_signs = signs(&longest.text).next().is_none();
-    (has_signs && [" is ", " are ", " be "].iter().any(|verb| is_verb(&verb)))
-        .then_some(longest.letter)
+    (has_signs && [" is ", " are ", " be "].iter().any(is_verb)).then_some(longest.letter)
 }
 
 /// Whether a text has this letter somewhere beside the text of another option, which says both and so neither: «A: No», where A is yes.

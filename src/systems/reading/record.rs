@@ -1,10 +1,11 @@
 //! The JSON record that a reply holds: as it stands, else as near to JSON as models write it.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::{json, said};
 use crate::record::{FinishReason, Parse};
-use crate::text::Pattern;
 
 /// How deep a record may lie in objects around it.
 const MAX_AROUND: usize = 3;
@@ -12,7 +13,7 @@ const MAX_AROUND: usize = 3;
 /// The record in a reply, by what `record` makes of an object whose keys are in lower case; `None` where there is none.
 ///
 /// Thinking is cut first. What remains is [`Parse::Ok`] where all of it is one record, and [`Parse::Repaired`] where a record stands in
-/// it: fenced, near to JSON, with words around or its end cut off. Of several the last counts: a model that writes two corrects itself.
+/// it: fenced, near to JSON, with words around or its end cut off. Several that decide differently are none.
 pub fn read<T>(
     text: &str,
     finish_reason: FinishReason,
@@ -39,15 +40,19 @@ pub fn read<T>(
         .map(|found| (found, Parse::Repaired))
 }
 
+/// The record of a text's objects; of several the last, where they decide alike.
 fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
-    /// «… would be right if the note had no error.»
-    static EXAMPLE: Pattern =
-        Pattern::new(r"(?i)\A[`'\x22]*\s+(?:would|if|when|is (?:used|returned|for|what))\b");
+    /// Parts of the keys of fields that decide.
+    const DECIDES: [&str; 5] = ["answer", "agree", "error", "flag", "sentence_id"];
     let objects = json::objects(text);
-    let is_example = |found: &&json::Found| EXAMPLE.is_match(&text[found.place.end..]);
-    let find = |found: &json::Found| within(&found.object, record, 0);
-    let own = objects.iter().rev().filter(|found| !is_example(found)).find_map(find);
-    own.or_else(|| objects.iter().rev().find_map(find))
+    let records = objects.iter().filter_map(|found| {
+        let own = found.object.iter().map(|(key, value)| (key.to_lowercase(), super::text(value)));
+        let decides = own.filter(|(key, _)| DECIDES.iter().any(|part| key.contains(part)));
+        Some((decides.collect::<BTreeMap<_, _>>(), within(&found.object, record, 0)?))
+    });
+    let mut records: Vec<_> = records.collect();
+    let is_one = records.windows(2).all(|pair| pair[0].0 == pair[1].0);
+    records.pop().filter(|_| is_one).map(|(_, record)| record)
 }
 
 /// The record that an object is, or that stands in it.
@@ -124,14 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_record_counts_wherever_it_stands() {
+    fn a_record_counts_wherever_it_stands() {
         let repaired = |letter: &str| Some((letter.to_owned(), Parse::Repaired));
         assert_eq!(answer(r#"{"Answer": "B"}"#), Some(("B".to_owned(), Parse::Ok)));
-        assert_eq!(answer(r#"{"answer": "A"} No: {"answer": "B"}"#), repaired("B"));
-        assert_eq!(
-            answer(r#"{"answer": "A"} Note: {"answer": "B"} would be right if"#),
-            repaired("A")
-        );
+        assert_eq!(answer(r#"{"answer": "A"} No: {"answer": "B"}"#), None);
+        assert_eq!(answer(r#"{"answer": "B", "x": 1} So: {"answer": "B"}"#), repaired("B"));
         assert_eq!(answer(r#"{"response": {"final answer": "B"}}"#), repaired("B"));
         assert_eq!(answer(r#""{\"answer\": \"B\"}""#), repaired("B"));
         assert_eq!(answer(r#"{\"answer\": \"B\"}"#), repaired("B"));

@@ -28,9 +28,11 @@ static WHOLE: Pattern = Pattern::new(concat!(
     r"|error(?: flag)? (?:yes|true|1))) \z",
 ));
 
-/// A label that reasons follow: «INCORRECT: the dose …».
-static LABEL: Pattern =
-    Pattern::new(r"\A[\s*_\x22'`#>(]*(?:(CORRECT)|(INCORRECT))[\s*_\x22'`)]*[:,(–—-]");
+/// A label behind its name or before reasons: «INCORRECT: the dose …», `{"label": "CORRECT", …`.
+static LABEL: Pattern = Pattern::new(concat!(
+    r"\A[\s*_\x22'`#>({<]*(?:(?i:(?:final |my )?(?:label|verdict|answer|result|assessment|classification))[\s*_\x22']*[:=>][\s*_\x22']*)?",
+    r"(?:(CORRECT)(?:[\s*_'`.)]*(?:\z|<)|\x22[,}])|(INCORRECT)[\s*_\x22'`)]*(?:[:,(<}–—-]|\z))",
+));
 
 /// What the sentences of a text say that are verdicts; nothing where they differ.
 pub fn verdict(text: &str) -> Option<Verdict> {
@@ -74,6 +76,9 @@ mod tests {
             "There is an error in the text.",
             "This note is incorrect.",
             "error: yes",
+            "Verdict: INCORRECT (diagnosis)",
+            "<answer>INCORRECT</answer>",
+            "{\"label\": \"INCORRECT\", \"confidence\": 90}",
         ] {
             assert_eq!(verdict(said), Some(Verdict::Incorrect), "{said}");
         }
@@ -88,6 +93,7 @@ mod tests {
             "The note holds no mistake.",
             "The note does not contain any errors. CORRECT",
             "Error: no",
+            "{\"label\": \"CORRECT\", \"confidence\": 90}",
         ] {
             assert_eq!(verdict(said), Some(Verdict::Correct), "{said}");
         }
@@ -108,6 +114,8 @@ mod tests {
             "The note is not correct.",
             "If the text is correct return one word CORRECT.",
             "The text is CORRECT except for the dose.",
+            "CORRECT, except for the dose.",
+            "CORRECT (but for the dose)",
             "The note would be correct if the drug were another.",
             "There is no error in the dose, but the drug is wrong.",
             "The correct diagnosis is sepsis.",
