@@ -17,7 +17,7 @@ const NOTES: &str = r#"{"id": "a", "text": "0 A woman of 34 came with fever and 
 "#;
 
 /// Few turns and replies of a dozen tokens: what is tested is the way, not the words.
-const FEWER: [(&str, &str); 9] = [
+const FEWER: [(&str, &str); 10] = [
     ("rerank", "off"),
     ("rerank_top_k", "2"),
     ("retrieve_top_k", "4"),
@@ -27,6 +27,7 @@ const FEWER: [(&str, &str); 9] = [
     ("t_max", "1"),
     ("shots", "1"),
     ("max_rounds", "1"),
+    ("record_chars", "4"),
 ];
 
 /// What `run` is told of a system.
