@@ -28,7 +28,7 @@ pub struct Demo {
     /// What to show: medmad, a debate on questions, or medreflex, notes checked with a small corpus
     #[arg(long, default_value = "medmad", value_parser = ["medmad", "medreflex"])]
     system: String,
-    /// Let a small real model debate: SmolLM2-135M-Instruct, fetched by its card (272 MB) unless --models or the hub's cache has it
+    /// Let a small real model debate: SmolLM2-135M-Instruct, fetched by its card (271 MB) unless --models or the hub's cache has it
     #[arg(long, conflicts_with = "system")]
     real: bool,
     /// The run directory [default: wardround-demo, or the next free name]
