@@ -28,7 +28,7 @@ pub struct Demo {
     /// What to show: medmad, a debate on questions, or medreflex, notes checked with a small corpus
     #[arg(long, default_value = "medmad", value_parser = ["medmad", "medreflex"])]
     system: String,
-    /// Let a small real model debate: SmolLM2-135M-Instruct, fetched by its card (272 MB) unless --models or the hub's cache has it
+    /// Let a small real model debate: SmolLM2-135M-Instruct, fetched by its card (271 MB) unless --models or the hub's cache has it
     #[arg(long, conflicts_with = "system")]
     real: bool,
     /// The run directory [default: wardround-demo, or the next free name]
@@ -63,7 +63,9 @@ impl Demo {
         spec.panel = panel;
         spec.hub = spec.hub.local();
         let contents = execute(spec, &out, &entered, progress)?;
-        if let Some(item) = longest(&contents) {
+        if let Some(item) =
+            contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
+        {
             print_debate(item, contents.texts.get(&item.item))?;
         }
         console::say("")?;
@@ -82,18 +84,13 @@ impl Demo {
         let paths = Paths::default().run(&spec)?.write(out)?;
         let entered = paths.enter(self.sandbox, "cpu")?.sealed(progress.quiet)?;
         let contents = execute(spec, out, &entered, progress)?;
-        if let Some(item) = longest(&contents) {
+        if let Some(item) = real::best_read(&contents) {
             print_debate(item, contents.texts.get(&item.item))?;
             real::print_replies(item, &contents)?;
         }
         console::say("")?;
         Ok(console::say(real::LAST)?)
     }
-}
-
-/// The item that was debated longest.
-fn longest(contents: &Contents) -> Option<&AnswerLine> {
-    contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
 }
 
 /// Runs `spec` into `out`, and prints the summary.

@@ -16,8 +16,8 @@ const NOTES: &str = r#"{"id": "a", "text": "0 A woman of 34 came with fever and 
 {"id": "b", "text": "0 A boy of 6 was seen with otitis media.\n1 He was given amoxicillin for five days.", "gold": {"flag": 0}}
 "#;
 
-/// Few turns and short replies: what is tested is the way, not the words.
-const FEWER: [(&str, &str); 8] = [
+/// Few turns and replies of a dozen tokens: what is tested is the way, not the words.
+const FEWER: [(&str, &str); 10] = [
     ("rerank", "off"),
     ("rerank_top_k", "2"),
     ("retrieve_top_k", "4"),
@@ -26,6 +26,8 @@ const FEWER: [(&str, &str); 8] = [
     ("reviewers", "2"),
     ("t_max", "1"),
     ("shots", "1"),
+    ("max_rounds", "1"),
+    ("record_chars", "4"),
 ];
 
 /// What `run` is told of a system.
@@ -39,7 +41,7 @@ fn arguments(system: &Entry, decoding: &str, items: usize) -> String {
     let fewer = FEWER.iter().filter(|(key, _)| config.table.contains_key(*key));
     let fewer: String = fewer.map(|(key, value)| format!(" --set {key}={value}")).collect();
     format!(
-        "{} --data {data} --limit {items} {} {corpus} --panel smollm2{fewer} --decoding {decoding} --set max_tokens=24",
+        "{} --data {data} --limit {items} {} {corpus} --panel smollm2{fewer} --decoding {decoding} --set max_tokens=12",
         system.name,
         exemplars::flags(system)
     )

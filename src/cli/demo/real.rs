@@ -67,6 +67,15 @@ fn announce(spec: &Spec, progress: QuietFlag) {
     ));
 }
 
+/// The item with the most replies that could be read.
+pub fn best_read(contents: &Contents) -> Option<&AnswerLine> {
+    let read = |item: &AnswerLine| {
+        let answers = item.rounds.iter().flat_map(|round| &round.answers);
+        answers.filter(|answer| !answer.is_empty()).count()
+    };
+    contents.answers().into_values().max_by_key(|item| (read(item), &item.item))
+}
+
 /// Prints what the doctors wrote on an item, shortened.
 ///
 /// # Errors
