@@ -153,7 +153,7 @@ fn a_format_of_fewer_bits_diverges_more_from_f32() {
         (&["--text", path], "tokens, too few for 1 of 512"),
         (&["--windows", "1000"], "too few for 1000 of 512"),
         (&["--formats", "q3_k"], "possible values: f32, bf16, q8_0"),
-        (&["--window", "20000"], "the model was made for 16384"),
+        (&["--window", "4000000"], "and the model was made for"),
     ];
     for (flags, named) in cases {
         let output = bench(&[&["quality"], &of_model(&model, flags)[..]].concat());
@@ -200,11 +200,11 @@ fn with_real_models_each_weight_format_stays_near_f32() {
     for (name, bounds) in [
         (
             "smollm2",
-            [("bf16", 0.001), ("q8_0", 0.006), ("int8", 0.02), ("q4_k", 0.02), ("kv-bf16", 0.001)],
+            [("bf16", 0.005), ("q8_0", 0.006), ("int8", 0.02), ("q4_k", 0.008), ("kv-bf16", 0.001)],
         ),
         (
             "gemma3-270m",
-            [("bf16", 0.001), ("q8_0", 0.006), ("int8", 0.02), ("q4_k", 0.08), ("kv-bf16", 0.001)],
+            [("bf16", 0.005), ("q8_0", 0.006), ("int8", 0.02), ("q4_k", 0.05), ("kv-bf16", 0.001)],
         ),
     ] {
         let model = Path::new(&models).join(name);

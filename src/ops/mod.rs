@@ -278,8 +278,7 @@ pub enum Quantisation {
     Q8_0,
     /// Bytes under one scale a row: 8 bits a weight; activations share a scale by 128.
     Int8,
-    /// Halves of bytes in blocks of 32, eight of them under two scales: 4.6 bits a weight. Not of all of a decoder's matrices, see
-    /// [`Precision::of_tables`] and [`Precision::of_layer`].
+    /// Halves of bytes in blocks of 32, eight of them under two scales: 4.6 bits a weight, but for a few matrices.
     Q4K,
 }
 
@@ -342,14 +341,10 @@ impl Precision {
         }
     }
 
-    /// How a decoder's matrix of so many inputs is kept. Where they end within a group of 256, q4_k becomes q8_0, as llama.cpp takes
-    /// more bits there: models with such widths are small, and lose most. Rows of less than one group, which no published model has,
-    /// stay.
+    /// How a decoder's matrix of so many inputs is kept. Where they end within a group of 256, q4_k becomes q8_0: models with such
+    /// widths are small, and lose most. Rows of less than one group, which no published model has, stay.
     pub fn of_layer(self, inputs: usize) -> Precision {
-        match inputs {
-            257.. if !inputs.is_multiple_of(256) => self.of_tables(),
-            _ => self,
-        }
+        if inputs > 256 && !inputs.is_multiple_of(256) { self.of_tables() } else { self }
     }
 }
 
