@@ -10,6 +10,8 @@ use crate::record::Message;
 const SENTENCE: usize = 6;
 /// Words from which on a text in quotes, tags or brackets is.
 const ENCLOSED: usize = 3;
+/// Words from which on what a reply encloses is, where the prompt describes a field by it: `- "Thought": your reasoning, step by step`.
+const COPIED: usize = 5;
 /// Words from which on a text of the item is cut out of the prompt wherever it stands.
 const TEXT: usize = 4;
 /// Where a text of the item was cut out.
@@ -33,8 +35,11 @@ pub fn without_echo(reply: &str, messages: &[Message], own: &[String]) -> String
             .filter(|at| prompt.get(*at).is_some_and(|next: &Unit| next.words == unit.words));
         let stands = || {
             let at = *places.get(unit.words.as_str())?;
-            let is_enclosed = unit.is_enclosed && prompt[at].is_enclosed;
-            let needed = if is_enclosed { ENCLOSED } else { SENTENCE };
+            let needed = match (unit.is_enclosed, prompt[at].is_enclosed) {
+                (true, true) => ENCLOSED,
+                (true, false) => COPIED,
+                (false, _) => SENTENCE,
+            };
             (unit.words.split(' ').count() >= needed).then_some(at)
         };
         before = follows.or_else(stands);
