@@ -69,15 +69,13 @@ impl Figures {
 /// The warning of samples that are all copies of the first, as of a greedy model: a vote over them is one opinion, and a standard deviation
 /// over such runs is 0 by itself.
 fn copies(contents: &Contents) -> Option<String> {
-    let mut texts: BTreeMap<(&str, &str, &str, u32), BTreeMap<&str, Vec<(u32, u32)>>> =
-        BTreeMap::new();
+    // How often each of the texts of a call was said.
+    let mut texts: BTreeMap<_, BTreeMap<&str, usize>> = BTreeMap::new();
     for call in &contents.calls.records {
-        let key = (call.item.as_str(), call.agent.as_str(), call.purpose.as_str(), call.round);
-        let said = texts.entry(key).or_default().entry(call.text.as_str()).or_default();
-        said.push((call.run, call.sample));
+        let key = (&call.item, &call.agent, &call.purpose, call.round);
+        *texts.entry(key).or_default().entry(&call.text).or_default() += 1;
     }
-    let drawn = texts.values().filter(|said| said.values().map(Vec::len).sum::<usize>() > 1);
-    let mut several = drawn.peekable();
+    let mut several = texts.values().filter(|said| said.values().sum::<usize>() > 1).peekable();
     several.peek()?;
     let of_samples = contents.calls.records.iter().any(|call| call.sample > 0);
     several.all(|said| said.len() == 1).then(|| {

@@ -93,7 +93,7 @@ impl<'a> Answers<'a> {
         let notes = read::text(&call.record, "notes");
         let is_zero = call.record["confidence"].as_f64() == Some(0.0);
         let is_unread = call.parse == Parse::Unread || notes.contains("answer_from_text");
-        let is_stated = !notes.contains("confidence_not_numeric") && !(is_zero && is_unread);
+        let is_stated = !(notes.contains("confidence_not_numeric") || is_zero && is_unread);
         let stated = match is_stated {
             true => read::text(&call.record, "confidence").into_owned(),
             false => "not stated".to_owned(),
