@@ -18,6 +18,9 @@ use crate::record::{
 };
 use crate::retrieval::SearchRequest;
 
+#[cfg(test)]
+mod tests;
+
 /// An item of a run, and the panel that works on it.
 pub struct Task<'a> {
     pub panel: &'a Panel,
@@ -344,69 +347,5 @@ impl<'a, T> Case<'a, T> {
             purpose: purpose.to_owned(),
             sample: 0,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::panel::scripted::{Script, panel};
-    use crate::record::{FinishReason, Parse};
-    use crate::systems::scripted::{answer, note, question};
-    use crate::systems::{SystemConfig, Task, base_llm};
-
-    fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
-        let config = SystemConfig::parse("medmad", pairs).unwrap();
-        let (line, calls) = answer(&config, &question(5), Script::new(move |_, _| text.to_owned()));
-        (line.answer, calls[0].parse, calls[0].record.clone())
-    }
-
-    #[test]
-    fn a_refusal_is_no_answer() {
-        for text in ["I can\u{2019}t help with that.", "I'm sorry, but I won't."] {
-            let (answer, parse, record) = said(text, &[]);
-            assert_eq!((answer.as_str(), parse), ("", Parse::Refused), "{text}");
-            assert_eq!(record["answer"], "");
-        }
-        let (answer, parse, _) = said("I cannot help it: B.\nAnswer: B", &["letters=a-j"]);
-        assert_eq!((answer.as_str(), parse), ("B", Parse::Fallback));
-    }
-
-    #[test]
-    fn a_letter_that_the_item_has_not_is_no_answer_and_the_record_says_so() {
-        let (answer, parse, record) = said(r#"{"answer": "I"}"#, &[]);
-        assert_eq!((answer.as_str(), parse), ("", Parse::Unread));
-        assert_eq!(record["not_an_option"], "I");
-        let (answer, parse, record) = said(r#"{"answer": "I"}"#, &["letters=a-j"]);
-        assert_eq!((answer.as_str(), parse), ("I", Parse::Ok));
-        assert!(record.get("not_an_option").is_none());
-    }
-
-    #[test]
-    fn a_letter_beside_another_options_text_is_unread_and_the_record_says_so() {
-        let (answer, parse, record) = said(r#"{"answer": "A: option B"}"#, &[]);
-        assert_eq!((answer.as_str(), parse), ("", Parse::Unread));
-        assert_eq!(record["contradiction"], true);
-        let (_, _, record) = said("Well.", &[]);
-        assert!(record.get("contradiction").is_none());
-    }
-
-    #[test]
-    fn a_refusals_words_judge_no_note() {
-        let (panel, _) = panel(&["solo".to_owned()], Script::new(|_, _| String::new()));
-        let item = note().into();
-        let task = Task { panel: &panel, dataset: "d", item: &item, run: 0 };
-        let case = task.note().unwrap();
-        let read = |finish_reason| {
-            case.read(&[], "Sorry. INCORRECT", finish_reason, |text, _| {
-                base_llm::read(text, case.item, false)
-            })
-        };
-        assert_eq!(read(FinishReason::Stop).value.flag, Some(true));
-        let refused = read(FinishReason::Refusal);
-        assert_eq!((refused.value.flag, refused.parse), (None, Parse::Refused));
-        let declined = case.read(&[], "I cannot help with that.", FinishReason::Stop, |text, _| {
-            base_llm::read(text, case.item, false)
-        });
-        assert_eq!((declined.value.flag, declined.parse), (None, Parse::Refused));
     }
 }

@@ -110,7 +110,7 @@ fn of_steps_reviews_and_parsers() {
     reads("MedReAct'N'MedReFlex's replies", |text, finish_reason| {
         let step = medreflex::step::read(text, finish_reason).0;
         let score = medreflex::review::read(text, finish_reason).0.final_score();
-        assert!(score.is_none_or(|tenths| (10..=50).contains(&tenths)));
+        assert!(score.is_none_or(|hundredths| (100..=500).contains(&hundredths)));
         let answer = medreflex::answer::read(text, finish_reason, &note, step.action.as_ref()).0;
         assert!(answer.sentence_id.is_none_or(|id| id < 2));
     });

@@ -43,8 +43,8 @@ pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
     let before =
         articles.iter().find_map(|one| before.strip_suffix(one.trim_start())).unwrap_or(before);
     let is_verb = |verb: &&str| before.ends_with(*verb);
-    let has_signs = signs(&longest.text).next().is_none();
-    (has_signs && [" is ", " are ", " be "].iter().any(is_verb)).then_some(longest.letter)
+    let is_words = signs(&longest.text).next().is_none();
+    (is_words && [" is ", " are ", " be "].iter().any(is_verb)).then_some(longest.letter)
 }
 
 /// Whether a text has this letter somewhere beside the text of another option, which says both and so neither: «A: No», where A is yes.
