@@ -219,3 +219,10 @@ fn what_the_library_panics_over_is_an_error() {
     assert_eq!(chat.render(&user("abc"), false).unwrap(), "cba");
     assert!(chat.render(&user(""), false).is_err());
 }
+
+#[test]
+fn a_template_lets_a_model_think_by_a_switch_or_always() {
+    assert!(!template("{{ messages[0].content }}").lets_think());
+    assert!(template("{% if enable_thinking %}<think>{% endif %}").lets_think());
+    assert!(template("{{ messages[0].content }}\n<think>\n").lets_think());
+}

@@ -146,7 +146,8 @@ impl Spec {
             let backbone = model(name).ok_or_else(|| {
                 Failure::usage(format!("{name} is not loaded"), "name a model that is")
             })?;
-            self.protocol.decoding.check_local(&slot.agent, &backbone.description.chat)?;
+            let lets_think = backbone.description.chat.lets_think();
+            self.protocol.decoding.check_local(&slot.agent, lets_think)?;
             let sampling = self.sampling_of(&slot);
             let asked = Asked { thinking, sampling };
             let plan = MemberPlan::local(&slot.agent, &backbone.description, asked);

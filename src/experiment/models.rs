@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 
 use super::hardware::Hardware;
 use super::plan::{Asked, MemberPlan};
-use crate::chat::ChatTemplate;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
@@ -121,9 +120,9 @@ impl Models {
         }
     }
 
-    /// The chat template of a local model.
-    pub fn chat(&self, index: usize) -> Option<&ChatTemplate> {
-        self.descriptions.get(index).map(|description| &description.chat)
+    /// Whether the chat template of a local model can let it think.
+    pub fn lets_think(&self, index: usize) -> Option<bool> {
+        self.descriptions.get(index).map(|description| description.chat.lets_think())
     }
 
     /// Whether a model answers noise.

@@ -91,8 +91,8 @@ impl Spec {
         });
         let panel: Vec<MemberPlan> = members.collect();
         for (member, &model) in panel.iter().zip(&seated) {
-            if let Some(chat) = models.chat(model) {
-                self.protocol.decoding.check_local(&member.agent, chat)?;
+            if let Some(lets_think) = models.lets_think(model) {
+                self.protocol.decoding.check_local(&member.agent, lets_think)?;
             }
         }
         let library = self.library(models, libraries)?;

@@ -194,10 +194,9 @@ fn a_likeliest_token_has_one_log_probability() {
             for (rank, entries) in all.into_iter().flatten() {
                 let (chosen, top) = (entries[0], &entries[1..]);
                 let place = top.iter().position(|(id, _)| *id == chosen.0);
-                assert_eq!(
-                    place.map(|place| place + 1),
-                    Some(*rank as usize).filter(|r| *r <= top.len())
-                );
+                // Rows that no token has count in ranks, and are not named.
+                let rank = *rank as usize;
+                assert!(place.map_or(rank > top.len(), |place| place < rank), "{rank}: {top:?}");
                 assert!(place.is_none_or(|place| top[place] == chosen));
                 found += usize::from(place.is_some());
             }
