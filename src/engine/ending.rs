@@ -25,7 +25,7 @@ const APPROACH: usize = 32;
 
 /// Choices on the way to an end that is looked for. One that takes more is not known, and nothing is forced: a mask of a stranger's grammar
 /// may take 20 ms.
-const CHOICES: usize = 256;
+const CHOICES: usize = 80;
 
 /// The tokens of one vocabulary that end something.
 pub struct Closers {
@@ -34,8 +34,8 @@ pub struct Closers {
     in_text: [Vec<u32>; IN_TEXT.len()],
     /// A bit for each token that ends in a digit.
     digits: Arc<[u32]>,
-    /// One for each token of white space.
-    blanks: Arc<[u32]>,
+    /// One for each token of white space, and for each that goes on with a list or opens more than one thing: `", "`, `[{`.
+    others: Arc<[u32]>,
 }
 
 /// What ends something where a grammar stands.
@@ -61,16 +61,16 @@ impl Closers {
             between: BETWEEN.map(ids),
             in_text: IN_TEXT.map(ids),
             digits: mask(|bytes| bytes.last().is_some_and(u8::is_ascii_digit)),
-            blanks: mask(|bytes| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_whitespace)),
+            others: mask(|bytes| !bytes.is_empty() && (is_blank(bytes) || goes_on(bytes))),
         }
     }
 
-    /// `allowed` without the tokens that only put something off, unless nothing else is left.
-    fn without_blanks(&self, allowed: &[u32]) -> Arc<[u32]> {
-        let blanks = self.blanks.iter().chain(std::iter::repeat(&0));
-        let others: Arc<[u32]> =
-            allowed.iter().zip(blanks).map(|(allowed, blank)| allowed & !blank).collect();
-        if others.iter().all(|word| *word == 0) { allowed.into() } else { others }
+    /// `allowed` without the tokens that put an end off, unless nothing else is left.
+    fn direct(&self, allowed: &[u32]) -> Arc<[u32]> {
+        let others = self.others.iter().chain(std::iter::repeat(&0));
+        let direct: Arc<[u32]> =
+            allowed.iter().zip(others).map(|(allowed, other)| allowed & !other).collect();
+        if direct.iter().all(|word| *word == 0) { allowed.into() } else { direct }
     }
 
     /// What ends soonest what is open, of the tokens `allowed`; `None` where the grammar has none.
@@ -126,13 +126,25 @@ impl Closers {
                 Some(close) if close.ends_all => return Some(length + 1),
                 Some(close) => *close.ids.first()?,
                 // A choice that the model makes, or the first word of a text.
-                None => first(&self.without_blanks(allowed.as_slice()))?,
+                None => first(&self.direct(allowed.as_slice()))?,
             };
             matcher.consume_token(token).ok()?;
             length += 1;
         }
         None
     }
+}
+
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(u8::is_ascii_whitespace)
+}
+
+/// Whether a token begins a further item, or opens more than one thing.
+fn goes_on(bytes: &[u8]) -> bool {
+    let has = |marks: &[u8]| bytes.iter().any(|byte| marks.contains(byte));
+    has(b",") && has(b"\"{}[")
+        || has(b"[") && has(b"\"{")
+        || bytes.windows(2).any(|two| two == b"[[")
 }
 
 /// Between the parts of a record a grammar allows few tokens, in a text most.
@@ -197,20 +209,15 @@ impl Budget {
         last: Option<u32>,
     ) -> Arc<[u32]> {
         let is_in_number = || last.is_some_and(|last| has(&self.closers.digits, last));
-        let is_free = match (self.room, is_text(&allowed)) {
-            (Room::Enough, _) | (Room::Approaching, true) => true,
+        let close = match (self.room, is_text(&allowed)) {
+            (Room::Enough, _) => return allowed,
             // 0.8 is not cut to 0.
-            (_, false) => is_in_number(),
-            (Room::Closing, true) => false,
+            (_, false) if is_in_number() => return allowed,
+            (Room::Approaching, true) => None,
+            _ => self.closers.close(matcher, &allowed),
         };
-        if is_free {
-            return allowed;
-        }
-        let narrowed = match self.closers.close(matcher, &allowed) {
-            Some(close) => only(&close.ids, allowed.len()),
-            None if is_text(&allowed) => return allowed,
-            None => self.closers.without_blanks(&allowed),
-        };
+        let Some(close) = close else { return self.closers.direct(&allowed) };
+        let narrowed = only(&close.ids, allowed.len());
         self.is_cut |= narrowed != allowed;
         narrowed
     }

@@ -34,7 +34,7 @@ fn ask(socket: &Path, request: &str) -> u16 {
 #[test]
 fn the_containers_entry_point_starts_with_its_own_environment_and_answers_by_its_socket() {
     let folder = tempfile::tempdir().unwrap();
-    let key = add_key(folder.path(), "ward", "user");
+    let key = add_key(folder.path(), "ward", "api");
     let place = |path: &str| {
         let within = Path::new(path.trim_start_matches('/'));
         let name = within.file_name().unwrap();
