@@ -190,7 +190,12 @@ impl Budget {
         if left > self.look_at || self.room == Room::Closing {
             return;
         }
-        let Some(shortest) = self.closers.length(matcher) else { return };
+        let shortest = self.closers.length(matcher);
+        let Some(shortest) = shortest.filter(|shortest| left >= *shortest) else {
+            // It cannot end whole: it is cut where its tokens end, and says what it would have said until then.
+            self.look_at = 0;
+            return;
+        };
         self.room = match left {
             _ if left <= shortest + MARGIN => Room::Closing,
             _ if left <= shortest + APPROACH => Room::Approaching,

@@ -239,7 +239,8 @@ impl Sequence {
     pub fn end_of_thinking(&mut self, left: usize) -> Option<u32> {
         let after = self.request.constraint.as_ref()?.after?;
         let shortest = self.later_grammar.as_ref()?.shortest()?;
-        let is_last = left <= 1 + shortest + ROOM_AFTER_THINKING;
+        let fits = left > shortest;
+        let is_last = fits && left <= 1 + shortest + ROOM_AFTER_THINKING;
         self.is_thinking_cut |= is_last;
         is_last.then_some(after)
     }
