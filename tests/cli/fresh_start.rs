@@ -76,12 +76,9 @@ fn a_demonstration_with_a_real_model_wants_it_in_its_folder_or_in_the_cache() {
     std::fs::create_dir(scratch.path("models")).unwrap();
     std::fs::rename(model, scratch.path("models/smollm2-135m")).unwrap();
     let told = scratch.wardround("demo --real --models models --out real --sandbox require");
+    // What noise says is unread, so that there is no debate to show.
     let told = &told.finished().stdout;
-    for part in
-        ["medmad on demo: 8 items", "The debate on demo-", "  what they wrote\n", "135 million"]
-    {
-        assert!(told.contains(part), "no {part:?} in {told}");
-    }
+    assert!(told.contains("medmad on demo: 8 items"), "{told}");
     scratch.wardround("verify real").succeeded();
 }
 

@@ -19,7 +19,7 @@ impl Verdict {
 /// A sentence that is a verdict, in plain words; the second group is a verdict of an error.
 static WHOLE: Pattern = Pattern::new(concat!(
     r"\A (?:(?:therefore|thus|so|hence|overall|in conclusion|final|my|the|label|verdict|answer|assessment|conclusion|classification|output|result|is) )*",
-    r"(?:(correct|(?:no|zero) (?:\w+ )?(?:errors?|mistakes?)(?: (?:was|were|is|are))?(?: (?:found|present))?",
+    r"(?:(correct|(?:no|zero) (?:\w+ )?(?:errors?|mistakes?)(?: (?:was|were|is|are))?(?: (?:found|present))?(?: in (?:the|this) (?:\w+ )?(?:text|note|report|narrative))?",
     r"|there (?:is|are|was|were) (?:no|zero) (?:\w+ )?(?:errors?|mistakes?)(?: in (?:the|this) (?:\w+ )?(?:text|note|report|narrative)| in sentence \d+)?",
     r"|(?:the |this )?(?:\w+ )?(?:text|note|report|narrative|sentence) (?:(?:contains|has|holds) (?:no|zero) (?:\w+ )?(?:errors?|mistakes?)|does not (?:contain|have|hold) (?:an|any) (?:\w+ )?(?:errors?|mistakes?)|(?:is|appears to be|is entirely) (?:\w+ly |already )?(?:correct|accurate|error free))",
     r"|error(?: flag)? (?:no|none|false|0))",
@@ -89,6 +89,7 @@ mod tests {
             "The note is correct.",
             "The narrative is medically accurate.",
             "No errors were found.",
+            "No error was found in the note.",
             "There is no error.",
             "The note holds no mistake.",
             "The note does not contain any errors. CORRECT",
