@@ -25,6 +25,10 @@ pub fn leading(line: &str, options: &[Choice]) -> Option<char> {
 /// The option whose text a sentence ends with, behind a verb: «The most likely cause of … is increased preload.», where it says no other's.
 pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
     let said = plain(sentence);
+    // «The least likely is …» names what is not the answer.
+    if [" least ", " incorrect ", " wrong ", " except "].iter().any(|word| said.contains(word)) {
+        return None;
+    }
     let mut named = options.iter().filter(|option| {
         let text = plain(&option.text);
         !text.trim().is_empty() && said.contains(&text)
