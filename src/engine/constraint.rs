@@ -11,7 +11,7 @@ use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
 use super::ending::{Budget, Closers};
-use super::schema::refuse_costly;
+use super::schema::{refuse_costly, with_spacing};
 use super::{EngineError, annotations};
 use crate::record::Grammar;
 use crate::tokenizer::{Piece, Tokenizer};
@@ -159,12 +159,14 @@ impl Compiler {
 
     fn compile_anew(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
         let top = match grammar {
-            Grammar::JsonObject => TopLevelGrammar::from_json_schema(json!({"type": "object"})),
+            Grammar::JsonObject => {
+                TopLevelGrammar::from_json_schema(with_spacing(json!({"type": "object"})))
+            }
             Grammar::JsonSchema(text) => {
                 let mut schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
                 annotations::strip(&mut schema);
                 refuse_costly(&schema)?;
-                TopLevelGrammar::from_json_schema(schema)
+                TopLevelGrammar::from_json_schema(with_spacing(schema))
             }
             Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
             Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),

@@ -1,6 +1,6 @@
-//! Schemas that would keep a compiler busy beyond what its fuel bounds.
+//! Bounds on JSON schemas: on the time a compiler takes beyond what its fuel bounds, and on whitespace.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::EngineError;
 
@@ -56,10 +56,23 @@ impl Extent {
     }
 }
 
+/// The schema for documents without long runs of whitespace, in which small models otherwise lose themselves until their tokens are
+/// used up. A schema's own choice stays.
+pub fn with_spacing(schema: Value) -> Value {
+    /// Room for a line end and a deep indentation.
+    const SPACING: &str = r"[\x20\x0A\x0D\x09]{1,40}";
+    let mut schema = match schema {
+        Value::Bool(true) => json!({}),
+        other => other,
+    };
+    if let Some(fields) = schema.as_object_mut() {
+        fields.entry("x-guidance").or_insert_with(|| json!({"whitespace_pattern": SPACING}));
+    }
+    schema
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn patterns(count: usize) -> Value {
@@ -84,6 +97,16 @@ mod tests {
             (json!({"allOf": vec![two(json!({})); 80]}), true),
         ] {
             assert_eq!(refuse_costly(&schema).is_ok(), is_cheap, "{schema}");
+        }
+    }
+
+    #[test]
+    fn whitespace_is_bounded_unless_a_schema_says_otherwise() {
+        let own = json!({"type": "object", "x-guidance": {"whitespace_flexible": false}});
+        assert_eq!(with_spacing(own.clone()), own);
+        assert_eq!(with_spacing(json!(false)), json!(false));
+        for any in [json!(true), json!({})] {
+            assert!(with_spacing(any)["x-guidance"]["whitespace_pattern"].is_string());
         }
     }
 }

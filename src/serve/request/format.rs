@@ -70,7 +70,7 @@ fn response_format(format: &Value) -> Result<Option<Grammar>, ApiError> {
         Some("text") => Ok(None),
         Some("json_object") => match schema {
             Some(schema) => json_schema("response_format.schema", schema).map(Some),
-            None => Ok(Some(json_object())),
+            None => Ok(Some(Grammar::JsonObject)),
         },
         Some("json_schema") => {
             let name = "response_format.json_schema";
@@ -122,7 +122,7 @@ fn guided(kind: &str, name: &str, value: Value) -> Result<Option<Grammar>, ApiEr
             Grammar::Lark(bounded(name, lark, MOST_SCHEMA_BYTES)?)
         }
         "json_object" => match value {
-            Value::Bool(true) => json_object(),
+            Value::Bool(true) => Grammar::JsonObject,
             Value::Bool(false) => return Ok(None),
             other => return Err(wrong_type(name, &other, "true or false")),
         },
@@ -139,27 +139,7 @@ fn json_schema(name: &str, schema: &Value) -> Result<Grammar, ApiError> {
     if !schema.is_object() && !schema.is_boolean() {
         return Err(wrong_type(name, schema, "a JSON schema"));
     }
-    Ok(Grammar::JsonSchema(bounded(name, with_spacing(schema).to_string(), MOST_SCHEMA_BYTES)?))
-}
-
-/// The schema for documents without long runs of whitespace, in which small models otherwise lose themselves until their tokens are used up.
-fn with_spacing(schema: &Value) -> Value {
-    /// Room for a line end and a deep indentation.
-    const SPACING: &str = r"[\x20\x0A\x0D\x09]{1,40}";
-    let mut schema = match schema {
-        Value::Bool(true) => json!({}),
-        other => other.clone(),
-    };
-    if let Some(fields) = schema.as_object_mut() {
-        let options = json!({"whitespace_pattern": SPACING});
-        fields.entry("x-guidance").or_insert(options);
-    }
-    schema
-}
-
-/// Any JSON object.
-fn json_object() -> Grammar {
-    Grammar::JsonSchema(with_spacing(&json!({"type": "object"})).to_string())
+    Ok(Grammar::JsonSchema(bounded(name, schema.to_string(), MOST_SCHEMA_BYTES)?))
 }
 
 fn bounded(name: &str, text: String, most: usize) -> Result<String, ApiError> {
@@ -182,10 +162,7 @@ mod tests {
     #[test]
     fn every_form_is_read() {
         let schema = json!({"type": "integer"});
-        let expected = Some(Grammar::JsonSchema(with_spacing(&schema).to_string()));
-        // A schema's own choice stays.
-        let own = json!({"type": "object", "x-guidance": {"whitespace_flexible": false}});
-        assert_eq!(with_spacing(&own), own);
+        let expected = Some(Grammar::JsonSchema(schema.to_string()));
         for body in [
             json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": null, "schema": schema}}}),
             json!({"response_format": {"type": "json_object", "schema": schema}}),
@@ -197,7 +174,7 @@ mod tests {
         }
         assert_eq!(grammar(json!({"response_format": {"type": "text"}})).unwrap(), None);
         let object = json!({"response_format": {"type": "json_object"}});
-        assert_eq!(grammar(object).unwrap(), Some(json_object()));
+        assert_eq!(grammar(object).unwrap(), Some(Grammar::JsonObject));
         let choice = json!({"structured_outputs": {"choice": ["yes", "a \"no\""]}});
         let lark = Grammar::Lark(r#"start: "yes" | "a \"no\"""#.to_owned());
         assert_eq!(grammar(choice).unwrap(), Some(lark));
