@@ -100,6 +100,7 @@ impl AskFlags {
             thinking: Some(false),
             max_tokens: Some(self.max_tokens),
             sends_seed: true,
+            reask: None,
             ignore_eos: false,
             salt: None,
             stop: stop.clone(),

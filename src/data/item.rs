@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::random::sample;
 use crate::record::{GoldLine, ItemText, Language, NoteText, QuestionText};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,11 +108,60 @@ impl Question {
         self.options.iter().map(|choice| choice.letter)
     }
 
+    /// Puts the options in an order drawn from `seed`, and letters them anew. A question stays as it is where an option speaks of others,
+    /// as "none of the above" and "A and B" do.
+    pub fn permute_options(&mut self, seed: u64) {
+        if self.options.iter().any(|option| speaks_of_others(&option.text)) {
+            return;
+        }
+        let count = self.options.len();
+        let letters: Vec<char> = self.letters().collect();
+        let order = sample(count, count, seed);
+        let gold = self.gold;
+        let choices = letters.iter().zip(&order).map(|(letter, &from)| {
+            let text = self.options[from].text.clone();
+            (Choice { letter: *letter, text }, gold == Some(self.options[from].letter))
+        });
+        let choices: Vec<(Choice, bool)> = choices.collect();
+        let right = choices.iter().find(|(_, is_gold)| *is_gold);
+        self.gold = right.map(|(choice, _)| choice.letter);
+        self.options = choices.into_iter().map(|(choice, _)| choice).collect();
+    }
+
     /// The text of the option with this letter; `None` for a letter that no option has.
     pub fn option(&self, letter: char) -> Option<&str> {
         let choice = self.options.iter().find(|choice| choice.letter == letter)?;
         Some(&choice.text)
     }
+}
+
+/// Whether an option names others by their place or letters.
+fn speaks_of_others(text: &str) -> bool {
+    /// Of each, the words in which options speak of all of the others.
+    const OTHERS: [&str; 8] = [
+        "of the above",
+        "of these",
+        "of the following",
+        "of the options",
+        "of the choices",
+        "of the other",
+        "above are",
+        "none is correct",
+    ];
+    let lower = text.to_lowercase();
+    let letters = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    // `A and C`, `Both A & B`, `A, B and D`.
+    let names_letters = letters.clone().filter(|word| is_letter(word)).count() >= 2
+        && letters.clone().all(|word| is_letter(word) || JOINING.contains(&&*word.to_lowercase()));
+    OTHERS.iter().any(|words| lower.contains(words)) || names_letters
+}
+
+/// The words between letters where an option names others.
+const JOINING: [&str; 9] =
+    ["and", "or", "both", "neither", "nor", "either", "only", "options", "are"];
+
+fn is_letter(word: &str) -> bool {
+    matches!(word.as_bytes(), [b'A'..=b'J'])
 }
 
 /// One option of a question.
@@ -179,4 +229,62 @@ pub struct NoteError {
     pub difficulty: Option<String>,
     /// Such as `Multi-hop`.
     pub reasoning: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(options: [&str; 4]) -> Question {
+        let options = options
+            .iter()
+            .zip('A'..)
+            .map(|(text, letter)| Choice { letter, text: (*text).to_owned() });
+        Question {
+            id: "1".into(),
+            question: "Which?".into(),
+            options: options.collect(),
+            gold: Some('C'),
+            image: None,
+        }
+    }
+
+    #[test]
+    fn options_are_lettered_anew_and_the_right_one_stays_right() {
+        let written = question(["iron", "zinc", "copper", "lead"]);
+        let mut places = [0; 4];
+        for seed in 0..400 {
+            let mut permuted = written.clone();
+            permuted.permute_options(seed);
+            assert_eq!(permuted.letters().collect::<String>(), "ABCD");
+            let gold = permuted.gold.unwrap();
+            assert_eq!(permuted.option(gold), Some("copper"));
+            places[gold as usize - 'A' as usize] += 1;
+        }
+        // 100 expected, standard deviation 9.
+        assert!(places.iter().all(|count| (65..135).contains(count)), "{places:?}");
+        let mut without_gold = Question { gold: None, ..written };
+        without_gold.permute_options(3);
+        assert_eq!(without_gold.gold, None);
+    }
+
+    #[test]
+    fn options_that_speak_of_others_stay_where_they_are() {
+        for last in
+            ["None of the above", "All of these", "A and C", "Both B & C", "A, B and C only"]
+        {
+            let written = question(["iron", "zinc", "copper", last]);
+            assert!(
+                (0..20).all(|seed| {
+                    let mut permuted = written.clone();
+                    permuted.permute_options(seed);
+                    permuted == written
+                }),
+                "{last}"
+            );
+        }
+        for plain in ["Hepatitis A and B vaccines", "A", "Vitamin A or D"] {
+            assert!(!speaks_of_others(plain), "{plain}");
+        }
+    }
 }

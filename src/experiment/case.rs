@@ -74,6 +74,8 @@ pub struct Seated {
     /// The sums of what it searches and shows; none of most.
     pub files: Vec<String>,
     decoding: DecodingMode,
+    /// As the panel has it.
+    reask: Option<String>,
     system: Box<dyn System>,
     retriever: Option<Arc<dyn Retrieve>>,
 }
@@ -155,9 +157,10 @@ impl Spec {
         });
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
-            prompts_sha256: prompts.sha256(self.protocol.prompts()),
+            prompts_sha256: self.protocol.prompts_sha256(&prompts),
             files: searched.chain(shown).collect(),
             decoding: self.decoding,
+            reask: self.protocol.reask(&prompts)?,
             system: self.protocol.build(&prompts, &exemplars)?,
             retriever: library.map(Library::open).transpose()?,
             protocol: self.protocol.clone(),
@@ -198,6 +201,7 @@ impl Seated {
             thinking: self.protocol.decoding.thinking.told(),
             max_tokens: self.protocol.decoding.max_tokens.set(),
             sends_seed: self.protocol.decoding.call_seed == CallSeed::Sent,
+            reask: self.reask.clone(),
             ignore_eos: false,
             salt: options.salt,
             stop: options.stop,

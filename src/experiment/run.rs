@@ -17,10 +17,11 @@ use crate::data::{self, BadRows, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
 use crate::ops::PAGE;
 use crate::panel::recorder::Recorder;
+use crate::panel::seed::call_seed;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
-use crate::record::{CallLine, ItemText, SCHEMA};
-use crate::systems::decoding::CallSeed;
+use crate::record::{CallKey, CallLine, ItemText, SCHEMA};
+use crate::systems::decoding::{CallSeed, OptionOrder};
 use crate::systems::exemplars::Exemplars;
 use crate::systems::{System, SystemConfig};
 
@@ -38,6 +39,9 @@ impl Spec {
         self.refuse_other_items()?;
         let mut dataset = data::load_with(&self.data, self.format, self.bad_rows)?;
         dataset.items = self.subset.choose(dataset.items)?;
+        if self.protocol.decoding.option_order == OptionOrder::Permuted {
+            self.permute_options(&mut dataset)?;
+        }
         self.read_beside(dataset, exemplars)
     }
 
@@ -47,6 +51,29 @@ impl Spec {
     /// Prompts or exemplars that are missing or malformed.
     pub fn read_prompts(&self, dataset: Dataset) -> Result<Inputs, Failure> {
         self.read_beside(dataset, &mut ExemplarSets::default())
+    }
+
+    /// # Errors
+    /// Notes, which have no options.
+    fn permute_options(&self, dataset: &mut Dataset) -> Result<(), Failure> {
+        let (name, seed) = (&dataset.name, self.seed);
+        let drawn = |item: &str| {
+            let (dataset, item) = (name.clone(), item.to_owned());
+            let purpose = "options".to_owned();
+            call_seed(seed, &CallKey { dataset, item, purpose, ..Default::default() })
+        };
+        for item in &mut dataset.items {
+            match item {
+                Item::Question(question) => question.permute_options(drawn(&question.id)),
+                Item::Note(_) => {
+                    return Err(Failure::usage(
+                        "option_order=permuted, and a note has no options",
+                        "leave option_order out, or run a system of questions",
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn read_beside(&self, dataset: Dataset, sets: &mut ExemplarSets) -> Result<Inputs, Failure> {
@@ -112,7 +139,7 @@ impl Spec {
             seed: self.seed,
             runs: self.runs,
             decoding: self.decoding,
-            prompts_sha256: prompts.sha256(self.protocol.prompts()),
+            prompts_sha256: self.protocol.prompts_sha256(&prompts),
             prompts: self.prompts.as_deref().map(absolute).transpose()?,
             settings: self.protocol.table.clone(),
             dataset: DatasetPlan {
@@ -281,6 +308,7 @@ impl Run {
             thinking: self.protocol.decoding.thinking.told(),
             max_tokens: self.protocol.decoding.max_tokens.set(),
             sends_seed: self.protocol.decoding.call_seed == CallSeed::Sent,
+            reask: self.protocol.reask(&self.prompts)?,
             ignore_eos: false,
             salt: None,
             stop,

@@ -47,6 +47,8 @@ pub struct Panel {
     pub max_tokens: Option<usize>,
     /// Whether endpoints are sent the calls' seeds.
     pub sends_seed: bool,
+    /// Asks for the record of a reply that could not be read; `None`: nobody is asked again.
+    pub reask: Option<String>,
     /// Whether unconstrained completions continue past end-of-turn tokens to `max_tokens`, so that benchmarks do equal work.
     pub ignore_eos: bool,
     /// Calls with equal salts may share cached prefixes. It does not affect answers.
@@ -70,6 +72,7 @@ pub struct Member {
 }
 
 /// One prompt to one agent.
+#[derive(Clone)]
 pub struct Call {
     /// Index into the panel's members.
     pub member: usize,
@@ -86,6 +89,8 @@ pub struct Call {
     pub grammar: Option<Grammar>,
     /// Whether the completion is a JSON object under [`DecodingMode::Json`].
     pub is_json: bool,
+    /// Whether a local model follows the grammar in every decoding mode.
+    pub is_record: bool,
 }
 
 /// What a system parsed from a completion's text.
@@ -316,6 +321,7 @@ mod tests {
             image: None,
             grammar: None,
             is_json: false,
+            is_record: false,
         };
         let calls = agents.iter().enumerate().map(call).collect();
         let read: Reader<'_, String> = &|_, text, _| Reading {

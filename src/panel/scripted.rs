@@ -66,6 +66,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
         thinking: Some(false),
         max_tokens: Some(4096),
         sends_seed: true,
+        reask: None,
         ignore_eos: false,
         salt: None,
         stop: Arc::default(),

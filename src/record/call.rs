@@ -11,7 +11,7 @@ use super::{AnsweredBy, FinishReason, Message, SamplingLine, Usage};
 /// and this key.
 ///
 /// `round` 0 is the initial one; `sample` counts repeated completions of one prompt (self-consistency, no-debate).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallKey {
     pub dataset: String,
     pub run: u32,

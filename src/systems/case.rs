@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::decoding::Shape;
 use super::reading::echo::without_echo;
 use super::reading::options::contradicts_itself;
-use super::reading::refuses;
+use super::reading::{refuses, said};
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Asked, Call, Panel, PanelError, Reading};
@@ -20,6 +20,12 @@ use crate::retrieval::SearchRequest;
 
 #[cfg(test)]
 mod tests;
+
+/// What the purpose of a call ends with that asks again, for the record.
+const AGAIN: &str = "-record";
+
+/// Tokens of the record of a reply that could not be read, at most.
+const RECORD_TOKENS: usize = 512;
 
 /// An item of a run, and the panel that works on it.
 pub struct Task<'a> {
@@ -215,6 +221,7 @@ impl<'a, T> Case<'a, T> {
             image,
             grammar: step.shape.grammar.clone(),
             is_json: step.shape.is_json,
+            is_record: false,
         }
     }
 
@@ -225,12 +232,53 @@ impl<'a, T> Case<'a, T> {
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Vec<Asked<R>>, PanelError> {
         let calls: Vec<Call> = calls.into_iter().collect();
-        self.calls.set(self.calls.get() + calls.len() as u32);
-        let asked = self
-            .task
-            .panel
-            .ask_all(calls, &|asked, text, finish| self.read(asked, text, finish, &read))?;
+        let again = self.task.panel.reask.is_some().then(|| calls.clone());
+        let mut asked = self.ask_once(calls, &read)?;
+        if let Some(calls) = again {
+            self.ask_again(calls, &mut asked, &read)?;
+        }
         Ok(asked.into_iter().map(|asked| self.heard(asked)).collect())
+    }
+
+    fn ask_once<R: Record>(
+        &self,
+        calls: Vec<Call>,
+        read: &impl Fn(&str, FinishReason) -> (R, Parse),
+    ) -> Result<Vec<Asked<R>>, PanelError> {
+        self.calls.set(self.calls.get() + calls.len() as u32);
+        let panel = &self.task.panel;
+        panel.ask_all(calls, &|asked, text, finish| self.read(asked, text, finish, read))
+    }
+
+    /// Asks those of whose replies nothing was read for the record of what they said, which takes the reply's place where it is read. A reply
+    /// without words says nothing that could be written down.
+    fn ask_again<R: Record>(
+        &self,
+        calls: Vec<Call>,
+        asked: &mut [Asked<R>],
+        read: &impl Fn(&str, FinishReason) -> (R, Parse),
+    ) -> Result<(), PanelError> {
+        let Some(reask) = &self.task.panel.reask else { return Ok(()) };
+        let mut again = Vec::new();
+        for (place, (mut call, asked)) in calls.into_iter().zip(asked.iter()).enumerate() {
+            let text = said(&asked.call.text);
+            let has_words = text.chars().any(char::is_alphanumeric);
+            if asked.call.parse == Parse::Unread && has_words && call.grammar.is_some() {
+                call.key.purpose += AGAIN;
+                call.is_record = true;
+                call.max_tokens = Some(call.max_tokens.unwrap_or(RECORD_TOKENS).min(RECORD_TOKENS));
+                call.messages.push(Message::new("assistant", text));
+                call.messages.push(Message::new("user", reask.as_str()));
+                again.push((place, call));
+            }
+        }
+        let (places, calls): (Vec<usize>, Vec<Call>) = again.into_iter().unzip();
+        for (place, record) in places.into_iter().zip(self.ask_once(calls, read)?) {
+            if !matches!(record.call.parse, Parse::Unread | Parse::Refused) {
+                asked[place] = record;
+            }
+        }
+        Ok(())
     }
 
     /// Makes one call and waits for its answer.
@@ -239,11 +287,14 @@ impl<'a, T> Case<'a, T> {
         call: Call,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
+        let again = self.task.panel.reask.is_some().then(|| vec![call.clone()]);
         self.calls.set(self.calls.get() + 1);
-        let asked = self
-            .task
-            .panel
-            .ask_one(call, &|asked, text, finish| self.read(asked, text, finish, &read))?;
+        let panel = &self.task.panel;
+        let mut asked =
+            panel.ask_one(call, &|asked, text, finish| self.read(asked, text, finish, &read))?;
+        if let Some(calls) = again {
+            self.ask_again(calls, std::slice::from_mut(&mut asked), &read)?;
+        }
         Ok(self.heard(asked))
     }
 

@@ -17,6 +17,10 @@ use crate::digest::sha256;
 use crate::prompts::{PromptError, PromptSet};
 use crate::retrieval::Rerank;
 
+/// The folder of the prompt that asks again, and the prompt.
+const REASK_FOLDER: &str = "reask";
+const REASK: &str = "reask/record";
+
 /// The agent of a system with one.
 pub const SOLO: &str = "solo";
 
@@ -198,9 +202,26 @@ impl SystemConfig {
         self.entry.default_models.unwrap_or_else(|| self.models())
     }
 
-    /// Calls on an item, at most.
+    /// Calls on an item, at most; each may be asked again.
     pub fn max_calls(&self) -> u32 {
-        self.settings.max_calls()
+        self.settings.max_calls() * if self.decoding.reask { 2 } else { 1 }
+    }
+
+    /// What asks for the record of a reply that could not be read; `None` where nothing does.
+    ///
+    /// # Errors
+    /// Never, of embedded prompts.
+    pub fn reask(&self, prompts: &PromptSet) -> Result<Option<String>, PromptError> {
+        self.decoding.reask.then(|| prompts.get(REASK, &[])).transpose()
+    }
+
+    /// The hash of the prompts that it uses, in hex.
+    pub fn prompts_sha256(&self, prompts: &PromptSet) -> String {
+        let own = prompts.sha256(self.prompts());
+        match self.decoding.reask {
+            true => sha256(own + &prompts.sha256(REASK_FOLDER)),
+            false => own,
+        }
     }
 
     /// How it searches a corpus; `None` where it does not.

@@ -88,6 +88,22 @@ pub struct Decoding {
     pub max_tokens: MaxTokens,
     /// Whether endpoints are sent a seed.
     pub call_seed: CallSeed,
+    /// Whether an agent whose reply could not be read is asked once for its record, which a local model then writes under the grammar.
+    #[serde(with = "switch")]
+    pub reask: bool,
+    /// How a question's options are ordered before any agent sees them.
+    pub option_order: OptionOrder,
+}
+
+/// The order of a question's options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OptionOrder {
+    /// As in the file.
+    #[default]
+    File,
+    /// Drawn for each item from the run's seed, so that no letter is right more often than another by the file's making.
+    Permuted,
 }
 
 /// `on`, `off` or `provider`.
@@ -141,6 +157,8 @@ impl Default for Decoding {
             thinking: Thinking::Off,
             max_tokens: MaxTokens::Tokens(MAX_TOKENS),
             call_seed: CallSeed::Sent,
+            reask: false,
+            option_order: OptionOrder::File,
         }
     }
 }

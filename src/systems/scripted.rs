@@ -142,7 +142,8 @@ fn work_with(
 ) -> (ItemLine, Vec<CallLine>) {
     let slots = config.slots();
     let agents: Vec<String> = slots.into_iter().map(|slot| slot.agent).collect();
-    let (panel, calls) = panel(&agents, script);
+    let (mut panel, calls) = panel(&agents, script);
+    panel.reask = config.reask(&PromptSet::embedded()).unwrap();
     let system = config.build(&PromptSet::embedded(), exemplars).unwrap();
     let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
     let record = system.answer(&task).unwrap();

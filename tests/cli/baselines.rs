@@ -1,6 +1,10 @@
 //! The systems beside MED-MAD, each whole: on a tiny model, through plan, logs, verification and replay.
 
-use crate::binary::{Outcome, Scratch, lines};
+use std::fs;
+
+use serde_json::Value;
+
+use crate::binary::{Outcome, Scratch, assert_equal_runs, lines};
 use wardround::model::Family;
 
 /// Each system with the name that its plan has and its calls on a question, at least and at most.
@@ -92,4 +96,37 @@ fn a_baseline_takes_one_model_and_the_systems_are_named() {
     told.refused(2, &["zero-shot", "cot-sc", "healthcareagent"]);
     let told = run(&scratch, "healthcareagent", "--set samples=2");
     told.refused(2, &["there is no setting samples"]);
+}
+
+#[test]
+fn asking_again_and_another_order_of_options_are_settings_that_a_plan_repeats() {
+    let scratch = scratch();
+    let told = run(
+        &scratch,
+        "zero-shot",
+        "--free --set max_tokens=24 --set reask=on --set option_order=permuted --seed 3 --out permuted",
+    );
+    told.finished();
+    // Random words are unread, and their records are written under the grammar.
+    let read = |file: &str| -> Vec<Value> {
+        let text = fs::read_to_string(scratch.path(file)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let records = read("permuted/calls.jsonl");
+    let (again, first): (Vec<_>, Vec<_>) =
+        records.iter().partition(|call| call["purpose"].as_str().unwrap().ends_with("-record"));
+    assert_eq!(first.len(), 3);
+    let unread = first.iter().filter(|call| call["parse"] == "unread");
+    assert_eq!(unread.count(), again.len());
+    assert!(!again.is_empty() && again.iter().all(|call| call["parse"] != "unread"), "{again:?}");
+    let options = |out: &str| -> Vec<String> {
+        let texts = read(&format!("{out}/dataset.jsonl"));
+        texts.iter().map(|text| text["options"].to_string()).collect()
+    };
+    run(&scratch, "zero-shot", "--out written").succeeded();
+    assert_ne!(options("permuted"), options("written"));
+    scratch.wardround("verify permuted").succeeded();
+    scratch.wardround("run --plan permuted/plan.toml --out again").finished();
+    assert_eq!(options("permuted"), options("again"));
+    assert_equal_runs(&scratch.path("permuted"), &scratch.path("again"));
 }

@@ -49,7 +49,14 @@ fn plans_name_every_setting_and_give_them_back() {
             panic!("{name}: {refused}");
         };
         let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
-        let decoding = ["record_chars=32", "thinking=on", "max_tokens=900", "call_seed=provider"];
+        let decoding = [
+            "record_chars=32",
+            "thinking=on",
+            "max_tokens=900",
+            "call_seed=provider",
+            "reask=on",
+            "option_order=permuted",
+        ];
         let pairs: Vec<&str> = own.split_whitespace().chain(decoding).collect();
         let keys = pairs.iter().map(|pair| pair.split('=').next().unwrap());
         assert_eq!(keys.collect::<BTreeSet<_>>(), known, "{name}");
