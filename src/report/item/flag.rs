@@ -134,7 +134,10 @@ impl Flag {
             Flag::RightToWrong => changed && right_at_first && wrong,
             Flag::WrongToRight => changed && !right_at_first && right,
             Flag::SameWrong => same_wrong_at_first(item),
-            Flag::Disagreement => last.is_some_and(|round| !agree(&round.answers)),
+            // Where nobody could be read, nobody disagrees.
+            Flag::Disagreement => last.is_some_and(|round| {
+                round.answers.iter().any(|one| !one.is_empty()) && !agree(&round.answers)
+            }),
             Flag::Fallback => parsed(Parse::Fallback),
             Flag::Unreadable => parsed(Parse::Unread),
             Flag::Repaired => parsed(Parse::Repaired),
@@ -213,6 +216,8 @@ mod tests {
         let rounds = vec![round(0, ["A", "", "A"])];
         let flags = Flag::of_answer(&item("x", Some("A"), rounds, "A"), &[]);
         assert_eq!(flags, [Flag::Right, Flag::Disagreement]);
+        let nobody = item("x", Some("A"), vec![round(0, ["", "", ""])], "");
+        assert_eq!(Flag::of_answer(&nobody, &[]), [Flag::Wrong]);
     }
 
     #[test]
