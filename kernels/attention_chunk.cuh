@@ -21,21 +21,6 @@ constexpr unsigned CHUNK_PAGES = CHUNK / PAGE;
 constexpr unsigned WARP_PAGES = CHUNK_PAGES / WARPS;
 constexpr int KEY_TILES = CHUNK / WARPS / 8;  // n8 tiles of keys that a warp scores
 
-// Of a CTA of several teams, each of four warps that meet one another alone.
-template <int TEAMS>
-__device__ __forceinline__ unsigned thread_of_team() {
-    return TEAMS == 1 ? threadIdx.x : threadIdx.x % THREADS;
-}
-
-template <int TEAMS>
-__device__ __forceinline__ void team_barrier() {
-    if constexpr (TEAMS == 1) {
-        __syncthreads();
-    } else {
-        named_barrier(1 + threadIdx.x / THREADS, THREADS);
-    }
-}
-
 // From `first` up to, not including, `end`.
 struct Span {
     unsigned first, end;
@@ -80,8 +65,8 @@ struct Cache {
     }
 };
 
-// What the four warps of one of a CTA's teams share.
-template <int DIM, int TILES, int TEAMS = 1>
+// What the four warps of a CTA share.
+template <int DIM, int TILES>
 struct Meeting {
     uint4 queries[DIM / 32][TILES][2][32];     // a fragments of a block's halves, by lane
     uint4 weights[CHUNK_PAGES][TILES][2][32];  // a fragments of a page's halves, by `cell`
@@ -114,11 +99,11 @@ __device__ __forceinline__ void multiply_block(float (&sums)[COUNT][4], uint4 fi
 }
 
 // scores[tile][n8 tile of the warp's keys] = query · key, which come from where `source` has pages. What keys off `pages` get means nothing: nobody sees them.
-template <class Source, int DIM, int TILES, int TEAMS>
-__device__ __forceinline__ void score(const Source &source, const Meeting<DIM, TILES, TEAMS> &meeting, unsigned chunk,
+template <class Source, int DIM, int TILES>
+__device__ __forceinline__ void score(const Source &source, const Meeting<DIM, TILES> &meeting, unsigned chunk,
                                       Span pages, float (&scores)[TILES][KEY_TILES][4]) {
     const int lane = threadIdx.x % 32;
-    const unsigned first = chunk * CHUNK_PAGES + thread_of_team<TEAMS>() / 32 * WARP_PAGES;
+    const unsigned first = chunk * CHUNK_PAGES + threadIdx.x / 32 * WARP_PAGES;
     if (first >= pages.end || first + WARP_PAGES <= pages.first) return;
     const uint4 *page[WARP_PAGES];
 #pragma unroll
@@ -140,10 +125,10 @@ __device__ __forceinline__ void score(const Source &source, const Meeting<DIM, T
 }
 
 // Scales the scores, makes those of keys that a query does not see −∞, and leaves the warp's maxima in `meeting`.
-template <int DIM, int TILES, int TEAMS>
+template <int DIM, int TILES>
 __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
-                                     Meeting<DIM, TILES, TEAMS> &meeting) {
-    const int warp = thread_of_team<TEAMS>() / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+                                     Meeting<DIM, TILES> &meeting) {
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
     const unsigned warps_first = chunk * CHUNK + warp * (CHUNK / WARPS), lanes_first = warps_first + 2 * q;
     // Of one tile memory binds, and there the test would cost registers.
     const bool all_seen = TILES > 1 && meeting.common.first <= warps_first &&
@@ -178,10 +163,10 @@ __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores
 
 // Leaves the weights of the warp's keys and their totals in `meeting`; `maxima` become the chunk's, of the lane's
 // queries g, g + 8, …: 0 for one that sees no key, so that its weights are e^−∞ where −∞ − −∞ would be no number.
-template <int DIM, int TILES, int TEAMS>
-__device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4], Meeting<DIM, TILES, TEAMS> &meeting,
+template <int DIM, int TILES>
+__device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4], Meeting<DIM, TILES> &meeting,
                                       float (&maxima)[2 * TILES]) {
-    const int warp = thread_of_team<TEAMS>() / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
     float totals[2 * TILES] = {};
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {
@@ -215,12 +200,12 @@ __device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4]
 }
 
 // sums[tile][n8 tile of the warp's dims] += Σ weight · value over the keys of `pages`, in order.
-template <class Source, int DIM, int TILES, int TEAMS>
-__device__ __forceinline__ void add_values(const Source &source, Span pages, const Meeting<DIM, TILES, TEAMS> &meeting,
+template <class Source, int DIM, int TILES>
+__device__ __forceinline__ void add_values(const Source &source, Span pages, const Meeting<DIM, TILES> &meeting,
                                            float (&sums)[TILES][DIM / 32][4]) {
     const int lane = threadIdx.x % 32;
     const int first = meeting.cell(0, lane / 4, lane % 4), second = meeting.cell(1, lane / 4, lane % 4);
-    const unsigned quarter = thread_of_team<TEAMS>() / 32 * DIM + lane;
+    const unsigned quarter = threadIdx.x / 32 * DIM + lane;
     [[maybe_unused]] constexpr int PAGES_AHEAD = DIM * TILES <= 128 ? 4 : 512 / (DIM * TILES);  // as registers allow
 #pragma unroll PAGES_AHEAD
     for (unsigned page = pages.first; page < pages.end; ++page) {
@@ -241,19 +226,19 @@ struct alignas(8) Stats {
     float maximum, total;
 };
 
-// From scores to weights in `meeting`; `maxima` as of `weigh`. All threads of the team.
-template <int DIM, int TILES, int TEAMS>
+// From scores to weights in `meeting`; `maxima` as of `weigh`. All threads of the CTA.
+template <int DIM, int TILES>
 __device__ __forceinline__ void weigh_scores(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
-                                             Meeting<DIM, TILES, TEAMS> &meeting, float (&maxima)[2 * TILES]) {
+                                             Meeting<DIM, TILES> &meeting, float (&maxima)[2 * TILES]) {
     mask(chunk, scale, scores, meeting);
-    team_barrier<TEAMS>();
+    __syncthreads();
     weigh(scores, meeting, maxima);
-    team_barrier<TEAMS>();
+    __syncthreads();
 }
 
 // The stats of queries g, g + 8, ….
-template <int DIM, int TILES, int TEAMS>
-__device__ __forceinline__ void read_stats(const Meeting<DIM, TILES, TEAMS> &meeting, const float (&maxima)[2 * TILES],
+template <int DIM, int TILES>
+__device__ __forceinline__ void read_stats(const Meeting<DIM, TILES> &meeting, const float (&maxima)[2 * TILES],
                                            Stats (&stats)[2 * TILES]) {
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {

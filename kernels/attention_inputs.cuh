@@ -79,11 +79,11 @@ __device__ __forceinline__ Span seen_by_all(const Rows &inputs, const Packing &p
 }
 
 // Brings the queries, and zeros for those that the tiles lack, to where all warps find them after a barrier.
-template <int DIM, int TILES, int TEAMS>
+template <int DIM, int TILES>
 __device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packing &packing,
-                                               Meeting<DIM, TILES, TEAMS> &meeting) {
+                                               Meeting<DIM, TILES> &meeting) {
     const unsigned lane = threadIdx.x % 32;
-    for (unsigned n = thread_of_team<TEAMS>() / 32; n < TILES * (DIM / 32); n += WARPS) {
+    for (unsigned n = threadIdx.x / 32; n < TILES * (DIM / 32); n += WARPS) {
         const unsigned block = n / TILES, tile = n % TILES;
         uint4 rows[2] = {};
 #pragma unroll
@@ -99,22 +99,22 @@ __device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packi
 }
 
 // The queries, and what each sees, where all warps find them.
-template <int DIM, int TILES, int TEAMS, class Rows>
-__device__ __forceinline__ void gather(const Rows &inputs, const Packing &packing, Meeting<DIM, TILES, TEAMS> &meeting) {
+template <int DIM, int TILES, class Rows>
+__device__ __forceinline__ void gather(const Rows &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
     gather_queries(inputs, packing, meeting);
-    const unsigned index = thread_of_team<TEAMS>();
+    const unsigned index = threadIdx.x;
     if (index < 16 * TILES) {
         meeting.seen[index] = inputs.seen(packing.row(index), packing.holds(index));
     }
     const Span common = seen_by_all(inputs, packing);
     if (index == 0) meeting.common = common;
-    team_barrier<TEAMS>();
+    __syncthreads();
 }
 
 // The first of a lane's two dims in the n-th n8 tile of its warp.
-template <int DIM, int TEAMS = 1>
+template <int DIM>
 __device__ __forceinline__ unsigned first_dim(int n) {
-    return thread_of_team<TEAMS>() / 32 * (DIM / 4) + n * 8 + threadIdx.x % 4 * 2;
+    return threadIdx.x / 32 * (DIM / 4) + n * 8 + threadIdx.x % 4 * 2;
 }
 
 // The stats and sums of one more chunk come to those of the chunks before.
@@ -132,8 +132,8 @@ __device__ __forceinline__ void merge(Merged (&merged)[2 * TILES], float (&sums)
     }
 }
 
-// The queries' results, of a team.
-template <int DIM, int TEAMS, int TILES>
+// The queries' results.
+template <int DIM, int TILES>
 __device__ __forceinline__ void write(const Packing &packing, const Merged (&merged)[2 * TILES],
                                       const float (&sums)[TILES][DIM / 32][4], const Result &result) {
 #pragma unroll
@@ -143,7 +143,7 @@ __device__ __forceinline__ void write(const Packing &packing, const Merged (&mer
         unsigned *to = result.pairs(packing.row(index), packing.head(index));
 #pragma unroll
         for (int n = 0; n < DIM / 32; ++n) {
-            const unsigned dim = first_dim<DIM, TEAMS>(n);
+            const unsigned dim = first_dim<DIM>(n);
             const float *pair = &sums[row / 2][n][row % 2 * 2];
             if (dim < result.head_dim) to[dim / 2] = merged[row].divide(pair[0], pair[1]);
         }

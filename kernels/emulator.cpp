@@ -34,14 +34,10 @@ struct Product {
 // CTAs of a cluster at most; 8 is what every GPU with clusters can do.
 constexpr unsigned most_ctas = 8;
 
-// `stopped` threads wait at the CTA's barrier, or at one with a number, as its `barriers` count; `live` ones have not
-// returned.
+// `stopped` threads wait at the CTA's barrier, as `barriers` counts; `live` ones have not returned.
 struct Cta {
     uint3 index;
     unsigned live, stopped, barriers;
-    struct {
-        unsigned stopped, barriers;
-    } named[16];
 };
 
 // `arrived` lanes wait for their warp, `stopped` ones at a barrier of the CTA or cluster; `live` ones have not returned.
@@ -49,7 +45,6 @@ struct Warp {
     Cta *cta;
     unsigned first, present, live, arrived, stopped, meetings;
     unsigned waiting;  // lanes that wait for a phase of a counted barrier
-    unsigned number;  // of the barrier where its lanes wait; 0: the CTA's or cluster's
     emulator::Combine combine;
     void *slots;
     alignas(64) unsigned char room[2][lanes * 64];
@@ -185,10 +180,7 @@ void settle(Warp &warp) {
         ++machine->barriers;
     }
     unsigned stopped = machine->stopped;
-    for (unsigned each = 0; each < machine->cta_count; ++each) {
-        stopped += machine->ctas[each].stopped;
-        for (const auto &named : machine->ctas[each].named) stopped += named.stopped;
-    }
+    for (unsigned each = 0; each < machine->cta_count; ++each) stopped += machine->ctas[each].stopped;
     if (stopped != 0 && stopped == machine->live) emulator::fail("threads wait at barriers that others never come to");
 }
 
@@ -287,24 +279,6 @@ void emulator::barrier() {
     const unsigned barrier = cta.barriers;
     settle(*current->warp);
     while (cta.barriers == barrier) yield();
-}
-
-void emulator::named_barrier(unsigned number, unsigned threads) {
-    Warp &own = *current->warp;
-    auto &named = own.cta->named[number];
-    ++own.stopped;
-    own.number = number;
-    const unsigned barrier = named.barriers;
-    if (++named.stopped == threads) {
-        for (unsigned each = 0; each < machine->warp_count; ++each) {
-            Warp &warp = machine->warps[each];
-            if (warp.cta == own.cta && warp.number == number) warp.stopped = warp.number = 0;
-        }
-        named.stopped = 0;
-        ++named.barriers;
-    }
-    settle(own);
-    while (named.barriers == barrier) yield();
 }
 
 void emulator::cluster_barrier() {

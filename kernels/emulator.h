@@ -54,8 +54,6 @@ void *meeting_slots();
 void meet(void *slots, Combine combine);
 // Waits for the CTA's other threads.
 void barrier();
-// Waits for so many of the CTA's threads, whole warps, at the barrier of that number.
-void named_barrier(unsigned number, unsigned threads);
 // Waits for all threads of the CTA's cluster.
 void cluster_barrier();
 // Barriers in shared memory that count arrivals and bytes, phase by phase: PTX's mbarrier.

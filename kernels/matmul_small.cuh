@@ -21,25 +21,21 @@ constexpr int small_tiles(int row_tiles, int tile_bytes) {
     return row_tiles >= 4 ? 1 : row_tiles == 2 || tile_bytes == 1024 ? 2 : 4;
 }
 
-// Of a CTA whose inputs lie beside its rings: what leaves three of them on an H200's multiprocessor 25 KB each for inputs.
-constexpr int RINGS_BESIDE_ROWS = 49152;
-
-template <class Format, int ROW_TILES, bool HAS_X = true>
+template <class Format, int ROW_TILES>
 struct Ring {
     static constexpr int GROUPS = small_outputs(8 * ROW_TILES) / 16;
     static constexpr int TILES = small_tiles(ROW_TILES, Format::VALUES);
-    static constexpr bool WITH_X = HAS_X;
     using Group = AlignedStage<Format, TILES>;
     static constexpr int X_AT = GROUPS * Group::BYTES;
-    static constexpr int STAGE = X_AT + (HAS_X ? TILES * ROW_TILES * 512 : 0);
-    static constexpr int BYTES = (HAS_X ? small_shared_bytes(8 * ROW_TILES) : RINGS_BESIDE_ROWS) / 4;
+    static constexpr int STAGE = X_AT + TILES * ROW_TILES * 512;
+    static constexpr int BYTES = small_shared_bytes(8 * ROW_TILES) / 4;
     static constexpr int STAGES = BYTES / STAGE;
     static constexpr int AHEAD = (STAGES - 1) * TILES;  // tiles under way
     static_assert(STAGES >= 3 && BYTES >= GROUPS * ROW_TILES * 512);
 
     unsigned char *memory;
     typename Group::Source groups[GROUPS];
-    const Bf16 *x;  // the lane's pieces of the first tile: where they are copied from or, beside the ring, read
+    const Bf16 *x;  // the lane's pieces of the first tile, where they are copied from
     int stride, rows, begin, end, lane;
 
     // The first stage's first tile.
@@ -89,7 +85,6 @@ struct Ring {
 
     template <typename Wanted>
     __device__ __forceinline__ void copy_x(int slot_at, const Bf16 *from, Wanted is_wanted) const {
-        if constexpr (!HAS_X) return;
         unsigned char *to = memory + slot_at + X_AT + place(lane / 4, lane % 4);
 #pragma unroll
         for (int m = 0; m < ROW_TILES; ++m) {
@@ -102,8 +97,7 @@ struct Ring {
     }
 
     // The lane's inputs of eight rows of a stage's tile, for `load_matrices`.
-    __device__ __forceinline__ const unsigned char *inputs_at(const unsigned char *stage, int tile, int index) const {
-        if constexpr (!HAS_X) return reinterpret_cast<const unsigned char *>(x) + (tile + index) * 64;
+    __device__ __forceinline__ const unsigned char *inputs_at(const unsigned char *stage, int index) const {
         return stage + X_AT + index * ROW_TILES * 512 + place(lane % 8, lane / 8);
     }
 
@@ -126,7 +120,7 @@ struct Ring {
                 for (int group = 0; group < GROUPS; ++group) {
                     weights[group] = Group::fragment(shares[group][each], units[group], lane);
                 }
-                multiply_tile(inputs_at(stage, tile, index + each), weights, sums);
+                multiply_tile(inputs_at(stage, index + each), weights, sums);
             }
         }
     }
@@ -141,7 +135,7 @@ struct Ring {
                 const unsigned char *own = stage + group * Group::BYTES;
                 weights[group] = Group::fragment(Group::read(own, index, lane), Group::unit(own, lane), lane);
             }
-            multiply_tile(inputs_at(stage, tile, index), weights, sums);
+            multiply_tile(inputs_at(stage, index), weights, sums);
         }
     }
 
@@ -180,12 +174,8 @@ struct Ring {
                 copy_x(free_at, copied);
             }
             commit_copies();
-            // Before the chunk the ring has zeros; rows beside it have another chunk's inputs.
-            if (HAS_X || tile >= begin) {
-                multiply_whole(slot_at, tile, sums);
-            } else {
-                multiply_some(slot_at, tile, sums);
-            }
+            // Before the chunk the ring has zeros.
+            multiply_whole(slot_at, tile, sums);
             free_at = slot_at;
             slot_at = slot_at + STAGE == STAGES * STAGE ? 0 : slot_at + STAGE;
         }
@@ -213,7 +203,6 @@ __device__ __forceinline__ void start_weights(Ring &ring, const Weights &weights
 #pragma unroll
     for (int slot = 0; slot < Ring::STAGES - 1; ++slot) {
         ring.copy_weights(slot * Ring::STAGE, first + slot * Ring::TILES);
-        if constexpr (!Ring::WITH_X) commit_copies();
     }
     const int prefetch_end = chunks.length <= SHORT_CHUNK ? ring.end : min(first + Ring::AHEAD + PREFETCHED, ring.end);
 #pragma unroll

@@ -98,15 +98,6 @@ __device__ __forceinline__ unsigned thread_anew() {
 #endif
 }
 
-// The barrier of that number, 1 … 15, for so many threads: whole warps, that meet no others there.
-__device__ __forceinline__ void named_barrier(unsigned number, unsigned threads) {
-#ifdef WARDROUND_EMULATED
-    emulator::named_barrier(number, threads);
-#else
-    asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
-#endif
-}
-
 // Starts a copy of sixteen bytes to shared memory; zeros, and `from` is not read, where not `valid`.
 __device__ __forceinline__ void copy_async_16(void *to_shared, const void *from, bool valid = true) {
 #ifdef WARDROUND_EMULATED

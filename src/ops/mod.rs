@@ -59,6 +59,10 @@ pub enum OpsError {
         "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, launch, clusters, graphs"
     )]
     CudaPart(String),
+    #[error(
+        "WARDROUND_CUDA_SHADOW compares a GPU with the emulator, which this build does not have"
+    )]
+    NoEmulator,
     #[error("--fast is not supported on {device}")]
     NotFaster { device: String },
     #[error("{device} cannot keep weights as {precision}")]
@@ -91,6 +95,7 @@ impl Diagnosis for OpsError {
             OpsError::Device { .. } | OpsError::DeviceName(_) | OpsError::CudaPart(_) => {
                 return None;
             }
+            OpsError::NoEmulator => "build with --features cuda,cuda-emulated, or unset it",
             OpsError::RepeatedDevice(_) => "engines on one device share it as it is: name it once",
             OpsError::MixedDevices { .. } => "take GPUs of one compute capability",
             OpsError::NoDevice { .. } => {

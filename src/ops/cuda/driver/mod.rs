@@ -93,6 +93,10 @@ impl Stream {
     }
 
     fn on(gpu: Arc<Gpu>, without: Without) -> Result<Stream, OpsError> {
+        #[cfg(not(feature = "cuda-emulated"))]
+        if std::env::var_os("WARDROUND_CUDA_SHADOW").is_some_and(|report| !report.is_empty()) {
+            return Err(OpsError::NoEmulator);
+        }
         let mut stream = std::ptr::null_mut();
         gpu.enter();
         let non_blocking = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
