@@ -42,14 +42,12 @@ pub mod cli; // flags to a spec, print the outcome
 pub mod console; // lines to stdout and stderr
 pub mod corpus; // corpora on disk: built, added to, checked
 pub mod data; // files of questions and notes, read and checked
-pub mod diagnosis; // what every error says, and whom it blames
 pub mod digest; // sha256
 pub mod encoder; // text to vectors, pairs to scores
 pub mod engine; // one model's thread: schedule, batch, sample, constrain; token ids only
 pub mod experiment; // spec → plan → run: directory, chained logs, resume, merge, verify, replay
 pub mod hub; // model files and datasets, fetched and verified
 pub mod model; // one decoder for three families, and BERT
-pub mod ops; // the arithmetic: cpu, cuda, metal behind one interface
 pub mod panel; // agents on models: render, ask, read
 pub mod prompts; // prompt texts, built in or from a directory
 pub mod random; // seeded draws
@@ -65,4 +63,9 @@ pub mod synth; // checkpoints with random weights
 pub mod systems; // the published systems, a folder each, and the table of them
 pub mod text; // sentences, similarity, reading JSON out of replies
 pub mod tokenizer; // text to token ids and back
-mod variable; // environment variables that are on or off
+
+/// The arithmetic: cpu, cuda, metal behind one interface. A crate of its own.
+pub use wardround_ops as ops;
+/// What every error says, and whom it blames.
+pub use wardround_ops::diagnosis;
+use wardround_ops::variable;

@@ -47,6 +47,7 @@ mod synthetic;
 #[cfg(test)]
 mod tests;
 mod tokenize;
+mod vectors;
 mod verify;
 mod version;
 

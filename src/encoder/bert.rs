@@ -9,7 +9,7 @@ use super::folder::{CONFIG, Folder};
 use super::network::{Network, Spare, Take, steps};
 use super::tokens::Sequence;
 use crate::model::{Bert, BertConfig, BertScratch, Tensors};
-use crate::ops::{EncoderBackend, OpsError, Precision};
+use crate::ops::{EncoderBackend, Precision};
 
 /// BERT on one machine.
 pub(super) struct BertNetwork<B: EncoderBackend> {
@@ -67,12 +67,6 @@ fn check_segments(texts: &[Sequence], segments: usize) -> Result<(), EncoderErro
 
 /// The tensors of a pickle or a safetensors file, as f32.
 struct Named<'a>(&'a VarBuilder<'static>);
-
-impl From<OpsError> for candle_core::Error {
-    fn from(error: OpsError) -> candle_core::Error {
-        candle_core::Error::wrap(error)
-    }
-}
 
 impl Tensors for Named<'_> {
     type Error = candle_core::Error;

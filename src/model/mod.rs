@@ -36,8 +36,6 @@ pub enum ModelError {
     Prefix { path: PathBuf, tried: String },
     #[error("`{0}` is no type that weights are kept as; known: auto, f32, bf16")]
     StoredType(String),
-    #[error("`{0}` is no quantisation; known: {known}", known = Quantisation::ALL.map(Quantisation::name).join(", "))]
-    Quantisation(String),
     #[error(transparent)]
     Ops(#[from] OpsError),
 }
@@ -48,7 +46,7 @@ impl Diagnosis for ModelError {
             ModelError::Config(_) | ModelError::Checkpoint(_) | ModelError::Prefix { .. } => {
                 Blame::Artefact
             }
-            ModelError::StoredType(_) | ModelError::Quantisation(_) => Blame::Usage,
+            ModelError::StoredType(_) => Blame::Usage,
             ModelError::Ops(error) => error.blame(),
         }
     }
@@ -89,16 +87,5 @@ impl std::str::FromStr for WantedType {
             "bf16" => Ok(WantedType::Exactly(StoredType::Bf16)),
             other => Err(ModelError::StoredType(other.to_owned())),
         }
-    }
-}
-
-impl std::str::FromStr for Quantisation {
-    type Err = ModelError;
-
-    fn from_str(text: &str) -> Result<Quantisation, ModelError> {
-        Quantisation::ALL
-            .into_iter()
-            .find(|quantisation| quantisation.name() == text)
-            .ok_or_else(|| ModelError::Quantisation(text.to_owned()))
     }
 }

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::super::options::DeviceFlags;
 use crate::cli::exit::Failure;
+use crate::cli::vectors::VectorFlag;
 use crate::console;
 use crate::model::available_memory;
 use crate::ops::vectors::{Query, VectorRows, VectorType};
@@ -25,7 +26,7 @@ pub struct SearchBench {
     dims: usize,
     /// Data type of the vectors
     #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
-    vectors: VectorType,
+    vectors: VectorFlag,
     /// Queries per batch
     #[arg(long, default_value_t = 1, value_name = "N")]
     queries: usize,
@@ -45,7 +46,8 @@ impl SearchBench {
             Device::Cpu(cpu) => cpu,
             other => Cpu::new(other.threads())?,
         };
-        let stride = self.vectors.stride(self.dims.min(1 << 32));
+        let kept_as = VectorType::from(self.vectors);
+        let stride = kept_as.stride(self.dims.min(1 << 32));
         if self.rows.saturating_mul(stride) > available_memory() {
             return Err(Failure::usage(
                 "the vectors need more memory than is free",
@@ -55,12 +57,12 @@ impl SearchBench {
         let (mut bytes, mut scales) = (Vec::new(), Vec::new());
         bytes.reserve(self.rows * stride);
         for row in 0..self.rows {
-            let kept = self.vectors.append(&self.vector(row as u64), &mut bytes, &mut scales);
+            let kept = kept_as.append(&self.vector(row as u64), &mut bytes, &mut scales);
             kept.map_err(|problem| {
                 Failure::usage(format!("a vector {problem}"), "give larger --dims")
             })?;
         }
-        let rows = VectorRows::new(&bytes, &scales, self.vectors, self.dims);
+        let rows = VectorRows::new(&bytes, &scales, kept_as, self.dims);
         let rows = rows.ok_or_else(|| {
             Failure::usage("there are no vectors", "give --rows and --dims above 0")
         })?;

@@ -9,6 +9,7 @@ use super::super::options::{ComputeFlags, DeviceFlags, QuietFlag, model_folder};
 use super::super::sandboxed::folder_of;
 use super::super::summary::count;
 use crate::cli::exit::Failure;
+use crate::cli::vectors::VectorFlag;
 use crate::console;
 use crate::corpus::build::estimate::estimate;
 use crate::corpus::build::{self as builder, BuildOptions, Pace};
@@ -18,7 +19,6 @@ use crate::corpus::formats::Format;
 use crate::corpus::import::{ImportOptions, import};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
-use crate::ops::vectors::VectorType;
 
 #[derive(Debug, Args)]
 pub struct Build {
@@ -48,7 +48,7 @@ pub struct Build {
     search_dims: Option<usize>,
     /// Data type of the stored vectors
     #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
-    vectors: VectorType,
+    vectors: VectorFlag,
     /// Maximum number of documents per source
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -91,7 +91,7 @@ impl Build {
             data,
             out: self.out.clone(),
             encoder: encoder_options.directory,
-            dtype: self.vectors,
+            dtype: self.vectors.into(),
             search_dims: self.search_dims,
             limit: self.limit,
             bm25: self.bm25,
@@ -240,7 +240,7 @@ pub struct Import {
     document_tokens: Option<u32>,
     /// Data type of the stored vectors
     #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
-    keep: VectorType,
+    keep: VectorFlag,
     /// Also build a BM25 index, for --hybrid
     #[arg(long)]
     bm25: bool,
@@ -264,7 +264,7 @@ impl Import {
             label: self.label,
             licence: self.licence,
             encoder: encoder_options.directory,
-            dtype: self.keep,
+            dtype: self.keep.into(),
             bm25: self.bm25,
         };
         import(&options, &encoder)?;

@@ -1,0 +1,90 @@
+//! Per-head norms, rotary position embedding, and the write of keys and values to their pages.
+
+use super::lanes::{Lanes, vectorised};
+use super::norm::normalise;
+use super::pages::{Kept, PagesOf};
+use super::{Buffer, Cpu, Disjoint, Vector};
+use crate::{HeadNorms, LayerPages, PAGE, Rows, angles};
+
+/// Cosines and sines by position, `[positions][head_dim / 2]` each.
+#[derive(Debug)]
+pub struct Rope {
+    cosines: Vec<f32>,
+    sines: Vec<f32>,
+    half: usize,
+}
+
+impl Rope {
+    /// Half-split pairs turn together.
+    pub fn new(inverse_frequencies: &[f32], positions: usize) -> Rope {
+        let (cosines, sines) = angles(inverse_frequencies, positions);
+        Rope { cosines, sines, half: inverse_frequencies.len() }
+    }
+
+    /// Cosines and sines at `position`.
+    fn at(&self, position: usize) -> (&[f32], &[f32]) {
+        let place = position * self.half..(position + 1) * self.half;
+        (&self.cosines[place.clone()], &self.sines[place])
+    }
+}
+
+vectorised! {
+    /// Turns one head in place: component `i` with component `i + half`.
+    fn turn(head: &mut [f32], cosines: &[f32], sines: &[f32]) = turn_kernel
+}
+
+#[inline(always)]
+fn turn_kernel<L: Lanes>(head: &mut [f32], cosines: &[f32], sines: &[f32]) {
+    let (first, second) = head.split_at_mut(cosines.len());
+    for (((a, b), cosine), sine) in first.iter_mut().zip(second).zip(cosines).zip(sines) {
+        let (x, y) = (*a, *b);
+        *a = x * cosine - y * sine;
+        *b = y * cosine + x * sine;
+    }
+}
+
+impl Cpu {
+    /// Norms and turns the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]` in place, and
+    /// writes keys and values to their pages. Shapes follow from `pages`.
+    pub(super) fn store<T: Kept>(
+        &self,
+        qkv: &mut Buffer,
+        norms: Option<&HeadNorms<Vector>>,
+        rope: &Rope,
+        rows: Rows<'_>,
+        LayerPages { pages, layer }: LayerPages<&mut PagesOf<T>>,
+    ) {
+        let (kv_heads, head_dim) = (pages.kv_heads, pages.head_dim);
+        let key_start = qkv.width - 2 * kv_heads * head_dim;
+        let value_start = qkv.width - kv_heads * head_dim;
+        let width = qkv.width;
+        let work = 8 * qkv.data.len();
+        let qkv = Disjoint::new(&mut qkv.data);
+        let writer = pages.writer(layer);
+        self.split(rows.len(), work, |range| {
+            let mut normed = vec![0.0; head_dim];
+            for row in range {
+                let position = rows.positions[row] as usize;
+                let page = rows.tables[rows.sequences[row] as usize][position / PAGE];
+                // SAFETY: each row is turned by one thread alone.
+                let row = unsafe { qkv.slice(row * width, width) };
+                let (turned, values) = row.split_at_mut(value_start);
+                let (cosines, sines) = rope.at(position);
+                for (index, head) in turned.chunks_exact_mut(head_dim).enumerate() {
+                    if let Some(norms) = norms {
+                        let weight =
+                            if index * head_dim < key_start { &norms.query } else { &norms.key };
+                        normalise(self.isa, head, &weight.0, norms.epsilon, &mut normed);
+                        head.copy_from_slice(&normed);
+                    }
+                    turn(self.isa, head, cosines, sines);
+                }
+                let keys = turned[key_start..].chunks_exact(head_dim);
+                for (head, (key, value)) in keys.zip(values.chunks_exact(head_dim)).enumerate() {
+                    // SAFETY: a sequence's page is in the pool, and no two rows have the same place in it.
+                    unsafe { writer.write(page, head, position % PAGE, key, value) };
+                }
+            }
+        });
+    }
+}

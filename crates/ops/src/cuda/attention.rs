@@ -1,0 +1,116 @@
+//! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows; in f32 row by row.
+
+use super::arguments::Arguments;
+use super::driver::Function;
+use super::kernels::for_dim;
+use super::launch::Launch;
+use super::region::Region;
+use super::stage::Step;
+use super::{Buffer, Cuda, Pages};
+use crate::{AttentionShape, LayerPages};
+
+/// What the rows of a step attend to in a layer.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub queries: &'a Region,
+    pub shape: AttentionShape,
+    pub step: Step,
+    pub layer: LayerPages<&'a Pages>,
+}
+
+impl Seen<'_> {
+    /// The arguments that every kind of attention begins with.
+    fn arguments(&self) -> Arguments {
+        let [keys, values] = self.layer.pages.layer(self.layer.layer);
+        Arguments::default()
+            .region(self.queries)
+            .address(keys)
+            .address(values)
+            .address(self.step.positions)
+            .address(self.step.sequences)
+            .address(self.step.tables)
+            .int(self.step.table_stride)
+            .int(self.shape.heads)
+            .int(self.layer.pages.kv_heads)
+            .int(self.layer.pages.head_dim)
+    }
+
+    /// What scores are made of, which comes after them.
+    fn scores(&self, arguments: Arguments) -> Arguments {
+        arguments.int(self.shape.window.unwrap_or(0)).float(self.shape.scale)
+    }
+
+    /// By one of these kernels, which have a CTA for each chunk of keys.
+    pub fn in_chunks(&self, functions: &[Function], out: &Buffer) -> Option<(Launch, Arguments)> {
+        let Seen { shape, step, layer, .. } = *self;
+        let pages = layer.pages;
+        let slots = step.chunk_slots(shape);
+        let function = for_dim(functions, pages.dim())?;
+        let arguments = self
+            .scores(self.arguments())
+            .int(slots)
+            .address(step.partial_sums)
+            .address(step.partial_stats)
+            .address(step.tickets)
+            .region(&out.region)
+            .int(out.stride);
+        Some((Launch::new(function, [step.rows, pages.kv_heads, slots], 128), arguments))
+    }
+}
+
+impl Cuda {
+    pub(super) fn attend(&self, seen: Seen<'_>, out: &mut Buffer) {
+        debug_assert!(!seen.shape.both_ways || seen.step.chunk_slots == 0, "only texts see ahead");
+        out.set_rows(seen.step.rows);
+        match seen.step.chunk_slots {
+            _ if self.in_f32 => self.attend_in_f32(seen, out),
+            0 => self.attend_rows(seen, out),
+            _ => self.attend_chunks(seen, out),
+        }
+    }
+
+    /// Keys in chunks, a CTA each; a row's last one merges them.
+    fn attend_chunks(&self, seen: Seen<'_>, out: &Buffer) {
+        if let Some((launch, arguments)) = seen.in_chunks(&self.kernels.attend_chunks, out) {
+            self.stream.launch(launch, arguments);
+        }
+    }
+
+    /// Rows in blocks, a CTA each, over all their keys.
+    fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
+        let Seen { shape, step, layer, .. } = seen;
+        let pages = layer.pages;
+        let kernels = &self.kernels;
+        let functions = match shape.both_ways {
+            true => &kernels.attend_texts,
+            false => &kernels.attend_rows,
+        };
+        let Some(function) = for_dim(functions, pages.dim()) else {
+            return;
+        };
+        let attend = Launch::new(function, [step.blocks, pages.kv_heads, 1], 128);
+        let arguments = seen
+            .scores(seen.arguments())
+            .address(step.block_list)
+            .region(&out.region)
+            .int(out.stride);
+        let arguments = match shape.both_ways {
+            true => arguments.address(step.lengths),
+            false => arguments,
+        };
+        self.stream.launch(attend, arguments);
+    }
+
+    /// A CTA for each row and head, over all its keys.
+    fn attend_in_f32(&self, seen: Seen<'_>, out: &Buffer) {
+        let Seen { shape, step, layer, .. } = seen;
+        let attend = Launch::new(self.kernels.attend_f32, [step.rows, shape.heads, 1], 128);
+        let arguments = seen
+            .scores(seen.arguments().int(layer.pages.dim()))
+            .region(&out.region)
+            .int(out.stride)
+            // Of texts whose rows see ahead; else null.
+            .address(if shape.both_ways { step.lengths } else { 0 });
+        self.stream.launch(attend, arguments);
+    }
+}

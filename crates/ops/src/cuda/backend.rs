@@ -1,0 +1,369 @@
+//! The GPU as a backend: operations are launches on the stream, done in their order.
+
+use std::sync::{Arc, PoisonError};
+
+use rayon::prelude::*;
+
+use super::arguments::Arguments;
+use super::attention::Seen;
+use super::driver::Function;
+use super::kernels::{Epilogue, for_dim};
+use super::launch::Launch;
+use super::matrix::Matrix;
+use super::pack::OUTPUTS;
+use super::region::Region;
+use super::sampler::Drawer;
+use super::scores::Scored;
+use super::stage::{Stage, Step};
+use super::{Buffer, Cuda, Pages, Rope, Vector};
+use crate::checkpoint::{RawRow, RawTensor};
+use crate::cpu::draw_token;
+use crate::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound};
+use crate::{
+    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
+    OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
+};
+
+/// Heads that one CTA of the rotary kernel takes.
+const HEADS_AT_ONCE: usize = 4;
+/// Heads that share keys, at most.
+const MOST_GROUPED: usize = 16;
+
+pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
+    Launch::new(function, [rows, 1, 1], 256)
+}
+
+impl Cuda {
+    fn region_of(&self, numbers: &[f32], what: &'static str) -> Result<Region, OpsError> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let region = self.stream.allocate(bytes.len(), what)?;
+        self.stream.write(&region, 0, &bytes);
+        Ok(region)
+    }
+}
+
+impl Backend for Cuda {
+    type Buffer = Buffer;
+    type Matrix = Matrix;
+    type Vector = Vector;
+    type Rope = Rope;
+    type Pages = Pages;
+    type Stage = Stage;
+    type Step<'a> = Step;
+
+    const MACHINE: Machine = Machine::Cuda;
+
+    /// Engines on a GPU do not wait for one another: each has a stream.
+    fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(step)
+    }
+
+    fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync)) {
+        (0..count).into_par_iter().with_max_len(1).for_each(body);
+    }
+
+    fn pack(
+        &self,
+        parts: &[RawTensor<'_>],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<Matrix, OpsError> {
+        let rows = RawRow::all(parts, inputs);
+        let group = |group: usize| {
+            std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
+        };
+        self.pack_groups(group, rows.len(), inputs, precision)
+    }
+
+    /// Packs eight gates and their eight ups in turn, so that one lane gets both of a feature.
+    fn pack_gated(
+        &self,
+        [gate, up]: &[RawTensor<'_>; 2],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<Matrix, OpsError> {
+        let features = gate.rows(inputs);
+        let group = |group: usize| {
+            std::array::from_fn(|output| {
+                let part = if output < 8 { gate } else { up };
+                let row = group * 8 + output % 8;
+                (row < features).then_some(RawRow { part, row })
+            })
+        };
+        self.pack_groups(group, 2 * features, inputs, precision)
+    }
+
+    fn vector(&self, values: Vec<f32>) -> Result<Vector, OpsError> {
+        Ok(Vector(self.region_of(&values, "norms")?))
+    }
+
+    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Rope, OpsError> {
+        let (cosines, sines) = crate::angles(inverse_frequencies, positions);
+        Ok(Rope {
+            cosines: self.region_of(&cosines, "rotary tables")?,
+            sines: self.region_of(&sines, "rotary tables")?,
+        })
+    }
+
+    fn pages(&self, shape: PageShape, _kept: StoredType, pages: usize) -> Result<Pages, OpsError> {
+        let wider = if self.in_f32 { 2 } else { 1 };
+        let bytes = Machine::Cuda.page_bytes(shape, StoredType::Bf16) / 2 * pages * wider;
+        let layers = shape.layers.max(1);
+        Ok(Pages {
+            keys: self.stream.allocate(bytes, "keys")?,
+            values: self.stream.allocate(bytes, "values")?,
+            kv_heads: shape.kv_heads,
+            head_dim: shape.head_dim,
+            layer_bytes: bytes / layers,
+        })
+    }
+
+    fn buffer(&self, rows: usize, width: usize, numbers: Numbers) -> Result<Buffer, OpsError> {
+        // Decoding steps are padded to buckets.
+        let rows = rows.next_multiple_of(16);
+        let numbers = match numbers {
+            Numbers::Narrow if self.in_f32 => Numbers::Wide,
+            numbers => numbers,
+        };
+        let bytes = Machine::Cuda.buffer_bytes(rows, width, numbers);
+        Ok(Buffer {
+            region: self.stream.allocate(bytes, "activations")?,
+            room: rows,
+            rows: 0,
+            width,
+            stride: match numbers {
+                Numbers::Wide | Numbers::Ungated => width,
+                Numbers::Narrow => width.next_multiple_of(32),
+            },
+            is_wide: numbers != Numbers::Narrow,
+        })
+    }
+
+    fn stage(&self, shape: PageShape, heads: usize, limits: StepLimits) -> Result<Stage, OpsError> {
+        let dim = shape.head_dim.next_multiple_of(32);
+        let is_compiled = for_dim(&self.kernels.attend_rows, dim).is_some();
+        if !is_compiled || heads / shape.kv_heads.max(1) > MOST_GROUPED {
+            return Err(OpsError::Device {
+                device: self.kind(),
+                reason: format!(
+                    "no kernel attends with {heads} heads of {} numbers over {} of keys",
+                    shape.head_dim, shape.kv_heads
+                ),
+            });
+        }
+        Stage::new(self, shape, heads, limits)
+    }
+
+    fn compute<'a>(
+        &self,
+        rows: Rows<'a>,
+        logit_rows: &'a [usize],
+        stage: &'a mut Stage,
+        body: impl FnMut(Self::Step<'a>),
+    ) {
+        let step = stage.send(&self.stream, rows, logit_rows);
+        stage.run(&self.stream, step, body);
+    }
+
+    fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
+        out.set_rows(step.rows);
+        let launch = row_by_row(self.kernels.embed[table.format as usize], step.rows);
+        let arguments = table
+            .arguments()
+            .address(step.tokens)
+            .float(scale)
+            .int(table.inputs)
+            .int(table.k_tiles())
+            .region(&out.region);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
+        out.set_rows(x.rows);
+        let arguments = Arguments::default()
+            .address(x.address())
+            .region(&weight.0)
+            .float(epsilon)
+            .int(x.width)
+            .region(&out.region)
+            .int(out.stride);
+        let launch = row_by_row(self.kernels.rms_norm.to(out), x.rows);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn add_norm(
+        &self,
+        residual: &mut Buffer,
+        branch: &Buffer,
+        norms: BranchNorms<'_, Vector>,
+        normed: &mut Buffer,
+    ) {
+        let BranchNorms { post, next, epsilon } = norms;
+        normed.set_rows(residual.rows);
+        let arguments = Arguments::default()
+            .address(residual.address())
+            .region(&branch.region)
+            .maybe(post.map(|post| &post.0))
+            .maybe(next.map(|next| &next.0))
+            .float(epsilon)
+            .int(residual.width)
+            .region(&normed.region)
+            .int(normed.stride);
+        let launch = row_by_row(self.kernels.add_norm.to(normed), residual.rows);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn gather_norm(&self, x: &Buffer, step: Step, weight: &Vector, epsilon: f32, out: &mut Buffer) {
+        out.set_rows(step.logit_rows);
+        let arguments = Arguments::default()
+            .address(x.address())
+            .address(step.indices)
+            .region(&weight.0)
+            .float(epsilon)
+            .int(x.width)
+            .region(&out.region)
+            .int(out.stride);
+        let launch = row_by_row(self.kernels.gather_norm.to(out), step.logit_rows);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn matmul(&self, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
+        self.multiply(x, weights, Epilogue::Plain, out);
+    }
+
+    fn matmul_gated(
+        &self,
+        x: &Buffer,
+        weights: &Matrix,
+        activation: Activation,
+        _products: &mut Buffer,
+        out: &mut Buffer,
+    ) {
+        self.multiply(x, weights, Epilogue::Gated(activation), out);
+    }
+
+    fn rotate_and_store(
+        &self,
+        qkv: &mut Buffer,
+        queries: &mut Buffer,
+        norms: Option<&HeadNorms<Vector>>,
+        rope: &Rope,
+        step: Step,
+        LayerPages { pages, layer }: LayerPages<&mut Pages>,
+    ) {
+        queries.set_rows(step.rows);
+        let [keys, values] = pages.layer(layer);
+        let all_heads = qkv.width / pages.head_dim;
+        let launch = Launch {
+            grid: [step.rows, all_heads.div_ceil(HEADS_AT_ONCE), 1],
+            threads: 32 * HEADS_AT_ONCE,
+            ..row_by_row(self.kernels.rotate_and_store.to(queries), step.rows)
+        };
+        let arguments = Arguments::default()
+            .region(&qkv.region)
+            .maybe(norms.map(|norms| &norms.query.0))
+            .maybe(norms.map(|norms| &norms.key.0))
+            .float(norms.map_or(0.0, |norms| norms.epsilon))
+            .region(&rope.cosines)
+            .region(&rope.sines)
+            .address(step.positions)
+            .address(step.sequences)
+            .address(step.tables)
+            .int(step.table_stride)
+            .int(all_heads - 2 * pages.kv_heads)
+            .int(pages.kv_heads)
+            .int(pages.head_dim)
+            .int(pages.dim())
+            .region(&queries.region)
+            .address(keys)
+            .address(values);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn attention(
+        &self,
+        queries: &Buffer,
+        shape: AttentionShape,
+        step: Step,
+        pages: LayerPages<&Pages>,
+        out: &mut Buffer,
+    ) {
+        self.attend(Seen { queries: &queries.region, shape, step, layer: pages }, out);
+    }
+
+    fn draw(
+        &self,
+        logits: &mut Buffer,
+        requests: &[Option<SamplingRequest>],
+        stage: &mut Stage,
+    ) -> Result<Vec<Drawn>, OpsError> {
+        if requests.is_empty() {
+            self.stream.synchronise()?;
+            return Ok(Vec::new());
+        }
+        // What is added to logits is added by the host, which draws then.
+        let adds = |request: &Option<SamplingRequest>| {
+            request.as_ref().is_some_and(|request| !request.added.is_empty())
+        };
+        let last = requests.iter().rposition(adds);
+        let read = last.map(|last| self.read(logits, last + 1)).transpose()?;
+        let drawer = match &mut stage.drawer {
+            Some(drawer) => drawer,
+            empty => {
+                let rows = logits.region.bytes() / 4 / logits.stride;
+                empty.insert(Drawer::new(self, rows, logits.width)?)
+            }
+        };
+        let mut drawn = drawer.draw(self, logits, requests)?;
+        let rows = read.iter().flat_map(|read| read.chunks_exact(logits.width));
+        for ((drawn, request), row) in drawn.iter_mut().zip(requests).zip(rows) {
+            if let Some(request) = request.as_ref().filter(|request| !request.added.is_empty()) {
+                drawn.token = draw_token(row, request);
+            }
+        }
+        // A row from which nothing came may have had nothing to draw from.
+        let is_lost = |(drawn, request): (&Drawn, &Option<SamplingRequest>)| {
+            drawn.token.is_none() && request.is_some()
+        };
+        if let Some(last) = drawn.iter().zip(requests).rposition(is_lost) {
+            let read = self.read(logits, last + 1)?;
+            let rows = read.chunks_exact(logits.width);
+            for ((drawn, request), row) in drawn.iter_mut().zip(requests).zip(rows) {
+                drawn.is_broken = is_lost((&*drawn, request)) && !are_sound(row);
+            }
+        }
+        self.score_draws(logits, requests, &mut drawn, &mut stage.scorer)?;
+        Ok(drawn)
+    }
+
+    fn score(
+        &self,
+        logits: &Buffer,
+        first: usize,
+        wanted: &[(u32, usize)],
+        present: &Arc<[u32]>,
+        stage: &mut Stage,
+    ) -> Result<Vec<TokenLogprobs>, OpsError> {
+        let rows = (first..).zip(wanted);
+        let scored = rows.map(|(row, &(token, count))| Scored { row, token, count });
+        let scored: Vec<Scored> = scored.collect();
+        stage.scorer.score(self, logits, &scored, present)
+    }
+
+    fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
+        if rows == 0 {
+            self.stream.synchronise()?;
+            return Ok(Vec::new());
+        }
+        debug_assert!(buffer.is_wide, "what only products read is not for others");
+        let bytes = 4 * rows * buffer.stride;
+        let mut kept = self.back.lock().unwrap_or_else(PoisonError::into_inner);
+        let back = match &mut *kept {
+            Some(back) if back.bytes().len() >= bytes => back,
+            other => other.insert(self.stream.pin(bytes)?),
+        };
+        self.stream.download(&buffer.region, back, bytes)?;
+        let numbers = back.bytes()[..bytes].as_chunks::<4>().0.iter();
+        Ok(numbers.map(|number| f32::from_le_bytes(*number)).collect())
+    }
+}

@@ -1,0 +1,332 @@
+//! Every kernel by its place in the forward pass, looked up once, with the geometry it is launched in.
+//!
+//! The figures repeat what the heads of the `.cu` files say.
+
+use super::Buffer;
+use super::cut::{Cut, ROWS};
+use super::driver::{Function, Stream};
+use super::launch::Launch;
+use super::matmul::Matmul;
+use super::matrix::Format;
+use super::wave::{Room, WAVES, Wave};
+use crate::{Activation, OpsError};
+
+/// The most rows that each of the small matmuls takes.
+const SMALL_ROWS: [usize; 3] = [8, 16, 32];
+/// Rows that one block of a medium matmul takes: up to here the weights are read once.
+const MEDIUM_ROWS: usize = 64;
+/// With more rows than these the warpgroups' clusters are faster than medium matmuls even where they leave the GPU half empty.
+const CLUSTER_ROWS: usize = 192;
+/// With fewer rows than these small CTAs are faster than a wave.
+const FEWEST_WAVE_ROWS: usize = 9;
+/// Padded head dimensions that attention is compiled for.
+const DIMS: [usize; 4] = [32, 64, 128, 256];
+
+/// What becomes of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epilogue {
+    /// f32 as it is.
+    Plain,
+    /// The activated gate times up, for products.
+    Gated(Activation),
+}
+
+impl Epilogue {
+    /// Where its kernels stand.
+    fn column(self) -> usize {
+        match self {
+            Epilogue::Plain => 0,
+            Epilogue::Gated(Activation::Silu) => 1,
+            Epilogue::Gated(Activation::GeluTanh) => 2,
+        }
+    }
+}
+
+/// What a matmul is compiled for.
+pub type Form = (Format, Epilogue);
+
+/// A kernel that leaves what products read as bf16, and the same for products in f32.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds {
+    bf16: Function,
+    f32: Function,
+}
+
+impl Kinds {
+    /// The one that writes to `out`.
+    pub fn to(self, out: &Buffer) -> Function {
+        if out.is_wide { self.f32 } else { self.bf16 }
+    }
+}
+
+#[derive(Debug)]
+pub struct Kernels {
+    /// By format.
+    pub embed: [Function; 4],
+    pub rms_norm: Kinds,
+    pub add_norm: Kinds,
+    pub gather_norm: Kinds,
+    pub rotate_and_store: Kinds,
+    pub layer_norm: Kinds,
+    pub gelu: Kinds,
+    pub add_places: Function,
+    pub add_bias: Function,
+    pub attend_f32: Function,
+    /// By epilogue.
+    matmul_f32: [Function; 3],
+    /// By dimension of a head, like the next; see [`for_dim`].
+    pub attend_chunks: [Function; 4],
+    pub attend_rows: [Function; 4],
+    /// The same where rows see ahead.
+    pub attend_texts: [Function; 4],
+    /// By format, epilogue, rows.
+    small: [[[Function; 3]; 3]; 3],
+    /// By format, epilogue.
+    medium: [[Function; 3]; 3],
+    large: [[Function; 3]; 3],
+    /// By format, epilogue, rows; like the next, machine code for compute capability 9.0 alone does anything.
+    wave: [[[Function; 3]; 3]; 3],
+    /// By format, epilogue, rows of a CTA.
+    warpgroup: [[[Function; 2]; 3]; 3],
+    pub draw: Function,
+    /// Clusters of four CTAs that run at once where each fills a multiprocessor; `None` where there are none.
+    pub clusters_of_four: Option<usize>,
+    /// Rows that are drawn at once by clusters of 8, 4 and 2 CTAs.
+    pub drawn_at_once: [usize; 3],
+    pub score: Function,
+    pub multiply_numbers: Function,
+    pub multiply_tiles: Function,
+    pub multiply_warpgroup_tiles: Function,
+}
+
+/// The size of a product.
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    pub rows: usize,
+    pub outputs: usize,
+    pub inputs: usize,
+}
+
+impl Product {
+    /// Blocks of so many rows, and of 128 outputs.
+    fn blocks(self, most_rows: usize) -> [usize; 2] {
+        [self.rows.div_ceil(most_rows), self.outputs.div_ceil(128)]
+    }
+}
+
+impl Kernels {
+    /// # Errors
+    /// When the build lacks one of them for this GPU.
+    pub fn load(stream: &Stream) -> Result<Kernels, OpsError> {
+        let plain = |name: &str| stream.function(name, 0);
+        let kinds = |bf16: &str, f32: &str| {
+            Ok::<_, OpsError>(Kinds { bf16: plain(bf16)?, f32: plain(f32)? })
+        };
+        let blocked = |size: &str| {
+            by_form(|form| stream.function(&format!("matmul_{size}_{form}"), BLOCK_SHARED_BYTES))
+        };
+        // Where they do nothing there may not be so much memory.
+        let warpgroups_only = |bytes: usize| if stream.has_warpgroups() { bytes } else { 0 };
+        let clusters_only = |bytes: usize| if stream.most_clustered() < 4 { 0 } else { bytes };
+        let draw = stream.function("draw", DRAW_SHARED_BYTES)?;
+        let drawn_at_once = DRAW_CLUSTERS.map(|cluster| {
+            stream.clusters_at_once(Launch {
+                cluster,
+                shared_bytes: DRAW_SHARED_BYTES,
+                ..Launch::new(draw, [cluster, 1, 1], stream.drawing_threads())
+            })
+        });
+        let mut kernels = Kernels {
+            embed: try_map(["embed_bf16", "embed_q8_0", "embed_q4_k", "embed_f32"], plain)?,
+            rms_norm: kinds("rms_norm", "rms_norm_f32")?,
+            add_norm: kinds("add_norm", "add_norm_f32")?,
+            gather_norm: kinds("gather_norm", "gather_norm_f32")?,
+            rotate_and_store: kinds("rotate_and_store", "rotate_and_store_f32")?,
+            layer_norm: kinds("layer_norm_bf16", "layer_norm_f32")?,
+            gelu: kinds("gelu_bf16", "gelu_f32")?,
+            add_places: plain("add_places")?,
+            add_bias: plain("add_bias")?,
+            attend_f32: plain("attend_f32")?,
+            matmul_f32: try_map(["matmul_f32", "matmul_f32_silu", "matmul_f32_gelu"], plain)?,
+            attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
+            attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
+            attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
+            small: by_form(|form| {
+                try_map(SMALL_ROWS, |rows| {
+                    let name = format!("matmul_small_{form}_{rows}");
+                    stream.function(&name, small_shared_bytes(rows))
+                })
+            })?,
+            medium: blocked("medium")?,
+            large: blocked("large")?,
+            wave: by_form(|form| {
+                try_map(WAVES, |wave| {
+                    let bytes = clusters_only(wave.shared_bytes(Format::Bf16, wave.groups));
+                    stream.function(&format!("matmul_wave_{form}_{}", wave.rows), bytes)
+                })
+            })?,
+            warpgroup: by_form(|form| {
+                try_map(ROWS, |rows| {
+                    let bytes = warpgroups_only(warpgroup_shared_bytes(rows));
+                    stream.function(&format!("matmul_warpgroup_{form}_{rows}"), bytes)
+                })
+            })?,
+            draw,
+            clusters_of_four: None,
+            drawn_at_once,
+            score: stream.function("score", SCORE_SHARED_BYTES)?,
+            multiply_numbers: plain("multiply_numbers")?,
+            multiply_tiles: plain("multiply_tiles")?,
+            multiply_warpgroup_tiles: stream
+                .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,
+        };
+        if stream.most_clustered() >= 4 {
+            let wave = WAVES[1];
+            let form = (Format::Bf16, Epilogue::Plain);
+            if let Matmul::Wave(fullest) = kernels.by_wave(form, 16, wave, [4, wave.groups]) {
+                kernels.clusters_of_four = Some(stream.clusters_at_once(fullest));
+            }
+        }
+        Ok(kernels)
+    }
+
+    /// The matmul in f32.
+    pub fn matmul_f32(&self, epilogue: Epilogue, size: Product) -> Launch {
+        let grid = [size.rows.div_ceil(64), size.outputs.div_ceil(64), 1];
+        Launch::new(self.matmul_f32[epilogue.column()], grid, 256)
+    }
+
+    /// The matmul of `rows` rows with weights of `outputs` outputs that are not kept as f32, on such a GPU.
+    pub fn matmul(&self, format: Format, epilogue: Epilogue, size: Product, room: Room) -> Matmul {
+        let Product { rows, outputs, .. } = size;
+        let multiprocessors = room.multiprocessors;
+        let column = epilogue.column();
+        if let Some(matmul) = self.in_a_wave((format, epilogue), size, room) {
+            return matmul;
+        }
+        let small = &self.small[format as usize][column];
+        if let Some(index) = SMALL_ROWS.iter().position(|most| rows <= *most) {
+            let most = SMALL_ROWS[index];
+            let outputs_each = if most == 32 { 32 } else { 16 };
+            let grid = [outputs.div_ceil(outputs_each), 1, 1];
+            return Matmul::Small(Launch {
+                shared_bytes: small_shared_bytes(most),
+                ..Launch::new(small[index], grid, 128)
+            });
+        }
+        let blocks = |most: usize| size.blocks(most);
+        let launch = |function, [x, y]: [usize; 2], z| Launch {
+            shared_bytes: BLOCK_SHARED_BYTES,
+            ..Launch::new(function, [x, y, z], 256)
+        };
+        let large = blocks(128);
+        let fill_it = rows > MEDIUM_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors;
+        if room.warpgroups && (fill_it || room.clusters.is_some() && rows > CLUSTER_ROWS) {
+            return self.by_warpgroups((format, epilogue), size, Cut::of(size, room));
+        }
+        if fill_it {
+            return Matmul::Large(launch(self.large[format as usize][column], large, 1));
+        }
+        let medium = blocks(MEDIUM_ROWS);
+        let is_split = medium[0] * medium[1] < split_blocks(multiprocessors);
+        let chunks = if is_split { 4 } else { 1 };
+        Matmul::Medium(launch(self.medium[format as usize][column], medium, chunks))
+    }
+
+    /// The matmul of few rows whose CTAs run all at once, where they have room.
+    fn in_a_wave(&self, form: Form, size: Product, room: Room) -> Option<Matmul> {
+        let fits = |wave: &Wave| (FEWEST_WAVE_ROWS..=wave.rows).contains(&size.rows);
+        let wave = WAVES.into_iter().find(fits)?;
+        let cut = room.wave(form.0, size.outputs, wave)?;
+        Some(self.by_wave(form, size.outputs, wave, cut))
+    }
+
+    /// The matmul of one wave whose CTAs are cut as `Room::wave` says.
+    pub fn by_wave(
+        &self,
+        (format, epilogue): Form,
+        outputs: usize,
+        wave: Wave,
+        [chunks, groups]: [usize; 2],
+    ) -> Matmul {
+        let functions = &self.wave[format as usize][epilogue.column()];
+        let index = WAVES.iter().position(|known| known.rows == wave.rows).unwrap_or(0);
+        Matmul::Wave(Launch {
+            cluster: chunks,
+            shared_bytes: wave.shared_bytes(format, groups),
+            ..Launch::new(functions[index], [chunks, outputs.div_ceil(16 * groups), 1], 32 * groups)
+        })
+    }
+
+    /// The warpgroups' matmul.
+    pub fn by_warpgroups(&self, (format, epilogue): Form, size: Product, cut: Cut) -> Matmul {
+        let [x, whole, split] = cut.blocks(size);
+        let functions = &self.warpgroup[format as usize][epilogue.column()];
+        let function = functions[usize::from(cut.rows == ROWS[1])];
+        let launch = |cluster: usize, grid: [usize; 3]| Launch {
+            cluster,
+            shared_bytes: warpgroup_shared_bytes(cut.rows),
+            ..Launch::new(function, grid, 256)
+        };
+        Matmul::Warpgroups {
+            whole: launch(1, [x, whole, 1]),
+            split: launch(4, [x * 4, split, 1]),
+            blocks: whole,
+            rows: cut.rows,
+        }
+    }
+}
+
+/// Blocks of a medium matmul below which its chunks are split.
+pub fn split_blocks(multiprocessors: usize) -> usize {
+    2 * multiprocessors
+}
+
+/// Of a block of a medium matmul: four chunks' sums of 64 rows by 128 outputs.
+pub const SUMS_BYTES: usize = 131_072;
+
+/// See kernels/matmul_large.cuh.
+const BLOCK_SHARED_BYTES: usize = 98_304;
+
+/// Stages of activations, totals and barriers; see kernels/matmul_warpgroup.cuh.
+fn warpgroup_shared_bytes(rows: usize) -> usize {
+    let stages = if rows == 256 { 3 } else { 8 };
+    rows * 128 * (stages + 4) + 256
+}
+
+/// CTAs of a cluster that draws a row, where so many have room.
+pub const DRAW_CLUSTERS: [usize; 3] = [8, 4, 2];
+/// See kernels/sampler.cu.
+pub const DRAW_SHARED_BYTES: usize = 51_200;
+/// See kernels/score.cu.
+pub const SCORE_SHARED_BYTES: usize = 18_432;
+
+/// See kernels/limits.cu.
+pub const WARPGROUP_TILE_BYTES: usize = 16_384;
+
+/// Rings of weights on their way; see kernels/matmul_small.cuh.
+fn small_shared_bytes(rows: usize) -> usize {
+    if rows == 32 { 98_304 } else { 65_536 }
+}
+
+/// Of an attention's kernels the one for heads of `dim` numbers, padded; `None` where it was not compiled for them.
+pub fn for_dim(functions: &[Function], dim: usize) -> Option<Function> {
+    functions.get(DIMS.iter().position(|known| *known == dim)?).copied()
+}
+
+/// By format and epilogue, as `bf16_silu`.
+fn by_form<U: std::fmt::Debug>(
+    load: impl Fn(&str) -> Result<U, OpsError>,
+) -> Result<[[U; 3]; 3], OpsError> {
+    try_map(["bf16", "q8_0", "q4_k"], |format| {
+        try_map(["f32", "silu", "gelu"], |epilogue| load(&format!("{format}_{epilogue}")))
+    })
+}
+
+fn try_map<T: Copy, U: std::fmt::Debug, const N: usize>(
+    items: [T; N],
+    mut map: impl FnMut(T) -> Result<U, OpsError>,
+) -> Result<[U; N], OpsError> {
+    let mapped: Vec<U> = items.into_iter().map(&mut map).collect::<Result<_, _>>()?;
+    mapped.try_into().map_err(|_| OpsError::memory("kernels", "a list of another length"))
+}

@@ -1,0 +1,229 @@
+//! The CUDA backend: the same operations as kernels (`kernels/*.cu`) on a stream of a GPU.
+//!
+//! Activations that only products read are bf16, keys and values too, unless products are in f32; the rest is f32. A row's bits depend on its
+//! own inputs alone, as on the CPU: every sum's tree follows from the shape of the weights or the position of a key.
+//! What decides them is the compute capability.
+
+mod arguments;
+mod attention;
+mod backend;
+mod cut;
+#[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
+mod driver;
+mod failures;
+mod ferry;
+mod kernels;
+mod launch;
+#[cfg(not(feature = "cuda"))]
+mod ledger;
+mod limits;
+mod matmul;
+mod matrix;
+mod pack;
+mod region;
+mod sampler;
+mod scores;
+#[cfg(feature = "cuda-emulated")]
+mod shadow;
+mod stage;
+#[cfg(test)]
+mod tests;
+mod text;
+mod warpgroups;
+mod wave;
+mod without;
+
+use std::sync::{Arc, Mutex};
+
+use driver::{Pinned, Stream};
+use kernels::Kernels;
+pub use matrix::Matrix;
+pub use stage::Stage;
+
+use crate::{FAST, OpsError};
+use ferry::Ferry;
+use region::Region;
+use wave::Room;
+use without::Without;
+
+/// A GPU, through one stream. Clones share the stream.
+#[derive(Clone, Debug)]
+pub struct Cuda {
+    stream: Stream,
+    kernels: Arc<Kernels>,
+    pool: Arc<rayon::ThreadPool>,
+    /// Where the chunks of a matmul that is split among CTAs meet, and zeros to count them by.
+    sums: Arc<Region>,
+    tickets: Arc<Region>,
+    /// What weights are packed into; made with the first.
+    ferry: Arc<Mutex<Option<Ferry>>>,
+    /// What is read of the GPU lands here; pinning is slow, so it is kept, as large as was asked for so far.
+    back: Arc<Mutex<Option<Pinned>>>,
+    /// Whether products of many rows are by warpgroups.
+    warpgroups: bool,
+    /// Whether a row's bits may depend on the rows beside it.
+    fast: bool,
+    /// Whether products are in f32: weights, what they multiply, keys and values are kept so.
+    in_f32: bool,
+}
+
+impl Cuda {
+    /// The GPU of that number, with a first stream.
+    ///
+    /// # Errors
+    /// When there is no driver, no such GPU, or none of this build's kernels runs on it.
+    pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
+        let without = Without::asked()?;
+        let stream = Stream::open(ordinal, without)?;
+        let kernels = Arc::new(Kernels::load(&stream)?);
+        let mut gpu = Cuda::on(stream, kernels)?;
+        gpu.warpgroups =
+            gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
+        Ok(gpu)
+    }
+
+    /// With threads for masks, and where chunks meet.
+    fn on(stream: Stream, kernels: Arc<Kernels>) -> Result<Cuda, OpsError> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("masks-{index}"))
+            .build();
+        let blocks = kernels::split_blocks(stream.multiprocessors());
+        let room = |bytes| stream.allocate(bytes, "partial sums").map(Arc::new);
+        Ok(Cuda {
+            kernels,
+            sums: room(blocks * kernels::SUMS_BYTES)?,
+            tickets: room(blocks * 4)?,
+            pool: pool.map(Arc::new).map_err(|error| OpsError::memory("threads", error))?,
+            ferry: Arc::default(),
+            back: Arc::default(),
+            warpgroups: false,
+            fast: false,
+            in_f32: false,
+            stream,
+        })
+    }
+
+    /// Gives up the promise that a row's bits depend on its own inputs alone.
+    pub fn set_fast_math(&mut self) {
+        self.fast = true;
+    }
+
+    /// What the bits of results depend on: the compute capability, and whether arithmetic is fast.
+    pub fn kind(&self) -> String {
+        let kind = self.stream.kind();
+        if self.fast { kind + FAST } else { kind }
+    }
+
+    fn room(&self) -> Room {
+        Room {
+            multiprocessors: self.stream.multiprocessors(),
+            warpgroups: self.warpgroups,
+            clusters: self.kernels.clusters_of_four,
+        }
+    }
+
+    /// The same GPU through a stream of its own, and with threads of its own, so that engines do not wait for one
+    /// another: a thread that waits for masks may take up whatever else its pool has to do, another engine's step.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn for_engine(&self) -> Result<Cuda, OpsError> {
+        let &Cuda { warpgroups, fast, in_f32, .. } = self;
+        let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
+        Ok(Cuda { warpgroups, fast, in_f32, ..own })
+    }
+
+    /// A line for each GPU that this process sees.
+    pub fn describe_all() -> Vec<String> {
+        let describe = |ordinal| match Cuda::open(ordinal) {
+            Ok(gpu) => {
+                let left_out = Without::asked().is_ok_and(|without| without.warpgroups);
+                let products = match gpu.warpgroups {
+                    true => "products by wgmma",
+                    false if gpu.stream.has_warpgroups() && !left_out => {
+                        "products by mma.sync, for wgmma gave other bits"
+                    }
+                    false => "products by mma.sync",
+                };
+                format!("{}, {products}", gpu.stream.describe())
+            }
+            Err(error) => error.to_string(),
+        };
+        (0..Stream::count()).map(describe).collect()
+    }
+
+    /// Threads that grammars are asked on while the GPU works.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// Bytes of the GPU's memory that are free.
+    pub fn available_memory(&self) -> usize {
+        self.stream.free_bytes()
+    }
+}
+
+/// Activations, `[rows][stride]`; numbers beyond `width` are zeros and stay so.
+#[derive(Debug)]
+pub struct Buffer {
+    region: Region,
+    /// Rows that it holds at most.
+    room: usize,
+    /// Of the last operation that wrote it.
+    rows: usize,
+    width: usize,
+    /// Numbers from row to row: `width` for f32, its next multiple of 32 for bf16.
+    stride: usize,
+    /// Whether the numbers are f32, not bf16.
+    is_wide: bool,
+}
+
+impl Buffer {
+    /// For an operation that is about to write so many; beyond its room lies what is not its own.
+    fn set_rows(&mut self, rows: usize) {
+        assert!(rows <= self.room, "{rows} rows for a buffer of {}", self.room);
+        self.rows = rows;
+    }
+
+    /// Where the rows lie.
+    fn address(&self) -> u64 {
+        self.region.address()
+    }
+}
+
+/// A norm's weight, a bias, or a table of embeddings, f32.
+#[derive(Debug)]
+pub struct Vector(Region);
+
+/// f32 `[positions][head_dim / 2]` each.
+#[derive(Debug)]
+pub struct Rope {
+    cosines: Region,
+    sines: Region,
+}
+
+/// Keys `[layer][page][kv_head][dim / 32][32 positions][32]` and values `[layer][page][kv_head][dim][32 positions]`,
+/// bf16, or f32 where products are in f32; `dim` is head_dim up to a multiple of 32.
+#[derive(Debug)]
+pub struct Pages {
+    keys: Region,
+    values: Region,
+    kv_heads: usize,
+    head_dim: usize,
+    /// Bytes of a layer's keys, and of its values.
+    layer_bytes: usize,
+}
+
+impl Pages {
+    fn dim(&self) -> usize {
+        self.head_dim.next_multiple_of(32)
+    }
+
+    /// Addresses of a layer's keys and values.
+    fn layer(&self, layer: usize) -> [u64; 2] {
+        let offset = (layer * self.layer_bytes) as u64;
+        [self.keys.address() + offset, self.values.address() + offset]
+    }
+}

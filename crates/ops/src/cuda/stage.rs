@@ -1,0 +1,322 @@
+//! A step's rows on their way to the GPU, in one copy; and the launches of decoding steps, kept as graphs.
+
+use std::collections::HashMap;
+
+use super::Cuda;
+use super::driver::{Graph, Pinned, Stream};
+use super::region::Region;
+use super::sampler::Drawer;
+use super::scores::Scorer;
+use crate::cuda_memory::{FEW_ROWS, chunk_slots, decode_rows, partial_bytes};
+use crate::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLimits};
+
+/// The position of a row that only fills its bucket, and the index of a row of logits that does.
+const NOTHING: u32 = u32::MAX;
+/// Rows of one sequence, times the heads that share keys, that one block of attention takes.
+const BLOCK_QUERIES: usize = 32;
+
+#[derive(Debug)]
+pub struct Stage {
+    limits: StepLimits,
+    pinned: Pinned,
+    region: Region,
+    /// f32 `[decode rows][chunks][heads][dim]`, and (maximum, total) `[decode rows][chunks][heads]`.
+    partial_sums: Region,
+    partial_stats: Region,
+    /// Of a row's chunks, `[decode rows][kv heads]`; zeros between launches.
+    tickets: Region,
+    block_rows: usize,
+    graphs: HashMap<Form, Kept>,
+    pub(super) drawer: Option<Drawer>,
+    pub(super) scorer: Scorer,
+}
+
+/// A step's words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, segments and lengths
+/// of texts, tables. Where they lie follows from the form of a decoding step, so that its graph finds them.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    rows: usize,
+    logit_rows: usize,
+    blocks: usize,
+    /// Rows of texts.
+    texts: usize,
+    /// Pages of a table.
+    stride: usize,
+}
+
+impl Layout {
+    fn positions(self) -> usize {
+        self.rows
+    }
+
+    fn sequences(self) -> usize {
+        2 * self.rows
+    }
+
+    fn indices(self) -> usize {
+        3 * self.rows
+    }
+
+    fn block_list(self) -> usize {
+        // Pairs of words are read at once.
+        (3 * self.rows + self.logit_rows).next_multiple_of(2)
+    }
+
+    fn segments(self) -> usize {
+        self.block_list() + 2 * self.blocks
+    }
+
+    fn lengths(self) -> usize {
+        self.segments() + self.texts
+    }
+
+    fn tables(self) -> usize {
+        self.lengths() + self.texts
+    }
+
+    /// With so many tables.
+    fn words(self, tables: usize) -> usize {
+        self.tables() + tables * self.stride
+    }
+}
+
+/// What a kept graph depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Form {
+    rows: usize,
+    logit_rows: usize,
+    chunk_slots: usize,
+}
+
+/// What is kept of a form's launches.
+#[derive(Debug)]
+enum Kept {
+    /// Nothing yet, but they ran once: what a first launch may still load, a graph must not.
+    Seen,
+    Graph(Graph),
+    /// The driver could not, or none is wanted.
+    Nothing,
+}
+
+/// A step as kernels are told of it: counts, and addresses of what [`Stage`] holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub rows: usize,
+    pub logit_rows: usize,
+    /// Chunks of keys that any row sees; a power of two. 0: rows are attended to in blocks.
+    pub chunk_slots: usize,
+    pub blocks: usize,
+    pub table_stride: usize,
+    pub tokens: u64,
+    pub positions: u64,
+    pub sequences: u64,
+    pub indices: u64,
+    pub block_list: u64,
+    /// Of texts: each row's segment, and its text's length.
+    pub segments: u64,
+    pub lengths: u64,
+    pub tables: u64,
+    pub partial_sums: u64,
+    pub partial_stats: u64,
+    pub tickets: u64,
+}
+
+impl Step {
+    /// Chunks that a row sees of a layer with this window, at most.
+    pub fn chunk_slots(&self, shape: AttentionShape) -> usize {
+        let seen = shape.window.map_or(usize::MAX, |window| window.div_ceil(CHUNK) + 1);
+        self.chunk_slots.min(seen)
+    }
+}
+
+/// Rows of a decoding step: those of a graph that is kept.
+fn bucket(rows: usize) -> usize {
+    match rows {
+        0..=2 => rows,
+        3..=16 => rows.next_multiple_of(4),
+        _ => rows.next_multiple_of(16),
+    }
+}
+
+impl Stage {
+    pub fn new(
+        gpu: &Cuda,
+        shape: PageShape,
+        heads: usize,
+        limits: StepLimits,
+    ) -> Result<Stage, OpsError> {
+        let StepLimits { rows, logit_rows, positions } = limits;
+        let stream: &Stream = &gpu.stream;
+        let largest = Layout {
+            rows: bucket(rows),
+            logit_rows: bucket(logit_rows),
+            blocks: rows,
+            texts: rows,
+            stride: chunk_slots(positions) * CHUNK / PAGE,
+        };
+        let bytes = 4 * largest.words(logit_rows.max(1));
+        let [sums, stats, tickets] = partial_bytes(shape, heads, limits);
+        Ok(Stage {
+            limits,
+            pinned: stream.pin(bytes)?,
+            region: stream.allocate(bytes, "a step")?,
+            partial_sums: stream.allocate(sums, "attention")?,
+            partial_stats: stream.allocate(stats, "attention")?,
+            tickets: stream.allocate(tickets, "attention")?,
+            block_rows: (BLOCK_QUERIES * shape.kv_heads / heads).max(1),
+            graphs: HashMap::new(),
+            drawer: None,
+            scorer: Scorer::default(),
+        })
+    }
+
+    /// Whether keys are attended to chunk by chunk, row by row: rows of one sequence side by side, as of a prompt, share
+    /// what they read if they are taken in blocks. So do those of whole texts, which alone see ahead.
+    fn is_decode(&self, rows: &Rows<'_>) -> bool {
+        if !rows.segments.is_empty() {
+            return false;
+        }
+        let most = match 2 * rows.tables.len() >= rows.len() {
+            true => decode_rows(self.limits),
+            false => FEW_ROWS,
+        };
+        rows.len() <= most
+    }
+
+    /// Sends the rows, and says where they will be.
+    pub fn send(&mut self, stream: &Stream, rows: Rows<'_>, logit_rows: &[usize]) -> Step {
+        let StepLimits { rows: most, logit_rows: most_logits, positions } = self.limits;
+        let is_decode = self.is_decode(&rows);
+        let padded = if is_decode { bucket(rows.len()) } else { rows.len() };
+        let padded_logits = if is_decode { bucket(logit_rows.len()) } else { logit_rows.len() };
+        assert!(
+            padded <= bucket(most) && padded_logits <= bucket(most_logits),
+            "a step of more rows than its stage was made for"
+        );
+        let last = rows.positions.iter().max().map_or(0, |last| *last as usize);
+        assert!(
+            rows.tables.len() <= most_logits.max(1)
+                && rows.tables.iter().all(|table| table.len() <= positions.div_ceil(PAGE))
+                && last < positions.next_multiple_of(PAGE),
+            "a step of more sequences, or longer ones, than its stage was made for"
+        );
+        let blocks = match is_decode {
+            true => Vec::new(),
+            false => blocks(rows.sequences, self.block_rows),
+        };
+        let slots = chunk_slots(last + 1);
+        let layout = Layout {
+            rows: padded,
+            logit_rows: padded_logits,
+            blocks: blocks.len(),
+            texts: rows.segments.len(),
+            stride: if is_decode { slots * CHUNK / PAGE } else { last / PAGE + 1 },
+        };
+        self.pinned.await_upload();
+        let mut words = Words(self.pinned.bytes_mut());
+        let pad = |numbers: &[u32], filler: u32| -> Vec<u32> {
+            let fillers = std::iter::repeat_n(filler, padded - numbers.len());
+            numbers.iter().copied().chain(fillers).collect()
+        };
+        words.put(0, &pad(rows.tokens, 0));
+        words.put(layout.positions(), &pad(rows.positions, NOTHING));
+        words.put(layout.sequences(), &pad(rows.sequences, 0));
+        let mut indices: Vec<u32> = logit_rows.iter().map(|row| *row as u32).collect();
+        indices.resize(padded_logits, NOTHING);
+        words.put(layout.indices(), &indices);
+        words.put(layout.block_list(), blocks.as_flattened());
+        if layout.texts > 0 {
+            words.put(layout.segments(), rows.segments);
+            let lengths = rows.lengths();
+            let of_rows = rows.sequences.iter().map(|text| lengths[*text as usize] as u32);
+            words.put(layout.lengths(), &of_rows.collect::<Vec<_>>());
+        }
+        for (index, table) in rows.tables.iter().enumerate() {
+            // Pages beyond the step's last position may be held already, and are not read.
+            let read = &table[..table.len().min(layout.stride)];
+            words.put(layout.tables() + index * layout.stride, read);
+        }
+        stream.upload(&self.pinned, &self.region, 4 * layout.words(rows.tables.len()));
+        let at = |word: usize| self.region.address() + 4 * word as u64;
+        Step {
+            rows: padded,
+            logit_rows: padded_logits,
+            chunk_slots: if is_decode { slots } else { 0 },
+            blocks: blocks.len(),
+            table_stride: layout.stride,
+            tokens: at(0),
+            positions: at(layout.positions()),
+            sequences: at(layout.sequences()),
+            indices: at(layout.indices()),
+            block_list: at(layout.block_list()),
+            segments: at(layout.segments()),
+            lengths: at(layout.lengths()),
+            tables: at(layout.tables()),
+            partial_sums: self.partial_sums.address(),
+            partial_stats: self.partial_stats.address(),
+            tickets: self.tickets.address(),
+        }
+    }
+
+    /// Runs a step's launches; those of decoding are kept from the second time on.
+    pub fn run(&mut self, stream: &Stream, step: Step, mut body: impl FnMut(Step)) {
+        if step.chunk_slots == 0 {
+            return body(step);
+        }
+        let Step { rows, logit_rows, chunk_slots, .. } = step;
+        let form = Form { rows, logit_rows, chunk_slots };
+        match self.graphs.get_mut(&form) {
+            None => {
+                body(step);
+                self.graphs.insert(form, Kept::Seen);
+            }
+            Some(kept @ Kept::Seen) => {
+                *kept = stream.capture(|| body(step)).map_or(Kept::Nothing, Kept::Graph);
+            }
+            Some(Kept::Graph(graph)) => stream.replay(graph),
+            Some(Kept::Nothing) => body(step),
+        }
+    }
+}
+
+/// Runs of at most `length` rows of one sequence: (first row, rows).
+fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
+    let blocks = crate::cpu::blocks(sequences, length).into_iter();
+    blocks.map(|block| [block.start as u32, block.len() as u32]).collect()
+}
+
+/// 32-bit words in bytes.
+pub struct Words<'a>(pub &'a mut [u8]);
+
+impl Words<'_> {
+    pub fn clear(&mut self, at: usize, count: usize) {
+        self.0[4 * at..][..4 * count].fill(0);
+    }
+
+    pub fn put(&mut self, at: usize, words: &[u32]) {
+        let to = self.0[4 * at..][..4 * words.len()].as_chunks_mut::<4>().0;
+        for (to, word) in to.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda_memory::MOST_DECODE_ROWS;
+
+    #[test]
+    fn blocks_are_runs_of_one_sequence() {
+        assert_eq!(blocks(&[0, 0, 0, 1, 2, 2], 2), [[0, 2], [2, 1], [3, 1], [4, 2]]);
+        assert_eq!(blocks(&[], 8), [[0; 2]; 0]);
+    }
+
+    #[test]
+    fn buckets_hold_their_rows_and_are_few() {
+        let mut buckets: Vec<usize> = (1..=MOST_DECODE_ROWS).map(bucket).collect();
+        assert!(buckets.iter().zip(1..).all(|(bucket, rows)| *bucket >= rows));
+        buckets.dedup();
+        assert_eq!(buckets, [1, 2, 4, 8, 12, 16, 32, 48, 64, 80, 96, 112, 128]);
+    }
+}

@@ -1,0 +1,106 @@
+//! Encoders on the GPU, and products in f32, which theirs are where their weights are kept so.
+
+use super::arguments::Arguments;
+use super::backend::row_by_row;
+use super::launch::Launch;
+use super::stage::Step;
+use super::{Buffer, Cuda, Matrix, Vector};
+use crate::{Backend, Biased, EncoderBackend, LayerNorm, OpsError, Precision, TextTables};
+
+impl Cuda {
+    /// The same GPU for an encoder whose weights are kept so, through a stream of its own: f32 is multiplied as f32, all else
+    /// as bf16.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn for_encoder(&self, precision: Precision) -> Result<Cuda, OpsError> {
+        Ok(Cuda { in_f32: precision.is_f32(), ..self.for_engine()? })
+    }
+
+    /// `launch` is a kernel for weights that are kept as f32.
+    pub(super) fn multiply_in_f32(
+        &self,
+        x: &Buffer,
+        weights: &Matrix,
+        launch: Launch,
+        out: &Buffer,
+    ) {
+        debug_assert!(x.width == weights.inputs && x.is_wide && out.is_wide);
+        let arguments = Arguments::default()
+            .region(&weights.values)
+            .region(&x.region)
+            .int(x.stride)
+            .int(x.rows)
+            .int(weights.outputs)
+            .int(weights.inputs)
+            .int(32 * weights.k_tiles())
+            .region(&out.region)
+            .int(out.stride);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn norm_rows(
+        &self,
+        x: &mut Buffer,
+        branch: Option<Biased<'_, Cuda>>,
+        norm: &LayerNorm<Vector>,
+        normed: &mut Buffer,
+    ) {
+        normed.set_rows(x.rows);
+        let arguments = Arguments::default()
+            .region(&x.region)
+            .maybe(branch.as_ref().map(|branch| &branch.products.region))
+            .maybe(branch.as_ref().map(|branch| &branch.bias.0))
+            .region(&norm.weight.0)
+            .region(&norm.bias.0)
+            .float(norm.epsilon)
+            .int(x.width)
+            .region(&normed.region)
+            .int(normed.stride);
+        self.stream.launch(row_by_row(self.kernels.layer_norm.to(normed), x.rows), arguments);
+    }
+}
+
+impl EncoderBackend for Cuda {
+    fn embed_text(&self, tables: &TextTables<Cuda>, step: Step, out: &mut Buffer) {
+        self.embed(&tables.words, step, 1.0, out);
+        let arguments = Arguments::default()
+            .address(step.positions)
+            .address(step.segments)
+            .region(&tables.positions.0)
+            .region(&tables.segments.0)
+            .int(out.width)
+            .region(&out.region);
+        self.stream.launch(row_by_row(self.kernels.add_places, step.rows), arguments);
+    }
+
+    fn layer_norm(&self, x: &mut Buffer, norm: &LayerNorm<Vector>, normed: &mut Buffer) {
+        self.norm_rows(x, None, norm, normed);
+    }
+
+    fn add_layer_norm(
+        &self,
+        residual: &mut Buffer,
+        branch: Biased<'_, Cuda>,
+        norm: &LayerNorm<Vector>,
+        normed: &mut Buffer,
+    ) {
+        self.norm_rows(residual, Some(branch), norm, normed);
+    }
+
+    fn add_bias(&self, x: &mut Buffer, bias: &Vector) {
+        let arguments = Arguments::default().region(&x.region).region(&bias.0).int(x.width);
+        self.stream.launch(row_by_row(self.kernels.add_bias, x.rows), arguments);
+    }
+
+    fn gelu(&self, Biased { products, bias }: Biased<'_, Cuda>, out: &mut Buffer) {
+        out.set_rows(products.rows);
+        let arguments = Arguments::default()
+            .region(&products.region)
+            .region(&bias.0)
+            .int(products.width)
+            .region(&out.region)
+            .int(out.stride);
+        self.stream.launch(row_by_row(self.kernels.gelu.to(out), products.rows), arguments);
+    }
+}

@@ -1,0 +1,81 @@
+//! Whether this GPU's two kinds of products give the same bits: asked once, before wgmma is trusted with many rows.
+//!
+//! Both sum sixteen products and what was there by one rule, as far as is known of Hopper; nowhere is it promised.
+
+use half::bf16;
+
+use super::cut::{Cut, ROWS as CTA_ROWS};
+use super::kernels::{Epilogue, Product};
+use super::matmul::Matmul;
+use super::wave::Room;
+use super::{Buffer, Cuda, Matrix};
+use crate::checkpoint::RawTensor;
+use crate::sampling::philox;
+use crate::{Backend, Numbers, OpsError, Precision, StoredType};
+
+/// Rows, outputs and inputs: every lane and both halves of a tile, sums of four chunks.
+const ROWS: usize = 256;
+const OUTPUTS: usize = 256;
+const INPUTS: usize = 512;
+
+impl Cuda {
+    /// Multiplies the same matrices by warps and by warpgroups, these in every cut that the GPU has room for.
+    ///
+    /// # Errors
+    /// When the GPU refuses.
+    pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
+        let numbers = scattered(OUTPUTS * INPUTS, 1).into_iter();
+        let weights: Vec<u8> = numbers.flat_map(|number| number.to_f32().to_le_bytes()).collect();
+        let kept = Precision::from(StoredType::Bf16);
+        let weights = self.pack(&[RawTensor::from_f32_bytes(&weights)], INPUTS, kept)?;
+        let mut x = self.buffer(ROWS, INPUTS, Numbers::Narrow)?;
+        let numbers = scattered(ROWS * INPUTS, 2).into_iter();
+        let halves: Vec<u8> = numbers.flat_map(bf16::to_le_bytes).collect();
+        self.stream.write(&x.region, 0, &halves);
+        for rows in [ROWS / 2, ROWS] {
+            x.set_rows(rows);
+            // On a GPU of one multiprocessor every size is a large one.
+            let room = Room { multiprocessors: 1, warpgroups: false, clusters: None };
+            let size = Product { rows, outputs: OUTPUTS, inputs: INPUTS };
+            let kernels = &self.kernels;
+            let by_warps = kernels.matmul(weights.format, Epilogue::Plain, size, room);
+            let by_warps = self.multiply_by(by_warps, &x, &weights)?;
+            // Blocks of outputs, whole or split.
+            let wholes = if self.room().clusters.is_some() { 0..2 } else { 1..2 };
+            let cuts = CTA_ROWS
+                .iter()
+                .flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));
+            for cut in cuts {
+                let kernel = kernels.by_warpgroups((weights.format, Epilogue::Plain), size, cut);
+                if by_warps != self.multiply_by(kernel, &x, &weights)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The bits of a product by one of the kernels for many rows.
+    fn multiply_by(
+        &self,
+        matmul: Matmul,
+        x: &Buffer,
+        weights: &Matrix,
+    ) -> Result<Vec<u32>, OpsError> {
+        let mut out = self.buffer(x.rows, OUTPUTS, Numbers::Wide)?;
+        out.set_rows(x.rows);
+        self.launch_matmul(matmul, x, weights, &out);
+        let numbers = self.read(&out, x.rows)?;
+        Ok(numbers.into_iter().map(f32::to_bits).collect())
+    }
+}
+
+/// Numbers of both signs from 2⁻²⁰ to 2²⁰, so that sums lose what is far below their largest part.
+fn scattered(count: usize, seed: u64) -> Vec<bf16> {
+    let number = |index| {
+        let bits = philox(seed, index);
+        let exponent = 107 + (bits >> 8) % 41;
+        bf16::from_bits(((bits & 0x80) << 8 | exponent << 7 | bits & 0x7F) as u16)
+    };
+    (0..count as u64).map(number).collect()
+}

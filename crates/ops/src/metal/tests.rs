@@ -1,0 +1,25 @@
+//! What the backend takes and measures, on candle's CPU device; whole models on it are in tests/metal.rs of the program.
+
+use candle_core::{Device, Tensor};
+
+use super::Metal;
+use crate::{Backend, Machine, PageShape, StoredType};
+
+#[test]
+fn pages_take_what_is_planned_for_them() {
+    let shape = PageShape { layers: 2, kv_heads: 3, head_dim: 20 };
+    let pages = Metal::on(Device::Cpu, 2).unwrap().pages(shape, StoredType::F32, 5).unwrap();
+    let numbers = pages.layers.iter().flatten().map(Tensor::elem_count);
+    assert_eq!(4 * numbers.sum::<usize>(), 5 * Machine::Metal.page_bytes(shape, StoredType::F32));
+}
+
+#[test]
+fn limits_are_rates() {
+    let limits = Metal::on(Device::Cpu, 2).unwrap().measure(1 << 16, 32);
+    let rates = [
+        limits.bytes_per_second,
+        limits.f32_multiply_adds_per_second,
+        limits.bf16_multiply_adds_per_second.unwrap(),
+    ];
+    assert!(rates.iter().all(|rate| *rate > 1e3 && rate.is_finite()), "{limits:?}");
+}

@@ -1,0 +1,295 @@
+//! The whole backend on candle's CPU device, beside the CPU backend: models, engines, draws, and what goes wrong.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use candle_core::{Device, Tensor};
+use tempfile::TempDir;
+use wardround::diagnosis::Diagnosis;
+use wardround::engine::{Engine, EngineOptions, Request, Sampling};
+use wardround::model::config::Layer;
+use wardround::model::{
+    Config, Decoder, Family, ModelError, Scratch, WantedPrecision, precision_of,
+};
+use wardround::ops::checkpoint::RawTensor;
+use wardround::ops::metal::Buffer;
+use wardround::ops::sampling::{Drawn, SamplingRequest, WantedLogprobs, philox};
+use wardround::ops::{
+    Backend, Cpu, Machine, Metal, OpsError, PageShape, Precision, Quantisation, Rows, StepLimits,
+    StoredType, cpu,
+};
+use wardround::random::mix;
+use wardround::synth::{Recipe, Shape, write_checkpoint};
+use wardround::tokenizer::Tokenizer;
+
+const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
+
+const GREEDY: Sampling = Sampling {
+    temperature: 0.0,
+    top_k: None,
+    top_p: None,
+    min_p: None,
+    repetition_penalty: None,
+    frequency_penalty: None,
+    presence_penalty: None,
+};
+
+fn limits(rows: usize, positions: usize) -> StepLimits {
+    StepLimits { rows, logit_rows: rows, positions }
+}
+
+fn metal() -> Metal {
+    Metal::on(Device::Cpu, 2).unwrap()
+}
+
+/// A tiny checkpoint, with windows cut to fewer positions than the sequences below have.
+struct Model {
+    directory: TempDir,
+    config: Config,
+}
+
+impl Model {
+    fn new(family: Family) -> Model {
+        let directory = tempfile::tempdir().unwrap();
+        let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };
+        write_checkpoint(&recipe, directory.path()).unwrap();
+        let mut config = Config::read(&directory.path().join("config.json")).unwrap();
+        for layer in &mut config.layers {
+            if let Layer::Sliding(window) = layer {
+                *window = 40;
+            }
+        }
+        Model { directory, config }
+    }
+
+    fn files(&self) -> [PathBuf; 1] {
+        [self.directory.path().join("model.safetensors")]
+    }
+
+    fn decoder<B: Backend>(&self, ops: &B, stored: StoredType) -> Decoder<B> {
+        let config = self.config.clone();
+        Decoder::load(ops, config, &self.files(), stored.into(), 256).unwrap()
+    }
+
+    /// The logits of each step's rows, of every step but the first.
+    fn logits<B: Backend>(&self, ops: &B, stored: StoredType) -> Vec<Vec<f32>> {
+        let decoder = self.decoder(ops, stored);
+        let mut pages = ops.pages(self.config.page_shape(), StoredType::F32, 12).unwrap();
+        let mut scratch = Scratch::new(ops, &self.config, limits(160, 192)).unwrap();
+        let mut compute = |shares: &[Share], gives_logits: bool| {
+            let rows = || {
+                let of_share = |(sequence, range): &Share| {
+                    let sequence = *sequence as u32;
+                    range.clone().map(move |position| (sequence, position))
+                };
+                shares.iter().flat_map(of_share)
+            };
+            let tokens: Vec<u32> = rows().map(|(of, at)| token(of, at)).collect();
+            let logit_rows = match gives_logits {
+                true => (0..tokens.len()).rev().collect(),
+                false => Vec::new(),
+            };
+            let rows = Rows {
+                tokens: &tokens,
+                positions: &rows().map(|(_, position)| position).collect::<Vec<_>>(),
+                sequences: &rows().map(|(sequence, _)| sequence).collect::<Vec<_>>(),
+                segments: &[],
+                tables: &TABLES,
+            };
+            ops.run(|| decoder.forward(ops, rows, &logit_rows, &mut pages, &mut scratch));
+            ops.read(scratch.logits().0, logit_rows.len()).unwrap()
+        };
+        let first = compute(STEPS[0], false);
+        assert!(first.is_empty());
+        let rest = STEPS[1..].iter();
+        rest.map(|shares| compute(shares, true)).collect()
+    }
+}
+
+/// A sequence and its next positions.
+type Share = (usize, Range<u32>);
+
+/// Three sequences: one of more rows a step than attend at once, one that begins with two of its pages, a short one.
+const TABLES: [&[u32]; 3] = [&[7, 2, 9, 4, 0, 11], &[7, 2, 3, 10], &[1, 6]];
+
+/// Sequences begin, go on and generate beside one another.
+const STEPS: [&[Share]; 5] = [
+    &[(0, 0..10)],
+    &[(0, 10..150)],
+    &[(1, 64..100), (0, 150..151), (2, 0..1)],
+    &[(2, 1..40), (0, 151..163), (1, 100..101)],
+    &[(0, 163..164), (1, 101..102), (2, 40..41)],
+];
+
+/// The second sequence begins as the first does.
+fn token(sequence: u32, position: u32) -> u32 {
+    let sequence = if position < 64 && sequence == 1 { 0 } else { sequence };
+    300 + mix(u64::from(sequence) << 32 | u64::from(position)) as u32 % 500
+}
+
+/// The greatest difference, relative to the largest number.
+fn distance(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let largest = expected.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+    let differences = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+    // A maximum would pass over what is no number.
+    differences.fold(0.0, |most, each| if each <= most { most } else { each }) / largest
+}
+
+#[test]
+fn logits_are_those_of_the_cpu_up_to_rounding() {
+    let cpu = Cpu::exact(2).unwrap();
+    for family in FAMILIES {
+        let model = Model::new(family);
+        // Products with bf16 weights are rounded to bf16, a dozen of them in a row.
+        for (stored, tolerance) in [(StoredType::F32, 1e-5), (StoredType::Bf16, 0.03)] {
+            let expected = model.logits(&cpu, stored);
+            let found = model.logits(&metal(), stored);
+            for (step, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                let distance = distance(found, expected);
+                let case = format!("{family:?} {stored}, step {step}");
+                assert!(distance < tolerance, "{case}: {distance}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_engine_says_what_the_cpus_does() {
+    let options = EngineOptions {
+        pages: 24,
+        max_batch: 4,
+        prefill_rows: 48,
+        context: 256,
+        draft: 2,
+        known_logit_rows: 8,
+        pages_at_start: false,
+    };
+    for family in FAMILIES {
+        let model = Model::new(family);
+        let path = model.directory.path().join("tokenizer.json");
+        let tokenizer = Arc::new(Tokenizer::load(&path).unwrap());
+        let requests: Vec<Request> = (0..5)
+            .map(|index| Request {
+                // All begin alike.
+                tokens: (0..50 + 13 * index)
+                    .map(|position| token(position / 40 * index, position))
+                    .collect(),
+                sampling: match index % 2 {
+                    0 => GREEDY,
+                    _ => Sampling::default(),
+                },
+                seed: u64::from(index),
+                max_tokens: 8,
+                ..Request::default()
+            })
+            .collect();
+        let expected = complete(&model, Cpu::exact(2).unwrap(), &tokenizer, options, &requests);
+        let found = complete(&model, metal(), &tokenizer, options, &requests);
+        assert_eq!(found, expected, "{family:?}");
+    }
+}
+
+fn complete<B: Backend>(
+    model: &Model,
+    ops: B,
+    tokenizer: &Arc<Tokenizer>,
+    options: EngineOptions,
+    requests: &[Request],
+) -> Vec<Vec<u32>> {
+    let eos = model.config.eos_ids.clone();
+    let decoder = model.decoder(&ops, StoredType::F32);
+    let engine = Engine::start("test", decoder, tokenizer.clone(), &eos, ops, options).unwrap();
+    let submit = |request: &Request| engine.submit(request.clone()).unwrap();
+    let tickets: Vec<_> = requests.iter().map(submit).collect();
+    let wait = |ticket: wardround::engine::Ticket| ticket.wait().unwrap().tokens;
+    tickets.into_iter().map(wait).collect()
+}
+
+#[test]
+fn draws_from_the_same_logits_are_the_cpus() {
+    let (metal, cpu) = (metal(), Cpu::new(2).unwrap());
+    let (rows, width) = (5, 200);
+    let numbers: Vec<f32> =
+        (0..rows * width).map(|index| (mix(index as u64) % 4096) as f32 / 512.0 - 4.0).collect();
+    let order = |sampling: Sampling, seed: u64| SamplingRequest {
+        sampling,
+        allowed: vec![0x7fff_ff3f; 6].into(),
+        seen: vec![3, 70, 71],
+        added: Vec::new(),
+        random: philox(seed, 9),
+        logprobs: seed
+            .is_multiple_of(2)
+            .then(|| WantedLogprobs { count: 3, present: vec![0x7fff_ffff; 7].into() }),
+    };
+    let filtered = Sampling {
+        temperature: 0.7,
+        top_k: Some(40),
+        top_p: Some(0.9),
+        min_p: Some(0.01),
+        repetition_penalty: Some(1.3),
+        ..Sampling::default()
+    };
+    for seed in 0..20 {
+        // The last row stays.
+        let requests = [
+            Some(order(GREEDY, seed)),
+            None,
+            Some(order(Sampling::default(), seed)),
+            Some(order(filtered, seed)),
+        ];
+        let tensor = Tensor::from_slice(&numbers, (rows, width), &Device::Cpu);
+        let mut logits = Buffer(tensor.map_err(|error| error.to_string()));
+        let found = metal.draw(&mut logits, &requests, &mut ()).unwrap();
+        let mut logits = cpu::Buffer::default();
+        logits.reshape(rows, width);
+        for (to, from) in logits.rows_mut().zip(numbers.chunks(width)) {
+            to.copy_from_slice(from);
+        }
+        let expected = cpu.draw(&mut logits, &requests, &mut ()).unwrap();
+        assert_eq!(found, expected);
+        assert_eq!(found[1], Drawn::default());
+        assert!(found[0].token.is_some() && found[3].token.is_some());
+    }
+}
+
+#[test]
+fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
+    let (metal, model) = (metal(), Model::new(Family::Qwen3));
+    let decoder = model.decoder(&metal, StoredType::Bf16);
+    let mut pages = metal.pages(model.config.page_shape(), StoredType::F32, 1).unwrap();
+    let mut scratch = Scratch::new(&metal, &model.config, limits(1, 32)).unwrap();
+    let mut draw = |token: u32, logit_rows: &[usize]| {
+        let rows = Rows {
+            tokens: &[token],
+            positions: &[0],
+            sequences: &[0],
+            segments: &[],
+            tables: &[&[0]],
+        };
+        decoder.forward(&metal, rows, logit_rows, &mut pages, &mut scratch);
+        let (logits, stage) = scratch.logits();
+        metal.draw(logits, &[], stage)
+    };
+    for logit_rows in [&[0][..], &[]] {
+        let error = draw(u32::MAX - 1, logit_rows).unwrap_err();
+        assert!(matches!(&error, OpsError::Device { device, .. } if device == "metal"), "{error}");
+        assert_eq!(draw(301, logit_rows), Ok(Vec::new()));
+    }
+}
+
+#[test]
+fn blocks_of_weights_are_refused_by_their_flag() {
+    let model = Model::new(Family::Llama);
+    let wanted = WantedPrecision { quantisation: Quantisation::Q4K, ..WantedPrecision::default() };
+    let error = precision_of(&model.config, &model.files(), wanted, Machine::Metal).unwrap_err();
+    let ModelError::Ops(error) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(error.to_string(), "metal cannot keep weights as --quant q4_k does");
+    assert!(error.hint().unwrap().contains("--quant at none"));
+    let precision = Precision { quantisation: Quantisation::Q4K, ..StoredType::F32.into() };
+    let weights = RawTensor::from_f32_bytes(&[0; 4 * 256]);
+    assert_eq!(metal().pack(&[weights], 256, precision).unwrap_err(), error);
+}
