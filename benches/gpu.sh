@@ -71,7 +71,7 @@ tests() { # each in a process of its own, for a fault ends all that comes after 
       while (($(jobs -rp | wc -l) >= ${JOBS:-12})); do wait -n; done
       (run 80 "test.$n" "$bin/$p" --exact "$n" --include-ignored --test-threads=1 --nocapture ||
         WARDROUND_CUDA_CHECK=1 run 80 "checked.$n" "$bin/$p" --exact "$n" --include-ignored --test-threads=1 --nocapture) & jobs+=($!)
-    done < <("$bin/$p" --list --format terse 2>/dev/null | sed -n 's/: test$//p' | grep -E "${TESTS:-ops::cuda::|^[a-z_]+$}")
+    done < <("$bin/$p" --list --format terse 2>/dev/null | sed -n 's/: test$//p' | grep -E "${TESTS:-^cuda::|^[a-z_]+$}")
   done
   wait "${jobs[@]}"; say "tests: $(cat "$log"/test.*.code 2>/dev/null | grep -c '^0 ') passed of $(ls "$log"/test.*.code 2>/dev/null | wc -l)"
 }

@@ -82,7 +82,7 @@ FAMILIES = {
     "llama": dict(hidden_size=3072, intermediate_size=8192, num_hidden_layers=28, num_attention_heads=24, num_key_value_heads=8,
                   head_dim=128, vocab_size=128256, max_position_embeddings=131072),
 }
-WEIGHT_BYTES = {"bf16": (1024, 0, 0), "q8_0": (512, 32, 0), "q4_k": (256, 32, 64)}  # of a tile of 16 × 32, as src/ops/cuda/pack.rs
+WEIGHT_BYTES = {"bf16": (1024, 0, 0), "q8_0": (512, 32, 0), "q4_k": (256, 32, 64)}  # of a tile of 16 × 32, as crates/ops/src/cuda/pack.rs
 
 
 def make_holes(wardround, family, folder):

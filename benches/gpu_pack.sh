@@ -13,7 +13,7 @@ mkdir -p "$folder"; rm -rf "$folder/bin"; mkdir "$folder/bin"
 program=$(build build | awk '$1 == "wardround" {print $3}')
 tests=$(build test --no-run --lib --test cuda)
 cp "$program" "$folder/bin/wardround"
-cp "$(awk '$2 == "lib" {print $3}' <<<"$tests")" "$folder/bin/lib-tests"
+cp "$(awk '$1 == "wardround_ops" && $2 == "lib" {print $3}' <<<"$tests")" "$folder/bin/lib-tests"
 cp "$(awk '$1 == "cuda" {print $3}' <<<"$tests")" "$folder/bin/cuda-tests"
 strip "$folder"/bin/*
 printf '%s repo\n%s program\n' "$PWD" "$(realpath "$program")" >"$folder/bin/BAKED"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Production lines of src/ by top folder: Rust files without those of tests and without inline test modules.
+"""Production lines of src/ by top folder, and of crates/ops: Rust files without those of tests and without inline test modules.
 
     tools/lines.py [CHECKOUT [CHECKOUT ...]]
 
@@ -34,6 +34,8 @@ def lines(checkout):
     count = collections.Counter()
     for path, text in production(source):
         count[path.relative_to(source).parts[0].removesuffix(".rs")] += text.count("\n")
+    for _, text in production(pathlib.Path(checkout) / "crates/ops/src"):
+        count["ops"] += text.count("\n")
     return count
 
 

@@ -3,8 +3,8 @@
 #[cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 use std::path::PathBuf;
 
-/// At the top of the repository: they are a language of their own.
-const KERNELS: &str = "../../kernels";
+/// A link to the folder at the top of the repository: they are a language of their own.
+const KERNELS: &str = "kernels";
 
 fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed={KERNELS}");

@@ -1,5 +1,5 @@
 //! Kernel by kernel on this build's GPU, which without a driver is emulated: against the CPU, against sums in
-//! f64, and against themselves in other company. `cargo test --features cuda-emulated --lib ops::cuda`.
+//! f64, and against themselves in other company. `cargo test -p wardround-ops --features cuda-emulated --lib cuda`.
 
 mod attention;
 #[cfg(not(feature = "cuda"))]
