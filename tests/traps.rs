@@ -349,6 +349,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         thinking: Some(false),
         max_tokens: Some(4096),
         sends_seed: true,
+        reask: None,
         stop: Arc::default(),
         retriever: None,
         on_call: Box::new(|_| {}),
