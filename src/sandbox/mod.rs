@@ -9,8 +9,10 @@
 
 #[cfg(not(all(target_os = "linux", feature = "airgap")))]
 mod absent;
+pub mod ceiling;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 mod landlock;
+pub mod outside;
 pub mod report;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 mod seccomp;
