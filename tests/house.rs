@@ -33,7 +33,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("audit", "experiment diagnosis digest record console appended"),
     (
         "experiment",
-        "systems panel retrieval corpus scorers encoder engine model ops hub data prompts diagnosis digest record console appended",
+        "systems panel retrieval corpus scorers encoder engine model ops hub data prompts sandbox diagnosis digest record console appended",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record"),
     (

@@ -36,11 +36,21 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     let file: File = fs_err::File::open(path)?.into_parts().0;
-    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| named(error.to_string()))?;
+    file.take(most.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| named(error.to_string()))?;
     match bytes.len() as u64 > most {
         true => Err(named(format!("it is longer than {most} bytes"))),
         false => Ok(bytes),
     }
+}
+
+/// The bytes of a regular file, however long: a pipe in its place would be waited for without end.
+///
+/// # Errors
+/// One that cannot be read; what is no file.
+pub fn file(path: &Path) -> io::Result<Vec<u8>> {
+    bytes(path, u64::MAX)
 }
 
 /// A file of JSON as a `T`.
@@ -71,5 +81,15 @@ mod tests {
         assert!(read(&numbers).unwrap_err().contains("more than 537 MB"));
         assert!(read(&" ".repeat(65 << 20)).unwrap_err().contains("longer than 67108864 bytes"));
         assert!(json::<serde_json::Value>(folder.path()).is_err());
+    }
+
+    /// Otherwise a run whose log is a pipe would be waited for without end.
+    #[test]
+    fn a_pipe_is_no_file() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calls.jsonl");
+        mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        assert!(file(&path).unwrap_err().to_string().contains("it is no file"));
     }
 }
