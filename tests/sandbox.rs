@@ -169,6 +169,25 @@ fn models_that_are_asked_elsewhere_are_no_sandbox() {
     assert_eq!(status.code(), Some(2), "{said}");
 }
 
+/// The list has what a whole check makes: nothing of it is refused once it is sealed, but what newer C libraries try first.
+#[test]
+#[ignore = "needs strace"]
+fn with_strace_no_call_is_missing_from_the_list() {
+    let folder = folder();
+    let binary = env!("CARGO_BIN_EXE_wardround");
+    let arguments =
+        format!("-f -o calls {binary} {CHECK} --sandbox require --out run --audit audit");
+    let mut command = Command::new("strace");
+    command.current_dir(folder.path()).args(arguments.split_whitespace());
+    done(command);
+    let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+    let sealed = calls.rfind("seccomp(").unwrap();
+    let refused = |line: &&str| line.contains("= -1 EPERM") || line.contains("= -1 ENOSYS");
+    let refused: Vec<&str> = calls[sealed..].lines().filter(refused).collect();
+    assert!(refused.iter().all(|line| line.contains("clone3")), "{refused:?}");
+    assert!(!refused.is_empty(), "nothing was sealed");
+}
+
 /// The calls of a whole check: no socket is made, and no file of the network is opened.
 #[test]
 #[ignore = "needs strace"]

@@ -202,7 +202,7 @@ impl Results {
 pub fn read_bytes(directory: &Path) -> Result<Option<Vec<u8>>, RunError> {
     let path = directory.join(FILE);
     match fs_err::exists(&path)? {
-        true => Ok(Some(outside::file(path)?)),
+        true => Ok(Some(outside::file(&path)?)),
         false => Ok(None),
     }
 }

@@ -248,7 +248,7 @@ pub fn ours(network: Network) -> Vec<(i64, Vec<Vec<Only>>)> {
         calls.push((libc::SYS_ioctl, vec![vec![Only::Not(1, TIOCSTI), Only::Not(1, TIOCLINUX)]]));
     } else {
         let asked = [libc::TCGETS, libc::TIOCGWINSZ, libc::FIONBIO, libc::FIOCLEX, libc::FIONREAD];
-        calls.push((libc::SYS_ioctl, each(1, &asked.map(|request| request as u64))));
+        calls.push((libc::SYS_ioctl, each(1, &asked)));
         // No code beyond what was there when it was sealed.
         for call in [libc::SYS_mmap, libc::SYS_mprotect] {
             calls.push((call, vec![vec![Only::Bits(2, executable, 0)]]));
