@@ -147,12 +147,14 @@ impl Serve {
             audit,
             metrics_prefix: self.metrics_prefix,
         };
-        serve(options, move || {
-            let loaded = sources.load()?;
+        let seal = move || {
             entered.seal()?;
             let sandbox = entered.report();
             sandbox.iter().for_each(console::note);
-            Ok(Loaded { sandbox, selftest, ..loaded })
+            Ok((entered, sandbox))
+        };
+        serve(options, seal, move |(_entered, sandbox)| {
+            Ok(Loaded { sandbox, selftest, ..sources.load()? })
         })
     }
 
@@ -180,7 +182,9 @@ impl ListenFlags {
                 format!("cannot listen on {}: its directory does not exist", path.display()),
                 "make the directory, with access for those who may connect",
             )),
-            Some(path) => paths.network(Network::Listen { port: None }).write(&folder_of(path)),
+            Some(path) => {
+                Ok(paths.network(Network::Listen { port: None }).write_in(&folder_of(path)))
+            }
             None => Ok(paths.network(Network::Listen { port: Some(self.port) })),
         }
     }

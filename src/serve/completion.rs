@@ -104,7 +104,8 @@ async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, Api
     // Templates, tokenizers and grammars would block other connections.
     let beginning = app.clone();
     let begun = blocking(move || begin(&beginning, &bytes, caller.as_ref())).await?;
-    let pending = Pending::new(&audited, who, path, &body);
+    let pending = Pending::begin(&audited, who, path, &body, &begun.answer).await?;
+    drop(body);
     let ignored = begun.answer.heading.ignored.clone();
     let request_id = begun.request_id.clone();
     let response = match begun.stream {

@@ -46,14 +46,16 @@ enum End {
     LoadFailed(Failure),
 }
 
-/// Serves the models that `load` returns until a signal ends the server. The socket is bound before anything is loaded.
+/// Serves the models that `load` returns until a signal ends the server. The socket is bound first; then the process is sealed; and
+/// only then does anybody connect, and are models loaded.
 ///
 /// # Errors
 /// An address that is in use; keys or certificates that cannot be read; models that cannot be loaded; an engine that died; requests
 /// that were aborted at the end.
-pub fn serve(
+pub fn serve<S: Send + 'static>(
     options: ServeOptions,
-    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
+    seal: impl FnOnce() -> Result<S, Failure>,
+    load: impl FnOnce(S) -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -61,15 +63,16 @@ pub fn serve(
         .thread_name("serve")
         .enable_all()
         .build()?;
-    let ended = runtime.block_on(run(options, load));
+    let ended = runtime.block_on(run(options, seal, load));
     // Work in blocking threads is abandoned.
     runtime.shutdown_background();
     ended
 }
 
-async fn run(
+async fn run<S: Send + 'static>(
     options: ServeOptions,
-    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
+    seal: impl FnOnce() -> Result<S, Failure>,
+    load: impl FnOnce(S) -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (key_sender, keys) = watch::channel(read_keys(&options)?);
     let (tls_sender, acceptor) = watch::channel(read_tls(&options)?);
@@ -83,7 +86,8 @@ async fn run(
     }
     console::say(format!("listening on {}", listener.address(options.tls.is_some())?))?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
-    let mut loaded = load_beside(&app, load)?;
+    let sealed = seal()?;
+    let mut loaded = load_beside(&app, move || load(sealed))?;
     let router = router(&app);
     let mut connections = JoinSet::new();
     let mut watch = interval(WATCH);

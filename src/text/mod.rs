@@ -10,6 +10,7 @@ mod lcs;
 mod pattern;
 mod porter;
 mod sequence_matcher;
+pub mod spreadsheet;
 mod words;
 
 pub use crate::record::Language;

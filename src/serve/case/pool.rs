@@ -117,6 +117,13 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
         if job.stop.load(Relaxed) {
             continue;
         }
+        let call = match audit.begin_case(job.id.as_deref(), &job.ask) {
+            Ok(call) => call,
+            Err(error) => {
+                (job.on_event)(CaseEvent::Ended(Arc::new(Err(error))));
+                continue;
+            }
+        };
         running.inc();
         (job.on_event)(CaseEvent::Begun);
         let began = Instant::now();
@@ -125,7 +132,9 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
         let mut outcome = worked.unwrap_or_else(failed);
         let elapsed_ms = began.elapsed().as_millis() as u64;
         // Nothing is sent that is not in the audit trail.
-        if let Err(error) = audit.case(job.id.as_deref(), &job.ask, &outcome, elapsed_ms) {
+        if let Err(error) =
+            audit.case(job.id.as_deref(), call.as_deref(), &job.ask, &outcome, elapsed_ms)
+        {
             outcome = Err(error);
         }
         running.dec();

@@ -62,6 +62,14 @@ pub struct Streamed {
 
 impl EventSource for Streamed {
     async fn next(&mut self) -> Option<String> {
+        let text = self.told().await?;
+        self.pending.sent(&text);
+        Some(text)
+    }
+}
+
+impl Streamed {
+    async fn told(&mut self) -> Option<String> {
         while !self.is_over {
             let due = self.pace.due();
             let told = tokio::select! {
