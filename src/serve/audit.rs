@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use axum::extract::Request;
+use axum::http::Extensions;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use super::app::{Caller, KeyRing};
+use super::app::KeyRing;
 use super::case::{Ask, words};
 use super::error::{ApiError, Code};
-use super::guard::{self, Peer};
+use super::guard::{Caller, Peer};
 use super::models::Served;
 use super::response::answer::Answer;
 use crate::audit::case::{CaseLine, usage, without_text};
@@ -25,29 +25,31 @@ pub struct Audit {
     trail: Option<Trail>,
 }
 
-/// The client of a request: its key's name and role, and its address.
+/// The client of a request: its name, identity and role, and its address.
 #[derive(Clone, Debug, Default)]
 pub struct Who {
     actor: Option<String>,
+    identity: Option<String>,
     role: Option<&'static str>,
     from: Option<String>,
 }
 
 impl Who {
-    pub fn of(request: &Request) -> Who {
-        let peer = request.extensions().get::<Peer>();
+    pub fn of(extensions: &Extensions) -> Who {
+        let peer = extensions.get::<Peer>();
         let from = peer.map(|peer| match peer.0 {
             Some(address) => address.to_string(),
             None => "unix".to_owned(),
         });
-        Who { from, ..Who::holder(guard::caller(request).as_ref()) }
+        Who { from, ..Who::holder(extensions.get::<Caller>()) }
     }
 
     /// The client of a key, without an address.
     fn holder(caller: Option<&Caller>) -> Who {
         Who {
-            actor: caller.map(|caller| caller.key.name.clone()),
-            role: caller.map(|caller| caller.key.role.name()),
+            actor: caller.map(|caller| caller.name().to_owned()),
+            identity: caller.map(|caller| caller.identity().shown()),
+            role: caller.map(|caller| caller.role().name()),
             from: None,
         }
     }
@@ -58,9 +60,10 @@ impl Who {
     }
 
     pub fn event(&self, name: &str) -> Event {
-        let Who { actor, role, from } = self;
+        let Who { actor, identity, role, from } = self;
         Event::new(name)
             .with("actor", actor.as_deref())
+            .with("identity", identity.as_deref())
             .with("role", *role)
             .with("from", from.as_deref())
     }

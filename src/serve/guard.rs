@@ -1,24 +1,36 @@
 //! Middleware of all requests: checks host names, origins and keys, and adds headers to responses.
 
-use std::net::IpAddr;
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::app::{App, Caller};
+use self::identity::identity_of_key;
+pub use self::identity::{Caller, Identity, visitors_token};
+use super::app::App;
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::Role;
-use super::page;
+use super::{page, session};
+
+mod identity;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// What a reverse proxy on this machine says that the client's connection was.
+const FORWARDED_PROTOCOL: HeaderName = HeaderName::from_static("x-forwarded-proto");
+/// What browsers say of the page that a request comes from.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The client's address; `None` for a Unix socket.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +48,11 @@ pub fn around(router: Router, app: &Arc<App>) -> Router {
 }
 
 /// Adds headers to every response, and counts errors.
-async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let is_head = request.method() == Method::HEAD;
+    let is_secure = comes_encrypted(&app, &request);
+    request.extensions_mut().insert(Secure(is_secure));
     let mut response = next.run(request).await;
     if let Some(Rejected(code)) = response.extensions().get() {
         app.metrics.rejected(*code);
@@ -48,6 +62,10 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     headers.entry(REQUEST_ID).or_insert(id);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if is_secure {
+        let year = HeaderValue::from_static("max-age=31536000");
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, year);
+    }
     let is_over = *app.phase.borrow() != super::app::Phase::Serving;
     if is_over && !is_head {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -91,16 +109,26 @@ async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next)
         let message = format!("the server is not asked as {host}; --allow-host adds a name");
         return ApiError::new(Code::HostNotAllowed, message).into_response();
     }
+    let is_form = request.method() == Method::POST && page::has_token(request.uri().path());
+    if is_form && is_of_another_site(headers) {
+        let message = "a form of another site sent this; only the page's own forms may";
+        return ApiError::new(Code::OriginNotAllowed, message).into_response();
+    }
     let Some(origin) = headers.get(header::ORIGIN).cloned() else {
         return next.run(request).await;
     };
     let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-    // With `no-referrer`, as on our page, browsers send the origin `null`; the page's forms carry a token.
-    let is_form = origin == "null" && page::has_token(request.uri().path());
-    if is_form || own.is_some_and(|(_, authority)| Some(authority) == host) {
+    let is_secure = is_secure(request.extensions());
+    let is_own = own.is_some_and(|(scheme, authority)| {
+        Some(authority) == host && (scheme == "https" || !is_secure)
+    });
+    if is_own {
         return next.run(request).await;
     }
-    if !app.options.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
+    // No other origin submits forms, not even one that may call the API.
+    if is_form
+        || !app.options.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
+    {
         let message = "web pages of this origin may not ask; --cors-origin allows one";
         return ApiError::new(Code::OriginNotAllowed, message).into_response();
     }
@@ -116,6 +144,35 @@ async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next)
     );
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     response
+}
+
+/// Whether a browser says that a request comes from a page of another site.
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all(FETCH_SITE).into_iter();
+    sites.any(|site| site != "same-origin" && site != "none")
+}
+
+/// Whether the client's connection is encrypted.
+#[derive(Clone, Copy)]
+struct Secure(bool);
+
+pub fn is_secure(extensions: &Extensions) -> bool {
+    extensions.get::<Secure>().is_some_and(|secure| secure.0)
+}
+
+/// Whether this server encrypts the connection, or a reverse proxy on this machine says that it does.
+fn comes_encrypted(app: &App, request: &Request) -> bool {
+    let mut protocols = request.headers().get_all(FORWARDED_PROTOCOL).into_iter();
+    let is_forwarded = protocols.next().is_some_and(|protocol| protocol == "https");
+    app.options.tls.is_some() || (is_forwarded && protocols.next().is_none() && is_near(request))
+}
+
+/// Whether a request comes from this machine.
+fn is_near(request: &Request) -> bool {
+    request.extensions().get::<Peer>().is_some_and(|peer| match peer.0 {
+        None => true,
+        Some(address) => address.is_loopback(),
+    })
 }
 
 fn is_preflight(request: &Request) -> bool {
@@ -134,31 +191,45 @@ fn preflight(asked: &HeaderMap) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// IP addresses, `localhost` and the names in `allowed`: DNS rebinding needs another name.
+/// IP addresses, `localhost` and the names in `allowed`, with or without a port: DNS rebinding needs another name.
 fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    // A name or address, and its port.
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((address, port)) if address.parse::<Ipv6Addr>().is_ok() => (address, port),
+            _ => return false,
+        },
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+    let is_port = port.is_empty()
+        || port.strip_prefix(':').is_some_and(|port| port.bytes().all(|c| c.is_ascii_digit()));
     let is_address = name.parse::<IpAddr>().is_ok();
-    is_address
-        || name == "localhost"
-        || allowed.iter().any(|other| other.eq_ignore_ascii_case(name))
+    is_port
+        && (is_address
+            || name == "localhost"
+            || allowed.iter().any(|other| other.eq_ignore_ascii_case(name)))
 }
 
 /// Refuses requests without a key whose role allows them.
 async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     // Owned, since a request is not `Sync`.
     let (path, headers) = (request.uri().path().to_owned(), request.headers().clone());
+    let trusted = app.options.trusted_user_header.as_ref();
+    let names = [header::AUTHORIZATION, API_KEY].into_iter().chain(trusted.cloned());
+    if let Some(name) = names.into_iter().find(|name| headers.get_all(name).iter().count() > 1) {
+        let message = format!("the request has more than one header {name}: who asks is not clear");
+        return ApiError::of(Code::InvalidValue, name.as_str(), message).into_response();
+    }
     let needed = needed(&path);
     if let Some(caller) = proxied(&app, &request)
-        && needed.is_none_or(|needed| may(caller.key.role, needed))
+        && needed.is_none_or(|needed| may(caller.role(), needed))
     {
         request.extensions_mut().insert(caller);
         return next.run(request).await;
     }
-    if path == "/"
-        && let Some(caller) = page::caller(&app, &headers).await
+    let is_public_page = matches!(path.trim_end_matches('/'), "" | "/logout");
+    if is_public_page
+        && let Some(caller) = of_session(&app, &headers, is_secure(request.extensions())).await
     {
         request.extensions_mut().insert(caller);
     }
@@ -171,8 +242,10 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
     let given = given_key(&headers);
     let caller = match given {
         // A session of the page gives access to cases only.
-        None if needed == Needed::Cases => page::caller(&app, &headers).await,
-        given => given.and_then(|key| keys.find(key)),
+        None if needed == Needed::Cases => {
+            of_session(&app, &headers, is_secure(request.extensions())).await
+        }
+        given => given.and_then(|key| keys.find(key)).map(Caller::of_key),
     };
     let Some(caller) = caller else {
         if given.is_none() && page::is_of(&path) {
@@ -183,7 +256,7 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
                 .retry_after(60),
             false => {
                 // Only failures within the limit are logged: whoever tries keys must not fill the disk.
-                app.audit.note(Who::of(&request).event("login_failed"));
+                app.audit.note(Who::of(request.extensions()).event("login_failed"));
                 let message = match given {
                     Some(_) => "the API key is unknown, or was revoked",
                     None => "this needs an API key: send it as `Authorization: Bearer KEY`",
@@ -193,7 +266,7 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
         };
         return error.into_response();
     };
-    if !may(caller.key.role, needed) {
+    if !may(caller.role(), needed) {
         return ApiError::new(Code::Forbidden, "this key has another role").into_response();
     }
     request.extensions_mut().insert(caller);
@@ -203,12 +276,26 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
 /// The user whom a trusted reverse proxy on this machine names.
 fn proxied(app: &App, request: &Request) -> Option<Caller> {
     let name = app.options.trusted_user_header.as_ref()?;
-    let is_near = match request.extensions().get::<Peer>()?.0 {
-        None => true,
-        Some(address) => address.is_loopback(),
-    };
-    let user = request.headers().get(name).filter(|_| is_near)?.to_str().ok()?.trim();
-    (!user.is_empty()).then(|| app.proxied_user(user))
+    let user = request.headers().get(name).filter(|_| is_near(request))?.to_str().ok()?.trim();
+    (!user.is_empty()).then(|| Caller::of_user(user, |user| app.user_load(user)))
+}
+
+/// The caller of the page's session that a request has a cookie of. Its key must still be there: one of the same name is another.
+async fn of_session(app: &App, headers: &HeaderMap, is_secure: bool) -> Option<Caller> {
+    let keys = app.keys.borrow().clone()?;
+    let id = session::SESSION.of(headers, is_secure)?;
+    let wanted = id.clone();
+    let find = move |sessions: &mut session::Sessions| sessions.find(&wanted, Instant::now());
+    let identity = app.cases.store.sessions(find).await.flatten()?;
+    let holder = keys.holders().iter().find(|holder| identity_of_key(holder) == identity)?;
+    Some(Caller::of_session(holder, id))
+}
+
+/// The caller who logs in to the page with this key.
+pub fn log_in(app: &App, key: &str) -> Option<Caller> {
+    let keys = app.keys.borrow().clone()?;
+    let caller = keys.find(key).map(Caller::of_key)?;
+    Some(caller).filter(|caller| may(caller.role(), Needed::Cases))
 }
 
 /// The access that a path needs.
@@ -251,12 +338,27 @@ fn given_key(headers: &HeaderMap) -> Option<&str> {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
-    bearer.filter(|key| !key.is_empty()).or_else(|| text(HeaderName::from_static("x-api-key")))
+    bearer.filter(|key| !key.is_empty()).or_else(|| text(API_KEY))
 }
 
 /// The client's address; `None` for a Unix socket.
 pub fn peer(request: &Request) -> Option<IpAddr> {
     request.extensions().get::<Peer>().and_then(|peer| peer.0)
+}
+
+/// The caller of a request, for handlers; and how the audit trail names it.
+pub struct Asking {
+    pub caller: Option<Caller>,
+    pub who: Who,
+}
+
+impl<S: Sync> FromRequestParts<S> for Asking {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asking, Infallible> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        Ok(Asking { who: Who::of(&parts.extensions), caller })
+    }
 }
 
 /// The key of a request, if there are keys.
@@ -278,10 +380,21 @@ mod tests {
             "[::1]:8000",
             "10.0.0.7",
             "Ward.Example:1",
+            "[::1]",
         ] {
             assert!(is_allowed_host(host, &allowed), "{host}");
         }
-        for host in ["evil.example", "localhost.evil.example:8000", "", "[evil]"] {
+        for host in [
+            "evil.example",
+            "localhost.evil.example:8000",
+            "",
+            "[evil]",
+            "[::1].evil.example",
+            "[::1]evil.example:80",
+            "[127.0.0.1]",
+            "127.0.0.1:80.evil.example",
+            "localhost:evil.example",
+        ] {
             assert!(!is_allowed_host(host, &allowed), "{host}");
         }
     }
