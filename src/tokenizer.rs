@@ -18,6 +18,8 @@ pub use self::style::byte_of;
 use crate::diagnosis::{Blame, Diagnosis};
 
 mod control;
+#[cfg(test)]
+mod linear;
 mod mask;
 mod style;
 

@@ -23,6 +23,8 @@ mod failures;
 mod generation;
 mod guard;
 pub mod keys;
+#[cfg(test)]
+mod linear;
 mod listener;
 mod metrics;
 mod models;
