@@ -19,6 +19,8 @@ use crate::diagnosis::{Blame, Diagnosis};
 use crate::sandbox::ceiling::CeilingError;
 
 mod control;
+#[cfg(test)]
+mod linear;
 mod mask;
 mod outside;
 mod style;

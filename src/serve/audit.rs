@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use axum::extract::Request;
+use axum::http::Extensions;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 pub use self::pending::Pending;
-use super::app::{Caller, KeyRing};
+use super::app::KeyRing;
 use super::case::{Ask, words};
 use super::error::{ApiError, Code};
-use super::guard::{self, Peer};
+use super::guard::{Caller, Peer};
 use super::models::Served;
 use crate::audit::case::{CaseLine, usage, without_text};
 use crate::audit::event::{Input, Texts};
@@ -31,29 +31,31 @@ pub struct Audit {
     kept: Arc<AtomicUsize>,
 }
 
-/// The client of a request: its key's name and role, and its address.
+/// The client of a request: its name, identity and role, and its address.
 #[derive(Clone, Debug, Default)]
 pub struct Who {
     actor: Option<String>,
+    identity: Option<String>,
     role: Option<&'static str>,
     from: Option<String>,
 }
 
 impl Who {
-    pub fn of(request: &Request) -> Who {
-        let peer = request.extensions().get::<Peer>();
+    pub fn of(extensions: &Extensions) -> Who {
+        let peer = extensions.get::<Peer>();
         let from = peer.map(|peer| match peer.0 {
             Some(address) => address.to_string(),
             None => "unix".to_owned(),
         });
-        Who { from, ..Who::holder(guard::caller(request).as_ref()) }
+        Who { from, ..Who::holder(extensions.get::<Caller>()) }
     }
 
     /// The client of a key, without an address.
     fn holder(caller: Option<&Caller>) -> Who {
         Who {
-            actor: caller.map(|caller| caller.key.name.clone()),
-            role: caller.map(|caller| caller.key.role.name()),
+            actor: caller.map(|caller| caller.name().to_owned()),
+            identity: caller.map(|caller| caller.identity().shown()),
+            role: caller.map(|caller| caller.role().name()),
             from: None,
         }
     }
@@ -64,9 +66,10 @@ impl Who {
     }
 
     pub fn event(&self, name: &str) -> Event {
-        let Who { actor, role, from } = self;
+        let Who { actor, identity, role, from } = self;
         Event::new(name)
             .with("actor", actor.as_deref())
+            .with("identity", identity.as_deref())
             .with("role", *role)
             .with("from", from.as_deref())
     }

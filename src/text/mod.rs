@@ -7,6 +7,8 @@ mod ellipsis;
 mod hidden;
 mod keywords;
 mod lcs;
+#[cfg(test)]
+mod linear;
 mod pattern;
 mod porter;
 mod sequence_matcher;

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::answer::{Answer, Step};
 use crate::serve::app::{App, Phase};
 use crate::serve::audit::Pending;
+use crate::serve::budget::Reserved;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::generation::{ChoiceEvent, Generation};
 use crate::serve::request::decoding::Streaming;
@@ -53,6 +54,8 @@ pub struct Streamed {
     pub answer: Answer,
     /// Its line of the audit trail, which is written before the last event is sent.
     pub pending: Pending,
+    /// What the body takes of the budget, if the trail keeps it.
+    pub _reserved: Option<Reserved>,
     pub options: Streaming,
     pub phase: watch::Receiver<Phase>,
     pub is_over: bool,
