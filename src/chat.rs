@@ -6,13 +6,15 @@
 
 use std::path::{Path, PathBuf};
 
+use minijinja::context;
 use minijinja::value::{Serde, Value};
-use minijinja::{Environment, context};
 use thiserror::Error;
 
 use self::files::Found;
+use self::jinja::{Compiled, Problem};
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::record::Message;
+use crate::sandbox::ceiling::CeilingError;
 use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
 
 mod files;
@@ -23,7 +25,7 @@ mod syntax;
 /// A compiled chat template.
 #[derive(Debug)]
 pub struct ChatTemplate {
-    environment: Environment<'static>,
+    compiled: Compiled,
     /// The tokens that it may name, such as `bos_token`.
     tokens: Vec<(String, String)>,
     path: PathBuf,
@@ -74,17 +76,23 @@ pub enum ChatError {
     Render { path: PathBuf, problem: String },
     #[error("the chat template of {path} leaves out message {place} of {of}, the {role}'s")]
     LeftOut { path: PathBuf, place: usize, of: usize, role: String },
+    #[error("the chat template of {path}: {source}")]
+    Stopped { path: PathBuf, source: CeilingError },
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
 }
 
 impl Diagnosis for ChatError {
     fn blame(&self) -> Blame {
-        Blame::Artefact
+        match self {
+            ChatError::Stopped { source, .. } => source.blame(),
+            _ => Blame::Artefact,
+        }
     }
 
     fn hint(&self) -> Option<String> {
         match self {
+            ChatError::Stopped { source, .. } => source.hint(),
             ChatError::LeftOut { .. } => {
                 Some("the model was trained without such messages: take another model".to_owned())
             }
@@ -102,9 +110,10 @@ impl ChatTemplate {
     pub fn load(directory: &Path) -> Result<ChatTemplate, ChatError> {
         let Found { path, source, tokens } = files::find(directory)?;
         let sha256 = crate::digest::sha256(&source);
-        match jinja::compile(&source) {
-            Ok(environment) => Ok(ChatTemplate { environment, tokens, path, source, sha256 }),
-            Err(problem) => Err(ChatError::Compile { path, problem }),
+        match Compiled::compile(source.clone()) {
+            Ok(compiled) => Ok(ChatTemplate { compiled, tokens, path, source, sha256 }),
+            Err(Problem::Said(problem)) => Err(ChatError::Compile { path, problem }),
+            Err(Problem::Stopped(source)) => Err(ChatError::Stopped { path, source }),
         }
     }
 
@@ -114,6 +123,25 @@ impl ChatTemplate {
         let opens =
             || self.render(&turn, true).is_ok_and(|text| text.trim_end().ends_with("<think>"));
         self.source.contains("enable_thinking") || opens()
+    }
+
+    /// What it makes of a short conversation, with and without a system's message, thinking and not: in how many tokens.
+    ///
+    /// # Errors
+    /// See [`ChatTemplate::prompt`], where it refuses the plainest of them too.
+    pub fn try_out(&self, tokenizer: &Tokenizer) -> Result<usize, ChatError> {
+        let said = |role: &str| Message::new(role, format!("What the {role} says."));
+        let whole = ["system", "user", "assistant", "user"].map(said);
+        // Some templates take no system's message, or none of an assistant.
+        for messages in [&whole[..], &whole[1..]] {
+            for thinking in [false, true] {
+                match self.prompt(tokenizer, messages, thinking) {
+                    Err(error @ ChatError::Stopped { .. }) => return Err(error),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        }
+        Ok(self.prompt(tokenizer, &whole[1..2], false)?.tokens.len())
     }
 
     /// The token that templates know as `name`: `bos_token`, `eos_token`, `pad_token`.
@@ -181,7 +209,11 @@ impl ChatTemplate {
         };
         let tokens = Value::from_pairs(self.tokens.iter().cloned());
         let context = context! { ..given, ..tokens };
-        jinja::render(&self.environment, context).map_err(|problem| self.refused(problem))
+        let given = messages.iter().map(|said| said.role.len() + said.content.len()).sum();
+        self.compiled.render(context, given).map_err(|problem| match problem {
+            Problem::Said(problem) => self.refused(problem),
+            Problem::Stopped(source) => ChatError::Stopped { path: self.path.clone(), source },
+        })
     }
 
     /// Renders the messages once more, each with a mark behind it: a mark that does not come out shows that its message does not.

@@ -47,6 +47,8 @@ pub mod encoder; // text to vectors, pairs to scores
 pub mod engine; // one model's thread: schedule, batch, sample, constrain; token ids only
 pub mod experiment; // spec → plan → run: directory, chained logs, resume, merge, verify, replay
 pub mod hub; // model files and datasets, fetched and verified
+#[cfg(test)]
+mod linear; // whether what reads a client's text takes time in proportion to it
 pub mod model; // one decoder for three families, and BERT
 pub mod panel; // agents on models: render, ask, read
 pub mod prompts; // prompt texts, built in or from a directory

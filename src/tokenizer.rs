@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::de::IgnoredAny;
 use thiserror::Error;
 use tokenizers::{
     Model, OffsetType, PreTokenizer, PreTokenizerWrapper, Result as LibraryResult,
@@ -12,13 +11,18 @@ use tokenizers::{
 
 use self::control::{Controls, Place};
 pub use self::mask::Mask;
+pub use self::outside::Library;
 use self::style::Style;
 pub use self::style::byte_of;
 
 use crate::diagnosis::{Blame, Diagnosis};
+use crate::sandbox::ceiling::CeilingError;
 
 mod control;
+#[cfg(test)]
+mod linear;
 mod mask;
+mod outside;
 mod style;
 
 /// A model's tokenizer. No special token is added to a text unless it is asked for; who encodes says which of those written in
@@ -26,10 +30,10 @@ mod style;
 #[derive(Debug)]
 pub struct Tokenizer {
     /// Takes every control token for text.
-    inner: Inner,
+    inner: Library,
     controls: Controls,
     /// Cuts a text that others stand before; `None`: as `inner` does.
-    cut_later: Option<PreTokenizerWrapper>,
+    cut_later: Option<Arc<PreTokenizerWrapper>>,
     pieces: Vec<Piece>,
     added: Added,
 }
@@ -80,29 +84,38 @@ pub enum TokenizerError {
     Decoder { path: PathBuf },
     #[error("cannot tokenise {length} bytes of text: {problem}")]
     Encode { length: usize, problem: String },
+    #[error(transparent)]
+    Stopped(#[from] CeilingError),
 }
 
 impl Diagnosis for TokenizerError {
     fn blame(&self) -> Blame {
-        Blame::Artefact
+        match self {
+            TokenizerError::Stopped(error) => error.blame(),
+            _ => Blame::Artefact,
+        }
     }
-}
 
-/// The library panics over some files that are damaged: what is no JSON never reaches it, and its panic is an error.
-fn parse(bytes: &[u8]) -> Result<Inner, String> {
-    serde_json::from_slice::<IgnoredAny>(bytes).map_err(|error| error.to_string())?;
-    match std::panic::catch_unwind(|| Inner::from_bytes(bytes)) {
-        Ok(parsed) => parsed.map_err(|error| error.to_string()),
-        Err(_) => Err("a part of it is of no kind that tokenizers know".to_owned()),
+    fn hint(&self) -> Option<String> {
+        match self {
+            TokenizerError::Stopped(error) => error.hint(),
+            _ => None,
+        }
     }
 }
 
 impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Tokenizer, TokenizerError> {
+        let named = path.to_owned();
+        match Library::read(path, move |inner| Ok(Tokenizer::of(inner, &named))) {
+            Ok(made) => made,
+            Err(problem) => Err(TokenizerError::Load { path: path.to_owned(), problem }),
+        }
+    }
+
+    fn of(mut inner: Inner, path: &Path) -> Result<Tokenizer, TokenizerError> {
         let load = |problem: String| TokenizerError::Load { path: path.to_owned(), problem };
-        let bytes = fs_err::read(path).map_err(|error| load(error.to_string()))?;
-        let mut inner = parse(&bytes).map_err(load)?;
         keep_no_words(&mut inner);
         let style =
             Style::of(&inner).ok_or_else(|| TokenizerError::Decoder { path: path.to_owned() })?;
@@ -121,8 +134,8 @@ impl Tokenizer {
         let pieces = (0..size).map(piece).collect();
         let added = Added::by(&inner);
         let controls = Controls::take_from(&mut inner).map_err(load)?;
-        let cut_later = without_first_prefix(&inner);
-        Ok(Tokenizer { inner, controls, cut_later, pieces, added })
+        let cut_later = without_first_prefix(&inner).map(Arc::new);
+        Ok(Tokenizer { inner: Library::new(inner), controls, cut_later, pieces, added })
     }
 
     /// The ids of `text`, in which every written control token is one.
@@ -177,39 +190,30 @@ impl Tokenizer {
         places: impl Iterator<Item = Place>,
         shown: impl Fn(&str) -> String,
     ) -> Result<Vec<u32>, TokenizerError> {
-        let mut ids = Vec::new();
+        let mut parts = Vec::new();
         let mut done = 0;
-        let add = |ids: &mut Vec<u32>, start: usize, end: usize| {
-            let part = &text[start..end.max(start)];
-            let added = match part.is_empty() {
-                true => Ok(()),
-                false => self.add_text(&shown(part), start == 0, ids),
-            };
-            added.map_err(|error| TokenizerError::Encode {
-                length: text.len(),
-                problem: error.to_string(),
-            })
-        };
+        let part = |start: usize, end: usize| (start == 0, shown(&text[start..end.max(start)]));
         for place in places {
-            add(&mut ids, done, place.start)?;
-            ids.push(place.id);
+            parts.push((part(done, place.start), Some(place.id)));
             done = place.end;
         }
-        add(&mut ids, done, text.len())?;
-        Ok(ids)
-    }
-
-    fn add_text(&self, text: &str, is_first: bool, ids: &mut Vec<u32>) -> LibraryResult<()> {
-        let inner = &self.inner;
-        let added = inner.get_added_vocabulary();
-        let mut words = added.extract_and_normalize(inner.get_normalizer(), text);
-        let later = self.cut_later.as_ref().filter(|_| !is_first);
-        if let Some(cut) = later.or(inner.get_pre_tokenizer()) {
-            cut.pre_tokenize(&mut words)?;
-        }
-        words.tokenize(|word| inner.get_model().tokenize(word.get()))?;
-        ids.extend(words.into_encoding(None, 0, OffsetType::None)?.get_ids());
-        Ok(())
+        parts.push((part(done, text.len()), None));
+        let cut_later = self.cut_later.clone();
+        let encode = move |inner: &Inner| -> LibraryResult<Vec<u32>> {
+            let mut ids = Vec::new();
+            for ((is_first, text), control) in parts {
+                let cut = cut_later.as_deref().filter(|_| !is_first);
+                if !text.is_empty() {
+                    add_text(inner, &text, cut.or(inner.get_pre_tokenizer()), &mut ids)?;
+                }
+                ids.extend(control);
+            }
+            Ok(ids)
+        };
+        self.inner.bounded(text.len(), encode)?.map_err(|error| TokenizerError::Encode {
+            length: text.len(),
+            problem: error.to_string(),
+        })
     }
 
     /// The text of `tokens`; control tokens have none, and bytes that are no UTF-8 become U+FFFD.
@@ -274,6 +278,23 @@ impl Tokenizer {
     pub fn id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
+}
+
+/// The ids of a text without control tokens, in words as `cut` cuts it.
+fn add_text(
+    inner: &Inner,
+    text: &str,
+    cut: Option<&PreTokenizerWrapper>,
+    ids: &mut Vec<u32>,
+) -> LibraryResult<()> {
+    let added = inner.get_added_vocabulary();
+    let mut words = added.extract_and_normalize(inner.get_normalizer(), text);
+    if let Some(cut) = cut {
+        cut.pre_tokenize(&mut words)?;
+    }
+    words.tokenize(|word| inner.get_model().tokenize(word.get()))?;
+    ids.extend(words.into_encoding(None, 0, OffsetType::None)?.get_ids());
+    Ok(())
 }
 
 /// Turns the cache of words off. Every thread would keep one of its own, of up to 10,000 words a tokenizer, and as many

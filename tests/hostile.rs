@@ -5,6 +5,7 @@
 
 mod common;
 mod hostile {
+    mod ceilings;
     mod checkpoints;
     mod corpora;
     pub mod damage;

@@ -33,26 +33,26 @@ const ARROWS: &[(&str, &str)] = &[
     ("audit", "experiment diagnosis digest record console appended"),
     (
         "experiment",
-        "systems panel retrieval corpus scorers encoder engine model ops hub data prompts diagnosis digest record console appended",
+        "systems panel retrieval corpus scorers encoder engine model ops hub data prompts sandbox diagnosis digest record console appended",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record"),
     (
         "panel",
-        "retrieval engine model ops synth hub chat tokenizer text random diagnosis digest record console",
+        "retrieval engine model ops synth hub chat tokenizer text random sandbox diagnosis digest record console",
     ),
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
     ("corpus", "encoder ops hub text random diagnosis digest appended"),
-    ("scorers", "encoder text"),
-    ("encoder", "model ops hub diagnosis"),
-    ("engine", "model ops tokenizer diagnosis record"),
+    ("scorers", "encoder tokenizer text"),
+    ("encoder", "model ops hub tokenizer sandbox diagnosis"),
+    ("engine", "model ops tokenizer sandbox diagnosis record"),
     ("synth", "model prompts tokenizer random diagnosis"),
-    ("model", "ops diagnosis"),
+    ("model", "ops sandbox diagnosis"),
     ("ops", ""),
-    ("hub", "text diagnosis digest console appended variable"),
+    ("hub", "text sandbox diagnosis digest console appended variable"),
     ("data", "text random diagnosis digest record"),
     ("prompts", "diagnosis digest record"),
-    ("chat", "tokenizer diagnosis digest record"),
-    ("tokenizer", "diagnosis"),
+    ("chat", "tokenizer sandbox diagnosis digest record"),
+    ("tokenizer", "sandbox diagnosis"),
     ("text", "record"),
     ("random", ""),
     ("sandbox", "diagnosis"),
@@ -152,8 +152,13 @@ fn a_step_on_the_cpu_waits_for_no_job_of_the_pool() {
         r"\bpar_|into_par_iter|rayon::(broadcast|join|scope|spawn|yield)|pool\.(broadcast|join|scope|spawn)",
     )
     .unwrap();
-    let in_steps =
-        ["src/engine/", "src/model/", "src/encoder/", "crates/ops/src/cpu/", "crates/ops/src/sampling.rs"];
+    let in_steps = [
+        "src/engine/",
+        "src/model/",
+        "src/encoder/",
+        "crates/ops/src/cpu/",
+        "crates/ops/src/sampling.rs",
+    ];
     // Weights are packed before there is a step, limits measured in none.
     let outside = ["crates/ops/src/cpu/matrix.rs", "crates/ops/src/cpu/limits.rs"];
     let mut found = Vec::new();
@@ -167,6 +172,92 @@ fn a_step_on_the_cpu_waits_for_no_job_of_the_pool() {
         found.extend(lines.map(|(number, line)| format!("{}:{}: {line}", file.name, number + 1)));
     }
     assert!(found.is_empty(), "take `Backend::map_each`:\n{}", found.join("\n"));
+}
+
+/// Where texts of clients are read, and the list there of what reads them, which are timed.
+const READERS: [(&str, &str); 7] = [
+    ("src/text/", "src/text/linear.rs"),
+    ("src/data/", "src/data/linear.rs"),
+    ("src/systems/reading/", "src/systems/reading/linear.rs"),
+    ("src/tokenizer", "src/tokenizer/linear.rs"),
+    ("src/serve/request/", "src/serve/linear.rs"),
+    ("src/serve/case/fhir.rs", "src/serve/linear.rs"),
+    ("src/serve/case/question.rs", "src/serve/linear.rs"),
+];
+
+/// What takes no text of a client but names of fields, keys of records and tokens, which the program or a model's file has.
+const OF_NO_CLIENT: &str = "pattern::new error::of_needed_rows error::has_extension medec::named row::wrong row::refuse_others \
+    row::get row::require row::text row::optional_text row::texts row::object row::optional_id row::options row::letter \
+    source::at_record source::plain_rows reply::get reply::prose reply::field tokenizer::id style::bytes_of_added style::bytes \
+    fields::take fields::peek fields::flag fields::text fields::id fields::number fields::integer fields::count fields::unknown \
+    fields::required fields::wrong_type";
+
+#[test]
+fn whatever_reads_a_text_is_on_a_list_of_what_is_timed() {
+    let function = regex::Regex::new(r"pub(?:\([a-z]+\))? (?:const |async )?fn (\w+)").unwrap();
+    let text = regex::Regex::new(r"&(?:'\w+ )?(?:str\b|\[u8\]|\[char\])|\bBytes\b").unwrap();
+    let mut found = Vec::new();
+    for file in production() {
+        let reader = READERS.iter().find(|(folder, _)| file.name.starts_with(folder));
+        let Some((_, list)) = reader else { continue };
+        let list = std::fs::read_to_string(list).unwrap();
+        let path = std::path::Path::new(&file.name);
+        let stem = match path.file_stem().unwrap().to_str().unwrap() {
+            "mod" => path.parent().unwrap().file_name().unwrap().to_str().unwrap(),
+            stem => stem,
+        };
+        for at in function.captures_iter(&file.code) {
+            let after = &file.code[at.get(0).unwrap().end()..];
+            let parameters = &after[..after.find(['{', ';']).unwrap_or(after.len())];
+            let parameters = parameters.split("->").next().unwrap();
+            let name = format!("{stem}::{}", &at[1]);
+            let is_listed = [format!("\"{name}\""), format!("\"{name},")];
+            let is_known = OF_NO_CLIENT.split_whitespace().any(|known| known == name)
+                || is_listed.iter().any(|name| list.contains(name));
+            if text.is_match(parameters) && !is_known {
+                found.push(format!("{}: {name}", file.name));
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "put these on the list of their folder's linear.rs:\n{}",
+        found.join("\n")
+    );
+}
+
+/// A handler that reads a body by other means has no limit, takes nothing from the budget, and parses beside the connections.
+#[test]
+fn bodies_are_read_in_one_place() {
+    let others = regex::Regex::new(
+        r"into_body\(|into_parts\(|\bto_bytes\(|\bForm\(|Json\(\w+\): Json|RawForm|Multipart|spawn_blocking",
+    )
+    .unwrap();
+    let mut found = Vec::new();
+    for file in production() {
+        if !file.name.starts_with("src/serve/") || file.name == "src/serve/body.rs" {
+            continue;
+        }
+        let lines = file.code.lines().enumerate().filter(|(_, line)| others.is_match(line));
+        found.extend(lines.map(|(number, line)| format!("{}:{}: {line}", file.name, number + 1)));
+    }
+    assert!(found.is_empty(), "take `body::Sent`:\n{}", found.join("\n"));
+}
+
+/// Who asks is decided in the guard alone.
+#[test]
+fn callers_are_made_by_the_guard() {
+    let made = regex::Regex::new(r"Caller \{|Identity \{|\.key\.name\b").unwrap();
+    let mut found = Vec::new();
+    for file in production() {
+        let is_own = file.name.starts_with("src/serve/guard") || file.name == "src/serve/app.rs";
+        if !file.name.starts_with("src/serve/") || is_own {
+            continue;
+        }
+        let lines = file.code.lines().enumerate().filter(|(_, line)| made.is_match(line));
+        found.extend(lines.map(|(number, line)| format!("{}:{}: {line}", file.name, number + 1)));
+    }
+    assert!(found.is_empty(), "take `guard::Caller`:\n{}", found.join("\n"));
 }
 
 #[test]

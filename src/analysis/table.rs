@@ -12,6 +12,8 @@ pub use column::{Column, Kind};
 
 use serde_json::{Map, Value, json};
 
+use crate::text::spreadsheet::cell;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// What `--table` calls it.
@@ -87,7 +89,8 @@ impl Table {
         for row in &self.rows {
             let cells = self.columns.iter().zip(&row.cells);
             let fields = cells.flat_map(|(column, cell)| cell.fields(column.kind));
-            writer.write_record(group(&row.group).into_iter().chain(fields))?;
+            let fields = group(&row.group).into_iter().chain(fields);
+            writer.write_record(fields.map(|it| cell(&it).into_owned()))?;
         }
         let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::event::Content;
+use super::files::Line;
+use super::key::Key;
 use crate::diagnosis::Failure;
 use crate::experiment::whole_file;
 
@@ -36,18 +38,37 @@ pub fn exists(directory: &Path, id: &str) -> bool {
     path(directory, id).is_file()
 }
 
-/// A text that was kept.
+/// A text as it was kept: one whose sum its line has.
 ///
 /// # Errors
-/// One that was deleted, or cannot be read.
-pub fn read(directory: &Path, id: &str) -> Result<Value, Failure> {
+/// One that was deleted or changed, or cannot be read; a trail without its key, by which nobody can tell.
+pub fn read(directory: &Path, line: &Line, key: Option<&Key>) -> Result<Value, Failure> {
+    let id = line.text("content");
+    let Some(key) = key else {
+        return Err(Failure::missing(
+            "the trail is without its key, so nobody can tell whether its texts are as they were",
+            "put `key` beside the trail, from where it was written",
+        ));
+    };
     let path = path(directory, id);
     let bytes = fs_err::read(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::mismatch(format!("the text {id} was deleted")),
         _ => error.into(),
     })?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Failure::mismatch(format!("{}: {error}", path.display())))
+    let read: Value = serde_json::from_slice(&bytes)
+        .map_err(|error| Failure::mismatch(format!("{}: {error}", path.display())))?;
+    let is_same = match line.text("kept") {
+        // Of a version that summed no more than these.
+        "" => ["input", "output"].into_iter().all(|name| {
+            let found = Some(&read[name]).filter(|value| !value.is_null());
+            found.map(|value| key.sum(value)).as_deref() == line.fields[name].as_str()
+        }),
+        sum => key.sum_bytes(&bytes) == sum,
+    };
+    match is_same {
+        true => Ok(read),
+        false => Err(Failure::mismatch(format!("{}: the text was changed", path.display()))),
+    }
 }
 
 /// Deletes the text of an id; one that is gone already is no error.

@@ -12,6 +12,8 @@ pub struct Event {
     fields: Map<String, Value>,
     /// Fields that tell of a text and stand in the line under the key.
     sums: Vec<(&'static str, String)>,
+    /// Sums that were made already.
+    ready: Vec<(&'static str, String)>,
     /// What says more than that it happened.
     detail: Option<(&'static str, Value)>,
     texts: Option<Texts>,
@@ -20,10 +22,27 @@ pub struct Event {
 /// What went in and what came out; with what is needed to make it again.
 #[derive(Clone, Debug)]
 pub struct Texts {
-    pub input: Value,
+    pub input: Input,
     pub output: Value,
     /// Kept beside them, where texts are kept.
     pub more: Map<String, Value>,
+}
+
+/// What went in.
+#[derive(Clone, Debug)]
+pub enum Input {
+    Value(Value),
+    /// JSON as it was sent; never parsed here, so that it takes no more memory than that. Without its text where that is not kept.
+    Sent {
+        sum: String,
+        json: Option<String>,
+    },
+}
+
+impl From<Value> for Input {
+    fn from(value: Value) -> Input {
+        Input::Value(value)
+    }
 }
 
 /// An event as a line has it, and the file of its texts.
@@ -41,7 +60,7 @@ pub(super) struct Content {
 impl Event {
     pub fn new(name: &str) -> Event {
         let fields = Map::from_iter([("event".to_owned(), name.into())]);
-        Event { fields, sums: Vec::new(), detail: None, texts: None }
+        Event { fields, sums: Vec::new(), ready: Vec::new(), detail: None, texts: None }
     }
 
     /// With a field, unless its value is null.
@@ -56,6 +75,16 @@ impl Event {
     /// With a field that could tell a text to whoever guesses: the line has its sum under the key.
     pub fn with_sum(mut self, name: &'static str, text: impl Into<String>) -> Event {
         self.sums.push((name, text.into()));
+        self
+    }
+
+    /// With the sum of what went in, and not its text: that is kept with how it ended.
+    pub fn with_sum_of(mut self, input: &Input) -> Event {
+        match input {
+            Input::Sent { sum, .. } => self.ready.push(("input", sum.clone())),
+            Input::Value(Value::Null) => {}
+            Input::Value(value) => self.sums.push(("input", value.to_string())),
+        }
         self
     }
 
@@ -80,7 +109,7 @@ impl Event {
     /// # Errors
     /// A machine without random numbers.
     pub(super) fn seal(self, key: &Key, options: &AuditOptions) -> Result<Sealed, Failure> {
-        let Event { mut fields, sums, detail, texts } = self;
+        let Event { mut fields, sums, ready, detail, texts } = self;
         if !options.addresses {
             fields.shift_remove("from");
         }
@@ -90,25 +119,36 @@ impl Event {
         for (name, text) in sums {
             fields.insert(name.to_owned(), key.sum_bytes(text.as_bytes()).into());
         }
+        fields.extend(ready.into_iter().map(|(name, sum)| (name.to_owned(), sum.into())));
         if let Some((name, value)) = detail {
             fields.insert(name.to_owned(), value);
         }
         let Some(Texts { input, output, more }) = texts else {
             return Ok(Sealed { fields, content: None });
         };
-        for (name, value) in [("input", &input), ("output", &output)] {
-            if !value.is_null() {
-                fields.insert(name.to_owned(), key.sum(value).into());
+        let (sum, input) = match input {
+            Input::Value(Value::Null) => (None, None),
+            Input::Value(value) => (Some(key.sum(&value)), Some(value.to_string())),
+            Input::Sent { sum, json } => (Some(sum), json),
+        };
+        let output_sum = Some(&output).filter(|output| !output.is_null()).map(|it| key.sum(it));
+        for (name, sum) in [("input", sum), ("output", output_sum)] {
+            if let Some(sum) = sum {
+                fields.insert(name.to_owned(), sum.into());
             }
         }
         let mut content = None;
         if options.content == AuditContent::Full {
             let id = random_name()?;
             fields.insert("content".to_owned(), id.as_str().into());
-            let mut kept = more;
-            kept.insert("input".to_owned(), input);
-            kept.insert("output".to_owned(), output);
-            content = Some(Content { id, text: json!(kept).to_string() });
+            let more = json!(more).to_string();
+            let more = &more[1..more.len() - 1];
+            let comma = if more.is_empty() { "" } else { "," };
+            let input = input.as_deref().unwrap_or("null");
+            let text = format!("{{{more}{comma}\"input\":{input},\"output\":{output}}}");
+            // Over all of it: what is beside input and output is shown and published too.
+            fields.insert("kept".to_owned(), key.sum_bytes(text.as_bytes()).into());
+            content = Some(Content { id, text });
         }
         Ok(Sealed { fields, content })
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use super::files::ANCHOR;
 use crate::diagnosis::Failure;
 use crate::experiment::whole_file;
 
@@ -28,6 +29,23 @@ impl Head {
     /// Writes it beside the trail, durably.
     pub(super) fn write(&self, directory: &Path) -> std::io::Result<()> {
         whole_file::write_private(&directory.join(FILE), format!("{self}\n").as_bytes())
+    }
+
+    /// The head of a trail without a line.
+    pub(super) fn before_the_first() -> Head {
+        Head { seq: 0, hash: ANCHOR.to_owned() }
+    }
+
+    /// The last one that was told, beside the trail.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or has none.
+    pub(super) fn beside(directory: &Path) -> Result<Option<Head>, Failure> {
+        let path = directory.join(FILE);
+        match fs_err::exists(&path)? {
+            true => Ok(read(&path)?.pop()),
+            false => Ok(None),
+        }
     }
 
     /// The head of a line of text, such as one of the journal.

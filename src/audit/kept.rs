@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::content;
 use super::files::Line;
+use super::key::Key;
 use super::read::{self, Filter};
 use crate::diagnosis::Failure;
 
@@ -41,7 +42,7 @@ pub fn one(directory: &Path, seq: u64) -> Result<Kept, Failure> {
             "only requests and cases under --audit-content full keep theirs",
         ));
     }
-    let texts = content::read(directory, id)?;
+    let texts = content::read(directory, &line, Key::find(directory)?.as_ref())?;
     Ok(Kept { line, texts })
 }
 
@@ -52,10 +53,17 @@ pub fn one(directory: &Path, seq: u64) -> Result<Kept, Failure> {
 pub fn cases(directory: &Path) -> Result<Vec<Kept>, Failure> {
     let filter = Filter { event: Some("case".to_owned()), ..Filter::default() };
     let mut cases = Vec::new();
+    let key = Key::find(directory)?;
     read::lines(directory, &filter, |line| {
         let id = line.text("content");
         if line.text("status") == "done" && !id.is_empty() && content::exists(directory, id) {
-            let texts = content::read(directory, id)?;
+            if line.text("kept").is_empty() {
+                return Err(Failure::mismatch(format!(
+                    "line {} is of a version that did not sum all of a text: whether it was changed cannot be told",
+                    line.seq()
+                )));
+            }
+            let texts = content::read(directory, &line, key.as_ref())?;
             cases.push(Kept { line, texts });
         }
         Ok(())

@@ -52,6 +52,13 @@ impl AuditContent {
     }
 }
 
+/// Who goes on with a trail that was cut off or written again, and why.
+#[derive(Clone, Debug)]
+pub struct Accepted {
+    pub actor: String,
+    pub why: String,
+}
+
 /// Where the trail lies, and what it keeps.
 #[derive(Clone, Debug)]
 pub struct AuditOptions {
@@ -61,6 +68,8 @@ pub struct AuditOptions {
     pub addresses: bool,
     /// Bytes that must stay free on the file system; with fewer nothing is written, and so nothing is served.
     pub reserve_bytes: u64,
+    /// Who goes on with a trail that is not as its head says; `None`: it is refused.
+    pub accepted: Option<Accepted>,
     /// Days after which kept texts are deleted; `None`: never.
     pub keep_days: Option<u32>,
 }
@@ -73,6 +82,7 @@ impl AuditOptions {
             content: AuditContent::Hash,
             addresses: true,
             reserve_bytes: 0,
+            accepted: None,
             keep_days: None,
         }
     }

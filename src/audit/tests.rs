@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::event::Texts;
 use super::forget::{Request, Selection, forget};
 use super::verify::{Verified, verify};
-use super::{AuditContent, AuditOptions, Event, Head, Trail, content, files, head, kept};
+use super::{Accepted, AuditContent, AuditOptions, Event, Head, Trail, content, files, head, kept};
 use crate::experiment::line;
 
 fn options(folder: &Path, content: AuditContent) -> AuditOptions {
@@ -17,7 +17,8 @@ fn options(folder: &Path, content: AuditContent) -> AuditOptions {
 }
 
 fn case(text: &str) -> Event {
-    let texts = Texts { input: json!({"text": text}), output: json!(text.len()), more: Map::new() };
+    let texts =
+        Texts { input: json!({"text": text}).into(), output: json!(text.len()), more: Map::new() };
     Event::new("case").with("actor", "ward").with("from", "10.0.0.7").with_texts(texts)
 }
 
@@ -59,6 +60,108 @@ fn reseal(lines: &mut [String], from: usize) {
         let json = Value::Object(fields).to_string();
         lines[index] = line::seal(&json[1..json.len() - 1]).0;
     }
+}
+
+/// Writes the head of the last whole line.
+fn tell_the_last(directory: &Path) {
+    let opened =
+        lines(directory).into_iter().filter_map(|line| files::Line::open(line.as_bytes()).ok());
+    let last = opened.last().unwrap();
+    Head { seq: last.seq(), hash: last.hash }.write(directory).unwrap();
+}
+
+#[test]
+fn a_trail_that_is_not_as_its_head_says_is_gone_on_with_when_somebody_says_why() {
+    let scratch = tempfile::tempdir().unwrap();
+    let refused =
+        |options: &AuditOptions| Trail::open(options).map(|_| ()).unwrap_err().to_string();
+    let accept = |options: &AuditOptions| {
+        let (actor, why) = ("uid 0".to_owned(), "a disk was restored".to_owned());
+        let accepted = Some(Accepted { actor, why });
+        let trail = Trail::open(&AuditOptions { accepted, ..options.clone() }).unwrap();
+        trail.finish(Event::new("stop")).unwrap();
+        let found = check(options, &[]);
+        assert_eq!(found.problems, [""; 0]);
+        assert!(found.notes.iter().any(|note| note.contains("a disk was restored")), "{found:?}");
+        Trail::open(options).unwrap().finish(Event::new("stop")).unwrap();
+    };
+    for damage in ["cut", "forked", "all", "no head"] {
+        let options = written(&scratch.path().join(damage), AuditContent::Hash, 8);
+        let directory = &options.directory;
+        let mut whole = lines(directory);
+        let says = match damage {
+            "cut" => {
+                write(directory, &whole[..5]);
+                "its head is of line 9, and it ends with line 5"
+            }
+            "forked" => {
+                whole[6] = whole[6].replace("\"event\":", "\"event\":\"x\",\"was\":");
+                reseal(&mut whole, 6);
+                write(directory, &whole);
+                "its line 9 is not the one that its head is of"
+            }
+            "all" => {
+                fs_err::remove_file(files::current(directory)).unwrap();
+                "its head is of line 9, and it ends with line 0"
+            }
+            _ => {
+                fs_err::remove_file(directory.join(head::FILE)).unwrap();
+                "trail.head is missing"
+            }
+        };
+        let said = refused(&options);
+        assert!(said.contains("was cut off or written again") && said.contains(says), "{said}");
+        if damage != "all" {
+            assert!(check(&options, &[]).problem_count > 0, "{damage}");
+        }
+        accept(&options);
+    }
+}
+
+/// `line`, `seats` and `searches` are shown to raters: whoever changes them changes what is published.
+#[test]
+fn what_is_kept_beside_input_and_output_is_summed_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path(), AuditContent::Full);
+    let trail = Trail::open(&options).unwrap();
+    let more = Map::from_iter([("line".to_owned(), json!({"flag": true}))]);
+    let texts = Texts { input: json!({"text": "a note"}).into(), output: json!("yes"), more };
+    trail.write(Event::new("case").with("status", "done").with_texts(texts)).unwrap();
+    trail.finish(Event::new("stop")).unwrap();
+    let directory = &options.directory;
+    assert_eq!(kept::one(directory, 1).unwrap().texts["line"]["flag"], true);
+    assert_eq!(kept::cases(directory).unwrap().len(), 1);
+    let path = content::list(directory).unwrap().remove(0);
+    let text = fs_err::read_to_string(&path).unwrap();
+    fs_err::write(&path, text.replace("true", "false")).unwrap();
+    assert!(check(&options, &[]).problems[0].contains("the text was changed"));
+    assert!(kept::one(directory, 1).is_err_and(|error| error.to_string().contains("changed")));
+    assert!(kept::cases(directory).is_err());
+    fs_err::write(&path, text).unwrap();
+    assert_eq!(kept::cases(directory).unwrap().len(), 1);
+    // Nobody can tell without the key.
+    fs_err::remove_file(directory.join("key")).unwrap();
+    assert!(kept::cases(directory).is_err_and(|error| error.to_string().contains("its key")));
+}
+
+/// A body is kept byte by byte as it was sent, and never parsed.
+#[test]
+fn a_body_is_kept_as_it_was_sent() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path(), AuditContent::Full);
+    let trail = Trail::open(&options).unwrap();
+    let body = "{\"b\" : 1,\"a\":[0, 0 ]}";
+    let texts = Texts { input: trail.sent(body.as_bytes()), output: json!("x"), more: Map::new() };
+    trail.write(Event::new("begun").with("call", "1")).unwrap();
+    trail.write(Event::new("request").with("call", "1").with_texts(texts)).unwrap();
+    trail.write(Event::new("begun").with("call", "2")).unwrap();
+    trail.finish(Event::new("stop")).unwrap();
+    let path = content::list(&options.directory).unwrap().remove(0);
+    assert!(fs_err::read_to_string(path).unwrap().contains(body));
+    let found = check(&options, &[]);
+    assert_eq!((found.problem_count, found.texts.kept), (0, 1), "{found:?}");
+    let open = |note: &String| note.starts_with("1 calls were begun and have no end");
+    assert!(found.notes.iter().any(open), "{found:?}");
 }
 
 #[test]
@@ -118,7 +221,7 @@ fn what_hashes_cannot_tell_heads_that_were_kept_elsewhere_do() {
         assert!(found.problems[0].contains("written again"), "{found:?}");
         // Cut off.
         write(directory, &whole[..from.max(1)]);
-        fs_err::remove_file(directory.join(head::FILE)).unwrap();
+        tell_the_last(directory);
         assert_eq!(check(&options, &[]).problem_count, 0);
         let found = check(&options, &journal);
         assert!(found.problems[0].contains("cut off"), "{found:?}");
@@ -233,7 +336,8 @@ fn a_line_that_was_cut_short_is_cut_off_and_said() {
     let whole = fs_err::read_to_string(&path).unwrap();
     let last = whole.lines().last().unwrap().len();
     fs_err::write(&path, &whole[..whole.len() - last / 2]).unwrap();
-    fs_err::remove_file(options.directory.join(head::FILE)).unwrap();
+    // No head is told of a line that is not whole.
+    tell_the_last(&options.directory);
     assert!(check(&options, &[]).notes[0].contains("cut short"));
     let trail = Trail::open(&options).unwrap();
     trail.finish(Event::new("stop")).unwrap();

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::time::Duration;
 
+use serde_json::Value;
+
+use super::event::Input;
 use super::forget::{self, Request, Selection};
 use super::key::Key;
 use super::writer::{Entry, Writer};
-use super::{AuditOptions, Event};
+use super::{AuditContent, AuditOptions, Event};
 use crate::console;
 use crate::diagnosis::Failure;
 
@@ -69,6 +72,19 @@ impl Trail {
                 .spawn(move || trail.forget_daily(days))?;
         }
         Ok(trail)
+    }
+
+    /// What a line has of a body of JSON, and keeps of it.
+    pub fn sent(&self, json: &[u8]) -> Input {
+        let Shared { options, key, .. } = &*self.shared;
+        let kept = options.content == AuditContent::Full;
+        match options.content {
+            AuditContent::None => Input::Value(Value::Null),
+            _ => Input::Sent {
+                sum: key.sum_bytes(json),
+                json: kept.then(|| String::from_utf8_lossy(json).into_owned()),
+            },
+        }
     }
 
     pub fn options(&self) -> &AuditOptions {

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::files::{self, ANCHOR, Line};
 use super::key::Key;
 use super::read::{self, RawLine};
@@ -38,21 +36,15 @@ pub struct Texts {
     pub forgotten: usize,
 }
 
-/// A text as its line has it.
-struct KeptText {
-    place: String,
-    input: Option<String>,
-    output: Option<String>,
-}
-
 /// Checks the trail of a directory against itself, against the head beside it, and against `heads` that were kept elsewhere.
 ///
 /// # Errors
 /// A directory without a trail; files that cannot be read. What is wrong with the trail is in the result.
 pub fn verify(directory: &Path, heads: &[Head]) -> Result<Verified, Failure> {
     let mut expected: BTreeMap<u64, HashSet<&str>> = BTreeMap::new();
-    let beside = beside(directory)?;
-    for head in heads.iter().chain(&beside) {
+    let beside: Vec<Head> = Head::beside(directory)?.into_iter().collect();
+    // Before the first line there is nothing to compare.
+    for head in heads.iter().chain(&beside).filter(|head| head.seq > 0) {
         expected.entry(head.seq).or_default().insert(&head.hash);
     }
     let found = Verified {
@@ -65,6 +57,7 @@ pub fn verify(directory: &Path, heads: &[Head]) -> Result<Verified, Failure> {
         prev: Some(ANCHOR.to_owned()),
         seq: 0,
         texts: HashMap::new(),
+        open: HashSet::new(),
         forgotten: HashSet::new(),
         expected,
         last: None,
@@ -74,18 +67,23 @@ pub fn verify(directory: &Path, heads: &[Head]) -> Result<Verified, Failure> {
         Ok(())
     })?;
     check.compare_missing_heads();
+    if beside.is_empty() {
+        check.problem(format!("{} is missing: it is written before the first line", head::FILE));
+    }
+    if heads.is_empty() {
+        check.found.notes.push(
+            "without heads that were kept elsewhere (--heads), a trail that was cut or written again together with its head is not told apart".to_owned(),
+        );
+    }
+    if !check.open.is_empty() {
+        let open = check.open.len();
+        check.found.notes.push(format!(
+            "{open} calls were begun and have no end: they run, or their server was killed; what was read of them is not known"
+        ));
+    }
     check.compare_texts(directory)?;
     check.found.head = check.last;
     Ok(check.found)
-}
-
-/// The head beside the trail.
-fn beside(directory: &Path) -> Result<Vec<Head>, Failure> {
-    let path = directory.join(head::FILE);
-    match fs_err::exists(&path)? {
-        true => head::read(&path),
-        false => Ok(Vec::new()),
-    }
 }
 
 struct Check<'a> {
@@ -93,7 +91,10 @@ struct Check<'a> {
     /// The hash that the next line must name; `None` behind a line that could not be read.
     prev: Option<String>,
     seq: u64,
-    texts: HashMap<String, KeptText>,
+    /// By the text's id: its line, and where that lies.
+    texts: HashMap<String, (String, Line)>,
+    /// Calls that were begun, and whose end no line tells yet.
+    open: HashSet<String>,
     forgotten: HashSet<String>,
     /// Heads that no line was compared with yet.
     expected: BTreeMap<u64, HashSet<&'a str>>,
@@ -142,19 +143,32 @@ impl Check<'_> {
                 ));
             }
         }
-        self.note_texts(raw, &line);
-        self.last = Some(Head { seq, hash: line.hash });
+        self.last = Some(Head { seq, hash: line.hash.clone() });
+        self.note(raw, line);
     }
 
-    fn note_texts(&mut self, raw: &RawLine, line: &Line) {
-        self.forgotten.extend(forget::ids(line));
-        let id = line.text("content");
-        if id.is_empty() {
-            return;
+    /// What a line says of others.
+    fn note(&mut self, raw: &RawLine, line: Line) {
+        self.forgotten.extend(forget::ids(&line));
+        match line.text("event") {
+            "begun" => {
+                self.open.insert(line.text("call").to_owned());
+            }
+            "accept" => self.found.notes.push(format!(
+                "{}: the trail was shorter than its head, line {}, or another; {} went on: {}",
+                raw.place(),
+                line.fields["head_seq"],
+                line.text("actor"),
+                line.text("why")
+            )),
+            _ => {
+                self.open.remove(line.text("call"));
+            }
         }
-        let sum = |name: &str| line.fields[name].as_str().map(str::to_owned);
-        let text = KeptText { place: raw.place(), input: sum("input"), output: sum("output") };
-        self.texts.insert(id.to_owned(), text);
+        let id = line.text("content").to_owned();
+        if !id.is_empty() {
+            self.texts.insert(id, (raw.place(), line));
+        }
     }
 
     /// A head of a line that there is not: the end was cut off.
@@ -170,7 +184,7 @@ impl Check<'_> {
 
     fn compare_texts(&mut self, directory: &Path) -> Result<(), Failure> {
         let key = Key::find(directory)?;
-        let mut texts: Vec<(String, KeptText)> = self.texts.drain().collect();
+        let mut texts: Vec<(String, (String, Line))> = self.texts.drain().collect();
         texts.sort_by(|one, other| one.0.cmp(&other.0));
         let named: HashSet<&str> = texts.iter().map(|(id, _)| id.as_str()).collect();
         let strays: Vec<PathBuf> = content::list(directory)?
@@ -178,7 +192,7 @@ impl Check<'_> {
             .filter(|path| content::id(path).is_none_or(|id| !named.contains(id)))
             .collect();
         let is_elsewhere = content::list(directory)?.is_empty() && key.is_none();
-        for (id, text) in &texts {
+        for (id, (place, line)) in &texts {
             match (self.forgotten.contains(id), content::exists(directory, id)) {
                 (true, true) => self.problem(format!(
                     "the text {id} was to be deleted and is there: run `wardround audit forget` again"
@@ -186,13 +200,15 @@ impl Check<'_> {
                 (true, false) => self.found.texts.forgotten += 1,
                 (false, true) => {
                     self.found.texts.kept += 1;
-                    if let Some(why) = key.as_ref().and_then(|key| changed(directory, id, text, key)) {
-                        self.problem(format!("{}: the text {id} {why}", text.place));
+                    if key.is_some()
+                        && let Err(why) = content::read(directory, line, key.as_ref())
+                    {
+                        self.problem(format!("{place}: {why}"));
                     }
                 }
                 (false, false) if is_elsewhere => {}
                 (false, false) => {
-                    self.problem(format!("{}: the text {id} is missing, and no line says that it was deleted", text.place));
+                    self.problem(format!("{place}: the text {id} is missing, and no line says that it was deleted"));
                 }
             }
         }
@@ -207,18 +223,4 @@ impl Check<'_> {
         }
         Ok(())
     }
-}
-
-/// How a kept text differs from what its line says.
-fn changed(directory: &Path, id: &str, text: &KeptText, key: &Key) -> Option<String> {
-    let kept = match content::read(directory, id) {
-        Ok(kept) => kept,
-        Err(error) => return Some(format!("cannot be read: {error}")),
-    };
-    let differs = |name: &str, sum: &Option<String>| {
-        let found = Some(&kept[name]).filter(|value| **value != Value::Null);
-        found.map(|value| key.sum(value)) != *sum
-    };
-    (differs("input", &text.input) || differs("output", &text.output))
-        .then(|| "was changed".to_owned())
 }

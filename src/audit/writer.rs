@@ -15,8 +15,8 @@ use fs_err::{File, OpenOptions};
 use serde_json::{Map, Value};
 
 use super::event::{Content, Sealed};
-use super::files::{self, End};
-use super::{AuditOptions, Event, Head, content};
+use super::files::{self, End, Line};
+use super::{AuditOptions, Event, Head, content, head, read};
 use crate::appended;
 use crate::console;
 use crate::diagnosis::Failure;
@@ -71,6 +71,7 @@ impl Writer {
         let lock = open(&directory.join(LOCK))?;
         lock.lock()?;
         let end = files::end(&directory)?;
+        let accepted = hold_against_its_head(&directory, &end, options)?;
         let file = open(&files::current(&directory))?;
         let mut writer = Writer {
             reserve_bytes: options.reserve_bytes,
@@ -85,6 +86,10 @@ impl Writer {
         };
         writer.check_room()?;
         writer.cut()?;
+        if let Some(event) = accepted {
+            writer.end = writer.write(&[event])?;
+            writer.tell_head(true);
+        }
         writer.lock.unlock()?;
         Ok(writer)
     }
@@ -265,6 +270,60 @@ impl Writer {
         );
         Err(io::Error::new(io::ErrorKind::StorageFull, message))
     }
+}
+
+/// Holds a trail's end against the head that was told last. A head is written behind the lines that it is of, so no power cut leaves
+/// one that is ahead: lines were cut off, or written again. Where somebody goes on all the same, gives the line that says so.
+///
+/// # Errors
+/// A trail that is behind its head, has another line there, or has lost its head.
+fn hold_against_its_head(
+    directory: &Path,
+    end: &End,
+    options: &AuditOptions,
+) -> Result<Option<Sealed>, Failure> {
+    let head = match Head::beside(directory)? {
+        None if end.seq == 0 => {
+            Head::before_the_first().write(directory)?;
+            return Ok(None);
+        }
+        head => head,
+    };
+    let told = match &head {
+        None => format!("{} is missing", head::FILE),
+        Some(head) if head.seq > end.seq => {
+            format!("its head is of line {}, and it ends with line {}", head.seq, end.seq)
+        }
+        Some(head) if !has(directory, head)? => {
+            format!("its line {} is not the one that its head is of", head.seq)
+        }
+        Some(_) => return Ok(None),
+    };
+    let Some(accepted) = &options.accepted else {
+        return Err(Failure::missing(
+            format!("the audit trail {} was cut off or written again: {told}", directory.display()),
+            "find out who did; `wardround audit accept DIR --why TEXT` goes on, and writes that down",
+        ));
+    };
+    let event = Event::new("accept")
+        .with("actor", accepted.actor.as_str())
+        .with("why", accepted.why.as_str())
+        .with("problem", told)
+        .with("head_seq", head.as_ref().map(|head| head.seq))
+        .with("head", head.map(|head| head.hash))
+        .with("end_seq", end.seq);
+    Ok(Some(Sealed { fields: event.into_fields(), content: None }))
+}
+
+/// Whether the trail has the line of a head.
+fn has(directory: &Path, head: &Head) -> Result<bool, Failure> {
+    let mut found = *head == Head::before_the_first();
+    read::raw(directory, |raw| {
+        let opened = Line::open(&raw.bytes).ok().filter(|line| line.seq() == head.seq);
+        found |= opened.is_some_and(|line| line.hash == head.hash);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// The line that says that lines could not be written.

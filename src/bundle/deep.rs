@@ -13,7 +13,7 @@ use crate::chat::ChatTemplate;
 use crate::hub::{Card, Kind};
 use crate::model::Config;
 use crate::ops::checkpoint::Checkpoint;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Library, Tokenizer};
 
 /// What the program itself writes of models, beside the lists of crates that `tools/sbom.sh` writes.
 const MODELS_SBOM: &str = "sbom/models.cdx.json";
@@ -66,9 +66,7 @@ fn look_into(directory: &Path, file: &FileEntry) -> Option<String> {
         // A header that is none, or tensors that do not fill the file.
         Some("safetensors") => told(Checkpoint::open(&[path])),
         // A decoder's has more to be: see `decoder_problem`.
-        Some("json") if name.ends_with("/tokenizer.json") => {
-            told(tokenizers::Tokenizer::from_file(&path))
-        }
+        Some("json") if name.ends_with("/tokenizer.json") => Library::read(&path, |_| Ok(())).err(),
         Some("json") => json(&path),
         _ => None,
     };
@@ -121,8 +119,10 @@ fn differences(component: &Component, card: &Card, manifest: &Manifest) -> Vec<S
 /// What keeps a folder from being a decoder that runs here.
 fn decoder_problem(folder: &Path) -> Option<String> {
     let config = told(Config::read(&folder.join("config.json")));
-    let tokenizer = || told(Tokenizer::load(&folder.join("tokenizer.json")));
-    config.or_else(tokenizer).or_else(|| told(ChatTemplate::load(folder)))
+    config.or_else(|| match Tokenizer::load(&folder.join("tokenizer.json")) {
+        Ok(tokenizer) => told(ChatTemplate::load(folder).and_then(|chat| chat.try_out(&tokenizer))),
+        Err(error) => Some(error.to_string()),
+    })
 }
 
 /// Holds what each program says that it is made of against the SBOMs of the bundle.

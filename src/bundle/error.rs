@@ -65,8 +65,12 @@ pub enum BundleError {
 
     #[error("{} holds no installed version", root.display())]
     NoRoot { root: PathBuf },
-    #[error("version {new} is older than {current}, which is current in {}", root.display())]
-    Downgrade { root: PathBuf, new: Version, current: Version },
+    #[error("version {new} is older than {newest}, which is installed in {}", root.display())]
+    Downgrade { root: PathBuf, new: Version, newest: Version },
+    #[error("the bundle is of {new}, and {} was first installed with {own}", root.display())]
+    OtherProduct { root: PathBuf, own: String, new: String },
+    #[error("no --trust names the key {key}, by which all of {} is signed", root.display())]
+    OtherSigner { root: PathBuf, key: String },
     #[error("version {version} is in {} already, and it is another bundle", root.display())]
     OtherVersion { root: PathBuf, version: Version },
     #[error("the bundle holds what changed since a version that is not in {}: the one whose {MANIFEST} has the sha256 {sha256}", root.display())]
@@ -149,6 +153,8 @@ impl Diagnosis for BundleError {
             | BundleError::NotRedistributable { .. }
             | BundleError::NotAcceptedBy { .. }
             | BundleError::Downgrade { .. }
+            | BundleError::OtherProduct { .. }
+            | BundleError::OtherSigner { .. }
             | BundleError::OtherVersion { .. }
             | BundleError::NoUnit { .. }
             | BundleError::UnitRoot { .. }
@@ -209,6 +215,9 @@ impl Diagnosis for BundleError {
             }
             BundleError::OtherLicence { .. } => {
                 "save the text as its owner publishes it, byte for byte"
+            }
+            BundleError::OtherProduct { .. } | BundleError::OtherSigner { .. } => {
+                "do not use it, unless the sender told you by another way that this changes; then say --new-signer"
             }
             BundleError::Downgrade { .. } => {
                 "say --downgrade, or go back with `wardround bundle rollback`"

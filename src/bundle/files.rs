@@ -55,7 +55,13 @@ impl Found {
             if kind.is_dir() {
                 self.add(&entry.path(), &format!("{place}/"))?;
             } else if kind.is_file() {
-                self.files.insert(path, entry.metadata()?.len());
+                let metadata = entry.metadata()?;
+                // Copied by somebody's tool, it would run as its owner.
+                if metadata.permissions().mode() & 0o7000 != 0 {
+                    let mode = metadata.permissions().mode() & 0o7777;
+                    self.strange.push(format!("changed  {place}: its mode is {mode:04o}"));
+                }
+                self.files.insert(path, metadata.len());
             } else {
                 let what = if kind.is_symlink() { "a link" } else { "no file" };
                 self.strange.push(format!("extra    {place}: it is {what}"));

@@ -8,10 +8,12 @@ use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::path::BundlePath;
 use super::version::Version;
 use super::{BundleError, README};
+use crate::console;
 pub use crate::hub::installed::FORMAT;
 
 /// Larger files are no manifests.
@@ -292,6 +294,19 @@ impl FileEntry {
     }
 }
 
+/// A text, or a name of one, that a terminal would obey.
+fn unprintable(value: &Value) -> Option<&str> {
+    let strange = |text: &str| console::plain(text) != text;
+    match value {
+        Value::String(text) => Some(text.as_str()).filter(|text| strange(text)),
+        Value::Array(values) => values.iter().find_map(unprintable),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            Some(name.as_str()).filter(|name| strange(name)).or_else(|| unprintable(value))
+        }),
+        _ => None,
+    }
+}
+
 impl Manifest {
     /// Reads and checks one; `file` is what it is called in errors.
     ///
@@ -306,6 +321,11 @@ impl Manifest {
         let head: Head = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
         if head.format != FORMAT {
             return Err(BundleError::Format { found: head.format });
+        }
+        // Its texts are printed.
+        let whole: Value = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
+        if let Some(text) = unprintable(&whole) {
+            return Err(bad(format!("`{}` is no text to be shown", console::plain(text))));
         }
         let manifest: Manifest =
             serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;

@@ -20,6 +20,7 @@ mod program;
 pub mod root;
 pub mod signature;
 pub mod sums;
+mod trust;
 pub mod verify;
 pub mod version;
 

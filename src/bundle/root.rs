@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use fs_err::File;
 
 use super::manifest::{MOST_BYTES, Manifest};
+use super::signature::TrustedKey;
+use super::trust::Trust;
+use super::verify::{Opened, open};
 use super::version::Version;
 use super::{BundleError, MANIFEST, files};
 use crate::digest::sha256;
@@ -179,7 +182,7 @@ impl LockedRoot {
     /// Makes the version before current again, or the one of this name; what was current is then the one before.
     ///
     /// # Errors
-    /// No such version; one whose program is not what its manifest says.
+    /// No such version; one that the root's signers did not sign, or of which a file is not what its sum says.
     pub fn roll_back(&self, to: Option<&str>) -> Result<Version, BundleError> {
         let root = &self.root;
         let current = root.link(CURRENT)?;
@@ -189,21 +192,31 @@ impl LockedRoot {
         if name.parse::<Version>().is_err() || !root.version(&name).is_dir() {
             return Err(BundleError::NoVersion { root: root.path.clone(), version: name });
         }
-        let installed = root.open(&name, current.as_deref())?;
-        let mut problems = Vec::new();
-        for file in installed.manifest.files.iter().filter(|file| file.path.top() == Some("bin")) {
-            let place = file.path.below(&installed.directory);
-            match files::sum(&place) {
-                Ok(found) if found.sha256 == file.sha256 => {}
-                Ok(found) => problems.push(format!(
-                    "changed  {}: its sha256 is {}, not {}",
-                    file.path, found.sha256, file.sha256
-                )),
-                Err(error) => problems.push(format!("missing  {}: {error}", file.path)),
-            }
+        // By the same rules as when it was installed: signed by the root's signers, and every file as its sum says.
+        let trust = Trust::of_root(&root.path)?;
+        let keys = trust.as_ref().map(Trust::keys).transpose()?.unwrap_or_default();
+        let opened = Installed::check(&root.version(&name), &keys)?;
+        if let Some(trust) = trust {
+            trust.expect(&root.path, &Trust::in_bundle(&opened, &keys))?;
         }
-        BundleError::refuse_damaged(&installed.directory, problems)?;
-        self.make_current(&installed.manifest.version)?;
-        Ok(installed.manifest.version)
+        self.make_current(&opened.manifest.version)?;
+        Ok(opened.manifest.version)
+    }
+}
+
+impl Installed {
+    /// Reads all of an installed version again.
+    ///
+    /// # Errors
+    /// One that these keys did not sign; files that are missing, changed, or not of it.
+    pub fn check(directory: &Path, keys: &[TrustedKey]) -> Result<Opened, BundleError> {
+        let opened = open(directory, keys)?;
+        let mut checked = opened.check(true)?;
+        if checked.unchanged > 0 {
+            let missing = format!("missing  {} files of the version before", checked.unchanged);
+            checked.problems.push(missing);
+        }
+        BundleError::refuse_damaged(directory, checked.problems)?;
+        Ok(opened)
     }
 }

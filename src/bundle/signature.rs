@@ -16,6 +16,8 @@ const COMMENT: &str = "untrusted comment: ";
 pub struct TrustedKey {
     /// As it was given.
     pub name: String,
+    /// As minisign prints it.
+    pub text: String,
     key: PublicKey,
 }
 
@@ -27,19 +29,21 @@ impl TrustedKey {
     pub fn open(text: &str) -> Result<TrustedKey, BundleError> {
         let bad = |why: String| BundleError::BadKey { key: text.to_owned(), why };
         let path = Path::new(text);
-        let key = match path.is_file() {
+        let (key, printed) = match path.is_file() {
             true => {
                 let file = fs_err::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-                PublicKey::decode(&file)
+                let printed = file.lines().nth(1).unwrap_or_default().trim().to_owned();
+                (PublicKey::decode(&file), printed)
             }
-            false => PublicKey::from_base64(text),
+            false => (PublicKey::from_base64(text), text.to_owned()),
         };
         let key = key.map_err(|error| bad(error.to_string().to_lowercase()))?;
-        Ok(TrustedKey { name: text.to_owned(), key })
+        Ok(TrustedKey { name: text.to_owned(), text: printed, key })
     }
 
-    /// Whether the key signed these bytes. Of a signature everything but its first line is checked, its form included.
-    pub fn has_signed(&self, bytes: &[u8], signature: &str) -> Result<(), String> {
+    /// Whether the key signed these bytes. Of a signature everything but its first line is checked, its form included. Gives the comment
+    /// that the key signed too.
+    pub fn has_signed(&self, bytes: &[u8], signature: &str) -> Result<String, String> {
         let lines: Vec<&str> = signature.split_terminator('\n').collect();
         let is_whole =
             signature.ends_with('\n') && !signature.contains('\r') && lines.len() == LINES;
@@ -48,7 +52,8 @@ impl TrustedKey {
         }
         let told = |error: minisign_verify::Error| error.to_string().to_lowercase();
         let signature = Signature::decode(signature).map_err(told)?;
-        self.key.verify(bytes, &signature, false).map_err(told)
+        self.key.verify(bytes, &signature, false).map_err(told)?;
+        Ok(signature.trusted_comment().to_owned())
     }
 }
 
@@ -66,7 +71,8 @@ mod tests {
     #[test]
     fn a_published_signature_is_good_and_every_other_byte_of_it_is_not() {
         let key = TrustedKey::open(KEY).unwrap();
-        key.has_signed(b"test", SIGNATURE).unwrap();
+        let comment = key.has_signed(b"test", SIGNATURE).unwrap();
+        assert_eq!(comment, "timestamp:1633700835\tfile:test\tprehashed");
         assert!(key.has_signed(b"tesT", SIGNATURE).is_err());
         let first = SIGNATURE.find('\n').unwrap();
         for place in (0..COMMENT.len()).chain(first..SIGNATURE.len()) {
@@ -88,6 +94,7 @@ mod tests {
         fs_err::write(&path, format!("untrusted comment: vendor\n{KEY}\n")).unwrap();
         let key = TrustedKey::open(path.to_str().unwrap()).unwrap();
         key.has_signed(b"test", SIGNATURE).unwrap();
+        assert_eq!(key.text, KEY);
         for bad in ["no-such-file.pub", "RWQf", ""] {
             let error = TrustedKey::open(bad).err().unwrap().to_string();
             assert!(error.contains(bad), "{error}");

@@ -30,8 +30,8 @@ pub struct Opened {
     pub sums_bytes: Vec<u8>,
     /// By their names.
     pub signatures: BTreeMap<String, Vec<u8>>,
-    /// The keys that signed.
-    pub signers: Vec<String>,
+    /// The keys that signed, each with the comment that it signed too.
+    pub signers: Vec<(String, String)>,
 }
 
 /// What a check of all files came to.
@@ -62,15 +62,21 @@ pub fn open(directory: &Path, keys: &[TrustedKey]) -> Result<Opened, BundleError
                 key.has_signed(&sums_bytes, text).map_err(|why| format!("{name}: {why}"))
             },
         );
-        let (signed, refused): (Vec<_>, Vec<_>) = tried.partition(Result::is_ok);
-        if signed.is_empty() {
+        let (mut signed, mut refused) = (None, Vec::new());
+        for tried in tried {
+            match tried {
+                Ok(comment) => signed = Some(comment),
+                Err(why) => refused.push(why),
+            }
+        }
+        let Some(comment) = signed else {
             return Err(BundleError::NotSigned {
                 directory: directory.to_owned(),
                 key: key.name.clone(),
-                reasons: refused.into_iter().filter_map(Result::err).collect(),
+                reasons: refused,
             });
-        }
-        signers.push(key.name.clone());
+        };
+        signers.push((key.name.clone(), comment));
     }
     let sums = Sums::parse(&sums_bytes)?;
     let manifest_bytes = small(directory, MANIFEST, MOST_BYTES)?;

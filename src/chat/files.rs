@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::ChatError;
+use crate::sandbox::outside;
+
+/// Longer ones are not compiled anyway.
+const LONGEST: u64 = 1 << 20;
 
 /// The names that every tokenizer may give a token, as transformers knows them.
 const TOKEN_NAMES: [&str; 7] =
@@ -30,7 +34,8 @@ pub(super) fn find(directory: &Path) -> Result<Found, ChatError> {
 fn find_source(directory: &Path, config: &Value) -> Result<(PathBuf, String), ChatError> {
     let path = directory.join("chat_template.jinja");
     if path.is_file() {
-        let text = fs_err::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+        let bytes = outside::bytes(&path, LONGEST).map_err(|error| unreadable(&path, error))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(&path, error))?;
         return Ok((path, text));
     }
     let path = directory.join("chat_template.json");
@@ -70,8 +75,7 @@ fn read_json(path: &Path) -> Result<Option<Value>, ChatError> {
     if !path.is_file() {
         return Ok(None);
     }
-    let text = fs_err::read_to_string(path).map_err(|error| unreadable(path, error))?;
-    serde_json::from_str(&text).map(Some).map_err(|error| unreadable(path, error))
+    outside::json(path).map(Some).map_err(|error| unreadable(path, error))
 }
 
 fn unreadable(path: &Path, problem: impl ToString) -> ChatError {

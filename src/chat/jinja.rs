@@ -1,7 +1,8 @@
 //! Templates compiled and rendered as transformers does it: Python's methods and ways to write values, within bounds.
 
 use std::io::{self, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Rest, Value, ValueKind};
@@ -9,6 +10,7 @@ use minijinja::{Environment, Error, ErrorKind, Output, State};
 
 use super::python::{Dumps, MOST_INDENT, to_str};
 use super::syntax::{Named, Prepared, prepare};
+use crate::sandbox::ceiling::{Ceiling, CeilingError, Source};
 
 /// The day that templates are told: the one that Llama 3.2's falls back to.
 const DATE: [(&str, &str); 10] = [
@@ -31,38 +33,64 @@ const MOST_STEPS: u64 = 1_000_000;
 const MOST_STEPS_BY_BYTES: u64 = 2 << 30;
 /// Published templates take a fifth of it.
 const LONGEST_TEMPLATE: usize = 64 << 10;
-/// Published templates have none. A text times a number is a constant of up to 100 MB, made when the template is compiled.
-const MOST_PRODUCTS: usize = 8;
-/// For the deepest chain that so long a template can hold; only what is used becomes memory.
-const COMPILER_STACK: usize = 256 << 20;
+/// A long chain of operators is compiled by recursion: for the deepest that so long a template can hold.
+const COMPILING: Ceiling = Ceiling::new(256 << 20, TIME).with_stack(256 << 20);
+/// What a rendering may take beside what its texts need. Published templates take some 100 kB for a long debate.
+const RENDERING: usize = 256 << 20;
+/// Of memory for a byte of a message. Published templates take up to eight.
+const RENDERING_OF_A_BYTE: usize = 64;
+/// Published templates take milliseconds.
+const TIME: Duration = Duration::from_secs(30);
 /// More text than any context holds.
 const MOST_BYTES: usize = 64 << 20;
 
 /// The name of the one template.
 const NAME: &str = "chat";
 
-/// `source`, compiled.
-///
-/// # Errors
-/// What is wrong with it, by name and line: what does not compile, or uses what is not known here.
-pub(super) fn compile(source: &str) -> Result<Environment<'static>, String> {
-    if source.len() > LONGEST_TEMPLATE {
-        return Err(format!("it is longer than {LONGEST_TEMPLATE} bytes"));
+/// A template, compiled; compiled and rendered under a ceiling, and refused once it was stopped there.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    environment: Arc<Environment<'static>>,
+    source: Source,
+}
+
+/// Why a template gives no text.
+pub(super) enum Problem {
+    /// What it says of itself or of the messages.
+    Said(String),
+    Stopped(CeilingError),
+}
+
+impl From<CeilingError> for Problem {
+    fn from(error: CeilingError) -> Problem {
+        match error {
+            CeilingError::Panicked { .. } => Problem::Said(error.to_string()),
+            error => Problem::Stopped(error),
+        }
     }
-    let prepared = prepare(source);
-    if prepared.products > MOST_PRODUCTS {
-        let products = prepared.products;
-        return Err(format!(
-            "it has {products} `*` in its tags; {MOST_PRODUCTS} at most are taken"
-        ));
+}
+
+impl Compiled {
+    /// # Errors
+    /// What is wrong with it, by name and line: what does not compile, or uses what is not known here.
+    pub(super) fn compile(source: String) -> Result<Compiled, Problem> {
+        if source.len() > LONGEST_TEMPLATE {
+            return Err(Problem::Said(format!("it is longer than {LONGEST_TEMPLATE} bytes")));
+        }
+        let compile = move || build(prepare(&source)).map(Arc::new);
+        let source = Source::default();
+        let environment = source.bounded("compiling the template", COMPILING, compile)?;
+        Ok(Compiled { environment: environment.map_err(Problem::Said)?, source })
     }
-    // A long chain of operators is compiled by recursion.
-    let compiled = std::thread::Builder::new()
-        .stack_size(COMPILER_STACK)
-        .spawn(move || build(prepared))
-        .map_err(|error| error.to_string())?
-        .join();
-    compiled.map_err(|_| "its compiler panicked".to_owned())?
+
+    /// The text that the template gives of `context`, in which texts have `given` bytes.
+    pub(super) fn render(&self, context: Value, given: usize) -> Result<String, Problem> {
+        let bytes = RENDERING + given.saturating_mul(RENDERING_OF_A_BYTE);
+        let environment = self.environment.clone();
+        let render = move || render(&environment, context);
+        let ceiling = Ceiling::new(bytes, TIME);
+        self.source.bounded("rendering the template", ceiling, render)?.map_err(Problem::Said)
+    }
 }
 
 fn build(prepared: Prepared) -> Result<Environment<'static>, String> {
@@ -131,15 +159,11 @@ fn environment() -> Result<Environment<'static>, Error> {
     Ok(environment)
 }
 
-/// The text that the template gives of `context`.
-pub(super) fn render(environment: &Environment, context: Value) -> Result<String, String> {
+fn render(environment: &Environment, context: Value) -> Result<String, String> {
     let mut text = Bounded(Vec::new());
-    // The library panics over some slices of an empty text.
-    let rendered = catch_unwind(AssertUnwindSafe(|| {
-        let template = environment.get_template(NAME)?;
-        template.render_captured_to(context, &mut text).map(|_| ())
-    }));
-    rendered.map_err(|_| "its renderer panicked".to_owned())?.map_err(|error| describe(&error))?;
+    let template = environment.get_template(NAME).map_err(|error| describe(&error))?;
+    let rendered = template.render_captured_to(context, &mut text);
+    rendered.map_err(|error| describe(&error))?;
     String::from_utf8(text.0).map_err(|error| error.to_string())
 }
 

@@ -12,8 +12,6 @@ pub(super) struct Prepared {
     pub tests: Vec<Named>,
     /// Tags of other files.
     pub of_files: Vec<Named>,
-    /// How often `*` stands in tags.
-    pub products: usize,
 }
 
 /// A name, and the line that it stands in.
@@ -110,7 +108,6 @@ impl Prepared {
     fn take(&mut self, tag: &str) {
         let line = self.text.matches('\n').count() + 1;
         let tokens = tokens(tag);
-        self.products += tokens.iter().map(|(token, _)| token.matches('*').count()).sum::<usize>();
         let named = |name: &str, at: usize| Named {
             name: name.to_owned(),
             line: line + tag[..at].matches('\n').count(),

@@ -115,7 +115,8 @@ fn constants_of_a_template_are_bounded() {
     let path = directory.path().join("chat_template.jinja");
     fs_err::write(&path, "{{ 'x' * 99999999 }}".repeat(2000)).unwrap();
     let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
-    assert!(refused.contains("it has 2000 `*` in its tags; 8 at most are taken"), "{refused}");
+    let stopped = "compiling the template would need more than 269 MB of memory, and was stopped";
+    assert!(refused.contains(stopped), "{refused}");
     fs_err::write(&path, "**bold** {{ 'x' * 3 }}**").unwrap();
     let chat = ChatTemplate::load(directory.path()).unwrap();
     assert_eq!(chat.render(&user(""), false).unwrap(), "**bold** xxx**");

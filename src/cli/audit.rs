@@ -13,9 +13,10 @@ use crate::audit::files::Line;
 use crate::audit::forget::{Request, Selection, forget};
 use crate::audit::key::Key;
 use crate::audit::read::{Filter, lines};
-use crate::audit::{AuditOptions, Event};
+use crate::audit::{Accepted, AuditOptions, Event};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::text::spreadsheet::cell;
 
 /// The columns of the table and of CSV files.
 const COLUMNS: [&str; 15] = [
@@ -47,6 +48,8 @@ pub enum AuditVerb {
     Export(Export),
     /// Delete texts that a trail keeps; its lines stay, and another says who deleted what and why
     Forget(Forget),
+    /// Go on with a trail that was cut off or written again; a line says who did, why, and what its head was
+    Accept(Accept),
 }
 
 #[derive(Debug, Args)]
@@ -116,6 +119,24 @@ pub struct Forget {
     why: String,
 }
 
+#[derive(Debug, Args)]
+pub struct Accept {
+    /// The directory of the trail
+    directory: PathBuf,
+    /// The reason, which the trail keeps
+    #[arg(long, value_name = "TEXT")]
+    why: String,
+}
+
+impl Accept {
+    fn run(self) -> Result<(), Failure> {
+        let accepted = Some(Accepted { actor: user(), why: self.why });
+        let options = AuditOptions { accepted, ..AuditOptions::new(&self.directory) };
+        let trail = begin(&options, "audit accept", None)?;
+        Ok(trail.finish(Event::new("stop").with("actor", user()))?)
+    }
+}
+
 impl AuditVerb {
     pub fn run(self) -> Result<(), Failure> {
         match self {
@@ -128,6 +149,7 @@ impl AuditVerb {
             }
             AuditVerb::Export(export) => export.run(),
             AuditVerb::Forget(forget) => forget.run(),
+            AuditVerb::Accept(accept) => accept.run(),
         }
     }
 }
@@ -241,7 +263,8 @@ fn show_table(directory: &Path, filter: &Filter) -> Result<(), Failure> {
 
 fn csv_row(cells: &[impl AsRef<str>]) -> Result<String, Failure> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(cells.iter().map(AsRef::as_ref)).map_err(std::io::Error::from)?;
+    let cells = cells.iter().map(|it| cell(it.as_ref()).into_owned());
+    writer.write_record(cells).map_err(std::io::Error::from)?;
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

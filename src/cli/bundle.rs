@@ -121,11 +121,17 @@ impl Verify {
     }
 }
 
+/// Prints who signed, and the comments that they signed too.
+fn tell_signed(signers: &[(String, String)]) -> Result<(), Failure> {
+    for (signer, comment) in signers {
+        console::say(format!("signed  by {signer}: {}", console::plain(comment)))?;
+    }
+    Ok(())
+}
+
 /// Prints who signed the bundle, or a warning if no key was given.
 fn tell_signers(opened: &Opened) -> Result<(), Failure> {
-    for signer in &opened.signers {
-        console::say(format!("signed  by {signer}"))?;
-    }
+    tell_signed(&opened.signers)?;
     if opened.signers.is_empty() {
         console::note(
             "WARNING: NOT AUTHENTICATED: sums alone. Whoever changed the bundle could change its sums too; give --trust KEY",

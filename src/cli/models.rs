@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::options::{HubFlags, QuietFlag};
+use crate::chat::{ChatError, ChatTemplate};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, Card, Checkpoint, FileCheck, HubError, HubOptions, Kind, Status};
-use crate::model::Family;
+use crate::model::config::ConfigError;
+use crate::model::{Config, Family, ModelError};
+use crate::panel::PanelError;
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
+use crate::tokenizer::{Library, Tokenizer};
 
 #[derive(Debug, Subcommand)]
 pub enum Models {
@@ -18,7 +22,7 @@ pub enum Models {
     Ls(HubFlags),
     /// Download a model into the cache or a directory
     Fetch(Fetch),
-    /// Check a model's files against their recorded SHA-256 checksums
+    /// Check a model's files against their recorded SHA-256 checksums, then read its configuration, tokenizer and chat template
     Verify(Verify),
     /// Write a synthetic model: the true architecture with random weights
     Synth(Synth),
@@ -135,8 +139,38 @@ fn provenance_of_sums(checkpoint: &Checkpoint) -> String {
 impl Verify {
     fn run(self) -> Result<(), Failure> {
         let checkpoint = hub::resolve(&self.model, &HubFlags::default().options(true)?.local())?;
-        tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)
+        tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)?;
+        try_out(&checkpoint)
     }
+}
+
+/// Reads what the model's maker wrote, and has its template render a conversation: under the ceilings that hold where it is used.
+fn try_out(checkpoint: &Checkpoint) -> Result<(), Failure> {
+    let say = |file: &str, what: String| console::say(format!("{file:>64}  {what}"));
+    let Some(path) = &checkpoint.files.tokenizer else { return Ok(()) };
+    if checkpoint.card.is_some_and(|card| card.kind == Kind::Encoder) {
+        let read = Library::read(path, |inner| Ok(inner.get_vocab_size(true)));
+        let read =
+            read.map_err(|problem| Failure::mismatch(format!("{}: {problem}", path.display())));
+        return Ok(say("tokenizer.json", format!("{} tokens", read?))?);
+    }
+    match Config::read(&checkpoint.files.config) {
+        Ok(Config { family, layers, .. }) => {
+            say("config.json", format!("{}, {} layers", family.name(), layers.len()))?;
+        }
+        // An encoder's, for example, may be whole all the same.
+        Err(error @ ConfigError::Unsupported { .. }) => say("config.json", error.to_string())?,
+        Err(error) => return Err(PanelError::from(ModelError::from(error)).into()),
+    }
+    let tokenizer = Tokenizer::load(path).map_err(PanelError::from)?;
+    say("tokenizer.json", format!("{} tokens", tokenizer.pieces().len()))?;
+    let tried = ChatTemplate::load(&checkpoint.directory).and_then(|chat| chat.try_out(&tokenizer));
+    match tried {
+        Ok(tokens) => say("chat template", format!("a question of one line is {tokens} tokens"))?,
+        Err(ChatError::Missing { .. }) => say("chat template", "there is none".to_owned())?,
+        Err(error) => return Err(PanelError::from(error).into()),
+    }
+    Ok(())
 }
 
 /// Prints the result for every file.

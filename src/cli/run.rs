@@ -98,7 +98,10 @@ impl Run {
         let evaluation = evaluation.as_deref().map(Evaluation::read).transpose()?;
         let mut paths = Paths::default().run(&spec)?;
         if !dry_run {
-            paths = paths.write(out.as_deref().unwrap_or(Path::new(".")))?;
+            paths = match &out {
+                Some(out) => paths.write(out)?,
+                None => paths.write_in(Path::new(".")),
+            };
             if let Some(options) = &audit {
                 paths = paths.write(&options.directory)?;
             }

@@ -33,7 +33,7 @@ pub struct SandboxFlag {
 /// The paths that a command may access, collected before it is sandboxed.
 #[derive(Debug, Default)]
 pub struct Paths {
-    policy: Policy,
+    pub(super) policy: Policy,
     /// Directories that were created for it.
     made: Vec<Made>,
 }
@@ -67,33 +67,53 @@ pub struct Entered {
 }
 
 impl Paths {
-    /// Allows reading files and directories, and the targets of links in the directories.
+    /// Allows reading files and directories. Links in the directories lead nowhere, unless to what may be read anyway.
     pub fn read<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Paths {
-        for path in paths {
-            let path = path.as_ref();
-            self.policy.read.push(path.to_owned());
-            self.policy.read.extend(links_in(path));
-        }
+        self.policy.read.extend(paths.into_iter().map(|path| path.as_ref().to_owned()));
         self
     }
 
-    /// Allows reading the directories of files that may be replaced while the command runs.
+    /// Allows reading the directories of files of whoever starts the program, which may be replaced while it runs, and the files
+    /// that links in them lead to.
     pub fn read_beside<'a>(self, files: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
-        self.read(files.into_iter().map(|file| folder_of(file)))
+        let folders: Vec<PathBuf> = files.into_iter().map(|file| folder_of(file)).collect();
+        let targets: Vec<PathBuf> =
+            folders.iter().flat_map(|folder| files_behind_links(folder)).collect();
+        self.read(folders).read(targets)
     }
 
-    /// Allows writing to a directory, which is created if it does not exist.
+    /// Allows reading a model's directory, which somebody else made. Of the links in it, those to files of the hub's cache are
+    /// followed: into the `blobs` that the snapshot belongs to.
+    pub(super) fn read_model(self, directory: &Path) -> Paths {
+        let blobs = directory.canonicalize().ok();
+        let blobs =
+            blobs.as_deref().and_then(|own| own.parent()?.parent().map(|up| up.join("blobs")));
+        let mut targets = files_behind_links(directory);
+        targets.retain(|target| target.parent() == blobs.as_deref());
+        self.read([directory]).read(targets)
+    }
+
+    /// Allows writing to a directory of its own, which is created if it does not exist, and closed to others while it is empty: in
+    /// the sandbox no mode is changed.
     ///
     /// # Errors
     /// A directory that cannot be created.
     pub fn write(mut self, directory: &Path) -> Result<Paths, Failure> {
-        if !directory.exists() {
+        let is_new = !directory.exists();
+        if is_new || fs_err::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none()) {
             whole_file::create_private_directory(directory).map_err(RunError::from)?;
+        }
+        if is_new {
             self.made.push(Made(directory.to_owned()));
         }
+        Ok(self.write_in(directory))
+    }
+
+    /// Allows writing to a directory that others use too.
+    pub fn write_in(mut self, directory: &Path) -> Paths {
         self.policy.list.push(folder_of(directory));
         self.policy.write.push(directory.to_owned());
-        Ok(self)
+        self
     }
 
     #[cfg(feature = "serve")]
@@ -116,11 +136,11 @@ impl Paths {
                 continue;
             }
             // A damaged model is reported when it is loaded.
-            self = self.read([name]);
+            self = self.read_model(Path::new(name));
             match hub::resolve(name, &here) {
                 Ok(checkpoint) => {
                     self = self.read(hub::installed::licence_files(&checkpoint.directory));
-                    self = self.read([checkpoint.directory]);
+                    self = self.read_model(&checkpoint.directory);
                 }
                 Err(refused @ HubError::NotAccepted { .. }) => return Err(refused.into()),
                 Err(_) if options.fetch_refusal().is_none() => {
@@ -215,11 +235,12 @@ impl Entered {
     }
 }
 
-/// The links in a directory; empty if it is a file or does not exist.
-fn links_in(directory: &Path) -> Vec<PathBuf> {
+/// The regular files that links in a directory lead to; none if it is a file or does not exist.
+fn files_behind_links(directory: &Path) -> Vec<PathBuf> {
     let entries = fs_err::read_dir(directory).into_iter().flatten().flatten();
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    links.map(|entry| entry.path()).collect()
+    let targets = links.filter_map(|link| link.path().canonicalize().ok());
+    targets.filter(|target| target.is_file()).collect()
 }
 
 /// The folder of a path; `.` for a bare name.

@@ -33,9 +33,9 @@ pub struct Serve {
     /// Refuse requests with unknown fields, instead of listing them in the response
     #[arg(long)]
     strict: bool,
-    /// Do not share the prefix cache between API keys
-    #[arg(long, requires = "keys")]
-    isolate_keys: bool,
+    /// Let all callers share the prefix cache: faster, and each can tell what others asked
+    #[arg(long)]
+    share_prefixes: bool,
     /// Prefix of the metrics' names; with `vllm:` dashboards for vLLM work
     #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix)]
     metrics_prefix: String,
@@ -143,16 +143,18 @@ impl Serve {
             trusted_user_header: self.listen.trust_user_header,
             default_seed: self.default_seed,
             strict: self.strict,
-            isolate_keys: self.isolate_keys,
+            shares_prefixes: self.share_prefixes,
             audit,
             metrics_prefix: self.metrics_prefix,
         };
-        serve(options, move || {
-            let loaded = sources.load()?;
+        let seal = move || {
             entered.seal()?;
             let sandbox = entered.report();
             sandbox.iter().for_each(console::note);
-            Ok(Loaded { sandbox, selftest, ..loaded })
+            Ok((entered, sandbox))
+        };
+        serve(options, seal, move |(_entered, sandbox)| {
+            Ok(Loaded { sandbox, selftest, ..sources.load()? })
         })
     }
 
@@ -180,7 +182,9 @@ impl ListenFlags {
                 format!("cannot listen on {}: its directory does not exist", path.display()),
                 "make the directory, with access for those who may connect",
             )),
-            Some(path) => paths.network(Network::Listen { port: None }).write(&folder_of(path)),
+            Some(path) => {
+                Ok(paths.network(Network::Listen { port: None }).write_in(&folder_of(path)))
+            }
             None => Ok(paths.network(Network::Listen { port: Some(self.port) })),
         }
     }

@@ -6,6 +6,8 @@ mod agreement;
 mod error;
 mod item;
 mod json;
+#[cfg(test)]
+mod linear;
 mod mcq;
 mod medec;
 mod mederrbench;

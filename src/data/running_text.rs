@@ -18,6 +18,8 @@ const BULLETS: &str = "-*•–—·▪◦>";
 const SHORTEST_WRAPPED: usize = 30;
 /// A longer text before a colon is no heading.
 const LONGEST_HEADING: usize = 40;
+/// No abbreviation or number of a list has more characters. A word of any length may have a full stop at every other one.
+const LONGEST_WORD: usize = 40;
 
 /// Whether a full stop after the word may end a sentence, by words in lower case.
 static ABBREVIATIONS: LazyLock<HashMap<&str, bool>> = LazyLock::new(|| {
@@ -155,9 +157,14 @@ fn split_block<'a>(block: &'a str, sentences: &mut Vec<&'a str>) {
     }
 }
 
-/// The characters before a full stop, back to a space.
+/// The characters before a full stop, back to a space; nothing of a word that is longer than any abbreviation.
 fn last_word(before: &str) -> &str {
-    before.rsplit(char::is_whitespace).next().unwrap_or_default()
+    let mut characters = before.char_indices().rev().take(LONGEST_WORD + 1);
+    match characters.find(|(_, c)| c.is_whitespace()) {
+        Some((at, space)) => &before[at + space.len_utf8()..],
+        None if before.chars().take(LONGEST_WORD + 1).count() <= LONGEST_WORD => before,
+        None => "",
+    }
 }
 
 /// Whether a sentence goes on after this word and a full stop, where `next` follows.
@@ -167,9 +174,9 @@ fn is_open(word: &str, next: &str) -> bool {
     match ABBREVIATIONS.get(word.to_lowercase().as_str()) {
         Some(false) => true,
         Some(true) => {
-            let capitals =
-                next.chars().take_while(|c| c.is_uppercase() || c.is_ascii_digit()).count();
-            next.is_empty() || capitals >= 2 || !next.starts_with(char::is_uppercase)
+            let first_two = next.chars().take(2);
+            let capitals = first_two.filter(|c| c.is_uppercase() || c.is_ascii_digit()).count();
+            next.is_empty() || capitals == 2 || !next.starts_with(char::is_uppercase)
         }
         None => is_genus && next.starts_with(char::is_lowercase),
     }

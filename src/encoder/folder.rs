@@ -7,11 +7,12 @@ use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokenizers::Tokenizer;
 
 use super::error::message;
 use super::{EncoderError, older_pickle};
 use crate::hub::CheckpointFiles;
+use crate::sandbox::outside::{self, JsonError};
+use crate::tokenizer::Library;
 
 pub(crate) const CONFIG: &str = "config.json";
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
@@ -87,13 +88,18 @@ impl Folder {
         }
     }
 
-    pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, EncoderError> {
-        let text = fs_err::read_to_string(self.file(name)?)?;
-        serde_json::from_str(&text).map_err(|error| self.unreadable(name, &error))
+    pub(crate) fn json<T>(&self, name: &str) -> Result<T, EncoderError>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
+        outside::json(&self.file(name)?).map_err(|error| match error {
+            JsonError::Read(error) => error.into(),
+            error => self.unreadable(name, &error),
+        })
     }
 
     /// The error for JSON that is not what the model's code reads.
-    pub(crate) fn unreadable(&self, name: &str, error: &serde_json::Error) -> EncoderError {
+    pub(crate) fn unreadable(&self, name: &str, error: &dyn std::fmt::Display) -> EncoderError {
         self.wrong(name, format!("does not describe an encoder: {error}"))
     }
 
@@ -140,20 +146,20 @@ impl Folder {
     }
 
     /// tokenizer.json without the padding and truncation that published files carry.
-    pub(crate) fn tokenizer(&self) -> Result<Tokenizer, EncoderError> {
-        let bytes = fs_err::read(self.file(TOKENIZER)?)?;
-        let tokenizer = Tokenizer::from_bytes(&bytes).and_then(|mut tokenizer| {
-            tokenizer.with_padding(None).with_truncation(None)?;
+    pub(crate) fn tokenizer(&self) -> Result<tokenizers::Tokenizer, EncoderError> {
+        let read = Library::read(&self.file(TOKENIZER)?, |mut tokenizer| {
+            let whole = tokenizer.with_padding(None).with_truncation(None);
+            whole.map_err(|error| error.to_string())?;
             Ok(tokenizer)
         });
-        tokenizer.map_err(|error| self.bad_tokenizer(TOKENIZER, &error.to_string()))
+        read.map_err(|problem| self.bad_tokenizer(TOKENIZER, &problem))
     }
 
     /// An error where the tokenizer, read from the file `name`, has a token that the model has no embedding for.
     pub(crate) fn check_vocabulary(
         &self,
         name: &str,
-        tokenizer: &Tokenizer,
+        tokenizer: &tokenizers::Tokenizer,
         rows: usize,
     ) -> Result<(), EncoderError> {
         let greatest = tokenizer.get_vocab(true).into_values().max();

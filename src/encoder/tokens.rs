@@ -1,11 +1,12 @@
 //! Texts and pairs of texts as token ids, cut at a limit.
 
-use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationDirection};
+use tokenizers::{Encoding, PostProcessor, TruncationDirection};
 
 use super::folder::{Folder, TOKENIZER};
 use super::form::Form;
 use super::network::Described;
 use super::{EncoderError, EncoderOptions};
+use crate::tokenizer::Library;
 
 /// What a model reads.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(super) struct Sequence {
 
 /// A tokenizer with a limit, special tokens included.
 pub(super) struct Tokens {
-    tokenizer: Tokenizer,
+    tokenizer: Library,
     max_tokens: usize,
 }
 
@@ -34,7 +35,7 @@ impl Tokens {
         let tokenizer = folder.tokenizer()?;
         folder.check_vocabulary(TOKENIZER, &tokenizer, model.vocabulary())?;
         let max_tokens = Form::cut_at(limit, options.max_tokens, model.positions());
-        Ok(Self { tokenizer, max_tokens })
+        Ok(Self { tokenizer: Library::new(tokenizer), max_tokens })
     }
 
     /// An error where a text may have no token: an encoder's tokenizer adds one at least.
@@ -91,8 +92,7 @@ impl Tokens {
 
     /// The tokens of the text alone.
     fn encode(&self, text: &str) -> Result<Encoding, EncoderError> {
-        let encoding = self.tokenizer.encode_fast(text, false);
-        encoding.map_err(|error| failed(text.len(), error.to_string()))
+        self.tokenizer.encode_alone(text).map_err(|problem| failed(text.len(), problem))
     }
 
     /// Special tokens around a text or a pair.

@@ -1,6 +1,7 @@
 //! Grammars over a model's own vocabulary: which tokens may come next, and which must.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use llguidance::api::{ParserLimits, StopReason, TopLevelGrammar};
 use llguidance::earley::SlicedBiasComputer;
@@ -14,6 +15,7 @@ use super::ending::{Budget, Closers};
 use super::schema::{refuse_costly, with_spacing};
 use super::{EngineError, annotations};
 use crate::record::Grammar;
+use crate::sandbox::ceiling::{Ceiling, CeilingError, bounded};
 use crate::tokenizer::{Piece, Tokenizer};
 
 /// What a completion must look like.
@@ -42,6 +44,9 @@ const LIMITS: ParserLimits = ParserLimits {
     verbose_errors: false,
 };
 
+/// What compiling one may take beyond what these bound. Eight times what the costliest took that they let through.
+const COMPILING: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30)).with_stack(8 << 20);
+
 /// Compiles grammars for one model, on the threads of whoever asks, and keeps the most recently used ones. Nothing is built
 /// before a grammar is asked for.
 pub struct Compiler {
@@ -49,7 +54,7 @@ pub struct Compiler {
     /// Rows of the model's embedding table; those without a token are never allowed.
     vocab_size: usize,
     eos_ids: Vec<u32>,
-    factory: OnceLock<Result<ParserFactory, EngineError>>,
+    factory: OnceLock<Result<Arc<ParserFactory>, EngineError>>,
     closers: OnceLock<Arc<Closers>>,
     /// The most recently used one last.
     kept: Mutex<Vec<(Grammar, Arc<Slot>)>>,
@@ -158,32 +163,46 @@ impl Compiler {
     }
 
     fn compile_anew(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
-        let top = match grammar {
-            Grammar::JsonObject => {
-                TopLevelGrammar::from_json_schema(with_spacing(json!({"type": "object"})))
-            }
-            Grammar::JsonSchema(text) => {
-                let mut schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
-                annotations::strip(&mut schema);
-                refuse_costly(&schema)?;
-                TopLevelGrammar::from_json_schema(with_spacing(schema))
-            }
-            Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
-            Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
-        };
-        let factory = self.factory.get_or_init(|| self.build_factory());
-        let factory = factory.as_ref().map_err(Clone::clone)?;
-        let mut matcher = Matcher::new(factory.create_parser(top));
-        match matcher.get_error() {
-            Some(problem) => Err(EngineError::Grammar(in_short(&problem))),
-            None => {
-                let dictated = matcher.consume_ff_tokens().into();
-                let closers = || Arc::new(Closers::new(&self.tokenizer, &self.eos_ids));
-                let closers = self.closers.get_or_init(closers).clone();
-                let shortest = closers.length(&matcher);
-                let matcher = Arc::new(Mutex::new(matcher));
-                Ok(CompiledGrammar { matcher, dictated, closers, shortest })
-            }
+        // Before the work below, which may stop for good.
+        let factory = self.factory.get_or_init(|| self.build_factory().map(Arc::new));
+        let factory = factory.as_ref().map_err(Clone::clone)?.clone();
+        let closers = || Arc::new(Closers::new(&self.tokenizer, &self.eos_ids));
+        let closers = self.closers.get_or_init(closers).clone();
+        let grammar = grammar.clone();
+        let compile = move || compile(&grammar, &factory, closers);
+        bounded("compiling the grammar", COMPILING, compile).map_err(|error| match error {
+            CeilingError::Panicked { .. } => refuse("the compiler of grammars fails on it"),
+            error => refuse(error),
+        })?
+    }
+}
+
+fn compile(
+    grammar: &Grammar,
+    factory: &ParserFactory,
+    closers: Arc<Closers>,
+) -> Result<CompiledGrammar, EngineError> {
+    let top = match grammar {
+        Grammar::JsonObject => {
+            TopLevelGrammar::from_json_schema(with_spacing(json!({"type": "object"})))
+        }
+        Grammar::JsonSchema(text) => {
+            let mut schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
+            annotations::strip(&mut schema);
+            refuse_costly(&schema)?;
+            TopLevelGrammar::from_json_schema(with_spacing(schema))
+        }
+        Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
+        Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
+    };
+    let mut matcher = Matcher::new(factory.create_parser(top));
+    match matcher.get_error() {
+        Some(problem) => Err(EngineError::Grammar(in_short(&problem))),
+        None => {
+            let dictated = matcher.consume_ff_tokens().into();
+            let shortest = closers.length(&matcher);
+            let matcher = Arc::new(Mutex::new(matcher));
+            Ok(CompiledGrammar { matcher, dictated, closers, shortest })
         }
     }
 }

@@ -11,6 +11,7 @@ use super::results::Heads;
 use super::{texts, versions};
 use crate::digest;
 use crate::record::{AnswerLine, CallLine, ItemKey, ItemLine, ItemText, NoteLine, SearchLine};
+use crate::sandbox::outside;
 
 /// A run directory as it was read; results.json is not part of it.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ impl Contents {
     /// Reads a directory and checks the texts and the chains; errors name the file and the first bad line.
     pub fn read(path: &Path) -> Result<Contents, RunError> {
         let plan_path = Plan::find(path)?;
-        let plan = fs_err::read(&plan_path)?;
+        let plan = outside::file(&plan_path)?;
         let plan_sha256 = digest::sha256(&plan);
         let calls = chain::read(&path.join(CallLine::FILE), &plan_sha256)
             .map_err(|error| blame_plan(error, &plan_path))?;

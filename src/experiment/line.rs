@@ -8,6 +8,7 @@ use std::path::Path;
 use super::error::{Defect, RunError};
 use crate::digest::sha256;
 use crate::record::SCHEMA;
+use crate::sandbox::outside;
 
 const SCHEMA_FIELD: &str = "{\"schema\":";
 const HASH_FIELD: &str = ",\"hash\":\"";
@@ -68,7 +69,7 @@ pub fn open(line: &[u8]) -> Result<Opened<'_>, Defect> {
 
 /// Reads a file of a run directory whole.
 pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
-    fs_err::read(path).map_err(|error| match error.kind() {
+    outside::file(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => RunError::Missing { path: path.to_owned() },
         _ => error.into(),
     })

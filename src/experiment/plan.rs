@@ -22,6 +22,7 @@ use crate::ops::FAST;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::SCHEMA;
+use crate::sandbox::outside;
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -228,7 +229,7 @@ impl Plan {
     }
 
     pub fn load(path: &Path) -> Result<Plan, RunError> {
-        Plan::parse(&fs_err::read(path)?, path)
+        Plan::parse(&outside::file(path)?, path)
     }
 
     /// Writes the plan, readable by its owner alone, and gives the sha256 of its bytes, which anchors the logs.

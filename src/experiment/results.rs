@@ -15,6 +15,7 @@ use super::error::RunError;
 use super::{versions, whole_file};
 use crate::digest::sha256;
 use crate::record::{CONTRADICTION, CallLine, ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
+use crate::sandbox::outside;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -201,7 +202,7 @@ impl Results {
 pub fn read_bytes(directory: &Path) -> Result<Option<Vec<u8>>, RunError> {
     let path = directory.join(FILE);
     match fs_err::exists(&path)? {
-        true => Ok(Some(fs_err::read(path)?)),
+        true => Ok(Some(outside::file(&path)?)),
         false => Ok(None),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Permissions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -34,8 +34,20 @@ fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Makes a directory that only its owner can enter (mode 0700), and its parents; an existing one is closed to others.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
-    fs_err::create_dir_all(path)?;
-    fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
+    if let Some(parent) = path.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            let named = format!("cannot make {}: {error}", path.display());
+            return Err(io::Error::new(error.kind(), named));
+        }
+        _ => {}
+    }
+    // A sandbox changes no modes, and need not: see `cli::sandboxed`.
+    if fs_err::metadata(path)?.permissions().mode() & 0o777 != 0o700 {
+        fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
+    }
     sync_directory_of(path)
 }
 
@@ -53,9 +65,19 @@ pub fn create_temporary(name: &str) -> io::Result<PathBuf> {
 }
 
 fn write_partial(mode: u32, partial: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(partial)?;
-    file.set_permissions(Permissions::from_mode(mode))?;
+    // What an attempt left that was cut off may have another mode.
+    match fs_err::remove_file(partial) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(partial)?;
+    if file.metadata()?.permissions().mode() & 0o777 != mode {
+        match file.set_permissions(Permissions::from_mode(mode)) {
+            // In a sandbox, under a umask that leaves others less.
+            Err(error) if error.kind() != ErrorKind::PermissionDenied => return Err(error),
+            _ => {}
+        }
+    }
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 
 use super::{Card, HubError, Kind};
+use crate::sandbox::outside::{self, JsonError};
 
 pub const CONFIG: &str = "config.json";
 pub const GENERATION_CONFIG: &str = "generation_config.json";
@@ -190,8 +191,10 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, HubError> {
         weight_map: BTreeMap<String, String>,
     }
     let bad = |reason: String| HubError::Malformed { path: index.to_owned(), reason };
-    let text = fs_err::read_to_string(index)?;
-    let parsed: Index = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    let parsed: Index = outside::json(index).map_err(|error| match error {
+        JsonError::Read(error) => error.into(),
+        error => bad(error.to_string()),
+    })?;
     let names: BTreeSet<String> = parsed.weight_map.into_values().collect();
     if names.is_empty() {
         return Err(bad("its weight_map is empty".to_owned()));

@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::published;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::ops::Activation;
+use crate::sandbox::outside::{self, JsonError};
 
 /// The decoder families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -83,7 +84,7 @@ pub enum ConfigError {
     #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: std::io::Error },
     #[error("{path} is not a model's config: {source}")]
-    Json { path: PathBuf, source: serde_json::Error },
+    Json { path: PathBuf, source: JsonError },
     #[error("{path}: `{field}` is {value}, which wardround cannot run; {supported}")]
     Unsupported { path: PathBuf, field: String, value: String, supported: String },
     #[error("{path}: `{field}` is missing")]
@@ -149,8 +150,8 @@ impl Config {
 }
 
 fn json(path: &Path) -> Result<Value, ConfigError> {
-    let text = fs_err::read_to_string(path)
-        .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-    serde_json::from_str(&text)
-        .map_err(|source| ConfigError::Json { path: path.to_owned(), source })
+    outside::json(path).map_err(|error| match error {
+        JsonError::Read(source) => ConfigError::Read { path: path.to_owned(), source },
+        source => ConfigError::Json { path: path.to_owned(), source },
+    })
 }

@@ -58,7 +58,7 @@ struct Raw {
 pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> {
     let parse = |value| {
         serde_json::from_value::<Raw>(value)
-            .map_err(|source| ConfigError::Json { path: path.to_owned(), source })
+            .map_err(|source| ConfigError::Json { path: path.to_owned(), source: source.into() })
     };
     let outer = parse(value)?;
     let reader = Reader { path };
@@ -80,6 +80,13 @@ impl Raw {
         self.use_bidirectional_attention == Some(true)
     }
 }
+
+/// Eight times what the largest published models have.
+const MOST_LAYERS: usize = 1 << 10;
+/// The same, of rows and columns of a tensor.
+const MOST_SIZE: usize = 1 << 24;
+/// The same, of tokens of context.
+const MOST_POSITIONS: usize = 1 << 28;
 
 struct Reader<'a> {
     path: &'a Path,
@@ -119,6 +126,7 @@ impl Reader<'_> {
     fn resolve(&self, family: Family, raw: &Raw) -> Result<Config, ConfigError> {
         self.refuse_unknown_parts(raw)?;
         let defaults = family.defaults();
+        self.refuse_sizes(raw)?;
         let need = |value: Option<usize>, field| {
             value
                 .filter(|&value| value > 0)
@@ -171,6 +179,29 @@ impl Reader<'_> {
 
     fn inconsistent(&self, problem: String) -> ConfigError {
         ConfigError::Inconsistent { path: self.path.to_owned(), problem }
+    }
+
+    /// What no machine holds is refused before it is asked for.
+    fn refuse_sizes(&self, raw: &Raw) -> Result<(), ConfigError> {
+        let sizes = [
+            ("num_hidden_layers", raw.num_hidden_layers, MOST_LAYERS),
+            ("hidden_size", raw.hidden_size, MOST_SIZE),
+            ("intermediate_size", raw.intermediate_size, MOST_SIZE),
+            ("num_attention_heads", raw.num_attention_heads, MOST_SIZE),
+            ("num_key_value_heads", raw.num_key_value_heads, MOST_SIZE),
+            ("head_dim", raw.head_dim, MOST_SIZE),
+            ("vocab_size", raw.vocab_size, MOST_SIZE),
+            ("max_position_embeddings", raw.max_position_embeddings, MOST_POSITIONS),
+            ("sliding_window", raw.sliding_window, MOST_POSITIONS),
+        ];
+        for (field, size, most) in sizes {
+            if let Some(size) = size.filter(|size| *size > most) {
+                return Err(
+                    self.inconsistent(format!("`{field}` is {size}; {most} at most are taken"))
+                );
+            }
+        }
+        Ok(())
     }
 
     fn refuse_unknown_parts(&self, raw: &Raw) -> Result<(), ConfigError> {

@@ -12,6 +12,7 @@ use crate::engine::{PENALTIES, Sampling};
 use crate::hub::Checkpoint;
 use crate::model::Config;
 use crate::model::config::Ids;
+use crate::sandbox::outside::{self, JsonError};
 use crate::tokenizer::Tokenizer;
 
 /// A model's sampling defaults, and the tokens that end its turns.
@@ -135,10 +136,10 @@ fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
     Ok(text.map(str::to_owned))
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GenerationError> {
-    let fail = |problem: String| GenerationError { path: path.to_owned(), problem };
-    let text = fs_err::read_to_string(path).map_err(|error| fail(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
+fn read_json<T: DeserializeOwned + Send + 'static>(path: &Path) -> Result<T, GenerationError> {
+    let problem = |error: JsonError| error.to_string();
+    let fail = |problem| GenerationError { path: path.to_owned(), problem };
+    outside::json(path).map_err(problem).map_err(fail)
 }
 
 #[cfg(test)]

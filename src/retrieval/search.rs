@@ -71,6 +71,10 @@ impl Searcher {
                 is_cached: false,
             });
         }
+        // What was read of a file that was cut off meanwhile is not what it held.
+        for shelf in &self.library.shelves {
+            shelf.corpus.check_whole()?;
+        }
         Ok(results)
     }
 

@@ -68,12 +68,14 @@ fn keep_own_entries() {
 
 /// Restricts this thread and those that it starts; no new rights, no core dumps, no other process may look in.
 pub fn restrict_files(policy: &Policy) -> Report {
-    let mut report = Report { network: policy.network, ..Report::default() };
+    let mut report = Report { network: policy.network, is_hidden: true, ..Report::default() };
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     if rustix::process::setrlimit(Resource::Core, none).is_err() {
+        report.is_hidden = false;
         report.lacking.push("the ban on core dumps".to_owned());
     }
     if rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).is_err() {
+        report.is_hidden = false;
         report.lacking.push("the ban on tracing".to_owned());
     }
     match rules(policy).and_then(RulesetCreated::restrict_self) {
@@ -96,8 +98,13 @@ fn note(report: &mut Report, status: &RestrictionStatus) {
     }
     report.files = Some(version);
     // What seccomp denies all the same: sockets of any kind.
-    let late =
-        [(ABI::V4, "TCP"), (ABI::V5, "device control"), (ABI::V6, "signals"), (ABI::V10, "UDP")];
+    let late = [
+        (ABI::V3, "truncating files"),
+        (ABI::V4, "TCP"),
+        (ABI::V5, "device control"),
+        (ABI::V6, "signals"),
+        (ABI::V10, "UDP"),
+    ];
     for (since, what) in late {
         if version < since as u32 {
             report.lacking.push(format!("{what} by Landlock"));
@@ -124,12 +131,19 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     for path in system {
         rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
     }
-    for path in policy.read.iter().flat_map(|path| with_targets(path)) {
+    for path in &policy.read {
         // No program is started anyway; libraries lie elsewhere.
-        rules = allow(rules, &path, AccessFs::from_read(NEWEST) & !AccessFs::Execute)?;
+        rules = allow(rules, path, AccessFs::from_read(NEWEST) & !AccessFs::Execute)?;
+    }
+    // A socket is bound where it was asked for.
+    let mut never =
+        AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeFifo;
+    never |= AccessFs::MakeSym | AccessFs::IoctlDev;
+    if policy.network != (Network::Listen { port: None }) {
+        never |= AccessFs::MakeSock;
     }
     for path in &policy.write {
-        rules = allow(rules, path, AccessFs::from_all(NEWEST) & !AccessFs::Execute)?;
+        rules = allow(rules, path, AccessFs::from_all(NEWEST) & !never)?;
     }
     if policy.network == Network::Open {
         for path in NAMES {
@@ -151,15 +165,6 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
         rules = allow(rules, Path::new("/proc/self/task"), write)?;
     }
     Ok(rules)
-}
-
-/// A path, and what the links in it lead to: files of a cache are links to where they lie.
-fn with_targets(path: &Path) -> Vec<PathBuf> {
-    let mut paths = vec![path.to_owned()];
-    let entries = fs_err::read_dir(path).into_iter().flatten().flatten();
-    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    paths.extend(links.filter_map(|link| link.path().canonicalize().ok()));
-    paths
 }
 
 /// Adds the rule of a path, with the rights of its kind; none where it is not there.

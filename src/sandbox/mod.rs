@@ -9,8 +9,15 @@
 
 #[cfg(not(all(target_os = "linux", feature = "airgap")))]
 mod absent;
+#[cfg(target_os = "linux")]
+pub mod acts;
+#[cfg(all(target_os = "linux", feature = "airgap"))]
+mod calls;
+pub mod ceiling;
+pub mod inherited;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 mod landlock;
+pub mod outside;
 pub mod report;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 mod seccomp;
@@ -34,7 +41,7 @@ pub enum SandboxMode {
     /// As far as the kernel can; what it cannot is said
     #[default]
     Auto,
-    /// Wholly, or not started
+    /// Files by Landlock ABI 3 (Linux 6.2) or later, and calls by seccomp; or not started
     Require,
     /// Not at all
     Off,
@@ -64,6 +71,10 @@ pub enum Network {
     Open,
 }
 
+/// What a required sandbox asks of Landlock: all that is done with files, truncating them too. What later interfaces add, seccomp
+/// denies all the same: sockets, control of devices, signals.
+const LEAST_LANDLOCK: u32 = 3;
+
 /// A sandbox that was entered.
 #[must_use = "without being sealed it does not restrict calls"]
 pub struct Sandbox {
@@ -88,7 +99,8 @@ pub fn enter(mode: SandboxMode, policy: &Policy) -> Result<Option<Sandbox>, Fail
     }
     let report = landlock::restrict_files(policy);
     let sandbox = Sandbox { network: policy.network, mode, report };
-    sandbox.check(sandbox.report.files.is_some())?;
+    let held = sandbox.report.files.is_some_and(|version| version >= LEAST_LANDLOCK);
+    sandbox.check(held && sandbox.report.is_hidden)?;
     Ok(Some(sandbox))
 }
 
@@ -110,7 +122,7 @@ impl Sandbox {
         match has_held || self.mode != SandboxMode::Require {
             true => Ok(()),
             false => Err(Failure::mismatch(format!(
-                "a sandbox is required, and this machine cannot: {}",
+                "a sandbox is required: files by Landlock ABI {LEAST_LANDLOCK} or later, calls by seccomp, no core dumps; this machine lacks {}",
                 self.report.lacking.join(", ")
             ))),
         }

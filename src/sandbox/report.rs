@@ -9,6 +9,8 @@ use super::Network;
 pub struct Report {
     /// The version of Landlock's interface that files are restricted by; `None`: they are not.
     pub files: Option<u32>,
+    /// Whether there are no core dumps, and nobody may look in.
+    pub is_hidden: bool,
     /// Whether calls are restricted by seccomp.
     pub calls: bool,
     pub network: Network,

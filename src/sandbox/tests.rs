@@ -6,6 +6,7 @@ use super::{Network, Policy, Report, SandboxMode, enter};
 fn what_held_and_what_did_not_is_said() {
     let report = Report {
         files: Some(7),
+        is_hidden: true,
         calls: true,
         network: Network::None,
         lacking: vec!["UDP by Landlock".to_owned()],
@@ -33,10 +34,14 @@ fn none_is_entered_where_none_is_wanted_and_an_open_network_is_no_sandbox() {
 /// What a process of its own does in a sandbox that is sealed.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", feature = "airgap"))]
 mod calls {
+    use std::os::unix::net::{UnixDatagram, UnixStream};
     use std::os::unix::process::ExitStatusExt;
+    use std::path::Path;
     use std::process::Command;
 
     use super::super::{Network, seccomp};
+
+    use super::super::acts;
 
     const CHILD: &str = "WARDROUND_SANDBOX_TEST_CHILD";
 
@@ -64,9 +69,43 @@ mod calls {
             assert_eq!(call(number), Some(libc::EPERM), "{number}");
         }
         assert_eq!(call(libc::SYS_clone3), Some(libc::ENOSYS));
+        let refused = [
+            acts::change_the_mode(Path::new("/dev/null")),
+            acts::set_the_times(Path::new("/dev/null")),
+            acts::set_an_attribute(Path::new("/dev/null")),
+            acts::make_a_device(Path::new("null")),
+            acts::limit_another_process(),
+            acts::signal_another_process(),
+            acts::type_into_the_terminal(),
+            acts::map_code(),
+            acts::send_a_descriptor(),
+            UnixDatagram::pair().map(|_| ()),
+        ];
+        for (index, refused) in refused.into_iter().enumerate() {
+            assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EPERM), "{index}");
+        }
+        // What its own work takes.
+        UnixStream::pair().unwrap();
+        assert_eq!(std::thread::spawn(|| 1).join().unwrap(), 1);
         call(number.parse().unwrap());
         // Here only where nobody ended it.
         println!("the call came back");
+    }
+
+    /// What the list refuses is not refused by the machine anyway.
+    #[test]
+    fn acts_that_a_sandbox_refuses_get_through_without_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        acts::change_the_mode(&file).unwrap();
+        acts::change_the_owner(&file).unwrap();
+        acts::set_the_times(&file).unwrap();
+        acts::map_code().unwrap();
+        acts::signal_another_process().unwrap();
+        UnixDatagram::pair().unwrap();
+        let address = acts::send_a_descriptor().unwrap_err().raw_os_error();
+        assert_ne!(address, Some(libc::EPERM));
     }
 
     #[test]

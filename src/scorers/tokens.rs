@@ -7,6 +7,7 @@ use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
 
 use crate::encoder::EncoderError;
 use crate::encoder::folder::{Folder, TOKENIZER};
+use crate::tokenizer::Library;
 
 const VOCABULARY: &str = "vocab.json";
 const MERGES: &str = "merges.txt";
@@ -15,7 +16,7 @@ pub(super) const SEP: &str = "[SEP]";
 pub(super) const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", CLS, SEP, "[MASK]"];
 
 pub(super) struct Tokens {
-    tokenizer: Tokenizer,
+    tokenizer: Library,
     cls: u32,
     sep: u32,
     max_tokens: usize,
@@ -38,16 +39,14 @@ impl Tokens {
         };
         folder.check_vocabulary(name, &tokenizer, rows)?;
         check_room(folder, name, max_tokens)?;
-        Ok(Self { cls: id(CLS)?, sep: id(SEP)?, tokenizer, max_tokens })
+        Ok(Self { cls: id(CLS)?, sep: id(SEP)?, tokenizer: Library::new(tokenizer), max_tokens })
     }
 
     /// `[CLS]`, the text's first tokens, `[SEP]`.
     pub(super) fn encode(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
-        let encoding = self.tokenizer.encode_fast(text, false);
-        let encoding = encoding.map_err(|error| EncoderError::Text {
-            length: text.len(),
-            problem: error.to_string(),
-        })?;
+        let encoding = self.tokenizer.encode_alone(text);
+        let encoding =
+            encoding.map_err(|problem| EncoderError::Text { length: text.len(), problem })?;
         let kept = encoding.get_ids().iter().take(self.max_tokens - 2);
         let first = std::iter::once(&self.cls);
         Ok(first.chain(kept).chain([&self.sep]).copied().collect())

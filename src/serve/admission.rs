@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::budget::add;
 use super::error::{ApiError, Code};
 use super::options::Limits;
 
@@ -23,8 +26,35 @@ pub struct Admission {
     rate: AtomicU64,
 }
 
-/// The number of sequences of one key that wait or run.
-pub type KeyLoad = Arc<AtomicUsize>;
+/// How many bodies of one caller are read and parsed at once; blocking threads are left for others.
+const READINGS: usize = 3;
+
+/// What one caller has under way.
+pub type KeyLoad = Arc<Load>;
+
+#[derive(Debug)]
+pub struct Load {
+    /// Sequences that wait or run.
+    sequences: AtomicUsize,
+    /// What its bodies take of the budget.
+    pub bytes: AtomicUsize,
+    readings: Arc<Semaphore>,
+}
+
+impl Default for Load {
+    fn default() -> Load {
+        let readings = Arc::new(Semaphore::new(READINGS));
+        Load { sequences: AtomicUsize::new(0), bytes: AtomicUsize::new(0), readings }
+    }
+}
+
+impl Load {
+    /// Waits for the caller's turn to have a body read and parsed.
+    pub async fn reading(&self) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        self.readings.clone().acquire_owned().await.ok()
+    }
+}
 
 /// A request's place in the queue, which is freed on drop.
 #[derive(Debug)]
@@ -49,8 +79,8 @@ impl Admission {
         }
     }
 
-    /// A place for `sequences` with prompts of `tokens` in total. A request that exceeds a limit by itself is admitted if nothing
-    /// else waits or runs.
+    /// A place for `sequences` with prompts of `tokens` in total. One prompt that exceeds the limit of tokens by itself is admitted if
+    /// nothing else waits; nothing exceeds the limits of sequences.
     ///
     /// # Errors
     /// A full queue, or a full share of the key.
@@ -63,28 +93,28 @@ impl Admission {
         let full =
             |code, what: String| Err(ApiError::new(code, what).retry_after(self.retry_after_s()));
         if let Some(key) = &key
-            && !add(key, sequences, self.most_per_key)
+            && !add(&key.sequences, sequences, self.most_per_key)
         {
             let most = self.most_per_key;
             return full(
                 Code::KeyLimit,
-                format!("this key has {most} sequences waiting or running, which is its share"),
+                format!("this key's share is {most} sequences waiting or running"),
             );
         }
         let free_key = || {
             if let Some(key) = &key {
-                key.fetch_sub(sequences, Relaxed);
+                key.sequences.fetch_sub(sequences, Relaxed);
             }
         };
         if !add(&self.sequences, sequences, self.most_sequences) {
             free_key();
             let most = self.most_sequences;
-            return full(
-                Code::QueueFull,
-                format!("the queue is full: {most} sequences wait or run"),
-            );
+            return full(Code::QueueFull, format!("the queue is full: it holds {most} sequences"));
         }
-        if !add(&self.tokens, tokens, self.most_tokens) {
+        let alone = |now: usize| (sequences == 1 && now == 0).then_some(tokens);
+        let is_admitted = add(&self.tokens, tokens, self.most_tokens)
+            || self.tokens.fetch_update(Relaxed, Relaxed, alone).is_ok();
+        if !is_admitted {
             free_key();
             self.sequences.fetch_sub(sequences, Relaxed);
             let most = self.most_tokens;
@@ -99,12 +129,6 @@ impl Admission {
     fn retry_after_s(&self) -> u64 {
         self.tokens.load(Relaxed) as u64 / self.rate.load(Relaxed).max(1)
     }
-}
-
-/// Adds to a counter unless the sum would exceed `most`; an empty counter accepts any number.
-fn add(counter: &AtomicUsize, count: usize, most: usize) -> bool {
-    let fits = |now: usize| (now == 0 || now + count <= most).then_some(now + count);
-    counter.fetch_update(Relaxed, Relaxed, fits).is_ok()
 }
 
 impl Permit {
@@ -127,7 +151,7 @@ impl Drop for Permit {
         self.admission.sequences.fetch_sub(self.sequences, Relaxed);
         self.admission.tokens.fetch_sub(self.tokens, Relaxed);
         if let Some(key) = &self.key {
-            key.fetch_sub(self.sequences, Relaxed);
+            key.sequences.fetch_sub(self.sequences, Relaxed);
         }
     }
 }
@@ -161,16 +185,21 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_half_of_the_queue_and_an_oversize_request_runs_alone() {
+    fn a_key_has_half_of_the_queue_also_where_nothing_else_waits() {
         let queue = admission(4, 100);
         let key = KeyLoad::default();
         let held = queue.admit(2, 1, Some(key.clone())).unwrap();
         assert_eq!(queue.admit(1, 1, Some(key.clone())).unwrap_err().code, Code::KeyLimit);
         let other = queue.admit(1, 1, Some(KeyLoad::default())).unwrap();
         drop((held, other));
-        let large = queue.admit(9, 1000, Some(key.clone())).unwrap();
+        // Neither is a request that alone is more than the share, nor one with more sequences than the queue.
+        assert_eq!(queue.admit(3, 1, Some(key.clone())).unwrap_err().code, Code::KeyLimit);
+        assert_eq!(queue.admit(5, 1, None).unwrap_err().code, Code::QueueFull);
+        assert_eq!(queue.admit(2, 1000, None).unwrap_err().code, Code::QueueFull);
+        // One long prompt has its turn.
+        let long = queue.admit(1, 1000, Some(key.clone())).unwrap();
         assert_eq!(queue.admit(1, 1, None).unwrap_err().code, Code::QueueFull);
-        drop(large);
-        assert_eq!(key.load(Relaxed), 0);
+        drop(long);
+        assert_eq!(key.sequences.load(Relaxed), 0);
     }
 }

@@ -7,9 +7,11 @@ use tokio::sync::watch;
 
 use super::admission::{Admission, KeyLoad};
 use super::audit::Audit;
+use super::budget::Budget;
 use super::case::pool::Cases;
 use super::error::{ApiError, Code};
 use super::failures::Failures;
+use super::guard::Identity;
 use super::keys::Key;
 use super::metrics::Metrics;
 use super::models::Served;
@@ -32,39 +34,43 @@ pub enum Phase {
 /// The current keys, and the load of each.
 #[derive(Debug, Default)]
 pub struct KeyRing {
-    callers: Vec<Caller>,
+    holders: Vec<Holder>,
+}
+
+/// A key, and the counter of what its holder has waiting or running.
+#[derive(Debug)]
+pub struct Holder {
+    pub key: Key,
+    pub load: KeyLoad,
 }
 
 impl KeyRing {
-    pub fn new(keys: Vec<Key>) -> KeyRing {
-        let caller = |key| Caller { key, load: KeyLoad::default() };
-        KeyRing { callers: keys.into_iter().map(caller).collect() }
+    /// A key that was there before goes on with its load.
+    pub fn new(keys: Vec<Key>, before: Option<&KeyRing>) -> KeyRing {
+        let load_of = |key: &Key| {
+            let mut holders = before.into_iter().flat_map(|ring| &ring.holders);
+            let old = holders.find(|old| old.key.sum() == key.sum());
+            old.map_or_else(KeyLoad::default, |old| old.load.clone())
+        };
+        let holder = |key: Key| Holder { load: load_of(&key), key };
+        KeyRing { holders: keys.into_iter().map(holder).collect() }
     }
 
-    /// The caller with this key. All keys are compared, so that the time tells nothing.
-    pub fn find(&self, given: &str) -> Option<Caller> {
-        let matching = |found, caller: &Caller| match caller.key.is(given) {
-            true => Some(caller.clone()),
+    /// The holder of this key. All keys are compared, so that the time tells nothing.
+    pub fn find(&self, given: &str) -> Option<&Holder> {
+        self.holders.iter().fold(None, |found, holder| match holder.key.is(given) {
+            true => Some(holder),
             false => found,
-        };
-        self.callers.iter().fold(None, matching)
+        })
+    }
+
+    pub fn holders(&self) -> &[Holder] {
+        &self.holders
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.callers.iter().map(|caller| caller.key.name.as_str())
+        self.holders.iter().map(|holder| holder.key.name.as_str())
     }
-
-    /// The caller with the key of this name.
-    pub fn named(&self, name: &str) -> Option<Caller> {
-        self.callers.iter().find(|caller| caller.key.name == name).cloned()
-    }
-}
-
-/// The key of a request, and its load.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    pub key: Key,
-    pub load: KeyLoad,
 }
 
 /// The shared state.
@@ -76,6 +82,8 @@ pub struct App {
     pub failures: Failures,
     pub metrics: Metrics,
     pub audit: Audit,
+    /// Of bodies in flight.
+    pub budget: Budget,
     pub cases: Cases,
     /// The secret that the tokens of the page's forms are derived from.
     pub page_secret: String,
@@ -101,6 +109,7 @@ impl App {
         let page_secret =
             super::session::random_id().map_err(|error| std::io::Error::other(error.message))?;
         Ok(App {
+            budget: Budget::new(options.limits.bodies_bytes),
             cases: Cases::start(options.limits.cases, &metrics.cases, &audit)?,
             options,
             phase,
@@ -115,11 +124,9 @@ impl App {
         })
     }
 
-    /// A user whom a reverse proxy names.
-    pub fn proxied_user(&self, name: &str) -> Caller {
-        let key = Key::of_user(name);
-        let load = self.user_loads[key.bucket() % USER_LOADS].clone();
-        Caller { key, load }
+    /// The load of a user whom a reverse proxy names.
+    pub fn user_load(&self, user: Identity) -> KeyLoad {
+        self.user_loads[user.bucket() % USER_LOADS].clone()
     }
 
     /// Starts to serve these models and systems.

@@ -1,53 +1,61 @@
 //! The server's audit trail: each request, its client and its result. No response is sent before its line is durable.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
-use axum::extract::Request;
+use axum::http::Extensions;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use super::app::{Caller, KeyRing};
+pub use self::pending::Pending;
+use super::app::KeyRing;
 use super::case::{Ask, words};
 use super::error::{ApiError, Code};
-use super::guard::{self, Peer};
+use super::guard::{Caller, Peer};
 use super::models::Served;
-use super::response::answer::Answer;
 use crate::audit::case::{CaseLine, usage, without_text};
-use crate::audit::event::Texts;
+use crate::audit::event::{Input, Texts};
+use crate::audit::key::random_name;
 use crate::audit::{AuditOptions, Event, Trail};
 use crate::diagnosis::Failure;
 use crate::experiment::case::Worked;
 use crate::record::ItemText;
 
+mod pending;
+
 /// The audit trail, if there is one.
 #[derive(Clone, Default)]
 pub struct Audit {
     trail: Option<Trail>,
+    /// Bytes of bodies under way that are to be kept.
+    kept: Arc<AtomicUsize>,
 }
 
-/// The client of a request: its key's name and role, and its address.
+/// The client of a request: its name, identity and role, and its address.
 #[derive(Clone, Debug, Default)]
 pub struct Who {
     actor: Option<String>,
+    identity: Option<String>,
     role: Option<&'static str>,
     from: Option<String>,
 }
 
 impl Who {
-    pub fn of(request: &Request) -> Who {
-        let peer = request.extensions().get::<Peer>();
+    pub fn of(extensions: &Extensions) -> Who {
+        let peer = extensions.get::<Peer>();
         let from = peer.map(|peer| match peer.0 {
             Some(address) => address.to_string(),
             None => "unix".to_owned(),
         });
-        Who { from, ..Who::holder(guard::caller(request).as_ref()) }
+        Who { from, ..Who::holder(extensions.get::<Caller>()) }
     }
 
     /// The client of a key, without an address.
     fn holder(caller: Option<&Caller>) -> Who {
         Who {
-            actor: caller.map(|caller| caller.key.name.clone()),
-            role: caller.map(|caller| caller.key.role.name()),
+            actor: caller.map(|caller| caller.name().to_owned()),
+            identity: caller.map(|caller| caller.identity().shown()),
+            role: caller.map(|caller| caller.role().name()),
             from: None,
         }
     }
@@ -58,9 +66,10 @@ impl Who {
     }
 
     pub fn event(&self, name: &str) -> Event {
-        let Who { actor, role, from } = self;
+        let Who { actor, identity, role, from } = self;
         Event::new(name)
             .with("actor", actor.as_deref())
+            .with("identity", identity.as_deref())
             .with("role", *role)
             .with("from", from.as_deref())
     }
@@ -78,7 +87,7 @@ impl Audit {
             .with("version", env!("CARGO_PKG_VERSION"))
             .with("keeps", options.content.name());
         trail.write(event)?;
-        Ok(Audit { trail: Some(trail) })
+        Ok(Audit { trail: Some(trail), kept: Arc::default() })
     }
 
     /// Whether there is a trail.
@@ -150,6 +159,28 @@ impl Audit {
         self.note(Event::new("config").with("keys", json!(names)));
     }
 
+    /// Logs that a case is begun. Blocks until the line is durable. Gives what joins it to the line of its outcome.
+    ///
+    /// # Errors
+    /// See [`Audit::check`].
+    pub fn begin_case(&self, id: Option<&str>, ask: &Ask) -> Result<Option<String>, ApiError> {
+        let Some(trail) = &self.trail else { return Ok(None) };
+        let call = random_name().map_err(|_| failed())?;
+        let input = Input::from(json!(ItemText::from(&ask.item)));
+        let event = ask
+            .who
+            .event("begun")
+            .with("call", call.as_str())
+            .with("case", id)
+            .with("system", ask.system.id.as_str())
+            .with("fingerprint", ask.system.fingerprint.as_str())
+            .with("seed", ask.seed)
+            .with_sum("request", ask.digest())
+            .with_sum_of(&input);
+        trail.write(event).map_err(|_| failed())?;
+        Ok(Some(call))
+    }
+
     /// Logs the outcome of a case without its text, and the text as far as the trail keeps it. Blocks until the line is durable.
     ///
     /// # Errors
@@ -157,6 +188,7 @@ impl Audit {
     pub fn case(
         &self,
         id: Option<&str>,
+        call: Option<&str>,
         ask: &Ask,
         outcome: &Result<Worked, ApiError>,
         elapsed_ms: u64,
@@ -182,9 +214,13 @@ impl Audit {
             status: outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done"),
             item: ask.item.id(),
         };
-        let event = ask.who.event("case").with("case", id).with_sum("request", ask.digest());
-        let event =
-            event.with_texts(Texts { input: json!(ItemText::from(&ask.item)), output, more });
+        let event = ask.who.event("case").with("case", id).with("call", call);
+        let event = event.with_sum("request", ask.digest());
+        let event = event.with_texts(Texts {
+            input: json!(ItemText::from(&ask.item)).into(),
+            output,
+            more,
+        });
         let mut event = told.on(event);
         if let Ok(worked) = outcome {
             event = event
@@ -208,7 +244,11 @@ impl Audit {
         let mut event = who.event("feedback").with("case", case).with("is_helpful", is_helpful);
         if !comment.is_empty() {
             let input = json!({"comment": comment});
-            event = event.with_texts(Texts { input, output: Value::Null, more: Map::new() });
+            event = event.with_texts(Texts {
+                input: input.into(),
+                output: Value::Null,
+                more: Map::new(),
+            });
         }
         self.tell(event).await
     }
@@ -217,81 +257,4 @@ impl Audit {
 fn failed() -> ApiError {
     let message = "the audit trail could not be written, and nothing is served without it";
     ApiError::new(Code::AuditFailed, message).retry_after(60)
-}
-
-/// The line of a completion, which is logged however it ends; dropped before, it was cancelled by its client.
-pub struct Pending {
-    audit: Audit,
-    who: Who,
-    path: String,
-    body: Value,
-    began: Instant,
-    is_told: bool,
-}
-
-impl Pending {
-    /// `body` is the request's JSON.
-    pub fn new(audit: &Audit, who: Who, path: &str, body: &[u8]) -> Pending {
-        let body = match audit.is_on() {
-            true => serde_json::from_slice(body).unwrap_or_default(),
-            false => Value::Null,
-        };
-        let (audit, path) = (audit.clone(), path.to_owned());
-        Pending { audit, who, path, body, began: Instant::now(), is_told: false }
-    }
-
-    /// Logs the finished response, and waits until the line is durable.
-    ///
-    /// # Errors
-    /// See [`Audit::check`].
-    pub async fn done(&mut self, answer: &Answer) -> Result<(), ApiError> {
-        if !self.audit.is_on() {
-            return Ok(());
-        }
-        let event = self.event("done", Some(answer));
-        self.audit.tell(event).await
-    }
-
-    /// Logs a response that failed.
-    pub fn failed(&mut self, error: &ApiError, answer: &Answer) {
-        if self.audit.is_on() && !self.is_told {
-            let event = self.event(error.code.name(), Some(answer));
-            self.audit.note(event);
-        }
-    }
-
-    fn event(&mut self, status: &str, answer: Option<&Answer>) -> Event {
-        self.is_told = true;
-        let mut more = Map::new();
-        more.insert("path".to_owned(), self.path.as_str().into());
-        let mut event = self
-            .who
-            .event("request")
-            .with("path", self.path.as_str())
-            .with("elapsed_ms", self.began.elapsed().as_millis() as u64)
-            .with("status", status);
-        let mut output = Value::Null;
-        if let Some(answer) = answer {
-            let heading = &answer.heading;
-            more.insert("seed".to_owned(), heading.seed.into());
-            output = answer.outputs();
-            event = event
-                .with("model", heading.model.id.as_str())
-                .with("fingerprint", heading.model.fingerprint.as_str())
-                .with("seed", heading.seed)
-                .with_sum("request", heading.digest.as_str())
-                .with("usage", answer.usage())
-                .with("finish", answer.finish_reasons());
-        }
-        event.with_texts(Texts { input: std::mem::take(&mut self.body), output, more })
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        if self.audit.is_on() && !self.is_told {
-            let event = self.event("cancelled", None);
-            self.audit.note(event);
-        }
-    }
 }

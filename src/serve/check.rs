@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -13,16 +13,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::app::{App, Caller, Phase};
-use super::audit::Who;
-use super::body;
+use super::app::{App, Phase};
+use super::body::{Sent, WHOLE, media_type};
 use super::case::pool::Job;
 use super::case::store::{Case, CaseHead, Named};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, fhir, question};
-use super::completion::blocking;
 use super::error::{ApiError, Code};
-use super::guard;
+use super::guard::{Asking, Caller, Identity};
 use super::request::address::Address;
 use super::request::fields::{Fields, quoted, required};
 use super::response::events::{EventSource, SILENCE, cut, respond};
@@ -49,16 +47,15 @@ pub struct Chosen {
 pub async fn check(
     State(app): State<Arc<App>>,
     Address(Query(chosen)): Address<Query<Chosen>>,
-    request: Request,
+    Asking { caller, who }: Asking,
+    sent: Sent<WHOLE>,
 ) -> Result<Response, ApiError> {
     app.served()?;
-    let (caller, who) = (guard::caller(&request), Who::of(&request));
-    let (parts, body) = request.into_parts();
-    let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
-    let kind = body::media_type(&parts.headers);
+    let headers = sent.headers.clone();
+    let kind = media_type(&headers);
     let reading = app.clone();
-    let ask = blocking(move || read_note(&reading, &kind, bytes, chosen)).await?;
-    answer(app, Ask { who, ..ask }, caller, &parts.headers).await
+    let (ask, _) = sent.parse(move |bytes| read_note(&reading, &kind, bytes, chosen)).await?;
+    answer(app, Ask { who, ..ask }, caller, &headers).await
 }
 
 fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask, ApiError> {
@@ -87,14 +84,16 @@ fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask,
 }
 
 /// `POST /v1/ask`: a question with options.
-pub async fn ask(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    let (caller, who) = (guard::caller(&request), Who::of(&request));
+pub async fn ask(
+    State(app): State<Arc<App>>,
+    Asking { caller, who }: Asking,
+    sent: Sent<WHOLE>,
+) -> Result<Response, ApiError> {
     app.served()?;
-    let (parts, body) = request.into_parts();
-    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
+    let headers = sent.headers.clone();
     let reading = app.clone();
-    let ask = blocking(move || read_question(&reading, &bytes)).await?;
-    answer(app, Ask { who, ..ask }, caller, &parts.headers).await
+    let (ask, _) = sent.parse_json(move |bytes| read_question(&reading, &bytes)).await?;
+    answer(app, Ask { who, ..ask }, caller, &headers).await
 }
 
 fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
@@ -104,14 +103,9 @@ fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
     let asked = required(fields.text("question")?, "question")?;
     let options = required(fields.take("options"), "options")?;
     refuse_others(fields)?;
-    Ok(Ask {
-        system: app.served()?.system_for(ItemKind::Questions, system.as_deref())?.clone(),
-        item: question::question(&asked, &options, "options")?,
-        seed: run_seed(app, seed)?,
-        run: 1,
-        n: 1,
-        who: Who::default(),
-    })
+    let system = app.served()?.system_for(ItemKind::Questions, system.as_deref())?.clone();
+    let item = question::question(&asked, &options, "options")?;
+    Ask::new(system, item, run_seed(app, seed)?, "question")
 }
 
 fn text(bytes: Bytes) -> Result<String, ApiError> {
@@ -121,14 +115,10 @@ fn text(bytes: Bytes) -> Result<String, ApiError> {
 
 fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
     let language = chosen.language.as_deref().map(language).transpose()?;
-    Ok(Ask {
-        system: app.served()?.system_for(ItemKind::Notes, chosen.system.as_deref())?.clone(),
-        item: question::note(text, language, "text")?,
-        seed: run_seed(app, chosen.seed)?,
-        run: 1,
-        n: 1,
-        who: Who::default(),
-    })
+    let system = app.served()?.system_for(ItemKind::Notes, chosen.system.as_deref())?.clone();
+    system.refuse_length(text, "text")?;
+    let item = question::note(text, language, "text")?;
+    Ask::new(system, item, run_seed(app, chosen.seed)?, "text")
 }
 
 fn note_of_json(app: &App, mut fields: Fields) -> Result<Ask, ApiError> {
@@ -169,7 +159,7 @@ async fn answer(
     let preferences = headers.get_all(PREFER).into_iter().filter_map(|value| value.to_str().ok());
     let mut preferences = preferences.flat_map(|value| value.split([',', ';']));
     if preferences.any(|preference| preference.trim().eq_ignore_ascii_case(ASYNC)) {
-        let id = keep(&app, ask, caller.as_ref())?;
+        let id = keep(&app, ask, caller.as_ref()).await?;
         let place = HeaderValue::from_str(&format!("/v1/cases/{id}"))
             .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
         let headers = [(header::LOCATION, place), (APPLIED, HeaderValue::from_static(ASYNC))];
@@ -197,8 +187,8 @@ async fn answer(
 /// Queues a case that is kept, and returns its id.
 ///
 /// # Errors
-/// A full queue; an audit trail that cannot be written.
-pub fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiError> {
+/// A full queue or store; an audit trail that cannot be written.
+pub async fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiError> {
     let id = super::session::random_id()?;
     let head = CaseHead {
         id: id.clone(),
@@ -207,7 +197,7 @@ pub fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiE
         created_at: clock::utc_now(),
     };
     let store = &app.cases.store;
-    store.open(head);
+    store.open(head).await?;
     let job = Job::new(ask, Arc::default(), store.recorder(id.clone()), caller).kept_as(&id);
     match app.cases.submit(app, job) {
         Ok(()) => Ok(id),
@@ -219,8 +209,8 @@ pub fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiE
 }
 
 /// The owner of a caller's cases.
-pub fn owner(caller: Option<&Caller>) -> Option<String> {
-    caller.map(|caller| caller.key.name.clone())
+pub fn owner(caller: Option<&Caller>) -> Option<Identity> {
+    caller.map(Caller::identity)
 }
 
 /// The outcome of a case, and how it was made.
@@ -244,9 +234,9 @@ fn result(ask: &Ask, worked: &Worked) -> Value {
 pub async fn case(
     State(app): State<Arc<App>>,
     Address(Path(id)): Address<Path<String>>,
-    request: Request,
+    Asking { caller, .. }: Asking,
 ) -> Result<Json<Value>, ApiError> {
-    let owner = owner(guard::caller(&request).as_ref());
+    let owner = owner(caller.as_ref());
     let case = app.cases.store.look(Named { id, owner }).await?;
     Ok(Json(export(&case)))
 }
@@ -301,9 +291,9 @@ pub fn status(case: &Case) -> &'static str {
 pub async fn events(
     State(app): State<Arc<App>>,
     Address(Path(id)): Address<Path<String>>,
-    request: Request,
+    Asking { caller, .. }: Asking,
 ) -> Result<Response, ApiError> {
-    let named = Named { id, owner: owner(guard::caller(&request).as_ref()) };
+    let named = Named { id, owner: owner(caller.as_ref()) };
     let case = app.cases.store.look(named.clone()).await?;
     let (sender, events) = unbounded_channel();
     app.cases.store.follow(named, sender).await?;

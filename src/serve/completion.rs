@@ -6,26 +6,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::app::{App, Caller};
+use super::app::App;
 use super::audit::{Pending, Who};
-use super::body;
+use super::body::{Sent, WHOLE};
+use super::budget::Reserved;
 use super::error::{ApiError, Code};
 use super::generation::{Generation, Wanted};
-use super::guard;
+use super::guard::{self, Asking, Caller};
 use super::models::ServedModel;
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, TextPrompt};
 use super::request::decoding::Streaming;
+use super::request::fields::listed;
 use super::response::answer::{Answer, Form, Heading, Step};
 use super::response::choice::ThinkEnd;
 use super::response::events::{Pace, Streamed, cut, respond};
 use super::system::ServedSystem;
-use super::system_chat;
+use super::system_chat::{self, SystemChat};
 use crate::chat::TurnOptions;
 use crate::panel::PanelError;
 
@@ -43,45 +45,58 @@ pub struct StartedCompletion {
     request_id: Option<String>,
 }
 
-/// A request's body and its client.
-pub struct Sent {
-    pub bytes: Bytes,
+/// A request's client, and what it asked.
+pub struct Client {
     pub caller: Option<Caller>,
     pub who: Who,
     path: &'static str,
 }
 
-pub async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    let sent = read(&app, CHAT, request).await?;
-    let system = named_system(&app, sent.bytes.clone()).await?;
-    match system {
-        Some(system) => system_chat::answer(app, system, sent).await,
-        None => answer(app, sent, begin_chat).await,
+/// What a chat is answered by.
+enum Chat {
+    Model(StartedCompletion),
+    System(Arc<ServedSystem>, SystemChat),
+}
+
+pub async fn chat(
+    State(app): State<Arc<App>>,
+    Asking { caller, who }: Asking,
+    sent: Sent<WHOLE>,
+) -> Result<Response, ApiError> {
+    check(&app)?;
+    let (reading, asking) = (app.clone(), caller.clone());
+    let read = move |bytes: Bytes| {
+        let chat = match named_system(&reading, &bytes)? {
+            Some(system) => {
+                let chat = SystemChat::read(&bytes, &system, &reading)?;
+                Chat::System(system, chat)
+            }
+            None => Chat::Model(begin_chat(&reading, &bytes, asking.as_ref())?),
+        };
+        Ok((chat, bytes))
+    };
+    let ((chat, bytes), reserved) = sent.parse_json(read).await?;
+    let client = Client { caller, who, path: CHAT };
+    match chat {
+        Chat::System(system, chat) => system_chat::answer(app, system, chat, client).await,
+        Chat::Model(begun) => answer(app, begun, bytes, reserved, client).await,
     }
 }
 
-/// Reads a request, if the server can answer requests at all.
-async fn read(app: &App, path: &'static str, request: Request) -> Result<Sent, ApiError> {
+/// Whether the server can answer requests at all.
+fn check(app: &App) -> Result<(), ApiError> {
     app.served()?;
-    app.audit.check()?;
-    let (caller, who) = (guard::caller(&request), Who::of(&request));
-    let (parts, body) = request.into_parts();
-    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
-    Ok(Sent { bytes, caller, who, path })
+    app.audit.check()
 }
 
 /// The system that a request has as its model.
-async fn named_system(app: &Arc<App>, body: Bytes) -> Result<Option<Arc<ServedSystem>>, ApiError> {
-    if app.served()?.systems.is_empty() {
+fn named_system(app: &App, body: &[u8]) -> Result<Option<Arc<ServedSystem>>, ApiError> {
+    let served = app.served()?;
+    if served.systems.is_empty() {
         return Ok(None);
     }
-    let app = app.clone();
-    blocking(move || {
-        let named: Option<Named> = serde_json::from_slice(&body).ok();
-        let served = app.served()?;
-        Ok(named.and_then(|named| served.system(&named.model).cloned()))
-    })
-    .await
+    let named: Option<Named> = serde_json::from_slice(body).ok();
+    Ok(named.and_then(|named| served.system(&named.model).cloned()))
 }
 
 /// The model of a request, read before the rest.
@@ -90,31 +105,46 @@ struct Named {
     model: String,
 }
 
-pub async fn complete(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    let sent = read(&app, TEXT, request).await?;
-    answer(app, sent, begin_completion).await
+pub async fn complete(
+    State(app): State<Arc<App>>,
+    Asking { caller, who }: Asking,
+    sent: Sent<WHOLE>,
+) -> Result<Response, ApiError> {
+    check(&app)?;
+    let (reading, asking) = (app.clone(), caller.clone());
+    let read =
+        move |bytes: Bytes| Ok((begin_completion(&reading, &bytes, asking.as_ref())?, bytes));
+    let ((begun, bytes), reserved) = sent.parse_json(read).await?;
+    answer(app, begun, bytes, reserved, Client { caller, who, path: TEXT }).await
 }
 
-/// The function that begins the completion of a body.
-type Begin = fn(&App, &[u8], Option<&Caller>) -> Result<StartedCompletion, ApiError>;
-
-async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, ApiError> {
-    let Sent { bytes, caller, who, path } = sent;
-    let (body, audited) = (bytes.clone(), app.audit.clone());
-    // Templates, tokenizers and grammars would block other connections.
-    let beginning = app.clone();
-    let begun = blocking(move || begin(&beginning, &bytes, caller.as_ref())).await?;
-    let pending = Pending::new(&audited, who, path, &body);
+/// Answers a completion that has begun. The body stays in the budget for as long as the audit trail keeps it.
+async fn answer(
+    app: Arc<App>,
+    begun: StartedCompletion,
+    body: Bytes,
+    reserved: Reserved,
+    client: Client,
+) -> Result<Response, ApiError> {
+    let Client { who, path, .. } = client;
+    let pending = Pending::begin(&app.audit, who, path, &body, &begun.answer).await?;
+    drop(body);
+    let reserved = app.audit.is_on().then_some(reserved);
     let ignored = begun.answer.heading.ignored.clone();
     let request_id = begun.request_id.clone();
     let response = match begun.stream {
-        None => Json(whole(&app, begun, pending).await?).into_response(),
+        None => {
+            let whole = whole(&app, begun, pending).await?;
+            drop(reserved);
+            Json(whole).into_response()
+        }
         Some(options) => respond(Streamed {
             phase: app.phase.clone(),
             app,
             generation: begun.generation,
             answer: begun.answer,
             pending,
+            _reserved: reserved,
             options,
             is_over: false,
             has_begun: false,
@@ -126,22 +156,13 @@ async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, Api
 
 /// Lists the fields that had no effect in a header.
 pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
+    let ignored = listed(ignored);
     if !ignored.is_empty()
         && let Ok(value) = HeaderValue::from_str(&ignored.join(","))
     {
         response.headers_mut().insert(IGNORED, value);
     }
     response
-}
-
-/// Runs blocking work on a thread of its own. If the future is dropped, the work still finishes and its result is dropped.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(_) => Err(ApiError::new(Code::Internal, "the request failed; the server goes on")),
-    }
 }
 
 /// Waits for the whole completion, and until it is in the audit trail.
@@ -285,7 +306,8 @@ fn begin(
     let request_id = decoding.request_id.clone();
     let prompt_logprobs = decoding.prompt_logprobs;
     let without_effect = decoding.without_effect.iter().map(ToString::to_string);
-    let ignored = heading.ignored.iter().cloned().chain(without_effect).collect();
+    let ignored: Vec<String> = heading.ignored.iter().cloned().chain(without_effect).collect();
+    let ignored = listed(&ignored);
     let generation = Generation::begin(app, wanted, caller)?;
     let heading = Heading {
         ignored,

@@ -34,6 +34,7 @@ pub enum Code {
     UnsupportedMediaType,
     NoInlineText,
     QueueFull,
+    BudgetFull,
     KeyLimit,
     TooManyFailures,
     Internal,
@@ -91,6 +92,7 @@ impl Code {
             }
             Code::NoInlineText => form(StatusCode::UNPROCESSABLE_ENTITY, INVALID, "no_inline_text"),
             Code::QueueFull => form(StatusCode::TOO_MANY_REQUESTS, RATE, "queue_full"),
+            Code::BudgetFull => form(StatusCode::TOO_MANY_REQUESTS, RATE, "budget_full"),
             Code::KeyLimit => form(StatusCode::TOO_MANY_REQUESTS, RATE, "key_limit"),
             Code::TooManyFailures => form(StatusCode::TOO_MANY_REQUESTS, RATE, "too_many_failures"),
             Code::Internal => form(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "internal"),

@@ -6,13 +6,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::admission::Permit;
-use super::app::{App, Caller};
+use super::app::App;
 use super::error::{ApiError, Code, too_long};
+use super::guard::Caller;
 use super::models::ServedModel;
 use super::request::decoding::{Decoding, SEED_BITS};
 use super::request::format::Format;
 use crate::engine::{Constraint, Event, Request, RequestHandle, Stop};
 use crate::panel::request::digest;
+
+/// The most log-probabilities of a response.
+const MOST_LOGPROB_ENTRIES: usize = 1 << 17;
 
 /// The completions to generate, with tokenised prompts.
 pub struct Wanted {
@@ -64,13 +68,14 @@ impl Generation {
         let Wanted { model, prompts, decoding, .. } = &wanted;
         let lengths = prompts.iter().map(Vec::len);
         let tokens: usize = lengths.sum::<usize>() * decoding.n;
-        let load = caller.map(|caller| caller.load.clone());
+        wanted.refuse_many_logprobs()?;
+        let load = caller.map(Caller::load);
         let seed = match decoding.seed.or(app.options.default_seed) {
             Some(seed) => seed,
             None => random_seed()?,
         };
-        let salt = match caller.filter(|_| app.options.isolate_keys) {
-            Some(caller) => Some(caller.key.salt(decoding.salt)),
+        let salt = match caller.filter(|_| !app.options.shares_prefixes) {
+            Some(caller) => Some(caller.salt(decoding.salt)),
             None => decoding.salt,
         };
         let mut requests = Vec::with_capacity(prompts.len() * decoding.n);
@@ -140,6 +145,29 @@ impl Generation {
 }
 
 impl Wanted {
+    /// Refuses log-probabilities of more tokens than a response may hold: each takes a kilobyte on its way.
+    fn refuse_many_logprobs(&self) -> Result<(), ApiError> {
+        let Wanted { model, prompts, decoding, .. } = self;
+        let count = |prompt: &Vec<u32>| {
+            let room = model.context().saturating_sub(prompt.len());
+            let generated = decoding.max_tokens.unwrap_or(room).min(room);
+            let of_completion = self.logprobs.map_or(0, |top| generated * (top + 1));
+            let of_prompt = self.prompt_logprobs.map_or(0, |top| prompt.len() * (top + 1));
+            decoding.n * (of_completion + of_prompt)
+        };
+        let entries: usize = prompts.iter().map(count).sum();
+        match entries <= MOST_LOGPROB_ENTRIES {
+            true => Ok(()),
+            false => {
+                let message = format!(
+                    "the response would have up to {entries} log-probabilities; at most {MOST_LOGPROB_ENTRIES} are sent: ask for fewer \
+                     tokens, choices, prompts or top log-probabilities at a time"
+                );
+                Err(ApiError::of(Code::InvalidValue, "logprobs", message))
+            }
+        }
+    }
+
     fn request(&self, prompt: &[u32], seed: u64) -> Result<Request, ApiError> {
         let Wanted { model, decoding, .. } = self;
         let vocabulary = model.backbone.description.config.vocab_size;

@@ -1,24 +1,35 @@
-//! Middleware of all requests: checks host names, origins and keys, and adds headers to responses.
+//! Middleware of all requests: checks host names, origins and keys, and adds headers to responses. Callers are made here alone.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::app::{App, Caller};
+use self::identity::identity_of_key;
+pub use self::identity::{Caller, Identity, visitors_token};
+pub use self::origin::is_secure;
+use self::origin::{Secure, check_origin, comes_encrypted, is_near};
+use super::app::App;
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::Role;
-use super::page;
+use super::{page, session};
+
+mod identity;
+mod origin;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The client's address; `None` for a Unix socket.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +47,11 @@ pub fn around(router: Router, app: &Arc<App>) -> Router {
 }
 
 /// Adds headers to every response, and counts errors.
-async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let is_head = request.method() == Method::HEAD;
+    let is_secure = comes_encrypted(&app, &request);
+    request.extensions_mut().insert(Secure(is_secure));
     let mut response = next.run(request).await;
     if let Some(Rejected(code)) = response.extensions().get() {
         app.metrics.rejected(*code);
@@ -48,6 +61,10 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     headers.entry(REQUEST_ID).or_insert(id);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if is_secure {
+        let year = HeaderValue::from_static("max-age=31536000");
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, year);
+    }
     let is_over = *app.phase.borrow() != super::app::Phase::Serving;
     if is_over && !is_head {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -73,92 +90,26 @@ pub fn is_plain_id(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.len() <= MOST_ID_BYTES && bytes.iter().all(is_plain)
 }
 
-/// Refuses unknown host names, against DNS rebinding, and web pages of other origins.
-async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    if headers.get_all(header::HOST).iter().count() > 1 {
-        let message = "the request has more than one Host header";
-        return ApiError::of(Code::InvalidValue, "host", message).into_response();
-    }
-    // A header that is not text is an unknown name.
-    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-    // Browsers cannot connect to Unix sockets.
-    let is_tcp = peer(&request).is_some();
-    if let Some(host) =
-        host.filter(|host| is_tcp && !is_allowed_host(host, &app.options.allowed_hosts))
-    {
-        let host = super::request::fields::quoted(host);
-        let message = format!("the server is not asked as {host}; --allow-host adds a name");
-        return ApiError::new(Code::HostNotAllowed, message).into_response();
-    }
-    let Some(origin) = headers.get(header::ORIGIN).cloned() else {
-        return next.run(request).await;
-    };
-    let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-    // With `no-referrer`, as on our page, browsers send the origin `null`; the page's forms carry a token.
-    let is_form = origin == "null" && page::has_token(request.uri().path());
-    if is_form || own.is_some_and(|(_, authority)| Some(authority) == host) {
-        return next.run(request).await;
-    }
-    if !app.options.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
-        let message = "web pages of this origin may not ask; --cors-origin allows one";
-        return ApiError::new(Code::OriginNotAllowed, message).into_response();
-    }
-    let mut response = match is_preflight(&request) {
-        true => preflight(request.headers()),
-        false => next.run(request).await,
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(
-        header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("location, retry-after, x-request-id, x-wardround-ignored"),
-    );
-    headers.append(header::VARY, HeaderValue::from_static("Origin"));
-    response
-}
-
-fn is_preflight(request: &Request) -> bool {
-    let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    request.method() == Method::OPTIONS && asks
-}
-
-/// Allows whatever headers are asked for: the origin is trusted, and clients such as openai-node send a dozen of their own.
-fn preflight(asked: &HeaderMap) -> Response {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
-    }
-    (StatusCode::NO_CONTENT, headers).into_response()
-}
-
-/// IP addresses, `localhost` and the names in `allowed`: DNS rebinding needs another name.
-fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    let is_address = name.parse::<IpAddr>().is_ok();
-    is_address
-        || name == "localhost"
-        || allowed.iter().any(|other| other.eq_ignore_ascii_case(name))
-}
-
 /// Refuses requests without a key whose role allows them.
 async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     // Owned, since a request is not `Sync`.
     let (path, headers) = (request.uri().path().to_owned(), request.headers().clone());
+    let trusted = app.options.trusted_user_header.as_ref();
+    let names = [header::AUTHORIZATION, API_KEY].into_iter().chain(trusted.cloned());
+    if let Some(name) = names.into_iter().find(|name| headers.get_all(name).iter().count() > 1) {
+        let message = format!("the request has more than one header {name}: who asks is not clear");
+        return ApiError::of(Code::InvalidValue, name.as_str(), message).into_response();
+    }
     let needed = needed(&path);
     if let Some(caller) = proxied(&app, &request)
-        && needed.is_none_or(|needed| may(caller.key.role, needed))
+        && needed.is_none_or(|needed| may(caller.role(), needed))
     {
         request.extensions_mut().insert(caller);
         return next.run(request).await;
     }
-    if path == "/"
-        && let Some(caller) = page::caller(&app, &headers).await
+    let is_public_page = matches!(path.trim_end_matches('/'), "" | "/logout");
+    if is_public_page
+        && let Some(caller) = of_session(&app, &headers, is_secure(request.extensions())).await
     {
         request.extensions_mut().insert(caller);
     }
@@ -171,8 +122,10 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
     let given = given_key(&headers);
     let caller = match given {
         // A session of the page gives access to cases only.
-        None if needed == Needed::Cases => page::caller(&app, &headers).await,
-        given => given.and_then(|key| keys.find(key)),
+        None if needed == Needed::Cases => {
+            of_session(&app, &headers, is_secure(request.extensions())).await
+        }
+        given => given.and_then(|key| keys.find(key)).map(Caller::of_key),
     };
     let Some(caller) = caller else {
         if given.is_none() && page::is_of(&path) {
@@ -183,7 +136,7 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
                 .retry_after(60),
             false => {
                 // Only failures within the limit are logged: whoever tries keys must not fill the disk.
-                app.audit.note(Who::of(&request).event("login_failed"));
+                app.audit.note(Who::of(request.extensions()).event("login_failed"));
                 let message = match given {
                     Some(_) => "the API key is unknown, or was revoked",
                     None => "this needs an API key: send it as `Authorization: Bearer KEY`",
@@ -193,7 +146,7 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
         };
         return error.into_response();
     };
-    if !may(caller.key.role, needed) {
+    if !may(caller.role(), needed) {
         return ApiError::new(Code::Forbidden, "this key has another role").into_response();
     }
     request.extensions_mut().insert(caller);
@@ -203,12 +156,26 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
 /// The user whom a trusted reverse proxy on this machine names.
 fn proxied(app: &App, request: &Request) -> Option<Caller> {
     let name = app.options.trusted_user_header.as_ref()?;
-    let is_near = match request.extensions().get::<Peer>()?.0 {
-        None => true,
-        Some(address) => address.is_loopback(),
-    };
-    let user = request.headers().get(name).filter(|_| is_near)?.to_str().ok()?.trim();
-    (!user.is_empty()).then(|| app.proxied_user(user))
+    let user = request.headers().get(name).filter(|_| is_near(request))?.to_str().ok()?.trim();
+    (!user.is_empty()).then(|| Caller::of_user(user, |user| app.user_load(user)))
+}
+
+/// The caller of the page's session that a request has a cookie of. Its key must still be there: one of the same name is another.
+async fn of_session(app: &App, headers: &HeaderMap, is_secure: bool) -> Option<Caller> {
+    let keys = app.keys.borrow().clone()?;
+    let id = session::SESSION.of(headers, is_secure)?;
+    let wanted = id.clone();
+    let find = move |sessions: &mut session::Sessions| sessions.find(&wanted, Instant::now());
+    let identity = app.cases.store.sessions(find).await.flatten()?;
+    let holder = keys.holders().iter().find(|holder| identity_of_key(holder) == identity)?;
+    Some(Caller::of_session(holder, id))
+}
+
+/// The caller who logs in to the page with this key.
+pub fn log_in(app: &App, key: &str) -> Option<Caller> {
+    let keys = app.keys.borrow().clone()?;
+    let caller = keys.find(key).map(Caller::of_key)?;
+    Some(caller).filter(|caller| may(caller.role(), Needed::Cases))
 }
 
 /// The access that a path needs.
@@ -251,12 +218,27 @@ fn given_key(headers: &HeaderMap) -> Option<&str> {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
-    bearer.filter(|key| !key.is_empty()).or_else(|| text(HeaderName::from_static("x-api-key")))
+    bearer.filter(|key| !key.is_empty()).or_else(|| text(API_KEY))
 }
 
 /// The client's address; `None` for a Unix socket.
 pub fn peer(request: &Request) -> Option<IpAddr> {
     request.extensions().get::<Peer>().and_then(|peer| peer.0)
+}
+
+/// The caller of a request, for handlers; and how the audit trail names it.
+pub struct Asking {
+    pub caller: Option<Caller>,
+    pub who: Who,
+}
+
+impl<S: Sync> FromRequestParts<S> for Asking {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asking, Infallible> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        Ok(Asking { who: Who::of(&parts.extensions), caller })
+    }
 }
 
 /// The key of a request, if there are keys.
@@ -267,24 +249,6 @@ pub fn caller(request: &Request) -> Option<Caller> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_and_localhost_are_names_of_the_server_and_others_only_if_allowed() {
-        let allowed = ["ward.example".to_owned()];
-        for host in [
-            "localhost",
-            "localhost:8000",
-            "127.0.0.1:80",
-            "[::1]:8000",
-            "10.0.0.7",
-            "Ward.Example:1",
-        ] {
-            assert!(is_allowed_host(host, &allowed), "{host}");
-        }
-        for host in ["evil.example", "localhost.evil.example:8000", "", "[evil]"] {
-            assert!(!is_allowed_host(host, &allowed), "{host}");
-        }
-    }
 
     #[test]
     fn every_path_but_a_few_needs_a_key_of_its_role() {

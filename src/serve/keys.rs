@@ -19,8 +19,6 @@ use crate::experiment::whole_file;
 /// The prefix of every key.
 const PREFIX: &str = "wr_";
 const MOST_NAME_CHARS: usize = 64;
-/// Hexadecimal digits at the end of a user's name that was shortened.
-const USER_HASH_CHARS: usize = 16;
 
 /// The access that a key gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,37 +53,21 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of a user whom a reverse proxy names, with the role of a clinician. A long name is shortened, and made unique by a part of
-    /// its hash.
-    pub fn of_user(user: &str) -> Key {
-        let sum: [u8; 32] = Sha256::digest(format!("user {user}")).into();
-        let mut name = user.to_owned();
-        if user.chars().count() > MOST_NAME_CHARS {
-            let hash = digest::hex(&sum[..USER_HASH_CHARS / 2]);
-            let kept = user.chars().take(MOST_NAME_CHARS - USER_HASH_CHARS - 1);
-            name = kept.collect::<String>() + "-" + &hash;
-        }
-        Key { name, role: Role::Clinician, sum }
+    /// A key with this secret, which is kept as its sum alone.
+    #[cfg(test)]
+    pub fn new(name: &str, role: Role, secret: &str) -> Key {
+        Key { name: name.to_owned(), role, sum: Sha256::digest(secret).into() }
     }
 
-    /// A number from 0 to 65535 that spreads keys evenly.
-    pub fn bucket(&self) -> usize {
-        usize::from(u16::from_le_bytes([self.sum[0], self.sum[1]]))
+    /// Of the key itself.
+    pub fn sum(&self) -> [u8; 32] {
+        self.sum
     }
 
     /// Whether `given` is this key, compared in constant time.
     pub fn is(&self, given: &str) -> bool {
         let sum: [u8; 32] = Sha256::digest(given).into();
         self.sum.ct_eq(&sum).into()
-    }
-
-    /// A salt for the prefix cache that no other key has; `own` is the request's own salt.
-    pub fn salt(&self, own: Option<[u8; 16]>) -> [u8; 16] {
-        let sum =
-            Sha256::digest([&self.sum[..], own.as_ref().map_or(&[], |own| &own[..])].concat());
-        let mut salt = [0; 16];
-        salt.copy_from_slice(&sum[..16]);
-        salt
     }
 }
 
@@ -252,15 +234,6 @@ mod tests {
         let second = add(&path, "lab", Role::Api).unwrap();
         let keys = read(&path).unwrap();
         assert!(keys.len() == 2 && keys[0].is(&first) && keys[1].is(&second));
-    }
-
-    #[test]
-    fn users_of_a_proxy_with_long_names_are_not_taken_for_one_another() {
-        let one = Key::of_user(&format!("{}1", "é".repeat(80)));
-        let other = Key::of_user(&format!("{}2", "é".repeat(80)));
-        assert_ne!((&one.name, one.salt(None)), (&other.name, other.salt(None)));
-        assert_eq!(one.name.chars().count(), MOST_NAME_CHARS);
-        assert_eq!(Key::of_user("dr.ho").name, "dr.ho");
     }
 
     #[test]

@@ -36,6 +36,16 @@ pub enum Accepted {
     Unix(UnixStream),
 }
 
+impl Accepted {
+    /// The client's address; `None` for a Unix socket.
+    pub fn peer(&self) -> Option<IpAddr> {
+        match self {
+            Accepted::Tcp { peer, .. } => Some(*peer),
+            Accepted::Unix(_) => None,
+        }
+    }
+}
+
 impl Listener {
     /// The socket passed by systemd, else a new one. A socket file on which nobody listens is replaced.
     ///

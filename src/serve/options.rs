@@ -32,8 +32,8 @@ pub struct ServeOptions {
     pub trusted_user_header: Option<HeaderName>,
     /// Whether a request with an unknown field is refused.
     pub strict: bool,
-    /// Whether the prefix cache is not shared between keys.
-    pub isolate_keys: bool,
+    /// Whether callers with names share the prefix cache.
+    pub shares_prefixes: bool,
     /// The audit trail, if there is one.
     pub audit: Option<AuditOptions>,
     /// The arguments that models and systems were loaded with, for the audit trail.
@@ -56,7 +56,7 @@ impl ServeOptions {
             default_seed: None,
             trusted_user_header: None,
             strict: false,
-            isolate_keys: false,
+            shares_prefixes: false,
             audit: None,
             arguments: Value::Null,
             metrics_prefix: "wardround:".to_owned(),
@@ -123,6 +123,9 @@ pub struct Limits {
     /// Maximum size of a request body in bytes
     #[arg(long = "max-body", value_name = "BYTES", default_value_t = 8 << 20)]
     pub body_bytes: usize,
+    /// Maximum memory for all request bodies in progress in bytes; a caller has half of it
+    #[arg(long = "max-bodies", value_name = "BYTES", default_value_t = 256 << 20)]
+    pub bodies_bytes: usize,
     /// Timeout for a request's headers in seconds; idle connections are closed after it too
     #[arg(long, value_name = "S", default_value = "20", value_parser = seconds(1))]
     pub header_timeout: Duration,
@@ -159,6 +162,7 @@ impl Default for Limits {
             cases: 8,
             connections: 2048,
             body_bytes: 8 << 20,
+            bodies_bytes: 256 << 20,
             header_timeout: Duration::from_secs(20),
             body_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_secs(60),

@@ -22,6 +22,7 @@ use super::keys;
 use super::listener::{Accepted, Listener, tls};
 use super::models::{Loaded, Served};
 use super::options::{ServeOptions, refuse_open};
+use super::places::{Place, Places};
 use super::router::router;
 use crate::console;
 use crate::diagnosis::{Blame, Failure};
@@ -46,14 +47,16 @@ enum End {
     LoadFailed(Failure),
 }
 
-/// Serves the models that `load` returns until a signal ends the server. The socket is bound before anything is loaded.
+/// Serves the models that `load` returns until a signal ends the server. The socket is bound first; then the process is sealed; and
+/// only then does anybody connect, and are models loaded.
 ///
 /// # Errors
 /// An address that is in use; keys or certificates that cannot be read; models that cannot be loaded; an engine that died; requests
 /// that were aborted at the end.
-pub fn serve(
+pub fn serve<S: Send + 'static>(
     options: ServeOptions,
-    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
+    seal: impl FnOnce() -> Result<S, Failure>,
+    load: impl FnOnce(S) -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -61,17 +64,18 @@ pub fn serve(
         .thread_name("serve")
         .enable_all()
         .build()?;
-    let ended = runtime.block_on(run(options, load));
+    let ended = runtime.block_on(run(options, seal, load));
     // Work in blocking threads is abandoned.
     runtime.shutdown_background();
     ended
 }
 
-async fn run(
+async fn run<S: Send + 'static>(
     options: ServeOptions,
-    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
+    seal: impl FnOnce() -> Result<S, Failure>,
+    load: impl FnOnce(S) -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
-    let (key_sender, keys) = watch::channel(read_keys(&options)?);
+    let (key_sender, keys) = watch::channel(read_keys(&options, None)?);
     let (tls_sender, acceptor) = watch::channel(read_tls(&options)?);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let mut hangup = signal(SignalKind::hangup())?;
@@ -83,23 +87,27 @@ async fn run(
     }
     console::say(format!("listening on {}", listener.address(options.tls.is_some())?))?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
-    let mut loaded = load_beside(&app, load)?;
+    let sealed = seal()?;
+    let mut loaded = load_beside(&app, move || load(sealed))?;
     let router = router(&app);
     let mut connections = JoinSet::new();
+    let places = Places::default();
     let mut watch = interval(WATCH);
     let mut is_loaded = false;
     let end = loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok(accepted) if connections.len() < connections_limit => {
-                    let (app, router) = (app.clone(), router.clone());
-                    let acceptor = acceptor.borrow().clone();
-                    connections.spawn(answer(app, router, accepted, acceptor));
-                }
-                Ok(accepted) => {
-                    app.metrics.rejected(Code::TooManyConnections);
-                    tokio::spawn(turn_away(accepted));
-                }
+                Ok(accepted) => match places.take(accepted.peer(), connections_limit) {
+                    Some(place) => {
+                        let (app, router) = (app.clone(), router.clone());
+                        let acceptor = acceptor.borrow().clone();
+                        connections.spawn(answer(app, router, accepted, acceptor, place));
+                    }
+                    None => {
+                        app.metrics.rejected(Code::TooManyConnections);
+                        tokio::spawn(turn_away(accepted));
+                    }
+                },
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -205,7 +213,13 @@ fn load_beside(
 }
 
 /// Serves one connection to its end.
-async fn answer(app: Arc<App>, router: Router, accepted: Accepted, acceptor: Option<TlsAcceptor>) {
+async fn answer(
+    app: Arc<App>,
+    router: Router,
+    accepted: Accepted,
+    acceptor: Option<TlsAcceptor>,
+    _place: Place,
+) {
     app.metrics.connections.inc();
     match accepted {
         Accepted::Unix(stream) => speak(&app, router, stream, Peer(None), None).await,
@@ -264,9 +278,13 @@ fn raise_open_files(wanted: usize) -> usize {
     }
 }
 
-fn read_keys(options: &ServeOptions) -> Result<Option<Arc<KeyRing>>, Failure> {
+/// `before` are the keys so far.
+fn read_keys(
+    options: &ServeOptions,
+    before: Option<&KeyRing>,
+) -> Result<Option<Arc<KeyRing>>, Failure> {
     let keys = options.keys.as_deref().map(keys::read).transpose()?;
-    Ok(keys.map(|keys| Arc::new(KeyRing::new(keys))))
+    Ok(keys.map(|keys| Arc::new(KeyRing::new(keys, before))))
 }
 
 fn read_tls(options: &ServeOptions) -> Result<Option<TlsAcceptor>, Failure> {
@@ -279,7 +297,9 @@ fn reload(
     keys: &watch::Sender<Option<Arc<KeyRing>>>,
     tls: &watch::Sender<Option<TlsAcceptor>>,
 ) {
-    let keys = read_keys(options).map(|read| drop(keys.send_replace(read)));
+    let before = keys.borrow().clone();
+    let read = read_keys(options, before.as_deref());
+    let keys = read.map(|read| drop(keys.send_replace(read)));
     let tls = read_tls(options).map(|read| drop(tls.send_replace(read)));
     for (what, read) in [("keys", keys), ("certificates", tls)] {
         console::note(match read {

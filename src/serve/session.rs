@@ -8,8 +8,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::error::ApiError;
+use super::guard::Identity;
 
-const COOKIE: &str = "wr_session";
+/// The cookie of a session.
+pub const SESSION: Cookie = Cookie { name: "wr_session", age: LONGEST };
+/// The cookie that the forms of somebody who is not logged in belong to.
+pub const VISITOR: Cookie = Cookie { name: "wr_form", age: LONGEST };
 /// A session ends after this time, or after [`IDLE`] without a request.
 const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 const IDLE: Duration = Duration::from_secs(30 * 60);
@@ -23,15 +27,15 @@ pub struct Sessions {
 }
 
 struct Session {
-    /// The name of its key, which may have been revoked.
-    key: String,
+    /// Its key's, which may have been revoked.
+    identity: Identity,
     began_at: Instant,
     used_at: Instant,
 }
 
 impl Sessions {
     /// Opens a session with this id.
-    pub fn open(&mut self, id: String, key: String, now: Instant) {
+    pub fn open(&mut self, id: String, identity: Identity, now: Instant) {
         self.sweep(now);
         if self.open.len() >= MOST {
             let idle = self.open.iter().min_by_key(|(_, session)| session.used_at);
@@ -39,14 +43,14 @@ impl Sessions {
                 self.open.remove(&idle);
             }
         }
-        self.open.insert(id, Session { key, began_at: now, used_at: now });
+        self.open.insert(id, Session { identity, began_at: now, used_at: now });
     }
 
-    /// The name of the key of this session.
-    pub fn find(&mut self, id: &str, now: Instant) -> Option<String> {
+    /// The identity of this session's key.
+    pub fn find(&mut self, id: &str, now: Instant) -> Option<Identity> {
         let session = self.open.get_mut(id).filter(|session| session.is_open(now))?;
         session.used_at = now;
-        Some(session.key.clone())
+        Some(session.identity)
     }
 
     pub fn close(&mut self, id: &str) {
@@ -75,35 +79,43 @@ pub fn random_id() -> Result<String, ApiError> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The session id of a request's cookie.
-pub fn id(headers: &HeaderMap) -> Option<String> {
-    let cookies =
-        headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|value| value.split(';'));
-    let id = pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))?;
-    Some(id.to_owned())
+/// A cookie of the page. Over TLS its name begins with `__Host-`, so that no other server of the domain can set it.
+#[derive(Clone, Copy, Debug)]
+pub struct Cookie {
+    name: &'static str,
+    age: Duration,
 }
 
-/// The header that sets the session's cookie; without an id it deletes the cookie.
-pub fn cookie(id: Option<&str>, is_tls: bool) -> Option<HeaderValue> {
-    let secure = if is_tls { "; Secure" } else { "" };
-    let (id, age) = match id {
-        Some(id) => (id, LONGEST.as_secs()),
-        None => ("", 0),
-    };
-    let text = format!("{COOKIE}={id}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}{secure}");
-    HeaderValue::from_str(&text).ok()
-}
+impl Cookie {
+    fn full_name(self, is_secure: bool) -> String {
+        let prefix = if is_secure { "__Host-" } else { "" };
+        format!("{prefix}{}", self.name)
+    }
 
-/// The token that the forms of this session must carry, so that no other site can submit them (CSRF). Without a session it belongs to the
-/// `user` whom a reverse proxy names. It does not reveal the session id.
-pub fn form_token(id: Option<&str>, user: Option<&str>, secret: &str) -> String {
-    let holder = match (id, user) {
-        (Some(id), _) => format!("session {id}"),
-        (None, Some(user)) => format!("user {user}"),
-        (None, None) => "nobody".to_owned(),
-    };
-    crate::digest::sha256(format!("form {secret} {holder}"))[..32].to_owned()
+    /// Its value in a request; `None` if there is none, or several, of which one may have been planted.
+    pub fn of(self, headers: &HeaderMap, is_secure: bool) -> Option<String> {
+        let name = self.full_name(is_secure);
+        let cookies =
+            headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+        let pairs = cookies.flat_map(|value| value.split(';'));
+        let mut values =
+            pairs.filter_map(|pair| pair.trim().strip_prefix(&*name)?.strip_prefix('='));
+        let value = values.next()?;
+        values.next().is_none().then(|| value.to_owned())
+    }
+
+    /// The header that sets it; without a value it deletes it.
+    pub fn set(self, value: Option<&str>, is_secure: bool) -> Option<HeaderValue> {
+        let secure = if is_secure { "; Secure" } else { "" };
+        let (value, age) = match value {
+            Some(value) => (value, self.age.as_secs()),
+            None => ("", 0),
+        };
+        let name = self.full_name(is_secure);
+        let text =
+            format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}{secure}");
+        HeaderValue::from_str(&text).ok()
+    }
 }
 
 #[cfg(test)]
@@ -114,25 +126,22 @@ mod tests {
     fn a_session_ends_by_idleness_age_and_logout() {
         let start = Instant::now();
         let after = |minutes: u64| start + Duration::from_secs(60 * minutes);
+        let ward = Identity::of_test(1);
         let mut sessions = Sessions::default();
-        sessions.open("a".into(), "ward".into(), start);
-        assert_eq!(sessions.find("a", after(29)).as_deref(), Some("ward"));
-        assert_eq!(sessions.find("a", after(58)).as_deref(), Some("ward"));
+        sessions.open("a".into(), ward, start);
+        assert_eq!(sessions.find("a", after(29)), Some(ward));
+        assert_eq!(sessions.find("a", after(58)), Some(ward));
         assert_eq!(sessions.find("a", after(89)), None);
-        sessions.open("b".into(), "ward".into(), start);
+        sessions.open("b".into(), ward, start);
         for use_at in (25..720).step_by(25) {
             assert!(sessions.find("b", after(use_at)).is_some(), "{use_at}");
         }
         assert_eq!(sessions.find("b", after(720)), None);
-        sessions.open("c".into(), "ward".into(), start);
+        sessions.open("c".into(), ward, start);
         sessions.close("c");
         assert_eq!(sessions.find("c", start), None);
         for number in 0..MOST + 1 {
-            sessions.open(
-                format!("{number}"),
-                "ward".into(),
-                start + Duration::from_millis(number as u64),
-            );
+            sessions.open(format!("{number}"), ward, start + Duration::from_millis(number as u64));
         }
         let late = start + Duration::from_secs(2);
         assert!(sessions.find("0", late).is_none() && sessions.find("1000", late).is_some());
@@ -140,34 +149,23 @@ mod tests {
 
     #[test]
     fn a_cookie_is_found_among_others_and_is_strict() {
-        let mut headers = HeaderMap::new();
-        headers.insert(
-            header::COOKIE,
-            HeaderValue::from_static("a=b; wr_session=xyz; wr_sessions=no"),
-        );
-        assert_eq!(id(&headers).as_deref(), Some("xyz"));
-        assert_eq!(id(&HeaderMap::new()), None);
-        let set = cookie(Some("xyz"), true).unwrap();
+        let with = |cookies: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::COOKIE, HeaderValue::from_static(cookies));
+            headers
+        };
+        let plain = with("a=b; wr_session=xyz; wr_sessions=no");
+        assert_eq!(SESSION.of(&plain, false).as_deref(), Some("xyz"));
+        assert_eq!(SESSION.of(&HeaderMap::new(), false), None);
+        // Whoever can plant a cookie can plant neither a second one nor one that TLS needs.
+        assert_eq!(SESSION.of(&plain, true), None);
+        assert_eq!(SESSION.of(&with("wr_session=xyz; wr_session=planted"), false), None);
+        let set = SESSION.set(Some("xyz"), true).unwrap();
         assert_eq!(
             set.to_str().unwrap(),
-            "wr_session=xyz; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200; Secure"
+            "__Host-wr_session=xyz; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200; Secure"
         );
-        assert!(cookie(None, false).unwrap().to_str().unwrap().contains("Max-Age=0"));
+        assert!(VISITOR.set(None, false).unwrap().to_str().unwrap().contains("Max-Age=0"));
         assert_eq!(random_id().unwrap().len(), 43);
-    }
-
-    #[test]
-    fn every_session_and_every_user_of_a_proxy_has_its_own_form_token() {
-        let holders = [
-            (Some("xyz"), None),
-            (Some("xyw"), Some("dr.ho")),
-            (Some("user dr.ho"), None),
-            (None, Some("dr.ho")),
-            (None, Some("dr.no")),
-            (None, None),
-        ];
-        let tokens = holders.map(|(id, user)| form_token(id, user, "s"));
-        assert_eq!(tokens.iter().collect::<std::collections::HashSet<_>>().len(), tokens.len());
-        assert_eq!(tokens[0], form_token(Some("xyz"), Some("ward"), "s"));
     }
 }

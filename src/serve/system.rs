@@ -6,9 +6,14 @@ use serde_json::{Value, json};
 
 use super::models::Served;
 use super::request::fields::quoted;
-use crate::data::ItemKind;
+use crate::data::{Item, ItemKind};
 use crate::experiment::case::Seated;
-use crate::serve::error::{ApiError, Code};
+use crate::panel::PanelError;
+use crate::serve::case::words::text_of;
+use crate::serve::error::{ApiError, Code, too_long};
+
+/// Texts whose tokens are all longer do not exist, but for runs of one sign: in bytes.
+const LONGEST_TOKEN: usize = 64;
 
 /// A system with loaded models, before it is served.
 pub struct LoadedSystem {
@@ -46,6 +51,40 @@ impl ServedSystem {
             models,
             context,
         }
+    }
+
+    /// Refuses a text that has more tokens than a context, by its length alone: no token is longer than [`LONGEST_TOKEN`].
+    ///
+    /// # Errors
+    /// A text that is longer.
+    pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
+        let Some(context) = self.context else { return Ok(()) };
+        match text.len() / LONGEST_TOKEN < context {
+            true => Ok(()),
+            false => {
+                let error = too_long(text.len() / LONGEST_TOKEN, 1, context);
+                Err(ApiError { param: Some(param.to_owned()), ..error })
+            }
+        }
+    }
+
+    /// Refuses an item whose text alone leaves no room in the context of a model.
+    ///
+    /// # Errors
+    /// An item that is too long.
+    pub fn refuse_longer(&self, item: &Item, param: &str) -> Result<(), ApiError> {
+        let text = text_of(item);
+        self.refuse_length(&text, param)?;
+        let Some(context) = self.context else { return Ok(()) };
+        for seat in &self.seated.seats {
+            let tokens = seat.backbone.description.tokenizer.encode_writing(&text);
+            let tokens = tokens.map_err(PanelError::from)?.len();
+            if tokens >= context {
+                let error = too_long(tokens, 1, context);
+                return Err(ApiError { param: Some(param.to_owned()), ..error });
+            }
+        }
+        Ok(())
     }
 
     pub fn takes(&self) -> ItemKind {

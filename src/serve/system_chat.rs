@@ -11,11 +11,12 @@ use tokio::time::sleep;
 use super::app::{App, Phase};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
-use super::completion::{Sent, blocking, new_id, with_ignored, with_request_id};
+use super::completion::{Client, new_id, with_ignored, with_request_id};
 use super::error::{ApiError, Code};
 use super::generation::random_seed;
 use super::request::chat::ChatRequest;
 use super::request::decoding::{Decoding, Streaming};
+use super::request::fields::listed;
 use super::response::events::{EventSource, SILENCE, cut, data, respond};
 use super::system::ServedSystem;
 use crate::audit::case;
@@ -28,9 +29,9 @@ const HONOURED: [&str; 7] =
     ["model", "messages", "stream", "stream_options", "n", "seed", "request_id"];
 
 /// A chat request to a system.
-struct SystemChat {
-    item: Item,
-    seed: Option<u64>,
+pub struct SystemChat {
+    /// Of the first run.
+    ask: Ask,
     /// The number of runs of the item.
     n: u32,
     stream: Option<Streaming>,
@@ -40,7 +41,13 @@ struct SystemChat {
 }
 
 impl SystemChat {
-    fn read(body: &[u8], system: &ServedSystem, strict: bool) -> Result<SystemChat, ApiError> {
+    /// # Errors
+    /// A request that this system cannot answer.
+    pub fn read(
+        body: &[u8],
+        system: &Arc<ServedSystem>,
+        app: &App,
+    ) -> Result<SystemChat, ApiError> {
         let chat = ChatRequest::read(body)?;
         let decoding = chat.decoding;
         let refused = [
@@ -57,20 +64,24 @@ impl SystemChat {
             let message = format!("{name} is not supported by systems; leave it out");
             return Err(ApiError::of(Code::UnsupportedParameter, name, message));
         }
-        if strict && let Some(name) = chat.ignored.first() {
+        if app.options.strict
+            && let Some(name) = chat.ignored.first()
+        {
             return Err(super::completion::unknown_field(name));
         }
         let earlier = (0..chat.messages.len() - 1).map(|index| format!("messages[{index}]"));
         let without = chat.given.into_iter().filter(|name| !HONOURED.contains(&name.as_str()));
-        let ignored = earlier.chain(without).chain(chat.ignored).collect();
+        let ignored: Vec<String> = earlier.chain(without).chain(chat.ignored).collect();
         let last = chat.messages.last().filter(|message| message.role == "user");
         let last = last.ok_or_else(|| {
             let message = "the last message is not the user's; a system is asked by it";
             ApiError::of(Code::InvalidValue, "messages", message)
         })?;
-        let item = question::item(system.takes(), &last.content)?;
         let Decoding { seed, n, stream, request_id, .. } = decoding;
-        Ok(SystemChat { item, seed, n: n as u32, stream, request_id, ignored })
+        system.refuse_length(&last.content, "messages")?;
+        let item = question::item(system.takes(), &last.content)?;
+        let ask = Ask::new(system.clone(), item, run_seed(app, seed)?, "messages")?;
+        Ok(SystemChat { ask, n: n as u32, stream, request_id, ignored: listed(&ignored) })
     }
 }
 
@@ -85,27 +96,23 @@ pub fn run_seed(app: &App, asked: Option<u64>) -> Result<u64, ApiError> {
 /// Runs the cases of a chat, and answers it whole or as a stream.
 ///
 /// # Errors
-/// A request that this system cannot answer; a full queue; a case that failed.
+/// A full queue; a case that failed.
 pub async fn answer(
     app: Arc<App>,
     system: Arc<ServedSystem>,
-    sent: Sent,
+    chat: SystemChat,
+    client: Client,
 ) -> Result<Response, ApiError> {
-    let Sent { bytes, caller, who, .. } = sent;
-    let (asked, is_strict) = (system.clone(), app.options.strict);
-    let chat = blocking(move || SystemChat::read(&bytes, &asked, is_strict)).await?;
-    let seed = run_seed(&app, chat.seed)?;
-    let ask = |run| {
-        let (system, item, who) = (system.clone(), chat.item.clone(), who.clone());
-        Ask { system, item, seed, run, n: chat.n, who }
-    };
+    let Client { caller, who, .. } = client;
+    let seed = chat.ask.seed;
+    let ask = |run| Ask { run, n: chat.n, who: who.clone(), ..chat.ask.clone() };
     let asks: Vec<Ask> = (1..=chat.n).map(ask).collect();
     let digest = asks.first().map(Ask::digest).unwrap_or_default();
     let running = Running::begin(&app, asks, caller.as_ref())?;
     let request_id = chat.request_id.as_deref();
     let (id, created) = new_id("chatcmpl", request_id);
     let outcomes = vec![None; chat.n as usize];
-    let (item, ignored) = (chat.item, chat.ignored.clone());
+    let (item, ignored) = (chat.ask.item, chat.ignored.clone());
     let heading = Heading { id, created, system, seed, digest, item, ignored };
     let phase = app.phase.clone();
     let answering = Answering { app, heading, running, outcomes, phase };

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Query, Request, State};
+use axum::body::Bytes;
+use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::body;
-use super::completion::{blocking, refuse_ignored, with_ignored};
+use super::body::{Sent, WHOLE};
+use super::completion::{refuse_ignored, with_ignored};
 use super::error::{ApiError, Code};
 use super::models::ServedModel;
 use super::request::address::Address;
@@ -25,14 +26,19 @@ pub struct Named {
     model: Option<String>,
 }
 
-/// The model and the fields of a body.
-async fn read(app: &Arc<App>, request: Request) -> Result<(Arc<ServedModel>, Fields), ApiError> {
+/// The response to a body, made by `work` of its model and fields.
+async fn answer(
+    app: Arc<App>,
+    sent: Sent<WHOLE>,
+    work: fn(&App, &ServedModel, Fields) -> Result<Response, ApiError>,
+) -> Result<Response, ApiError> {
     app.served()?;
-    let (parts, body) = request.into_parts();
-    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
-    let mut fields = Fields::parse(&bytes)?;
-    let name = fields.text("model")?;
-    Ok((app.served()?.find(name.as_deref())?.clone(), fields))
+    let read = move |bytes: Bytes| {
+        let mut fields = Fields::parse(&bytes)?;
+        let name = fields.text("model")?;
+        work(&app, app.served()?.find(name.as_deref())?, fields)
+    };
+    Ok(sent.parse_json(read).await?.0)
 }
 
 /// A rendered chat.
@@ -70,9 +76,11 @@ fn respond(
     Ok(with_ignored(Json(value).into_response(), &ignored))
 }
 
-pub async fn tokenize(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    let (model, mut fields) = read(&app, request).await?;
-    blocking(move || {
+pub async fn tokenize(
+    State(app): State<Arc<App>>,
+    sent: Sent<WHOLE>,
+) -> Result<Response, ApiError> {
+    answer(app, sent, |app, model, mut fields| {
         let tokenizer = &model.backbone.description.tokenizer;
         let prompt = match fields.text("prompt")? {
             None => fields.text("content")?,
@@ -85,7 +93,7 @@ pub async fn tokenize(State(app): State<Arc<App>>, request: Request) -> Result<R
                 (tokens.map_err(PanelError::from)?, Vec::new())
             }
             None => {
-                let Chat { prompt, ignored } = chat(&model, &mut fields)?;
+                let Chat { prompt, ignored } = chat(model, &mut fields)?;
                 (prompt.tokens, ignored)
             }
         };
@@ -96,34 +104,35 @@ pub async fn tokenize(State(app): State<Arc<App>>, request: Request) -> Result<R
         let value = json!({
             "count": tokens.len(), "max_model_len": model.context(), "tokens": tokens, "token_strs": strings
         });
-        respond(&app, value, fields, inside)
+        respond(app, value, fields, inside)
     })
     .await
 }
 
 pub async fn detokenize(
     State(app): State<Arc<App>>,
-    request: Request,
+    sent: Sent<WHOLE>,
 ) -> Result<Response, ApiError> {
-    let (model, mut fields) = read(&app, request).await?;
-    let tokens = ids("tokens", &required(fields.take("tokens"), "tokens")?)?;
-    let vocabulary = model.backbone.description.config.vocab_size;
-    if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
-        let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);
-        return Err(ApiError::of(Code::InvalidValue, "tokens", message));
-    }
-    let text = model.backbone.description.tokenizer.decode_shown(&tokens);
-    respond(&app, json!({"prompt": text, "content": text}), fields, Vec::new())
+    answer(app, sent, |app, model, mut fields| {
+        let tokens = ids("tokens", &required(fields.take("tokens"), "tokens")?)?;
+        let vocabulary = model.backbone.description.config.vocab_size;
+        if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
+            let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);
+            return Err(ApiError::of(Code::InvalidValue, "tokens", message));
+        }
+        let text = model.backbone.description.tokenizer.decode_shown(&tokens);
+        respond(app, json!({"prompt": text, "content": text}), fields, Vec::new())
+    })
+    .await
 }
 
 pub async fn apply_template(
     State(app): State<Arc<App>>,
-    request: Request,
+    sent: Sent<WHOLE>,
 ) -> Result<Response, ApiError> {
-    let (model, mut fields) = read(&app, request).await?;
-    blocking(move || {
-        let Chat { prompt, ignored } = chat(&model, &mut fields)?;
-        respond(&app, json!({"prompt": prompt.text}), fields, ignored)
+    answer(app, sent, |app, model, mut fields| {
+        let Chat { prompt, ignored } = chat(model, &mut fields)?;
+        respond(app, json!({"prompt": prompt.text}), fields, ignored)
     })
     .await
 }

@@ -7,9 +7,12 @@ mod ellipsis;
 mod hidden;
 mod keywords;
 mod lcs;
+#[cfg(test)]
+mod linear;
 mod pattern;
 mod porter;
 mod sequence_matcher;
+pub mod spreadsheet;
 mod words;
 
 pub use crate::record::Language;

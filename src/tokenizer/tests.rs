@@ -235,3 +235,28 @@ fn added_words_beyond_ascii_are_their_text_in_a_byte_level_vocabulary() {
         assert_eq!(tokenizer.decode(&ids), text);
     }
 }
+
+/// Their ceilings leave four times what published tokenizers need, or a large text would be refused.
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_published_tokenizers_need_a_quarter_of_their_ceilings() {
+    use crate::sandbox::ceiling::measured;
+    let data = std::path::PathBuf::from(std::env::var_os("WARDROUND_DATA").unwrap());
+    let texts = ["Fever for two days. ", "a ", "你好世界", "1,2;", "ﷺ", "    \n"];
+    for name in ["gemma3", "llama3.2", "qwen3"] {
+        let path = data.join("tokenizers").join(name).join("tokenizer.json");
+        let length = std::fs::metadata(&path).unwrap().len() as usize;
+        let (reading, used) =
+            (path.clone(), measured(move || drop(Tokenizer::load(&path).unwrap())));
+        println!("{name}: reading {} times its length", used / length);
+        assert!(used < (32 << 20) + 32 * length, "{name}: {used} for {length}");
+        for text in texts {
+            let tokenizer = Tokenizer::load(&reading).unwrap();
+            let text = text.repeat((1 << 20) / text.len());
+            let length = text.len();
+            let used = measured(move || drop(tokenizer.encode(&text).unwrap()));
+            println!("{name}: {} times a text's length", used / length);
+            assert!(used < 256 * length, "{name}: {used} for {length}");
+        }
+    }
+}

@@ -251,8 +251,16 @@ pub fn install_with(
 ) -> Result<Outcome, Failure> {
     let accepted: Vec<String> = accepted.iter().map(|name| (*name).to_owned()).collect();
     let consent = Consent { accepted: &accepted, who: "tester".to_owned(), ask: None };
-    let unit = None;
-    install(&wardround::bundle::install::Request { bundle, root, keys, consent, downgrade, unit })
+    let request = wardround::bundle::install::Request {
+        bundle,
+        root,
+        keys,
+        consent,
+        downgrade,
+        new_signer: false,
+        unit: None,
+    };
+    install(&request)
 }
 
 /// The version that `ROOT/current` leads to.

@@ -57,6 +57,92 @@ fn versions_go_forwards_unless_asked_and_back_by_one_command() {
     assert_eq!(current(&root).as_deref(), Some("1.9"));
 }
 
+/// After a rollback the newest version is not the current one, and still the newest.
+#[test]
+fn after_a_rollback_an_older_version_is_still_older() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let root = scratch.path("root");
+    let bundle = |version: &str| {
+        scratch.bundle(version, &signer, |request| request.version = version.parse().unwrap())
+    };
+    for version in ["1.0", "3.0"] {
+        install_to(&root, &bundle(version), &signer, &[])
+            .map_err(|failure| told(&failure))
+            .unwrap();
+    }
+    assert!(scratch.wardround(&["bundle", "rollback", "root"]).status.success());
+    assert_eq!(current(&root).as_deref(), Some("1.0"));
+    let refused = told(&install_to(&root, &bundle("2.0"), &signer, &[]).unwrap_err());
+    assert!(refused.contains("2.0 is older than 3.0, which is installed"), "{refused}");
+}
+
+/// Weights that were changed on the disk are not gone back to either.
+#[test]
+fn what_is_gone_back_to_is_checked_whole_and_by_its_signers() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let root = scratch.path("root");
+    for version in ["1.0", "2.0"] {
+        let bundle = scratch.bundle(version, &signer, |request| {
+            request.version = version.parse().unwrap();
+        });
+        install_to(&root, &bundle, &signer, &[]).map_err(|failure| told(&failure)).unwrap();
+    }
+    let back = || {
+        let output = scratch.wardround(&["bundle", "rollback", "root"]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let weights = root.join("versions/1.0/models/llama/model.safetensors");
+    let whole = std::fs::read(&weights).unwrap();
+    std::fs::write(&weights, vec![0; whole.len()]).unwrap();
+    let (code, said) = back();
+    assert!(code == Some(3) && said.contains("changed  models/llama/model.safetensors"), "{said}");
+    std::fs::write(&weights, whole).unwrap();
+    // Somebody who could write there signed it again with a key of their own.
+    let signature = root.join("versions/1.0/SHA256SUMS.minisig");
+    let genuine = std::fs::read(&signature).unwrap();
+    let sums = std::fs::read(root.join("versions/1.0/SHA256SUMS")).unwrap();
+    std::fs::write(&signature, Signer::new().sign(&sums)).unwrap();
+    let (code, said) = back();
+    assert!(code == Some(3) && said.contains("has no signature of SHA256SUMS by"), "{said}");
+    std::fs::write(&signature, genuine).unwrap();
+    assert_eq!(back().0, Some(0));
+}
+
+#[test]
+fn a_root_takes_the_product_and_the_signers_of_its_first_bundle() {
+    let scratch = Scratch::new();
+    let (signer, other) = (Signer::new(), Signer::new());
+    let root = scratch.path("root");
+    let bundle = |version: &str, name: &str, signer: &Signer| {
+        scratch.bundle(&format!("{name}-{version}"), signer, |request| {
+            request.version = version.parse().unwrap();
+            request.name = name.to_owned();
+        })
+    };
+    let install = |bundle: &std::path::Path, signer: &Signer| {
+        install_to(&root, bundle, signer, &[]).map_err(|failure| told(&failure))
+    };
+    let first = install(&bundle("1.0", "ward", &signer), &signer).unwrap();
+    let [(_, comment)] = &first.signers[..] else { panic!("{:?}", first.signers) };
+    assert_eq!(comment, "bundle");
+    let refused = install(&bundle("2.0", "clinic", &signer), &signer).unwrap_err();
+    assert!(refused.contains("the bundle is of clinic, and") && refused.contains("--new-signer"));
+    let theirs = bundle("2.0", "ward", &other);
+    let refused = install(&theirs, &other).unwrap_err();
+    assert!(refused.contains("no --trust names the key"), "{refused}");
+    assert_eq!(current(&root).as_deref(), Some("1.0"));
+    let theirs = theirs.to_str().unwrap();
+    let key = other.key();
+    let new = ["bundle", "install", theirs, "--to", "root", "--trust", &key, "--new-signer"];
+    let output = scratch.wardround(&new);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("signed  by"), "{said}");
+    install(&bundle("3.0", "ward", &signer), &signer).unwrap_err();
+    install(&bundle("3.1", "ward", &other), &other).unwrap();
+}
+
 #[test]
 fn one_version_is_one_bundle() {
     let scratch = Scratch::new();
@@ -65,7 +151,7 @@ fn one_version_is_one_bundle() {
     let first = scratch.bundle("first", &signer, |_| {});
     let other = scratch.bundle("other", &signer, |request| {
         request.version = "1.0.0".parse().unwrap();
-        request.name = "other".to_owned();
+        request.kernel = Some("1.0".to_owned());
     });
     install_to(&root, &first, &signer, &[]).map_err(|failure| told(&failure)).unwrap();
     let refused = told(&install_to(&root, &other, &signer, &[]).unwrap_err());

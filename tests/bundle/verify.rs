@@ -28,6 +28,8 @@ fn everything_that_is_wrong_is_told_in_one_pass() {
     std::fs::remove_file(bundle.join("recipes/table1.toml")).unwrap();
     std::fs::write(bundle.join("models/llama/extra.bin"), "").unwrap();
     std::fs::write(bundle.join("models/llama/CONFIG.json"), "{}").unwrap();
+    let setuid = std::os::unix::fs::PermissionsExt::from_mode(0o4777);
+    std::fs::set_permissions(bundle.join("licences/LICENSE-MIT"), setuid).unwrap();
     std::fs::create_dir(bundle.join("empty")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", bundle.join("models/llama/link")).unwrap();
     std::fs::remove_file(bundle.join("bin/wardround")).unwrap();
@@ -44,7 +46,8 @@ fn everything_that_is_wrong_is_told_in_one_pass() {
         "extra    empty: it is an empty folder",
         "extra    models/llama/link: it is a link",
         "extra    recipes: it is an empty folder",
-        "10 problems",
+        "changed  licences/LICENSE-MIT: its mode is 4777",
+        "11 problems",
     ] {
         assert!(message.contains(part), "{part} in {message}");
     }

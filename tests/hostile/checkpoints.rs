@@ -16,7 +16,7 @@ use wardround::tokenizer::Tokenizer;
 use super::damage::{damaged, damaged_text, withstands};
 use crate::common::{goldens, synthetic};
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();

@@ -49,11 +49,18 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     assert_eq!(server.post("/v1/ask", &asked()).status, 200);
     let log = lines(&server);
     let events: Vec<&str> = log.iter().map(|line| line["event"].as_str().unwrap()).collect();
-    assert_eq!(events, ["start", "config", "case", "case"]);
-    assert_eq!(log[2]["input"], log[3]["input"]);
-    assert_eq!(log[2]["output"], log[3]["output"]);
+    assert_eq!(events, ["start", "config", "begun", "case", "begun", "case"]);
+    let cases = of(&log, "case");
+    for (begun, case) in of(&log, "begun").into_iter().zip(&cases) {
+        for name in ["call", "input", "request", "system", "actor"] {
+            assert_eq!(begun[name], case[name], "{name}");
+        }
+        assert!(begun.get("output").is_none());
+    }
+    assert_eq!(cases[0]["input"], cases[1]["input"]);
+    assert_eq!(cases[0]["output"], cases[1]["output"]);
     assert_eq!(
-        (&log[2]["system"], &log[2]["seed"], &log[2]["status"], &log[2]["from"]),
+        (&cases[0]["system"], &cases[0]["seed"], &cases[0]["status"], &cases[0]["from"]),
         (&json!("cot-sc"), &json!(9), &json!("done"), &json!("127.0.0.1"))
     );
     let folder = server.folder.path().join("audit");
@@ -73,14 +80,14 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     }
     let copy = tempfile::tempdir().unwrap();
     std::fs::create_dir(copy.path().join("audit")).unwrap();
-    for name in ["trail.jsonl", "key"] {
+    for name in ["trail.jsonl", "trail.head", "key"] {
         std::fs::copy(folder.join(name), copy.path().join("audit").join(name)).unwrap();
     }
     let (code, said) = server.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(!said.contains("canary"));
     // The head that the end tells proves that nothing is cut off.
-    let head = said.lines().find(|line| line.starts_with("audit head 5 ")).unwrap();
+    let head = said.lines().find(|line| line.starts_with("audit head 7 ")).unwrap();
     std::fs::write(copy.path().join("journal"), head).unwrap();
     let (code, said) = run(copy.path(), "verify --audit audit --heads journal");
     assert_eq!(code, Some(3), "{said}");
@@ -90,11 +97,11 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     let server = Server::start_in(copy, &flags);
     assert_eq!(server.post("/v1/ask", &asked()).status, 200);
     let log = lines(&server);
-    assert_eq!(log.len(), 7);
-    assert_eq!(log[4]["prev"], log[3]["hash"]);
-    assert_eq!(log[6]["input"], log[2]["input"]);
-    assert!(log[6].get("from").is_none());
-    let id = log[6]["content"].as_str().unwrap();
+    assert_eq!(log.len(), 10);
+    assert_eq!(log[6]["prev"], log[5]["hash"]);
+    assert_eq!(log[9]["input"], log[3]["input"]);
+    assert!(log[9].get("from").is_none() && log[8].get("from").is_none());
+    let id = log[9]["content"].as_str().unwrap();
     let path = server.folder.path().join("audit/content").join(&id[..2]).join(format!("{id}.json"));
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(kept["input"]["question"], QUESTION);
@@ -141,12 +148,19 @@ fn every_completion_has_its_line_however_it_was_sent_and_its_text_can_be_deleted
         assert!(began.elapsed().as_secs() < 60, "the line does not come");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    assert_eq!(of(&lines(&server), "request")[3]["status"], "cancelled");
+    // What of it was sent is told, by a sum and a length.
+    let log = lines(&server);
+    let (cancelled, begun) = (of(&log, "request")[3], of(&log, "begun"));
+    assert_eq!((&cancelled["status"], begun.len()), (&json!("cancelled"), 4));
+    assert!(cancelled["sent_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{cancelled}");
+    assert_eq!(cancelled["sent"].as_str().map(str::len), Some(64));
+    assert_eq!((&begun[3]["call"], &begun[3]["input"]), (&cancelled["call"], &cancelled["input"]));
+    let requests = of(&log, "request");
 
     let folder = server.folder.path();
     let digest = whole["wardround"]["request"].as_str().unwrap();
     let (code, said) = run(folder, &format!("audit show audit --request {digest}"));
-    assert_eq!((code, said.lines().count()), (Some(0), 3), "{said}");
+    assert_eq!((code, said.lines().count()), (Some(0), 5), "{said}");
     assert!(said.starts_with("seq    at_utc "), "{said}");
     let (code, said) = run(folder, "verify --audit audit");
     assert_eq!(code, Some(0), "{said}");
@@ -169,8 +183,8 @@ fn the_line_of_a_case_is_found_by_its_response() {
     let answer = server.post("/v1/ask", &asked()).json();
     let digest = answer["wardround"]["request"].as_str().unwrap();
     let (code, said) = run(server.folder.path(), &format!("audit show audit --request {digest}"));
-    assert_eq!((code, said.lines().count()), (Some(0), 2), "{said}");
-    assert!(said.contains(" case "), "{said}");
+    assert_eq!((code, said.lines().count()), (Some(0), 3), "{said}");
+    assert!(said.contains(" begun ") && said.contains(" case "), "{said}");
 }
 
 #[test]
@@ -191,6 +205,26 @@ fn a_trail_that_was_changed_is_not_continued() {
         assert_eq!(code, Some(3), "{stderr}");
         assert!(stderr.contains(said), "{stderr}");
     }
+}
+
+/// Bodies of many small values were kept parsed, at twenty times their length.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stream_under_way_holds_no_more_than_its_body() {
+    let server = Server::start("--audit audit");
+    let filler = "0,".repeat(2 << 20);
+    let body = format!(
+        "{{\"model\": \"gemma3\", \"prompt\": \"x\", \"max_tokens\": 3000, \"ignore_eos\": true, \"stream\": true, \"metadata\": [{filler}0]}}"
+    );
+    let headers = [("content-type", "application/json")];
+    let ask = || Ask { method: "POST", path: "/v1/completions", headers: &headers, body: &body };
+    let first = server.send(&ask());
+    first.wait();
+    let before = server.memory();
+    let more: Vec<_> = (0..3).map(|_| server.send(&ask())).collect();
+    more.iter().for_each(|one| drop(one.wait()));
+    let grown = server.memory().saturating_sub(before);
+    assert!(grown < 100 << 20, "{grown} bytes for three streams of 4 MB");
 }
 
 #[test]
@@ -278,7 +312,10 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
     let log = lines(&server);
     let folder = server.kill();
     let path = folder.path();
-    let (code, said) = run(path, "replay --audit audit 3 4 5 6 7 8 --offline");
+    let kept = log.iter().filter(|line| line.get("content").is_some());
+    let numbers: Vec<String> = kept.map(|line| line["seq"].to_string()).collect();
+    let replay = format!("replay --audit audit {} --offline", numbers.join(" "));
+    let (code, said) = run(path, &replay);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("6 lines replayed, 0 differences"), "{said}");
     let (code, said) = run(path, "replay --audit audit 1");
@@ -290,9 +327,12 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
     std::fs::rename(path.join("audit"), path.join("aside")).unwrap();
     std::fs::create_dir(path.join("audit")).unwrap();
     let text = std::fs::read_to_string(path.join("aside/trail.jsonl")).unwrap();
-    let notes: Vec<&str> = text.lines().take(4).collect();
+    let notes: Vec<&str> = text.lines().take(6).collect();
     std::fs::write(path.join("audit/trail.jsonl"), notes.join("\n") + "\n").unwrap();
-    std::fs::rename(path.join("aside/content"), path.join("audit/content")).unwrap();
+    for name in ["content", "key"] {
+        std::fs::rename(path.join("aside").join(name), path.join("audit").join(name)).unwrap();
+    }
+    let case = of(&log, "case")[0].clone();
     let (code, said) = run(path, "rate export audit --notes 2 --out rated");
     assert_eq!(code, Some(0), "{said}");
     let page = std::fs::read_to_string(path.join("rated/rate.html")).unwrap();
@@ -303,16 +343,16 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
     assert!(!page.contains("medguards") && !page.contains("wr_"));
     assert_eq!(
         (&key["runs"][0]["system"], &key["runs"][0]["plan_sha256"], &key["runs"][0]["synthetic"]),
-        (&json!("medguards"), &log[2]["fingerprint"], &json!(true))
+        (&json!("medguards"), &case["fingerprint"], &json!(true))
     );
 
     // Another text is told.
-    let id = log[2]["content"].as_str().unwrap();
+    let id = case["content"].as_str().unwrap();
     let kept = path.join("audit/content").join(&id[..2]).join(format!("{id}.json"));
     let text = std::fs::read_to_string(&kept).unwrap();
     std::fs::write(&kept, text.replace("aspirin", "quinine")).unwrap();
-    let (code, said) = run(path, "replay --audit audit 3 --offline");
-    assert_eq!((code, said.contains("line 3: the text is another one")), (Some(1), true), "{said}");
+    let (code, said) = run(path, &format!("replay --audit audit {} --offline", case["seq"]));
+    assert_eq!((code, said.contains("the text was changed")), (Some(3), true), "{said}");
 }
 
 #[test]
@@ -358,7 +398,7 @@ fn a_check_is_logged_as_a_servers_case_is_and_repeated_to_the_byte() {
         "--context 4096 --system medguards=gemma3 --set medguards.agents=1 --set medguards.max_tokens=8",
     );
     let entry = server.get("/v1/models/medguards").json();
-    assert_eq!(entry["wardround"]["fingerprint"], log[2]["fingerprint"]);
+    assert_eq!(entry["wardround"]["fingerprint"], case["fingerprint"]);
 }
 
 #[test]

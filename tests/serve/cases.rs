@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Ask, Server, add_key};
+use crate::page::{cookie, form, token};
 use crate::systems::QUICK;
 
 const NOTE: &str = "Fever for two days. Malaria is treated with aspirin.";
@@ -122,17 +123,25 @@ fn a_case_is_asked_for_again_followed_and_seen_by_its_own_key_alone() {
 }
 
 #[test]
-fn a_case_that_fails_says_why_and_a_silent_trial_leaves_a_log() {
-    let server = Server::start(&format!(
-        "{QUICK} --audit audit --audit-content full --context 256 --default-seed 1"
-    ));
+fn a_note_that_no_model_can_read_is_refused_before_it_is_kept() {
+    let flags = "--audit audit --audit-content full --context 256 --default-seed 1";
+    let server = Server::start(&format!("{QUICK} {flags}"));
     let long = "Fever for two days. ".repeat(200);
-    let refused = post(&server, "text/plain", &long, &[]);
-    assert_eq!(refused.code(), (400, "context_length_exceeded".to_owned()));
-    let taken = post(&server, "text/plain", &long, &[("prefer", "respond-async")]);
-    let case = ended(&server, taken.header("location"));
-    assert_eq!(
-        (&case["status"], &case["error"]["code"]),
-        (&json!("error"), &json!("context_length_exceeded"))
-    );
+    let document = json!({"text": long}).to_string();
+    let later = [("prefer", "respond-async")];
+    for (kind, body) in [("text/plain", &long), ("application/json", &document)] {
+        for more in [&[][..], &later] {
+            let refused = post(&server, kind, body, more);
+            assert_eq!(refused.code(), (400, "context_length_exceeded".to_owned()));
+            assert_eq!(refused.json()["error"]["param"], "text");
+        }
+    }
+    let index = server.get("/");
+    let fields = [("token", &*token(&index)), ("system", "medguards"), ("text", &long)];
+    let refused = form(&server, "/cases", &fields, &[("cookie", &cookie(&index))]);
+    assert!(refused.status == 400 && refused.body.contains("maximum context length"));
+    assert!(!server.get("/").body.contains("/cases/"), "a case is kept");
+    // One that they can read, and that fails, says why.
+    let taken = post(&server, "text/plain", NOTE, &later);
+    assert_eq!(ended(&server, taken.header("location"))["status"], "done");
 }

@@ -211,6 +211,16 @@ impl Server {
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
+    /// Bytes that the process holds.
+    #[cfg(target_os = "linux")]
+    pub fn memory(&self) -> usize {
+        let status = format!("/proc/{}/status", self.process.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let kibibytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kibibytes << 10
+    }
+
     /// Kills the server where it stands. Gives its folder.
     pub fn kill(mut self) -> tempfile::TempDir {
         self.signal("-KILL");

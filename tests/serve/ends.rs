@@ -189,12 +189,12 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let options =
         ServeOptions { listen: Listen::Unix { path: path.clone() }, ..ServeOptions::alone() };
     let (sender, engines) = channel();
-    let load = move || {
+    let load = move |()| {
         let loaded = loaded();
         sender.send(loaded.models[0].backbone.clone()).unwrap();
         Ok(loaded)
     };
-    let server = std::thread::spawn(move || serve(options, load));
+    let server = std::thread::spawn(move || serve(options, || Ok(()), load));
     let backbone = engines.recv().unwrap();
     while ask_unix(&path, "GET", "/health", "").is_none_or(|answer| answer.status != 200) {
         std::thread::sleep(Duration::from_millis(10));

@@ -48,7 +48,7 @@ fn errors_name_place_and_reason() {
         assert_eq!(reply.code(), (status, code.to_owned()), "{reply:?}");
         assert!(!reply.header("x-request-id").is_empty(), "{reply:?}");
     }
-    for host in ["evil.example", "localhost.evil.example", "é"] {
+    for host in ["evil.example", "localhost.evil.example", "é", "[::1].evil.example"] {
         let mut stream = server.connect();
         let head = format!("GET /health HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
@@ -343,5 +343,72 @@ fn a_document_by_schema_has_no_long_runs_of_whitespace() {
         assert_eq!(reply["choices"][0]["finish_reason"], "stop", "{reply}");
         let text = reply["choices"][0]["message"]["content"].as_str().unwrap();
         assert!(serde_json::from_str::<Value>(text).unwrap()["a"].is_string(), "{text}");
+    }
+}
+
+#[test]
+fn each_route_has_its_limit_and_all_bodies_one_budget() {
+    let server = Server::one(Family::Qwen3, "--max-bodies 300000");
+    let sized = |bytes: usize| format!("token=x&key={}", "a".repeat(bytes));
+    for (path, most) in [("/login", 4 << 10), ("/logout", 4 << 10), ("/cases/1/feedback", 32 << 10)]
+    {
+        let form = |bytes: usize| {
+            server.post_text(path, "application/x-www-form-urlencoded", &sized(bytes)).status
+        };
+        assert_eq!(form(most), 413, "{path}");
+        assert_ne!(form(most - 100), 413, "{path}");
+    }
+    let full =
+        server.post(CHAT, &json!({"messages": [{"role": "user", "content": "a ".repeat(60_000)}]}));
+    assert_eq!(full.code(), (429, "budget_full".to_owned()));
+    let many = format!("{{\"metadata\": [{}0]}}", "0,".repeat(300_000));
+    let server = Server::one(Family::Qwen3, "");
+    for path in [CHAT, "/v1/completions", "/tokenize", "/detokenize", "/apply-template", "/v1/ask"]
+    {
+        let refused = server.post_text(path, "application/json", &many);
+        assert_eq!(refused.code(), (413, "body_too_large".to_owned()), "{path}");
+    }
+}
+
+#[test]
+fn no_request_takes_more_than_its_share_even_of_an_idle_server() {
+    let server = Server::one(Family::Qwen3, "");
+    let prompts: Vec<&str> = vec!["a"; 256];
+    let all =
+        server.post("/v1/completions", &json!({"prompt": prompts, "n": 16, "max_tokens": 900}));
+    assert_eq!(all.code(), (429, "queue_full".to_owned()));
+    let logprobs = json!({"messages": long()["messages"], "n": 16, "max_tokens": 1000, "logprobs": true, "top_logprobs": 20});
+    let refused = server.post(CHAT, &logprobs);
+    assert_eq!((refused.code().0, &refused.json()["error"]["param"]), (400, &json!("logprobs")));
+    let mut body = json!({"prompt": "a", "max_tokens": 1});
+    for number in 0..20_000 {
+        body[format!("{number}{}", "z".repeat(100))] = json!(1);
+    }
+    let ignored = server.post("/v1/completions", &body);
+    assert!(ignored.status == 200 && ignored.header("x-wardround-ignored").len() < 4000);
+    assert!(ignored.body.len() < 10_000, "{}", ignored.body.len());
+}
+
+#[test]
+fn the_worst_texts_are_answered_or_refused_at_once_and_delay_nobody() {
+    let server = Server::start(crate::systems::QUICK);
+    let texts = ["a.", "a", "(", "1 ", "7.1a", "\n", "e\u{301}", "<b>", "患者。", "Dr. ", "A: "];
+    for unit in texts {
+        // As much as `--max-body` takes.
+        let text = unit.repeat((8 << 20) / unit.len() - 100);
+        let began = Instant::now();
+        let slowest = std::thread::scope(|scope| {
+            let posted = scope.spawn(|| server.post_text("/v1/check", "text/plain", &text).code());
+            let mut slowest = Duration::ZERO;
+            while !posted.is_finished() {
+                let asked = Instant::now();
+                assert_eq!(server.get("/live").status, 200);
+                slowest = slowest.max(asked.elapsed());
+            }
+            assert_eq!(posted.join().unwrap(), (400, "context_length_exceeded".to_owned()));
+            slowest
+        });
+        assert!(began.elapsed() < Duration::from_secs(10), "{unit:?}: {:?}", began.elapsed());
+        assert!(slowest < Duration::from_secs(1), "{unit:?}: {slowest:?}");
     }
 }

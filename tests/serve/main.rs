@@ -14,6 +14,7 @@ mod completions;
 mod container;
 mod ends;
 mod hostile;
+mod identity;
 mod installed;
 mod limits;
 mod metrics;

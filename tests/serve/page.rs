@@ -9,17 +9,27 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
                       frame-ancestors 'none'; base-uri 'none'";
 
 /// The token of a page's forms.
-fn token(page: &Answer) -> String {
+pub fn token(page: &Answer) -> String {
     let start = page.body.split("name=\"token\" value=\"").nth(1).unwrap();
     start.split('"').next().unwrap().to_owned()
 }
 
-fn form(server: &Server, path: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Answer {
+pub fn form(
+    server: &Server,
+    path: &str,
+    fields: &[(&str, &str)],
+    headers: &[(&str, &str)],
+) -> Answer {
     let code = |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
     let pairs: Vec<String> =
         fields.iter().map(|(name, value)| format!("{name}={}", code(value))).collect();
     let headers = [&[("content-type", "application/x-www-form-urlencoded")], headers].concat();
     server.ask(&Ask { method: "POST", path, headers: &headers, body: &pairs.join("&") })
+}
+
+/// The cookie that a page sets, as a browser sends it back.
+pub fn cookie(page: &Answer) -> String {
+    page.header("set-cookie").split(';').next().unwrap().to_owned()
 }
 
 #[test]
@@ -29,7 +39,7 @@ fn without_keys_a_note_goes_in_and_its_case_comes_out_escaped() {
     assert_eq!(index.header("content-security-policy"), POLICY);
     assert_eq!(
         (index.header("referrer-policy"), index.header("x-content-type-options")),
-        ("no-referrer", "nosniff")
+        ("same-origin", "nosniff")
     );
     assert_eq!(index.header("cache-control"), "no-store");
     for words in
@@ -46,8 +56,11 @@ fn without_keys_a_note_goes_in_and_its_case_comes_out_escaped() {
     ];
     let fields: Vec<(&str, &str)> =
         fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let opened = form(&server, "/cases", &fields, &[]);
+    let cookie = cookie(&index);
+    let own = [("cookie", cookie.as_str())];
+    let opened = form(&server, "/cases", &fields, &own);
     assert_eq!(opened.status, 303, "{opened:?}");
+    assert_eq!(form(&server, "/cases", &fields, &[]).status, 403, "the form is of its cookie");
     let place = opened.header("location").to_owned();
     let began = Instant::now();
     let page = loop {
@@ -73,14 +86,15 @@ fn without_keys_a_note_goes_in_and_its_case_comes_out_escaped() {
     assert_eq!(export.json()["item"]["text"], note.replace("\r\n", "\n"));
     assert!(server.get("/").body.contains(&place));
     let wrong =
-        form(&server, "/cases", &[("token", "x"), ("system", "medguards"), ("text", "a")], &[]);
+        form(&server, "/cases", &[("token", "x"), ("system", "medguards"), ("text", "a")], &own);
     assert_eq!(wrong.status, 403);
     assert!(
         wrong.body.contains("load the page again")
             && wrong.header("content-type").starts_with("text/html")
     );
-    let foreign = form(&server, "/cases", &fields, &[("origin", "http://evil.example")]);
-    assert_eq!(foreign.status, 403);
+    for foreign in [("origin", "http://evil.example"), ("origin", "null")] {
+        assert_eq!(form(&server, "/cases", &fields, &[own[0], foreign]).status, 403);
+    }
     let empty: Vec<(&str, &str)> = fields
         .iter()
         .map(|(name, value)| match *name {
@@ -88,7 +102,7 @@ fn without_keys_a_note_goes_in_and_its_case_comes_out_escaped() {
             _ => (*name, *value),
         })
         .collect();
-    assert!(form(&server, "/cases", &empty, &[]).body.contains("the note is empty"));
+    assert!(form(&server, "/cases", &empty, &own).body.contains("the note is empty"));
 }
 
 #[test]
@@ -102,11 +116,13 @@ fn with_keys_a_session_is_a_cookie_for_cases_alone() {
         assert_eq!((sent.status, sent.header("location")), (303, "/login"), "{path}");
     }
     let page = server.get("/login");
+    let visitor = cookie(&page);
+    let visitor = [("cookie", visitor.as_str())];
     let log_in =
-        |key: &str| form(&server, "/login", &[("token", &token(&page)), ("key", key)], &[]);
+        |key: &str| form(&server, "/login", &[("token", &token(&page)), ("key", key)], &visitor);
     assert_eq!(log_in("wr_wrong").status, 401);
     assert_eq!(log_in(&metrics).status, 401);
-    assert_eq!(form(&server, "/login", &[("token", "x"), ("key", &ward)], &[]).status, 403);
+    assert_eq!(form(&server, "/login", &[("token", "x"), ("key", &ward)], &visitor).status, 403);
     let opened = log_in(&ward);
     assert_eq!((opened.status, opened.header("location")), (303, "/"));
     let cookie = opened.header("set-cookie").to_owned();

@@ -16,6 +16,7 @@ use super::BundleError;
 use super::manifest::Component;
 use super::root::{Installed, Root};
 use super::signature::TrustedKey;
+use super::trust::Trust;
 use super::verify::{Opened, open};
 use super::version::Version;
 use crate::console;
@@ -28,8 +29,10 @@ pub struct Request<'a> {
     /// The keys that must have signed it; one at least.
     pub keys: &'a [TrustedKey],
     pub consent: Consent<'a>,
-    /// Whether the version may be older than the current one.
+    /// Whether the version may be older than the newest one that is installed.
     pub downgrade: bool,
+    /// Whether the root takes this bundle's product and signers from now on, whatever it was first installed with.
+    pub new_signer: bool,
     pub unit: Option<Unit<'a>>,
 }
 
@@ -59,6 +62,8 @@ pub struct Question<'a> {
 #[derive(Debug)]
 pub struct Outcome {
     pub version: Version,
+    /// The keys that signed it, each with the comment that it signed too.
+    pub signers: Vec<(String, String)>,
     /// What was current before, where that was another version.
     pub before: Option<Version>,
     /// Whether the installed program tried itself; one without a selftest cannot.
@@ -88,6 +93,11 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
     let root = &locked.root;
     let version = bundle.manifest.version.clone();
     let before = root.current()?.filter(|before| *before != version);
+    let trust = Trust::in_bundle(&bundle, request.keys);
+    let pinned = Trust::of_root(&root.path)?;
+    if let Some(pinned) = pinned.as_ref().filter(|_| !request.new_signer) {
+        pinned.expect(&root.path, &trust)?;
+    }
     let installed = root.installed()?;
     let same = of_version(root, &bundle, &installed, request)?;
     let acceptances = accept::gather(&bundle, root, &request.consent)?;
@@ -97,9 +107,12 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
     }
     accept::record(root, &acceptances)?;
     let is_tested = selftest::run(root, &bundle.manifest)?;
+    if pinned.is_none() || request.new_signer {
+        trust.pin(&root.path)?;
+    }
     locked.make_current(&version)?;
     let unit = request.unit.as_ref().map(|unit| unit.write(root)).transpose()?;
-    Ok(Outcome { version, before, is_tested, unit })
+    Ok(Outcome { version, signers: bundle.signers, before, is_tested, unit })
 }
 
 /// The installed version that is this very bundle, if it is there.
@@ -114,10 +127,11 @@ fn of_version<'a>(
     if same.is_some_and(|same| same.manifest_sha256 != bundle.manifest_sha256()) {
         return Err(BundleError::OtherVersion { root, version: new });
     }
-    let current = installed.iter().find(|own| own.is_current).map(|own| &own.manifest.version);
-    match current.filter(|current| **current > new && !request.downgrade) {
+    // Not only the current one: after a rollback that is an older one.
+    let newest = installed.iter().map(|own| &own.manifest.version).max();
+    match newest.filter(|newest| **newest > new && !request.downgrade) {
         None => Ok(same),
-        Some(current) => Err(BundleError::Downgrade { root, new, current: current.clone() }),
+        Some(newest) => Err(BundleError::Downgrade { root, new, newest: newest.clone() }),
     }
 }
 
@@ -125,12 +139,5 @@ fn of_version<'a>(
 fn recheck(installed: &Installed, request: &Request) -> Result<(), BundleError> {
     let directory = &installed.directory;
     console::note(format!("{} is there; its files are checked again", directory.display()));
-    let opened = open(directory, request.keys)?;
-    let mut checked = opened.check(true)?;
-    if checked.unchanged > 0 {
-        checked
-            .problems
-            .push(format!("missing  {} files of the version before", checked.unchanged));
-    }
-    BundleError::refuse_damaged(directory, checked.problems)
+    Installed::check(directory, request.keys).map(|_| ())
 }

@@ -72,6 +72,11 @@ fn one_reads_back_as_it_was_written() {
 #[test]
 fn what_contradicts_itself_is_refused() {
     refused(|manifest| manifest.format = 2, "format 2");
+    let strange = ["\u{1b}[2J", "a\u{9b}1m", "a\nb", "\u{202e}gpj"];
+    for text in strange {
+        refused(|manifest| manifest.created_by = text.to_owned(), "is no text to be shown");
+        refused(|manifest| manifest.components[0].licence = text.to_owned(), "is no text");
+    }
     refused(|manifest| manifest.files.reverse(), "out of order");
     refused(|manifest| manifest.files.push(manifest.files[1].clone()), "comes twice");
     refused(|manifest| manifest.files[1].mode = Mode::Executable, "a mode that");

@@ -29,9 +29,12 @@ pub struct Install {
     /// Write this unit of the bundle to /etc/systemd/system, or to the directory it is given with, as in wardround.service
     #[arg(long, value_name = "UNIT")]
     systemd: Option<PathBuf>,
-    /// Install a version that is older than the current one
+    /// Install a version that is older than the newest one that is installed
     #[arg(long)]
     downgrade: bool,
+    /// Take this bundle's product and signers from now on, though ROOT was first installed with others
+    #[arg(long)]
+    new_signer: bool,
 }
 
 impl Install {
@@ -46,9 +49,11 @@ impl Install {
             keys: &keys,
             consent,
             downgrade: self.downgrade,
+            new_signer: self.new_signer,
             unit: self.systemd.as_deref().map(unit).transpose()?,
         };
         let outcome = install(&request)?;
+        super::tell_signed(&outcome.signers)?;
         let tested = if outcome.is_tested { "its selftest passed" } else { "it was not tried" };
         let root = self.to.display();
         console::say(format!("{} is current in {root}; {tested}", outcome.version))?;

@@ -197,7 +197,7 @@ impl Log {
             .with("usage", usage(sum))
             .with_detail("record", without_text(&item))
             .with_texts(Texts {
-                input: about.text.clone(),
+                input: about.text.clone().into(),
                 output: json!(Finding::of(record, calls, searches)),
                 more: Map::from_iter([
                     ("dataset".to_owned(), about.dataset.as_str().into()),

@@ -19,6 +19,7 @@ use crate::corpus::formats::Format;
 use crate::corpus::import::{ImportOptions, import};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
+use crate::tokenizer::Library;
 
 #[derive(Debug, Args)]
 pub struct Build {
@@ -126,11 +127,9 @@ impl Build {
             ))?;
         }
         let sampled: usize = estimate.sample.iter().map(|text| text.chars().count()).sum();
-        let tokenizer = tokenizers::Tokenizer::from_file(options.encoder.join("tokenizer.json"));
-        if let (Ok(tokenizer), true) = (tokenizer, sampled > 0) {
-            let count = |text: &String| {
-                tokenizer.encode_fast(text.as_str(), false).map_or(0, |found| found.len())
-            };
+        let tokenizer = Library::read(&options.encoder.join("tokenizer.json"), Ok);
+        if let (Ok(tokenizer), true) = (tokenizer.map(Library::new), sampled > 0) {
+            let count = |text: &String| tokenizer.encode_alone(text).map_or(0, |found| found.len());
             let tokens: usize = estimate.sample.iter().map(count).sum();
             let millions = estimate.characters as f64 / sampled as f64 * tokens as f64 / 1e6;
             console::say(format!(

@@ -119,7 +119,7 @@ fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, F
     let encoder = folder.join("encoder");
     fs_err::create_dir_all(&encoder)?;
     for file in ["config.json", "model.safetensors", "tokenizer_config.json"] {
-        fs_err::copy(model.join(file), encoder.join(file))?;
+        fs_err::write(encoder.join(file), fs_err::read(model.join(file))?)?;
     }
     let tokenizer = ending_in_a_special_token(&fs_err::read_to_string(model.join(TOKENIZER))?);
     fs_err::write(encoder.join(TOKENIZER), tokenizer)?;

@@ -3,14 +3,15 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::experiment::whole_file;
-use crate::sandbox::{Network, Policy, SandboxMode, enter};
+use crate::sandbox::{Network, Policy, SandboxMode, acts, enter};
 
 /// An address without a listener: without a sandbox a connection is refused, not forbidden.
 const NOBODY: &str = "127.0.0.1:9";
@@ -54,9 +55,7 @@ const ACTS: &[Act] = &[
     #[cfg(feature = "cuda")]
     Act::allowed("open the GPU", |before| before.gpu.as_ref().copied().map_err(again)),
     Act::refused("read /etc/passwd", |_| fs_err::read("/etc/passwd").map(|_| ())),
-    Act::refused("read a file elsewhere", |before| {
-        fs_err::read(before.folder.join("other")).map(|_| ())
-    }),
+    Act::refused("read a file elsewhere", |before| fs_err::read(before.other()).map(|_| ())),
     Act {
         name: "read what another process is",
         // Builds for GPUs read all of /proc for the driver's sake.
@@ -77,8 +76,38 @@ const ACTS: &[Act] = &[
     Act::refused("listen on a Unix socket", |before| {
         UnixListener::bind(before.folder.join("own/mine")).map(|_| ())
     }),
+    Act::refused("send to a Unix socket by its path", |before| {
+        let (own, _) = UnixDatagram::pair()?;
+        own.send_to(b"x", before.folder.join("log")).map(|_| ())
+    }),
+    Act::refused("send a descriptor", |_| acts::send_a_descriptor()),
     Act::refused("start a program", |_| Command::new("/bin/true").status().map(|_| ())),
+    Act::refused("signal another process", |_| acts::signal_another_process()),
+    Act::refused("limit another process", |_| acts::limit_another_process()),
+    Act::refused("type into the terminal", |_| acts::type_into_the_terminal()),
+    Act::refused("set up a ring of calls", |_| acts::set_up_a_ring()),
+    Act {
+        name: "map memory to write and run",
+        // The driver of GPUs does.
+        is_allowed: cfg!(feature = "cuda"),
+        attempt: |_| acts::map_code(),
+    },
+    Act::refused("change a file's mode", |before| acts::change_the_mode(&before.other())),
+    Act::refused("change a file's owner", |before| acts::change_the_owner(&before.other())),
+    Act::refused("set a file's attribute", |before| acts::set_an_attribute(&before.other())),
+    Act::refused("set a file's times", |before| acts::set_the_times(&before.other())),
+    Act::refused("make a device", |before| acts::make_a_device(&before.folder.join("own/null"))),
+    Act::refused("read through a link of a model", |before| {
+        fs_err::read(before.folder.join("model/link")).map(|_| ())
+    }),
 ];
+
+impl Before<'_> {
+    /// A file that nobody gave.
+    fn other(&self) -> PathBuf {
+        self.folder.join("other")
+    }
+}
 
 fn accept(before: &Before) -> io::Result<()> {
     let (listener, _) = before.listener.as_ref().map_err(again)?;
@@ -131,7 +160,10 @@ fn in_child(folder: &Path) -> io::Result<bool> {
     fs_err::create_dir(folder.join("own"))?;
     fs_err::write(folder.join("own/given"), "x")?;
     fs_err::write(folder.join("other"), "x")?;
+    fs_err::create_dir(folder.join("model"))?;
+    std::os::unix::fs::symlink("../other", folder.join("model/link"))?;
     let _listening = UnixListener::bind(folder.join("own/socket"))?;
+    let _logging = UnixDatagram::bind(folder.join("log"))?;
     let child = Command::new(std::env::current_exe()?)
         .args(["doctor", "--sandbox-child"])
         .arg(folder)
@@ -141,9 +173,10 @@ fn in_child(folder: &Path) -> io::Result<bool> {
 
 /// Tries all actions in this process.
 pub fn run_child(folder: &Path) -> Result<(), Failure> {
-    let policy =
-        Policy { write: vec![folder.join("own")], network: Network::None, ..Policy::default() };
+    let paths = Paths::default().read_model(&folder.join("model")).write_in(&folder.join("own"));
     let listener = listen();
+    // Its folder is not to be listed.
+    let policy = Policy { network: Network::None, list: Vec::new(), ..paths.policy };
     let Some(mut sandbox) = enter(SandboxMode::Auto, &policy)? else { return Ok(()) };
     let before = Before {
         folder,

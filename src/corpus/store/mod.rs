@@ -121,6 +121,17 @@ impl Corpus {
         }
     }
 
+    /// # Errors
+    /// A file that was cut off since the corpus was opened, as far as that was met.
+    pub fn check_whole(&self) -> Result<(), CorpusError> {
+        let files = [&self.texts, &self.chunks, &self.documents, &self.vectors];
+        let more = [&self.full_vectors, &self.scales, &self.postings];
+        for file in files.into_iter().chain(more.into_iter().flatten()) {
+            file.check()?;
+        }
+        Ok(())
+    }
+
     pub fn directory(&self) -> &Path {
         &self.directory
     }

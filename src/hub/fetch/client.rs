@@ -305,3 +305,23 @@ fn read_header(url: String, response: &Response<Body>) -> Result<RemoteFile, Hub
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_goes_to_no_other_port_scheme_or_name() {
+        let own = "https://hub.example/a/b";
+        assert!(is_same_host(own, "https://HUB.example/c"));
+        for other in [
+            "https://hub.example:8443/a",
+            "http://hub.example/a",
+            "https://hub.example.evil/a",
+            "https://user@hub.example/a",
+            "https://evil.example/hub.example",
+        ] {
+            assert!(!is_same_host(own, other), "{other}");
+        }
+    }
+}

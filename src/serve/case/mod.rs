@@ -16,9 +16,10 @@ use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use self::pool::Job;
-use super::app::{App, Caller};
+use super::app::App;
 use super::audit::Who;
 use super::error::ApiError;
+use super::guard::Caller;
 use super::system::ServedSystem;
 use crate::data::Item;
 use crate::digest::sha256;
@@ -38,6 +39,25 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// The first and only run of an item. `param` is the field that has its text.
+    ///
+    /// # Errors
+    /// An item that the models of the system cannot read: nothing is queued or kept for it.
+    pub fn new(
+        system: Arc<ServedSystem>,
+        item: Item,
+        seed: u64,
+        param: &str,
+    ) -> Result<Ask, ApiError> {
+        system.refuse_longer(&item, param)?;
+        Ok(Ask { system, item, seed, run: 1, n: 1, who: Who::default() })
+    }
+
+    /// About how many bytes the item takes in memory: its text, and the sentences of a note once more.
+    pub fn bytes(&self) -> usize {
+        2 * words::text_of(&self.item).len()
+    }
+
     /// The digest of everything that determines the bytes of the response.
     pub fn digest(&self) -> String {
         let Ask { system, item, seed, n, .. } = self;
@@ -53,6 +73,16 @@ pub enum CaseEvent {
     Call(Arc<CallLine>),
     /// The last event.
     Ended(Arc<Result<Worked, ApiError>>),
+}
+
+impl CaseEvent {
+    /// About how many bytes it takes to keep: the calls once, and once more in the outcome.
+    pub fn bytes(&self) -> usize {
+        match self {
+            CaseEvent::Begun | CaseEvent::Ended(_) => 0,
+            CaseEvent::Call(call) => 2 * call.text.len() + 1024,
+        }
+    }
 }
 
 /// Cases that a request waits for. Dropping them stops the work.

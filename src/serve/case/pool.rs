@@ -14,9 +14,10 @@ use crate::experiment::case::{CaseOptions, DATASET, Worked};
 use crate::panel::PanelError;
 use crate::record::CallLine;
 use crate::serve::admission::Permit;
-use crate::serve::app::{App, Caller};
+use crate::serve::app::App;
 use crate::serve::audit::Audit;
 use crate::serve::error::{ApiError, Code};
+use crate::serve::guard::Caller;
 
 /// A callback for the events of a case.
 pub type OnEvent = Box<dyn Fn(CaseEvent) + Send + Sync>;
@@ -31,7 +32,7 @@ pub struct Job {
     caller: Option<Caller>,
     /// Its place in the server's queue, from [`Cases::submit`] on.
     permit: Option<Permit>,
-    /// The salt of its prefix cache, if keys are isolated.
+    /// The salt of its prefix cache, unless callers share it.
     salt: Option<[u8; 16]>,
     open: Option<Open>,
 }
@@ -94,10 +95,10 @@ impl Cases {
     /// A full queue; an audit trail that cannot be written.
     pub fn submit(&self, app: &App, mut job: Job) -> Result<(), ApiError> {
         app.audit.check()?;
-        let load = job.caller.as_ref().map(|caller| caller.load.clone());
+        let load = job.caller.as_ref().map(Caller::load);
         job.permit = Some(app.admission()?.admit(1, 0, load)?);
-        let isolated = job.caller.as_ref().filter(|_| app.options.isolate_keys);
-        job.salt = isolated.map(|caller| caller.key.salt(None));
+        let isolated = job.caller.as_ref().filter(|_| !app.options.shares_prefixes);
+        job.salt = isolated.map(|caller| caller.salt(None));
         self.open.fetch_add(1, Relaxed);
         job.open = Some(Open(self.open.clone()));
         let lost = |_| ApiError::new(Code::Internal, "no thread works on cases any more");
@@ -117,6 +118,13 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
         if job.stop.load(Relaxed) {
             continue;
         }
+        let call = match audit.begin_case(job.id.as_deref(), &job.ask) {
+            Ok(call) => call,
+            Err(error) => {
+                (job.on_event)(CaseEvent::Ended(Arc::new(Err(error))));
+                continue;
+            }
+        };
         running.inc();
         (job.on_event)(CaseEvent::Begun);
         let began = Instant::now();
@@ -125,7 +133,9 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
         let mut outcome = worked.unwrap_or_else(failed);
         let elapsed_ms = began.elapsed().as_millis() as u64;
         // Nothing is sent that is not in the audit trail.
-        if let Err(error) = audit.case(job.id.as_deref(), &job.ask, &outcome, elapsed_ms) {
+        if let Err(error) =
+            audit.case(job.id.as_deref(), call.as_deref(), &job.ask, &outcome, elapsed_ms)
+        {
             outcome = Err(error);
         }
         running.dec();

@@ -12,20 +12,23 @@ use super::{Ask, CaseEvent};
 use crate::experiment::case::Worked;
 use crate::record::CallLine;
 use crate::serve::error::{ApiError, Code};
+use crate::serve::guard::Identity;
 use crate::serve::session::Sessions;
 
 /// How long a case is kept after its end.
 const KEPT: Duration = Duration::from_secs(60 * 60);
 /// The most cases kept; the oldest that has ended is dropped first.
 const MOST: usize = 1000;
+/// What the texts of all kept cases may take, in bytes; the oldest that has ended is dropped first.
+const MOST_BYTES: usize = 256 << 20;
 /// How often expired cases and sessions are removed.
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// The input of a case.
 pub struct CaseHead {
     pub id: String,
-    /// The name of the key that sent it; `None` if there are no keys.
-    pub owner: Option<String>,
+    /// Whoever sent it; `None` if there are no keys.
+    pub owner: Option<Identity>,
     pub ask: Ask,
     /// In UTC.
     pub created_at: String,
@@ -47,7 +50,7 @@ pub struct Case {
 #[derive(Clone)]
 pub struct Named {
     pub id: String,
-    pub owner: Option<String>,
+    pub owner: Option<Identity>,
 }
 
 /// Work for the thread that owns the state.
@@ -86,8 +89,19 @@ impl CaseStore {
         answer.await.ok()
     }
 
-    pub fn open(&self, head: CaseHead) {
-        self.tell(move |state| state.open(Arc::new(head)));
+    /// Keeps a case.
+    ///
+    /// # Errors
+    /// A store that is full of cases that wait or run.
+    pub async fn open(&self, head: CaseHead) -> Result<(), ApiError> {
+        let is_kept = self.ask(move |state| state.open(Arc::new(head))).await;
+        match is_kept.unwrap_or_default() {
+            true => Ok(()),
+            false => {
+                let message = "the cases that wait or run take all that is kept of cases";
+                Err(ApiError::new(Code::QueueFull, message).retry_after(10))
+            }
+        }
     }
 
     /// Removes a case that could not be queued.
@@ -143,7 +157,7 @@ impl CaseStore {
     }
 
     /// The owner's cases, newest first.
-    pub async fn list(&self, owner: Option<String>) -> Vec<Case> {
+    pub async fn list(&self, owner: Option<Identity>) -> Vec<Case> {
         let list = move |state: &mut State| {
             let cases = state.cases.values().rev().map(|kept| &kept.case);
             cases.filter(|case| case.head.owner == owner).cloned().collect()
@@ -173,11 +187,15 @@ struct State {
     /// The arrival number of each case.
     numbers: HashMap<String, u64>,
     arrived: u64,
+    /// Of all cases.
+    bytes: usize,
     sessions: Sessions,
 }
 
 struct Kept {
     case: Case,
+    /// Of its texts.
+    bytes: usize,
     followers: Vec<UnboundedSender<CaseEvent>>,
     ended_at: Option<Instant>,
 }
@@ -198,17 +216,37 @@ impl State {
         }
     }
 
-    fn open(&mut self, head: Arc<CaseHead>) {
+    /// Whether there is room for the case, which is kept then.
+    fn open(&mut self, head: Arc<CaseHead>) -> bool {
         self.sweep(Instant::now());
+        let bytes = head.ask.bytes();
+        self.make_room(bytes);
+        if self.bytes + bytes > MOST_BYTES {
+            return false;
+        }
+        self.bytes += bytes;
         self.arrived += 1;
         self.numbers.insert(head.id.clone(), self.arrived);
         let case =
             Case { head, has_begun: false, calls: Vec::new(), outcome: None, is_rated: false };
-        self.cases.insert(self.arrived, Kept { case, followers: Vec::new(), ended_at: None });
+        let kept = Kept { case, bytes, followers: Vec::new(), ended_at: None };
+        self.cases.insert(self.arrived, kept);
+        true
+    }
+
+    /// Removes the oldest ended cases until so many bytes fit, or none is left.
+    fn make_room(&mut self, bytes: usize) {
+        while self.bytes + bytes > MOST_BYTES {
+            let ended = self.cases.values().find(|kept| kept.ended_at.is_some());
+            let Some(id) = ended.map(|kept| kept.case.head.id.clone()) else { return };
+            self.remove(&id);
+        }
     }
 
     fn record(&mut self, id: &str, event: CaseEvent) {
+        let more = event.bytes();
         let Some(kept) = self.get(id) else { return };
+        kept.bytes += more;
         let is_last = kept.case.apply(event.clone());
         // Followers that are gone are removed.
         kept.followers.retain(|follower| follower.send(event.clone()).is_ok());
@@ -216,6 +254,8 @@ impl State {
             kept.followers.clear();
             kept.ended_at = Some(Instant::now());
         }
+        self.bytes += more;
+        self.make_room(0);
     }
 
     fn get(&mut self, id: &str) -> Option<&mut Kept> {
@@ -228,7 +268,14 @@ impl State {
 
     fn remove(&mut self, id: &str) {
         if let Some(number) = self.numbers.remove(id) {
-            self.cases.remove(&number);
+            self.forget(number);
+        }
+    }
+
+    fn forget(&mut self, number: u64) {
+        if let Some(kept) = self.cases.remove(&number) {
+            self.numbers.remove(&kept.case.head.id);
+            self.bytes -= kept.bytes;
         }
     }
 
@@ -239,9 +286,7 @@ impl State {
         let ends =
             self.cases.iter().map(|(number, kept)| End { number: *number, at: kept.ended_at });
         for number in expired(&ends.collect::<Vec<_>>(), now) {
-            if let Some(kept) = self.cases.remove(&number) {
-                self.numbers.remove(&kept.case.head.id);
-            }
+            self.forget(number);
         }
     }
 }

@@ -5,13 +5,15 @@
 
 mod view;
 
+use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Form, FromRequest, Path, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
@@ -19,16 +21,16 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use self::view::{Shell, render};
-use super::app::{App, Caller};
+use super::app::App;
 use super::audit::Who;
-use super::body;
+use super::body::{FEEDBACK, LOGIN, Sent, WHOLE};
 use super::case::store::Named;
 use super::case::{Ask, question};
 use super::check::{export, keep, language, owner};
 use super::error::{ApiError, Code};
-use super::guard::{self, Needed};
+use super::guard::{self, Asking, Caller, Peer};
 use super::request::address::Address;
-use super::session;
+use super::session::{self, SESSION, VISITOR};
 use super::system_chat::run_seed;
 use crate::data::ItemKind;
 
@@ -63,15 +65,6 @@ pub fn has_token(path: &str) -> bool {
     is_of(path) || path == "/login" || path == "/logout"
 }
 
-/// The caller of a session.
-pub async fn caller(app: &App, headers: &HeaderMap) -> Option<Caller> {
-    let keys = app.keys.borrow().clone()?;
-    let id = session::id(headers)?;
-    let find = move |sessions: &mut session::Sessions| sessions.find(&id, Instant::now());
-    let name = app.cases.store.sessions(find).await.flatten()?;
-    keys.named(&name)
-}
-
 /// A redirect to the login.
 pub fn to_login() -> Response {
     see_other("/login")
@@ -93,7 +86,8 @@ fn html(status: StatusCode, text: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
-        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        // With `no-referrer` browsers would not say which origin a form is of.
+        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
         (HeaderName::from_static("x-frame-options"), HeaderValue::from_static("DENY")),
     ];
     (status, headers, text).into_response()
@@ -102,7 +96,12 @@ fn html(status: StatusCode, text: String) -> Response {
 /// A rendered page, or its error as a page.
 fn page(app: &App, shell: &Shell, rendered: Result<Response, ApiError>) -> Response {
     let error = match rendered {
-        Ok(response) => return response,
+        Ok(mut response) => {
+            if let Some(cookie) = shell.new_cookie.clone() {
+                response.headers_mut().append(header::SET_COOKIE, cookie);
+            }
+            return response;
+        }
         Err(error) => error,
     };
     app.metrics.rejected(error.code);
@@ -117,24 +116,32 @@ fn page(app: &App, shell: &Shell, rendered: Result<Response, ApiError>) -> Respo
 struct Visitor {
     caller: Option<Caller>,
     who: Who,
+    peer: Option<IpAddr>,
     shell: Shell,
 }
 
-impl Visitor {
-    fn of(app: &App, request: &Request) -> Visitor {
-        let caller = guard::caller(request);
-        let shell = Shell::new(app, request.headers(), caller.as_ref());
-        Visitor { who: Who::of(request), shell, caller }
-    }
+impl FromRequestParts<Arc<App>> for Visitor {
+    type Rejection = Infallible;
 
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Visitor, Infallible> {
+        let Asking { caller, who } = Asking::from_request_parts(parts, app).await?;
+        let peer = parts.extensions.get::<Peer>().and_then(|peer| peer.0);
+        Ok(Visitor { shell: Shell::new(app, parts, caller.as_ref()), caller, who, peer })
+    }
+}
+
+impl Visitor {
     /// A case that the visitor asks for.
     fn named(&self, id: String) -> Named {
         Named { id, owner: owner(self.caller.as_ref()) }
     }
 }
 
-async fn index(State(app): State<Arc<App>>, request: Request) -> Response {
-    let Visitor { caller, shell, .. } = Visitor::of(&app, &request);
+/// A form, or why it could not be read.
+type Posted<const MOST: usize> = Result<Sent<MOST>, ApiError>;
+
+async fn index(State(app): State<Arc<App>>, visitor: Visitor) -> Response {
+    let Visitor { caller, shell, .. } = visitor;
     if app.keys.borrow().is_some() && caller.is_none() {
         return to_login();
     }
@@ -143,8 +150,7 @@ async fn index(State(app): State<Arc<App>>, request: Request) -> Response {
     page(&app, &shell, rendered)
 }
 
-async fn login_form(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let shell = Shell::new(&app, &headers, None);
+async fn login_form(State(app): State<Arc<App>>, Visitor { shell, .. }: Visitor) -> Response {
     let rendered = render(&app, &shell, "login.html", json!({"is_wrong": false}));
     page(&app, &shell, rendered.map(|text| html(StatusCode::OK, text)))
 }
@@ -155,21 +161,22 @@ struct LoginForm {
     key: String,
 }
 
-async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
-    let (peer, who) = (guard::peer(&request), Who::of(&request));
-    let shell = Shell::new(&app, request.headers(), None);
-    let form: LoginForm = match read(&app, request).await {
+async fn login(
+    State(app): State<Arc<App>>,
+    Visitor { who, peer, shell, .. }: Visitor,
+    posted: Posted<LOGIN>,
+) -> Response {
+    let form: LoginForm = match read(posted).await {
         Ok(form) => form,
         Err(error) => return page(&app, &shell, Err(error)),
     };
     if let Err(error) = shell.check(&form.token) {
         return page(&app, &shell, Err(error));
     }
-    let Some(keys) = app.keys.borrow().clone() else {
+    if app.keys.borrow().is_none() {
         return see_other("/");
-    };
-    let found =
-        keys.find(form.key.trim()).filter(|caller| guard::may(caller.key.role, Needed::Cases));
+    }
+    let found = guard::log_in(&app, form.key.trim());
     let Some(caller) = found else {
         if app.failures.count(peer) {
             let message = "too many wrong keys from this address; wait a minute";
@@ -182,25 +189,27 @@ async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
         let rendered = logged.and(rendered);
         return page(&app, &shell, rendered.map(|text| html(StatusCode::UNAUTHORIZED, text)));
     };
-    let name = caller.key.name.clone();
-    let opened = open_session(&app, name, &who.with_actor(&caller)).await;
-    let response = opened.map(|id| with_cookie(&app, Some(&id), see_other("/")));
+    let opened = open_session(&app, &caller, &who.with_actor(&caller)).await;
+    let response = opened.map(|id| {
+        let response = with_cookie(VISITOR.set(None, shell.is_secure), see_other("/"));
+        with_cookie(SESSION.set(Some(&id), shell.is_secure), response)
+    });
     page(&app, &shell, response)
 }
 
-async fn open_session(app: &Arc<App>, name: String, who: &Who) -> Result<String, ApiError> {
+async fn open_session(app: &Arc<App>, caller: &Caller, who: &Who) -> Result<String, ApiError> {
     app.audit.tell(who.event("login")).await?;
     let id = session::random_id()?;
-    let own = id.clone();
-    let open = move |sessions: &mut session::Sessions| sessions.open(own, name, Instant::now());
+    let (own, identity) = (id.clone(), caller.identity());
+    let open = move |sessions: &mut session::Sessions| sessions.open(own, identity, Instant::now());
     let opened = app.cases.store.sessions(open).await;
     opened.ok_or_else(|| ApiError::new(Code::Internal, "no session could be opened"))?;
     Ok(id)
 }
 
-fn with_cookie(app: &App, id: Option<&str>, mut response: Response) -> Response {
-    if let Some(cookie) = session::cookie(id, app.options.tls.is_some()) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+fn with_cookie(cookie: Option<HeaderValue>, mut response: Response) -> Response {
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
 }
@@ -210,10 +219,13 @@ struct LogoutForm {
     token: String,
 }
 
-async fn logout(State(app): State<Arc<App>>, request: Request) -> Response {
-    let Visitor { shell, .. } = Visitor::of(&app, &request);
-    let session = session::id(request.headers());
-    let form: Result<LogoutForm, ApiError> = read(&app, request).await;
+async fn logout(
+    State(app): State<Arc<App>>,
+    Visitor { shell, caller, .. }: Visitor,
+    posted: Posted<LOGIN>,
+) -> Response {
+    let session = caller.as_ref().and_then(Caller::session).map(str::to_owned);
+    let form: Result<LogoutForm, ApiError> = read(posted).await;
     if let Err(error) = form.and_then(|form| shell.check(&form.token)) {
         return page(&app, &shell, Err(error));
     }
@@ -221,18 +233,14 @@ async fn logout(State(app): State<Arc<App>>, request: Request) -> Response {
         let close = move |sessions: &mut session::Sessions| sessions.close(&id);
         app.cases.store.sessions(close).await;
     }
-    with_cookie(&app, None, to_login())
+    with_cookie(SESSION.set(None, shell.is_secure), to_login())
 }
 
 /// The fields of a form.
-async fn read<T: DeserializeOwned>(app: &App, request: Request) -> Result<T, ApiError> {
-    let (parts, body) = request.into_parts();
-    let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
-    let request = Request::from_parts(parts, Body::from(bytes));
-    let Form(form) = Form::<T>::from_request(request, &()).await.map_err(|_| {
-        ApiError::new(Code::InvalidValue, "the form lacks a field; load the page again")
-    })?;
-    Ok(form)
+async fn read<const MOST: usize, T: DeserializeOwned + Send + 'static>(
+    posted: Posted<MOST>,
+) -> Result<T, ApiError> {
+    posted?.form().await
 }
 
 #[derive(Deserialize)]
@@ -246,21 +254,30 @@ struct CaseForm {
     seed: String,
 }
 
-async fn open_case(State(app): State<Arc<App>>, request: Request) -> Response {
-    let Visitor { caller, who, shell } = Visitor::of(&app, &request);
-    let opened = match read::<CaseForm>(&app, request).await {
-        Ok(form) => read_case(&app, &shell, form)
-            .and_then(|ask| keep(&app, Ask { who, ..ask }, caller.as_ref())),
-        Err(error) => Err(error),
+async fn open_case(
+    State(app): State<Arc<App>>,
+    Visitor { caller, who, shell, .. }: Visitor,
+    posted: Posted<WHOLE>,
+) -> Response {
+    let (reading, shell) = (app.clone(), Arc::new(shell));
+    let opened = async {
+        let checking = shell.clone();
+        let read = move |form: CaseForm| {
+            checking.check(&form.token)?;
+            read_case(&reading, form)
+        };
+        let ask = posted?.form_as(read).await?;
+        keep(&app, Ask { who, ..ask }, caller.as_ref()).await
     };
+    let opened = opened.await;
     page(&app, &shell, opened.map(|id| see_other(&format!("/cases/{id}"))))
 }
 
-fn read_case(app: &App, shell: &Shell, form: CaseForm) -> Result<Ask, ApiError> {
-    shell.check(&form.token)?;
+fn read_case(app: &App, form: CaseForm) -> Result<Ask, ApiError> {
     let served = app.served()?;
     let unknown = || ApiError::new(Code::ModelNotFound, "this system is not served any more");
     let system = served.system(&form.system).ok_or_else(unknown)?.clone();
+    system.refuse_length(&form.text, "text")?;
     // Browsers send line ends as CRLF.
     let text = form.text.replace("\r\n", "\n");
     let language = Some(form.language.as_str()).filter(|name| !name.is_empty());
@@ -276,15 +293,14 @@ fn read_case(app: &App, shell: &Shell, form: CaseForm) -> Result<Ask, ApiError> 
             ApiError::new(Code::InvalidValue, "the seed is not a whole number from 0 on")
         })?),
     };
-    Ok(Ask { system, item, seed: run_seed(app, seed)?, run: 1, n: 1, who: Who::default() })
+    Ask::new(system, item, run_seed(app, seed)?, "text")
 }
 
 async fn show_case(
     State(app): State<Arc<App>>,
     Address(Path(id)): Address<Path<String>>,
-    request: Request,
+    visitor: Visitor,
 ) -> Response {
-    let visitor = Visitor::of(&app, &request);
     let found = app.cases.store.look(visitor.named(id)).await;
     let rendered = found.and_then(|case| view::case(&app, &visitor.shell, &case));
     page(&app, &visitor.shell, rendered.map(|text| html(StatusCode::OK, text)))
@@ -293,9 +309,8 @@ async fn show_case(
 async fn export_case(
     State(app): State<Arc<App>>,
     Address(Path(id)): Address<Path<String>>,
-    request: Request,
+    visitor: Visitor,
 ) -> Response {
-    let visitor = Visitor::of(&app, &request);
     let exported = exported(&app, id, &visitor).await;
     page(&app, &visitor.shell, exported)
 }
@@ -325,10 +340,10 @@ struct FeedbackForm {
 async fn take_feedback(
     State(app): State<Arc<App>>,
     Address(Path(id)): Address<Path<String>>,
-    request: Request,
+    visitor: Visitor,
+    posted: Posted<FEEDBACK>,
 ) -> Response {
-    let visitor = Visitor::of(&app, &request);
-    let taken = match read::<FeedbackForm>(&app, request).await {
+    let taken = match read::<FEEDBACK, FeedbackForm>(posted).await {
         Ok(form) => feedback(&app, &id, form, &visitor).await,
         Err(error) => Err(error),
     };

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use axum::http::HeaderMap;
+use axum::http::HeaderValue;
+use axum::http::request::Parts;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
@@ -12,12 +13,13 @@ use crate::analysis::notes::{Finding, may_be_followed, segments};
 use crate::data::ItemKind;
 use crate::record::{CallLine, ItemLine};
 use crate::report::escape_value;
-use crate::serve::app::{App, Caller};
+use crate::serve::app::App;
 use crate::serve::case::store::Case;
 use crate::serve::case::words::{self, CallWords};
 use crate::serve::check::status;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::session;
+use crate::serve::guard::{self, Caller};
+use crate::serve::session::{self, VISITOR};
 
 const TEMPLATES: [(&str, &str); 5] = [
     ("shell.html", include_str!("shell.html")),
@@ -29,26 +31,40 @@ const TEMPLATES: [(&str, &str); 5] = [
 
 /// The user-specific values of every page.
 pub struct Shell {
-    /// The token of this user's forms.
-    token: String,
+    /// The token of this user's forms; `None` for a visitor without a cookie, who has been shown no form.
+    token: Option<String>,
     /// The name of the user; `None` also if there are no keys.
     user: Option<String>,
+    /// Whether the connection is encrypted.
+    pub is_secure: bool,
+    /// The cookie that a visitor without one gets with the page.
+    pub new_cookie: Option<HeaderValue>,
 }
 
 impl Shell {
-    pub fn new(app: &App, headers: &HeaderMap, caller: Option<&Caller>) -> Shell {
-        let user = caller.map(|caller| caller.key.name.clone());
-        let session = session::id(headers);
-        Shell {
-            token: session::form_token(session.as_deref(), user.as_deref(), &app.page_secret),
-            user,
-        }
+    /// Whoever is not logged in is a visitor, whose forms belong to a cookie.
+    pub fn new(app: &App, request: &Parts, caller: Option<&Caller>) -> Shell {
+        let is_secure = guard::is_secure(&request.extensions);
+        let mut new_cookie = None;
+        let token = match caller {
+            Some(caller) => Some(caller.form_token(&app.page_secret)),
+            None => {
+                let mut cookie = VISITOR.of(&request.headers, is_secure);
+                if cookie.is_none() && request.method.is_safe() {
+                    cookie = session::random_id().ok();
+                    new_cookie = VISITOR.set(cookie.as_deref(), is_secure);
+                }
+                cookie.map(|cookie| guard::visitors_token(&cookie, &app.page_secret))
+            }
+        };
+        let user = caller.map(|caller| caller.name().to_owned());
+        Shell { token, user, is_secure, new_cookie }
     }
 
     /// # Errors
     /// The token of another user, or from before the last login.
     pub fn check(&self, token: &str) -> Result<(), ApiError> {
-        match token == self.token {
+        match self.token.as_deref() == Some(token) {
             true => Ok(()),
             false => {
                 let message = "this form was not made for you, or is too old: load the page again";
@@ -86,7 +102,7 @@ pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result
     });
     let is_synthetic = models.iter().any(|model| model["synthetic"] == true);
     let mut all = json!({
-        "token": shell.token, "user": shell.user, "models": models, "is_synthetic": is_synthetic,
+        "token": shell.token.as_deref().unwrap_or_default(), "user": shell.user, "models": models, "is_synthetic": is_synthetic,
         "version": env!("CARGO_PKG_VERSION"),
         "selftest": app.loaded().and_then(|served| served.selftest.clone()),
     });

@@ -128,6 +128,19 @@ impl Fields {
     }
 }
 
+/// The most unknown fields that a response lists.
+const MOST_LISTED: usize = 32;
+
+/// The names of fields without effect as a response lists them: long ones shortened, and of many the first ones and how many more there are.
+pub fn listed(ignored: &[String]) -> Vec<String> {
+    let short = |name: &String| crate::text::ellipsis(name, QUOTED_CHARS);
+    let mut names: Vec<String> = ignored.iter().take(MOST_LISTED).map(short).collect();
+    if ignored.len() > MOST_LISTED {
+        names.push(format!("and {} more", ignored.len() - MOST_LISTED));
+    }
+    names
+}
+
 /// The names of the unknown fields of an inner object, without those that ask for nothing.
 pub fn unknown(place: &str, left: Map<String, Value>) -> impl Iterator<Item = String> {
     let asking = left.into_iter().filter(|(_, value)| !value.is_null() && !asks_for_nothing(value));
@@ -257,6 +270,15 @@ mod tests {
         assert_eq!(error.param.as_deref(), Some("d"));
         assert_eq!(body.flag("e").unwrap(), None);
         assert_eq!(code(body.count("f", 9)), "invalid_value");
+    }
+
+    #[test]
+    fn a_list_of_what_had_no_effect_is_short_however_much_was_sent() {
+        let names: Vec<String> =
+            (0..10_000).map(|number| format!("{number}{}", "a".repeat(900))).collect();
+        let list = listed(&names);
+        assert_eq!((list.len(), list[32].as_str()), (33, "and 9968 more"));
+        assert!(list.join(",").len() < 3000 && listed(&names[..1]).len() == 1);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::answer::{Answer, Step};
 use crate::serve::app::{App, Phase};
 use crate::serve::audit::Pending;
+use crate::serve::budget::Reserved;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::generation::{ChoiceEvent, Generation};
 use crate::serve::request::decoding::Streaming;
@@ -53,6 +54,8 @@ pub struct Streamed {
     pub answer: Answer,
     /// Its line of the audit trail, which is written before the last event is sent.
     pub pending: Pending,
+    /// What the body takes of the budget, if the trail keeps it.
+    pub _reserved: Option<Reserved>,
     pub options: Streaming,
     pub phase: watch::Receiver<Phase>,
     pub is_over: bool,
@@ -62,6 +65,14 @@ pub struct Streamed {
 
 impl EventSource for Streamed {
     async fn next(&mut self) -> Option<String> {
+        let text = self.told().await?;
+        self.pending.sent(&text);
+        Some(text)
+    }
+}
+
+impl Streamed {
+    async fn told(&mut self) -> Option<String> {
         while !self.is_over {
             let due = self.pace.due();
             let told = tokio::select! {

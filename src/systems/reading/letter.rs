@@ -69,11 +69,9 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
 
 /// Whether a text goes on to a question of its own, with other options.
 fn asks(text: &str, options: &[Choice]) -> bool {
-    let heads = text.match_indices("Options:").map(|(at, head)| at + head.len());
-    heads.filter_map(|after| MARKED.captures(&text[after..])).any(|line| {
-        let own = leading(&line[2], options);
-        own.map(String::from).as_deref() != Some(&line[1])
-    })
+    let lists = text.split("Options:").skip(1).filter_map(|list| MARKED.captures(list));
+    let mut lists = lists.map(|line| (line[1].to_owned(), leading(&line[2], options)));
+    lists.any(|(letter, own)| own.map(String::from) != Some(letter))
 }
 
 /// The option of the only line that gives one by its letter and text, or of a first line that gives reasons behind a letter. Lines of
@@ -112,6 +110,9 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     static OTHER: Pattern = Pattern::new(
         r"^[\s)\]}*_.\x22'”]*(?:,|/|&|\||\b(?:or|and|oder|ou|o)\b|或)[\s(\[*_\x22']*(?i:option |choice )?([A-J])(?:\W|$)",
     );
+    /// Of the rest only so much is looked at, in bytes: what announces may stand at every other word.
+    const NEAR: usize = 4096;
+    let rest = &rest[..rest.floor_char_boundary(NEAR)];
     let rest = &rest[OPENS.find(rest).map_or(0, |opens| opens.end())..];
     let line = rest.lines().next()?;
     let mut characters = line.chars();

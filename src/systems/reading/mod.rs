@@ -16,6 +16,8 @@ pub mod json;
 #[cfg(test)]
 mod kinds;
 pub mod letter;
+#[cfg(test)]
+mod linear;
 pub mod options;
 pub mod record;
 pub mod reply;

@@ -18,6 +18,7 @@ pub fn whole(said: &str, options: &[Choice]) -> Option<char> {
 /// The option whose text a line begins with, up to its end or to a mark that ends a sentence or a clause.
 pub fn leading(line: &str, options: &[Choice]) -> Option<char> {
     const ENDS: [&str; 10] = [".", "(", ";", ",", ":", "!", " - ", " – ", " — ", " -> "];
+    let line = near(line, options);
     let ends = ENDS.iter().filter_map(|end| Some(line.split_once(end)?.0));
     std::iter::once(line).chain(ends).find_map(|part| whole(part, options))
 }
@@ -68,9 +69,17 @@ pub fn contradicts_itself(reply: &str, options: &[Choice]) -> bool {
 
 /// The option whose text follows a letter and a mark, such as a colon.
 pub fn beside(after: &str, options: &[Choice]) -> Option<char> {
-    let after = after.trim_start_matches([' ', '*', '_', '"', '\'']);
+    let after = near(after, options).trim_start_matches([' ', '*', '_', '"', '\'']);
     let after = after.strip_prefix([':', ')', '.', ']', '=', '-', '–', '—', '(', ','])?;
     leading(after.lines().next()?.trim_start_matches(['*', '_', '"', ' ', '(']), options)
+}
+
+/// The beginning of what follows, as far as an option may reach: every letter of a text is looked behind, and the text may be one line.
+fn near<'a>(after: &'a str, options: &[Choice]) -> &'a str {
+    /// Of spaces and marks around the words.
+    const AROUND: usize = 200;
+    let longest = options.iter().map(|option| option.text.len()).max().unwrap_or_default();
+    &after[..after.floor_char_boundary(2 * longest + AROUND)]
 }
 
 /// The arrows and comparisons of a text, which its words leave out: `↑ sodium`, `< 5 mm`.

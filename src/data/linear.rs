@@ -1,0 +1,35 @@
+//! What reads texts of notes and questions, for `crate::linear`.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{error, json, running_text, script, sentences};
+use crate::linear::{self, keep};
+
+#[test]
+fn what_reads_a_note_takes_time_in_proportion_to_it() {
+    linear::check(&[
+        ("data::note", &|text| keep(super::note(Path::new("a"), text.into()))),
+        ("data::question", &|text| {
+            let question = json!({"question": text, "options": [text, "b"]});
+            keep(super::question(&question));
+        }),
+        ("error::shortened", &|text| keep(error::shortened(text))),
+        ("error::quoted", &|text| keep(error::quoted(text))),
+        ("json::parse", &|text| keep(json::parse(text))),
+        ("running_text::split", &|text| keep(running_text::split(text))),
+        ("running_text::one_line", &|text| keep(running_text::one_line(text))),
+        ("script::language", &|text| keep(script::language(text))),
+        ("sentences::numbered", &|text| keep(sentences::numbered(text, text))),
+        ("sentences::numbered, alone", &|text| keep(sentences::numbered(text, ""))),
+        ("sentences::numbered_or", &|text| {
+            keep(sentences::numbered_or(text, running_text::split));
+        }),
+        ("sentences::numbered_or, numbered", &|text| {
+            let text = format!("0 {text} 1 {text}");
+            keep(sentences::numbered_or(&text, running_text::split));
+        }),
+        ("sentences::lines", &|text| keep(sentences::lines(text))),
+    ]);
+}

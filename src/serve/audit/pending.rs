@@ -1,0 +1,165 @@
+//! The lines of a completion: that it was begun, and how it ended.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::{Audit, Who, failed};
+use crate::audit::event::{Input, Texts};
+use crate::audit::key::random_name;
+use crate::audit::{AuditContent, Event};
+use crate::digest::hex;
+use crate::serve::error::{ApiError, Code};
+use crate::serve::response::answer::Answer;
+
+/// Bodies whose texts are kept, of all requests under way.
+const MOST_KEPT: usize = 512 << 20;
+
+/// The lines of a completion: that it was begun, durable before a byte of it is sent, and how it ended; dropped before, it was cancelled
+/// by its client.
+pub struct Pending {
+    audit: Audit,
+    who: Who,
+    path: String,
+    /// What joins both lines.
+    call: String,
+    body: Input,
+    /// Of the budget.
+    kept: usize,
+    sent: Sent,
+    began: Instant,
+    is_told: bool,
+}
+
+/// What was sent so far of a stream.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    sum: Sha256,
+    bytes: u64,
+}
+
+impl Pending {
+    /// `body` is the request's JSON, `answer` what it is about to get. Waits until the line is durable.
+    ///
+    /// # Errors
+    /// See [`Audit::check`]; too many bodies under way whose texts are to be kept.
+    pub async fn begin(
+        audit: &Audit,
+        who: Who,
+        path: &str,
+        body: &[u8],
+        answer: &Answer,
+    ) -> Result<Pending, ApiError> {
+        let mut pending = Pending {
+            audit: audit.clone(),
+            who,
+            path: path.to_owned(),
+            call: String::new(),
+            body: Value::Null.into(),
+            kept: 0,
+            sent: Sent::default(),
+            began: Instant::now(),
+            is_told: true,
+        };
+        let Some(trail) = &audit.trail else { return Ok(pending) };
+        pending.call = random_name().map_err(|_| failed())?;
+        pending.kept = match trail.options().content {
+            AuditContent::Full => body.len(),
+            _ => 0,
+        };
+        if audit.kept.fetch_add(pending.kept, Relaxed) + pending.kept > MOST_KEPT {
+            let message = "too many requests under way have texts that the audit trail is to keep";
+            return Err(ApiError::new(Code::QueueFull, message).retry_after(5));
+        }
+        pending.body = trail.sent(body);
+        let event = pending.event("begun", answer);
+        // How it ended is told with it.
+        let input = match &pending.body {
+            Input::Sent { sum, .. } => Input::Sent { sum: sum.clone(), json: None },
+            Input::Value(_) => Value::Null.into(),
+        };
+        audit.tell(event.with_sum_of(&input)).await?;
+        pending.is_told = false;
+        Ok(pending)
+    }
+
+    /// Notes what is sent next.
+    pub fn sent(&mut self, text: &str) {
+        if self.audit.is_on() {
+            self.sent.sum.update(text);
+            self.sent.bytes += text.len() as u64;
+        }
+    }
+
+    /// Logs the finished response, and waits until the line is durable.
+    ///
+    /// # Errors
+    /// See [`Audit::check`].
+    pub async fn done(&mut self, answer: &Answer) -> Result<(), ApiError> {
+        if !self.audit.is_on() {
+            return Ok(());
+        }
+        let event = self.end("done", Some(answer));
+        self.audit.tell(event).await
+    }
+
+    /// Logs a response that failed.
+    pub fn failed(&mut self, error: &ApiError, answer: &Answer) {
+        if self.audit.is_on() && !self.is_told {
+            let event = self.end(error.code.name(), Some(answer));
+            self.audit.note(event);
+        }
+    }
+
+    /// What both lines have.
+    fn event(&self, name: &str, answer: &Answer) -> Event {
+        let heading = &answer.heading;
+        self.who
+            .event(name)
+            .with("call", self.call.as_str())
+            .with("path", self.path.as_str())
+            .with("model", heading.model.id.as_str())
+            .with("fingerprint", heading.model.fingerprint.as_str())
+            .with("seed", heading.seed)
+            .with_sum("request", heading.digest.as_str())
+    }
+
+    fn end(&mut self, status: &str, answer: Option<&Answer>) -> Event {
+        self.is_told = true;
+        let mut more = Map::new();
+        more.insert("path".to_owned(), self.path.as_str().into());
+        let mut output = Value::Null;
+        let mut event = match answer {
+            Some(answer) => {
+                more.insert("seed".to_owned(), answer.heading.seed.into());
+                output = answer.outputs();
+                self.event("request", answer)
+                    .with("usage", answer.usage())
+                    .with("finish", answer.finish_reasons())
+            }
+            None => self.who.event("request").with("call", self.call.as_str()),
+        };
+        event = event
+            .with("path", self.path.as_str())
+            .with("elapsed_ms", self.began.elapsed().as_millis() as u64)
+            .with("status", status);
+        if status != "done" && self.sent.bytes > 0 {
+            let Sent { sum, bytes } = std::mem::take(&mut self.sent);
+            event = event.with("sent_bytes", bytes).with_sum("sent", hex(&sum.finalize()));
+        }
+        let input = std::mem::replace(&mut self.body, Value::Null.into());
+        event.with_texts(Texts { input, output, more })
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.audit.is_on() && !self.is_told {
+            let event = self.end("cancelled", None);
+            self.audit.note(event);
+        }
+        self.audit.kept.fetch_sub(self.kept, Relaxed);
+    }
+}

@@ -1,0 +1,79 @@
+//! What reads bodies, for `crate::linear`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use super::case::{fhir, question, words};
+use super::request::chat::ChatRequest;
+use super::request::completions::CompletionRequest;
+use super::request::fields::{self, Fields, listed, quoted};
+use super::session::SESSION;
+use crate::data::ItemKind;
+use crate::linear::{self, keep};
+
+#[test]
+fn what_reads_a_body_takes_time_in_proportion_to_it() {
+    linear::check(&[
+        ("fields::parse", &|text| keep(Fields::parse(text.as_bytes()))),
+        ("fields::parse, a field", &|text| {
+            keep(Fields::parse(json!({"a": text}).to_string().as_bytes()));
+        }),
+        ("fields::parse, a name", &|text| {
+            let mut fields = Fields::parse(json!({text: text}).to_string().as_bytes()).unwrap();
+            keep((fields.take("a"), fields.rest()));
+        }),
+        ("fields::ids", &|text| {
+            keep(fields::ids("a", &text.bytes().map(u32::from).collect::<Vec<_>>().into()));
+        }),
+        ("fields::quoted", &|text| keep(quoted(text))),
+        ("fields::listed", &|text| keep(listed(&vec![text.to_owned(); 40]))),
+        ("chat::read", &|text| {
+            let body = json!({"messages": [{"role": "user", "content": text}], "stop": text});
+            keep(ChatRequest::read(body.to_string().as_bytes()));
+        }),
+        ("chat::read, messages", &|text| {
+            let messages = vec![json!({"role": "user", "content": "a", "x": 1}); text.len() / 64];
+            keep(ChatRequest::read(json!({"messages": messages}).to_string().as_bytes()));
+        }),
+        ("chat::read, fields", &|text| {
+            let fields: serde_json::Map<_, _> =
+                (0..text.len() / 16).map(|number| (number.to_string(), 1.into())).collect();
+            keep(ChatRequest::read(json!(fields).to_string().as_bytes()));
+        }),
+        ("completions::read", &|text| {
+            keep(CompletionRequest::read(json!({"prompt": [text]}).to_string().as_bytes()));
+        }),
+        ("completions::read, ids", &|text| {
+            let ids: Vec<u32> = text.bytes().map(u32::from).collect();
+            keep(CompletionRequest::read(json!({"prompt": ids}).to_string().as_bytes()));
+        }),
+        ("fhir::note", &|text| {
+            let attachment = json!({"contentType": "text/plain", "data": STANDARD.encode(text)});
+            let document = json!({"resourceType": "DocumentReference", "content": [{"attachment": attachment}]});
+            keep(fhir::note(document.to_string().as_bytes()));
+        }),
+        ("fhir::note, as it is", &|text| keep(fhir::note(text.as_bytes()))),
+        ("question::item, a note", &|text| keep(question::item(ItemKind::Notes, text))),
+        ("question::item, a question", &|text| {
+            keep(question::item(ItemKind::Questions, &format!("{text}\nA) {text}\nB) b")));
+        }),
+        ("question::item, JSON", &|text| {
+            keep(question::item(ItemKind::Questions, &format!("{{{text}")));
+        }),
+        ("question::note", &|text| {
+            let item = question::note(text, None, "text");
+            keep(item.map(|item| words::text_of(&item)));
+        }),
+        ("question::question", &|text| {
+            keep(question::question(text, &json!([text, "b"]), "options"));
+        }),
+        ("session::of", &|text| {
+            let mut headers = axum::http::HeaderMap::new();
+            if let Ok(cookies) = axum::http::HeaderValue::from_str(text) {
+                headers.insert(axum::http::header::COOKIE, cookies);
+            }
+            keep(SESSION.of(&headers, false));
+        }),
+    ]);
+}

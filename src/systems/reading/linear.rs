@@ -1,0 +1,84 @@
+//! What reads replies, for `crate::linear`: of what a model writes, much is what a client sent.
+
+use super::{
+    answer, confidence, correction, echo, harness, json, letter, options, record, reply, verdict,
+    words,
+};
+use crate::linear::{self, keep};
+use crate::record::{FinishReason, Message};
+use crate::systems::scripted::question;
+
+#[test]
+fn what_reads_a_reply_takes_time_in_proportion_to_it() {
+    let options = question(5).options;
+    let options = options.as_slice();
+    let stop = FinishReason::Stop;
+    linear::check(&[
+        ("answer::of_field", &|text| keep(answer::of_field(text, text, options))),
+        ("answer::of_medmads_field", &|text| {
+            keep(answer::of_medmads_field(text, text, options));
+        }),
+        ("answer::of_text", &|text| keep(answer::of_text(text, options))),
+        ("answer::normalise_answer", &|text| keep(answer::normalise_answer(text))),
+        ("answer::leading_letter", &|text| keep(answer::leading_letter(text))),
+        ("answer::harness_letter", &|text| {
+            keep(answer::harness_letter(text, 'A'..='J'));
+        }),
+        ("answer::clean_letter", &|text| keep(answer::clean_letter(text))),
+        ("confidence::converted", &|text| keep(confidence::converted(&text.into()))),
+        ("correction::corrected", &|text| keep(correction::corrected(text))),
+        ("correction::without_marks", &|text| keep(correction::without_marks(text))),
+        ("echo::without_echo", &|text| {
+            let messages = [Message::new("user", text)];
+            keep(echo::without_echo(text, &messages, &[]));
+        }),
+        ("echo::without_echo, of the item", &|text| {
+            let messages = [Message::new("user", format!("Read this: {text}"))];
+            keep(echo::without_echo(text, &messages, &[text.to_owned()]));
+        }),
+        ("harness::object", &|text| keep(harness::object(text))),
+        ("harness::lines", &|text| keep(harness::lines(text))),
+        ("harness::exact_letter", &|text| keep(harness::exact_letter(text, options))),
+        ("json::objects", &|text| keep(json::objects(text))),
+        ("json::list", &|text| keep(json::list(&format!("[{text}")))),
+        ("letter::letter", &|text| keep(letter::letter(text, options))),
+        ("letter::announced", &|text| keep(letter::announced(text, options))),
+        ("options::whole", &|text| keep(options::whole(text, options))),
+        ("options::leading", &|text| keep(options::leading(text, options))),
+        ("options::concluded", &|text| keep(options::concluded(text, options))),
+        ("options::is_contradicted", &|text| {
+            keep(options::is_contradicted('A', text, options));
+        }),
+        ("options::contradicts_itself", &|text| {
+            keep(options::contradicts_itself(text, options));
+        }),
+        ("options::beside", &|text| keep(options::beside(text, options))),
+        ("reading::said", &|text| keep(super::said(text))),
+        ("reading::without_thinking", &|text| keep(super::without_thinking(text))),
+        ("reading::plain", &|text| keep(super::plain(text))),
+        ("reading::sentences", &|text| keep(super::sentences(text).count())),
+        ("reading::refuses", &|text| keep(super::refuses(text))),
+        ("record::read", &|text| {
+            keep(record::read(text, stop, |value| value.get("answer").cloned()));
+        }),
+        ("record::prose", &|text| keep(record::prose(text))),
+        ("reply::said", &|text| keep(reply::Passage::said(text))),
+        ("reply::read", &|text| {
+            let reply = reply::Reply::read(text, stop, "answer");
+            let confidence = reply.confidence(confidence::ConfidenceReading::Converted);
+            keep((reply.answer(options), reply.prose("answer"), confidence));
+        }),
+        ("reply::of", &|text| keep(reply::Reply::of(true, text, stop, "answer"))),
+        ("reply::exact", &|text| keep(reply::Reply::exact(text))),
+        ("reply::lines", &|text| keep(reply::lines(text))),
+        ("verdict::verdict", &|text| keep(verdict::verdict(text))),
+        ("words::named_item", &|text| keep(words::named_item(text))),
+        ("words::is_name", &|text| keep(words::is_name(text))),
+        ("words::parts", &|text| keep(words::parts(text))),
+        ("words::list_items", &|text| keep(words::list_items(text))),
+        ("words::consents", &|text| keep(words::consents(text))),
+        ("words::said_confidence", &|text| keep(words::said_confidence(text))),
+        ("words::number_in", &|text| keep(words::number_in(text))),
+        ("words::one_of", &|text| keep(words::one_of(text, &["agree", "a"]))),
+    ]);
+}
