@@ -135,9 +135,9 @@ impl ChatTemplate {
         // Some templates take no system's message, or none of an assistant.
         for messages in [&whole[..], &whole[1..]] {
             for thinking in [false, true] {
-                match self.prompt(tokenizer, messages, thinking) {
-                    Err(error @ ChatError::Stopped { .. }) => return Err(error),
-                    Ok(_) | Err(_) => {}
+                let tried = self.prompt(tokenizer, messages, thinking);
+                if let Err(error @ ChatError::Stopped { .. }) = tried {
+                    return Err(error);
                 }
             }
         }

@@ -211,7 +211,8 @@ impl Watch {
     fn take(&self, bytes: usize) {
         let left = self.left.load(Ordering::Relaxed).checked_sub(bytes);
         let goes_on = left.is_some() && self.state.load(Ordering::Relaxed) == RUNNING;
-        if !goes_on && !(thread::panicking() && bytes < LONGEST_MESSAGE) {
+        let tells_a_panic = || thread::panicking() && bytes < LONGEST_MESSAGE;
+        if !(goes_on || tells_a_panic()) {
             self.stop();
         }
         self.left.store(left.unwrap_or(0), Ordering::Relaxed);

@@ -14,11 +14,11 @@ use crate::sandbox::outside;
 
 /// Published ones have 34 MB at most.
 const LONGEST_FILE: u64 = 256 << 20;
-/// Of memory for a byte of the file, where published ones take up to thirty; and the least.
+/// Of memory for a byte of the file, where published ones take up to thirty-five; and the least.
 const READING_OF_A_BYTE: usize = 64;
 const READING: usize = 128 << 20;
 const READING_TIME: Duration = Duration::from_secs(300);
-/// Of memory for a byte of a text that is tokenised, where published tokenizers take up to two hundred; and the least.
+/// Of memory for a byte of a text that is tokenised, where published tokenizers take up to 230; and the least.
 const USING_OF_A_BYTE: usize = 1 << 10;
 const USING: usize = 64 << 20;
 /// For each byte of a text: published tokenizers take a hundredth.

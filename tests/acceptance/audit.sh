@@ -117,10 +117,10 @@ half=$("$wardround" audit show audit --event request | awk 'NR % 2 {print $1}')
 "$wardround" audit forget audit $half --why acceptance 2>>heads
 "$wardround" verify --audit audit --heads heads | tee verified | tail -4
 
-# In copies without texts and without the head beside them: bytes changed, lines cut out, lines swapped, ends cut off, and everything
-# written again from some line on, with right hashes.
+# In copies without texts, each with the head of its own last line beside it, as whoever changes them would write it: bytes changed,
+# lines cut out, lines swapped, ends cut off, and everything written again from some line on, with right hashes.
 python3 - "$wardround" <<'PY'
-import hashlib, json, pathlib, random, shutil, subprocess, sys
+import hashlib, json, pathlib, random, re, shutil, subprocess, sys
 
 wardround, random = sys.argv[1], random.Random(7)
 here = pathlib.Path("changed")
@@ -133,6 +133,9 @@ def is_found(changed):
     for path in pathlib.Path("audit").glob("trail.[0-9]*.jsonl"):
         shutil.copy(path, here)
     (here / "trail.jsonl").write_text("\n".join(changed) + "\n")
+    for last in [lines[-1], changed[-1]]:
+        if said := re.search(r'"seq":(\d+),.*"hash":"([0-9a-f]{64})"', last):
+            (here / "trail.head").write_text(f"audit head {said[1]} {said[2]}\n")
     return subprocess.run([wardround, "verify", "--audit", here, "--heads", "heads"], capture_output=True).returncode == 3
 
 
