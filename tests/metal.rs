@@ -16,8 +16,8 @@ use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::metal::Buffer;
 use wardround::ops::sampling::{Drawn, SamplingRequest, WantedLogprobs, philox};
 use wardround::ops::{
-    Backend, Cpu, Machine, Metal, OpsError, PageShape, Precision, Quantisation, Rows, StepLimits,
-    StoredType, cpu,
+    Backend, Cpu, Machine, Metal, OpsError, Precision, Quantisation, Rows, StepLimits, StoredType,
+    cpu,
 };
 use wardround::random::mix;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
