@@ -92,7 +92,6 @@ pub fn check(readers: &[Reader<'_>]) {
         for (name, read) in readers {
             let growth = |(long, short): &(String, String)| growth(read, short, long);
             if let Some(growth) = texts.iter().find_map(growth) {
-                eprintln!("TEMP {name} {unit:?} {growth:.1}");
                 found.push(format!("{name} of {unit:?}: {growth:.1} times as long"));
             }
         }
