@@ -18,7 +18,7 @@ use super::budget::Reserved;
 use super::error::{ApiError, Code};
 use super::generation::{Generation, Wanted};
 use super::guard::{self, Asking, Caller};
-use super::models::ServedModel;
+use super::models::{ServedModel, refuse_length};
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, TextPrompt};
 use super::request::decoding::Streaming;
@@ -213,6 +213,8 @@ pub fn begin_chat(
     let request = ChatRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
+    let bytes = request.messages.iter().map(|message| message.content.len()).sum();
+    refuse_length(bytes, model.context(), "messages")?;
     let description = &model.backbone.description;
     let thinking = request.thinking.unwrap_or(model.thinks());
     let turn = TurnOptions {
@@ -259,6 +261,7 @@ pub fn begin_completion(
     for prompt in request.prompts {
         match prompt {
             TextPrompt::Text(text) => {
+                refuse_length(text.len(), model.context(), "prompt")?;
                 let ids = tokenizer.encode_with(&text, request.add_special_tokens);
                 let ids = ids.map_err(PanelError::from)?;
                 if ids.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::error::{ApiError, Code};
+use super::error::{ApiError, Code, too_long};
 use super::metrics::{Metrics, ModelMetrics};
 use super::request::fields::quoted;
 use super::system::{LoadedSystem, ServedSystem};
@@ -12,6 +12,9 @@ use crate::engine::EngineError;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
 use crate::selftest::last::LastSelftest;
+
+/// In bytes.
+const LONGEST_TOKEN: usize = 64;
 
 /// The served models and systems.
 pub struct Served {
@@ -52,6 +55,21 @@ pub struct LoadedModel {
     pub backbone: Arc<Backbone>,
     pub device_kind: String,
     pub pages: usize,
+}
+
+/// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised: hardly a token is longer than
+/// [`LONGEST_TOKEN`], and no text has such tokens alone.
+///
+/// # Errors
+/// A text that is longer.
+pub fn refuse_length(bytes: usize, context: usize, param: &str) -> Result<(), ApiError> {
+    match bytes / LONGEST_TOKEN < context {
+        true => Ok(()),
+        false => {
+            let error = too_long(bytes / LONGEST_TOKEN, 1, context);
+            Err(ApiError { param: Some(param.to_owned()), ..error })
+        }
+    }
 }
 
 impl ServedModel {

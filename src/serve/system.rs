@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::models::Served;
+use super::models::{Served, refuse_length};
 use super::request::fields::quoted;
 use crate::data::{Item, ItemKind};
 use crate::experiment::case::Seated;
 use crate::panel::PanelError;
 use crate::serve::case::words::text_of;
 use crate::serve::error::{ApiError, Code, too_long};
-
-/// Texts whose tokens are all longer do not exist, but for runs of one sign: in bytes.
-const LONGEST_TOKEN: usize = 64;
 
 /// A system with loaded models, before it is served.
 pub struct LoadedSystem {
@@ -53,19 +50,12 @@ impl ServedSystem {
         }
     }
 
-    /// Refuses a text that has more tokens than a context, by its length alone: no token is longer than [`LONGEST_TOKEN`].
+    /// Refuses a text that cannot fit into a context, by its length alone.
     ///
     /// # Errors
     /// A text that is longer.
     pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
-        let Some(context) = self.context else { return Ok(()) };
-        match text.len() / LONGEST_TOKEN < context {
-            true => Ok(()),
-            false => {
-                let error = too_long(text.len() / LONGEST_TOKEN, 1, context);
-                Err(ApiError { param: Some(param.to_owned()), ..error })
-            }
-        }
+        self.context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
     }
 
     /// Refuses an item whose text alone leaves no room in the context of a model.

@@ -13,7 +13,7 @@ use super::app::App;
 use super::body::{Sent, WHOLE};
 use super::completion::{refuse_ignored, with_ignored};
 use super::error::{ApiError, Code};
-use super::models::ServedModel;
+use super::models::{ServedModel, refuse_length};
 use super::request::address::Address;
 use super::request::chat::{Messages, messages, thinking};
 use super::request::fields::{Fields, ids, required};
@@ -51,6 +51,8 @@ struct Chat {
 /// The chat of a body.
 fn chat(model: &ServedModel, fields: &mut Fields) -> Result<Chat, ApiError> {
     let Messages { list, mut ignored } = messages(fields.take("messages"))?;
+    let bytes = list.iter().map(|message| message.content.len()).sum();
+    refuse_length(bytes, model.context(), "messages")?;
     let thinking = thinking(fields)?;
     let continues_last = fields.flag("continue_final_message")?.unwrap_or(false);
     let turn = TurnOptions {
@@ -89,6 +91,7 @@ pub async fn tokenize(
         let adds = fields.flag("add_special_tokens")?;
         let (tokens, inside) = match prompt {
             Some(text) => {
+                refuse_length(text.len(), model.context(), "prompt")?;
                 let tokens = tokenizer.encode_with(&text, adds.unwrap_or(true));
                 (tokens.map_err(PanelError::from)?, Vec::new())
             }

@@ -141,7 +141,11 @@ fn a_note_that_no_model_can_read_is_refused_before_it_is_kept() {
     let refused = form(&server, "/cases", &fields, &[("cookie", &cookie(&index))]);
     assert!(refused.status == 400 && refused.body.contains("maximum context length"));
     assert!(!server.get("/").body.contains("/cases/"), "a case is kept");
-    // One that they can read, and that fails, says why.
+    // One that they could read, but not within the system's prompts, fails and says why.
     let taken = post(&server, "text/plain", NOTE, &later);
-    assert_eq!(ended(&server, taken.header("location"))["status"], "done");
+    let case = ended(&server, taken.header("location"));
+    assert_eq!(
+        (&case["status"], &case["error"]["code"]),
+        (&json!("error"), &json!("context_length_exceeded"))
+    );
 }

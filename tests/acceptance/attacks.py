@@ -1,0 +1,265 @@
+"""The attacks of attacks.sh on a running server: `attacks.py URL PID WARDROUND NAME...`; run in the folder of its keys."""
+
+import http.client
+import json
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import os
+from urllib.parse import urlencode, urlsplit
+
+url, pid, wardround, *names = sys.argv[1:]
+host, port = urlsplit(url).hostname, urlsplit(url).port
+KEYS = {name: pathlib.Path(f"key-{name}").read_text().strip() for name in ("ward", "lab")}
+JSON = {"content-type": "application/json"}
+MIB = 1 << 20
+failed = []
+
+
+def said(name, held, what):
+    print(f"{'held' if held else 'got through'}: {name}: {what}", flush=True)
+    if not held:
+        failed.append(name)
+
+
+def ask(method, path, body=None, headers=None, key="ward", pairs=()):
+    """The status, headers and body of a response; a connection that the server closed is status 0."""
+    connection = http.client.HTTPConnection(host, port, timeout=120)
+    try:
+        connection.putrequest(method, path, skip_host="host" in (headers or {}))
+        own = dict(headers or {})
+        if key:
+            own.setdefault("authorization", f"Bearer {KEYS[key]}")
+        for name, value in [*own.items(), *pairs]:
+            connection.putheader(name, value)
+        data = body.encode() if isinstance(body, str) else body or b""
+        connection.putheader("content-length", str(len(data)))
+        connection.endheaders()
+        try:
+            connection.send(data)
+        except OSError:
+            pass  # Refused by its head.
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return 0, {}, ""
+    finally:
+        connection.close()
+
+
+def post(path, value, **more):
+    more.setdefault("headers", JSON)
+    return ask("POST", path, value if isinstance(value, (str, bytes)) else json.dumps(value), **more)
+
+
+def memory():
+    """Resident memory of the server in MiB."""
+    pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE") / MIB
+
+
+def cpu():
+    """Seconds that the server has computed."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def form(path, fields, headers):
+    kind = {"content-type": "application/x-www-form-urlencoded", **headers}
+    return ask("POST", path, urlencode(fields), kind, key=None)
+
+
+def page(path, headers=None):
+    """A page's token and cookie."""
+    _, got, text = ask("GET", path, headers=headers, key=None)
+    token = re.search('name="token" value="([^"]*)"', text)
+    return token and token[1], (got.get("set-cookie") or "").split(";")[0]
+
+
+def ready():
+    while ask("GET", "/health", key=None)[0] != 200:
+        time.sleep(0.1)
+
+
+# A debug build is some ten times slower than a release.
+SLOW = 10 if "debug" in wardround else 1
+WORST = ["a.", "a", "(", "[", "{", '"', "1", "1.", "7.1a", "\n", "- a\n", "e\u0301", "<b>&amp;", "aGVsbG8=", "患者。", "Dr. ", "A: ", " "]
+
+
+def texts():
+    slowest = ("", 0.0)
+    for unit in WORST:
+        text = unit * (8 * MIB // len(unit.encode()) - 200)
+        for path, body, headers in [
+            ("/v1/check", text, {"content-type": "text/plain"}),
+            ("/v1/chat/completions", {"messages": [{"role": "user", "content": text[: len(text) // 3]}]}, JSON),
+            ("/v1/completions", {"prompt": text[: len(text) // 3]}, JSON),
+            ("/tokenize", {"prompt": text[: len(text) // 3]}, JSON),
+        ]:
+            before = cpu()
+            status, _, _ = post(path, body, headers=headers)
+            taken = cpu() - before
+            if taken > slowest[1]:
+                slowest = (f"{unit!r} to {path} ({status})", taken)
+            if status >= 500 or status == 0:
+                slowest = (f"{unit!r} to {path} ({status})", float("inf"))
+    said("texts", slowest[1] <= 2 * SLOW, f"8 MiB of the worst text took {slowest[1]:.1f} s of a core: {slowest[0]}")
+
+
+def live():
+    text = "a." * (4 * MIB - 200)
+    threads = [threading.Thread(target=post, args=("/v1/check", text), kwargs={"headers": {"content-type": "text/plain"}}) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    slowest = 0.0
+    while any(thread.is_alive() for thread in threads):
+        began = time.monotonic()
+        ask("GET", "/live", key=None)
+        slowest = max(slowest, time.monotonic() - began)
+        time.sleep(0.01)
+    said("live", slowest <= 0.05 * SLOW, f"beside three notes of 8 MiB /live took at most {1000 * slowest:.0f} ms")
+
+
+def bodies():
+    idle = memory()
+    sockets = []
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {{}}\r\ncontent-type: application/json\r\ncontent-length: {8 * MIB}\r\n\r\n"
+    most = idle
+    for index in range(16):
+        one = socket.create_connection((host, port))
+        one.settimeout(2)
+        try:
+            one.sendall(head.format(KEYS["ward" if index % 2 else "lab"]).encode() + b" " * (8 * MIB - 1))
+        except OSError:
+            pass
+        sockets.append(one)
+        most = max(most, memory())
+    for one in sockets:
+        one.close()
+    said("bodies", most - idle <= 256 * 1.1, f"sixteen unfinished bodies of 8 MiB took {most - idle:.0f} MiB")
+
+
+def values():
+    idle = memory()
+    many = '{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1, "metadata": [' + "0," * (4 * MIB - 100) + "0]}"
+    status, _, _ = post("/v1/chat/completions", many)
+    said("values", status == 413 and memory() - idle < 64, f"four million JSON values: {status}, {memory() - idle:.0f} MiB")
+
+
+def routes():
+    big = "token=x&key=" + "a" * MIB
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    statuses = {path: ask("POST", path, big, kind, key=None)[0] for path in ("/login", "/logout")}
+    statuses["/cases/1/feedback"] = ask("POST", "/cases/1/feedback", big, kind)[0]
+    said("routes", set(statuses.values()) == {413}, f"a form of 1 MiB: {statuses}")
+
+
+def csrf():
+    (token, own), (_, other) = page("/login"), page("/login")
+    fields = {"token": token, "key": KEYS["ward"]}
+    tries = {
+        "Origin: null": {"cookie": own, "origin": "null"},
+        "another origin": {"cookie": own, "origin": "http://evil.example"},
+        "a sibling site": {"cookie": own, "sec-fetch-site": "same-site"},
+        "another site": {"cookie": own, "sec-fetch-site": "cross-site"},
+        "another visitor's token": {"cookie": other},
+        "no cookie": {},
+        "a planted cookie": {"cookie": f"{own}; wr_form=planted"},
+    }
+    through = [name for name, headers in tries.items() if form("/login", fields, headers)[0] == 303]
+    own_works = form("/login", fields, {"cookie": own, "sec-fetch-site": "same-origin"})[0] == 303
+    said("csrf", not through and own_works, f"logged in from {through or 'nowhere else'}")
+
+
+def hosts():
+    tries = ["evil.example", "[::1].evil.example", "[::1]evil", "localhost.evil.example", "127.0.0.1:80.evil.example", "[evil]"]
+    through = [name for name in tries if ask("GET", "/live", headers={"host": name}, key=None)[0] == 200]
+    said("hosts", not through, f"asked as {through or 'no other name'}")
+
+
+def headers():
+    body = {"prompt": "a", "max_tokens": 1, **{f"{number}{'z' * 80}": 1 for number in range(40_000)}}
+    status, got, _ = post("/v1/completions", body)
+    size = len(got.get("x-wardround-ignored") or "")
+    said("headers", status == 200 and size < 4096, f"x-wardround-ignored has {size} bytes ({status})")
+
+
+def open_case(**who):
+    status, got, _ = post("/v1/check", "Malaria is treated with aspirin.", headers={"content-type": "text/plain", "prefer": "respond-async"}, **who)
+    return got.get("location") if status == 202 else None
+
+
+def identity():
+    place = open_case()
+    token, own = page("/login")
+    _, got, _ = form("/login", {"token": token, "key": KEYS["ward"]}, {"cookie": own})
+    session = {"cookie": [line.split(";")[0] for line in got.get_all("set-cookie") if "wr_session" in line][0]}
+    subprocess.run([wardround, "keys", "revoke", "keys", "ward"], check=True, stdout=subprocess.DEVNULL)
+    made = subprocess.run([wardround, "keys", "add", "keys", "ward", "--role", "api"], check=True, capture_output=True, text=True)
+    KEYS["ward"] = made.stdout.split()[0]
+    pathlib.Path("key-ward").write_text(KEYS["ward"])
+    os.kill(int(pid), signal.SIGHUP)
+    time.sleep(1)
+    case, lives = ask("GET", place)[0], ask("GET", "/", headers=session, key=None)[0]
+    said("identity", case == 404 and lives == 303, f"after `ward` was made again: its old case {case}, its old session {lives}")
+
+
+def proxied():
+    place = open_case()
+    user = ask("GET", place, headers={"x-remote-user": "ward"}, key=None)[0]
+    twice = ask("GET", place, key=None, pairs=[("x-remote-user", "a"), ("x-remote-user", "b")])[0]
+    said("proxied", (user, twice) == (404, 400), f"user ward and the case of key ward: {user}; two users: {twice}")
+
+
+def cached():
+    body = {"prompt": "The patient of bed 4 has syphilis and does not know it. " * 8, "max_tokens": 1}
+    def told(key):
+        return json.loads(post("/v1/completions", body, key=key)[2])["usage"]["prompt_tokens_details"]["cached_tokens"]
+    first, own, other = told("ward"), told("ward"), told("lab")
+    said("cached", first == other == 0 and own > 0, f"cached tokens: {first}, the same key {own}, another key {other}")
+
+
+def share():
+    status, _, _ = post("/v1/completions", {"prompt": ["a"] * 256, "n": 16, "max_tokens": 1000, "ignore_eos": True})
+    other = post("/v1/completions", {"prompt": "a", "max_tokens": 1}, key="lab")[0]
+    said("share", (status, other) == (429, 200), f"256 prompts of 16 completions: {status}; another key meanwhile: {other}")
+
+
+def logprobs():
+    idle = memory()
+    body = {"messages": [{"role": "user", "content": "a"}], "n": 16, "max_tokens": 1000, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
+    status, _, _ = post("/v1/chat/completions", body)
+    said("logprobs", status == 400 and memory() - idle < 64, f"16 × 1,000 tokens × 20 log-probabilities: {status}")
+
+
+def kept():
+    idle = memory()
+    later = {"content-type": "text/plain", "prefer": "respond-async"}
+    statuses = {post("/v1/check", "Fever for two days. " * (7 * MIB // 20), headers=later)[0] for _ in range(12)}
+    said("kept", statuses == {400} and memory() - idle < 128, f"twelve notes of 7 MiB: {statuses}, {memory() - idle:.0f} MiB kept")
+
+
+def connections():
+    held = []
+    for _ in range(60):
+        one = socket.create_connection((host, port))
+        one.sendall(b"GET /live HTTP/1.1\r\nhost: ")
+        held.append(one)
+    time.sleep(1)
+    # Another address of loopback is another client.
+    other = socket.create_connection((host, port), source_address=("127.0.0.2", 0))
+    other.sendall(f"GET /live HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
+    answer = other.recv(64).decode()
+    for one in [*held, other]:
+        one.close()
+    said("connections", " 200 " in answer, f"sixty half-open connections of one address, and another's request: {answer.split(chr(13))[0]}")
+
+
+for name in names:
+    globals()[name]()
+sys.exit(1 if failed else 0)
