@@ -141,7 +141,7 @@ async function login(view) {
     policy === "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     `${view.where}: the policy is ${policy}`,
   );
-  for (const [name, value] of [["x-content-type-options", "nosniff"], ["referrer-policy", "no-referrer"], ["cache-control", "no-store"]]) {
+  for (const [name, value] of [["x-content-type-options", "nosniff"], ["referrer-policy", "same-origin"], ["cache-control", "no-store"]]) {
     expect(answer.headers()[name] === value, `${view.where}: ${name} is ${answer.headers()[name]}`);
   }
   await page.getByLabel("Your key").fill("wr_wrong");
