@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::decoding::Shape;
 use super::reading::echo::without_echo;
 use super::reading::options::contradicts_itself;
-use super::reading::{refuses, said};
+use super::reading::refuses;
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Asked, Call, Panel, PanelError, Reading};
@@ -18,14 +18,9 @@ use crate::record::{
 };
 use crate::retrieval::SearchRequest;
 
+mod again;
 #[cfg(test)]
 mod tests;
-
-/// What the purpose of a call ends with that asks again, for the record.
-const AGAIN: &str = "-record";
-
-/// Tokens of the record of a reply that could not be read, at most.
-const RECORD_TOKENS: usize = 512;
 
 /// An item of a run, and the panel that works on it.
 pub struct Task<'a> {
@@ -248,37 +243,6 @@ impl<'a, T> Case<'a, T> {
         self.calls.set(self.calls.get() + calls.len() as u32);
         let panel = &self.task.panel;
         panel.ask_all(calls, &|asked, text, finish| self.read(asked, text, finish, read))
-    }
-
-    /// Asks those of whose replies nothing was read for the record of what they said, which takes the reply's place where it is read. A reply
-    /// without words says nothing that could be written down.
-    fn ask_again<R: Record>(
-        &self,
-        calls: Vec<Call>,
-        asked: &mut [Asked<R>],
-        read: &impl Fn(&str, FinishReason) -> (R, Parse),
-    ) -> Result<(), PanelError> {
-        let Some(reask) = &self.task.panel.reask else { return Ok(()) };
-        let mut again = Vec::new();
-        for (place, (mut call, asked)) in calls.into_iter().zip(asked.iter()).enumerate() {
-            let text = said(&asked.call.text);
-            let has_words = text.chars().any(char::is_alphanumeric);
-            if asked.call.parse == Parse::Unread && has_words && call.grammar.is_some() {
-                call.key.purpose += AGAIN;
-                call.is_record = true;
-                call.max_tokens = Some(call.max_tokens.unwrap_or(RECORD_TOKENS).min(RECORD_TOKENS));
-                call.messages.push(Message::new("assistant", text));
-                call.messages.push(Message::new("user", reask.as_str()));
-                again.push((place, call));
-            }
-        }
-        let (places, calls): (Vec<usize>, Vec<Call>) = again.into_iter().unzip();
-        for (place, record) in places.into_iter().zip(self.ask_once(calls, read)?) {
-            if !matches!(record.call.parse, Parse::Unread | Parse::Refused) {
-                asked[place] = record;
-            }
-        }
-        Ok(())
     }
 
     /// Makes one call and waits for its answer.

@@ -21,6 +21,7 @@ fn what_encodes_a_text_takes_time_in_proportion_to_it() {
             ("tokenizer::encode_with", &|text| keep(tokenizer.encode_with(text, true))),
             ("tokenizer::encode_covered", &|text| keep(tokenizer.encode_covered(text, &mask))),
             ("tokenizer::encode_writing", &|text| keep(tokenizer.encode_writing(text))),
+            ("outside::encode_alone", &|text| keep(tokenizer.inner.encode_alone(text))),
             ("control::find", &|text| keep(tokenizer.controls.find(text).count())),
             ("mask::new", &|text| keep(Mask::new(&['<', '>'], [text].into_iter()))),
             ("mask::cover", &|text| keep(mask.cover(text))),

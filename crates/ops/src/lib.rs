@@ -19,6 +19,7 @@ mod cuda_memory;
 mod device;
 pub mod diagnosis; // what every error says, and whom it blames
 mod encoder_backend;
+mod error;
 pub mod mapped;
 // Tests run it on candle's CPU device.
 #[cfg(any(feature = "metal", feature = "metal-on-cpu"))]
@@ -29,7 +30,6 @@ pub mod variable; // environment variables that are on or off
 pub mod vectors;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 #[cfg(not(any(feature = "cuda", feature = "cuda-emulated")))]
 use absent as cuda;
@@ -40,89 +40,8 @@ pub use cpu::{AttentionShape, Cpu, Limits};
 pub use cuda::Cuda;
 pub use device::Device;
 pub use encoder_backend::{Biased, EncoderBackend, LayerNorm, TextTables};
+pub use error::OpsError;
 pub use metal::Metal;
-
-use crate::diagnosis::{Blame, Diagnosis};
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum OpsError {
-    #[error("no memory for {what}: {reason}")]
-    Memory { what: &'static str, reason: String },
-    #[error("{device} failed: {reason}")]
-    Device { device: String, reason: String },
-    #[error("there is no {device}: {reason}")]
-    NoDevice { device: String, reason: String },
-    #[error("`{0}` is no device; known: cpu, cuda, cuda:N, metal")]
-    DeviceName(String),
-    #[error("a panel cannot run on {one} and {other} at once: their bits differ")]
-    MixedDevices { one: String, other: String },
-    #[error("{0} is named twice by --device")]
-    RepeatedDevice(String),
-    #[error(
-        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, launch, clusters, graphs"
-    )]
-    CudaPart(String),
-    #[error(
-        "WARDROUND_CUDA_SHADOW compares a GPU with the emulator, which this build does not have"
-    )]
-    NoEmulator,
-    #[error("--fast is not supported on {device}")]
-    NotFaster { device: String },
-    #[error("{device} cannot keep weights as {precision}")]
-    Precision { device: String, precision: String },
-    #[error("{device} keeps keys and values as {kept}, not as {wanted}")]
-    KvPrecision { device: String, kept: StoredType, wanted: StoredType },
-    #[error("`{0}` is no quantisation; known: {known}", known = Quantisation::ALL.map(Quantisation::name).join(", "))]
-    QuantisationName(String),
-    #[error("{device} cannot keep weights as --quant {quantisation} does")]
-    Quantisation { device: String, quantisation: Quantisation },
-}
-
-impl OpsError {
-    pub fn memory(what: &'static str, error: impl ToString) -> OpsError {
-        OpsError::Memory { what, reason: error.to_string() }
-    }
-}
-
-/// What reads tensors by candle may fail by it.
-impl From<OpsError> for candle_core::Error {
-    fn from(error: OpsError) -> candle_core::Error {
-        candle_core::Error::wrap(error)
-    }
-}
-
-impl Diagnosis for OpsError {
-    fn blame(&self) -> Blame {
-        match self {
-            OpsError::Memory { .. } | OpsError::Device { .. } => Blame::Machine,
-            _ => Blame::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            OpsError::Memory { .. } => {
-                "keep weights smaller with --quant q8_0 or q4_k, or fewer keys and values with --kv-tokens"
-            }
-            OpsError::Device { .. }
-            | OpsError::DeviceName(_)
-            | OpsError::CudaPart(_)
-            | OpsError::QuantisationName(_) => return None,
-            OpsError::NoEmulator => "build with --features cuda,cuda-emulated, or unset it",
-            OpsError::RepeatedDevice(_) => "engines on one device share it as it is: name it once",
-            OpsError::MixedDevices { .. } => "take GPUs of one compute capability",
-            OpsError::NoDevice { .. } => {
-                "`wardround doctor` lists what there is; --device cpu runs everywhere"
-            }
-            OpsError::NotFaster { .. } => "leave --fast out, or take --device cuda",
-            OpsError::Precision { .. } => "leave --dtype at auto, or take --device cpu",
-            OpsError::KvPrecision { .. } => "leave --kv-dtype at auto, or take --device cpu",
-            OpsError::Quantisation { .. } => {
-                "leave --quant at none (a GPU takes q8_0 and q4_k too), or take --device cpu"
-            }
-        };
-        Some(hint.to_owned())
-    }
-}
 
 /// The suffix of a device's kind under `--fast`: a row's bits may then depend on the rows beside it.
 pub const FAST: &str = " fast";
