@@ -269,10 +269,7 @@ mod tests {
             |answers: Vec<RoundLine>| Flag::of_answer(&item("x", Some("B"), answers, "A"), &[]);
         assert_eq!(flags(vec![round(0, ["A", "A", "A"])]), [Flag::Wrong, Flag::SameWrong]);
         assert_eq!(flags(vec![round(0, ["A"])]), [Flag::Wrong]);
-        assert_eq!(
-            flags(vec![round(0, ["", ""])]),
-            [Flag::Wrong, Flag::Changed, Flag::Disagreement]
-        );
+        assert_eq!(flags(vec![round(0, ["", ""])]), [Flag::Wrong, Flag::Changed]);
     }
 
     #[test]
