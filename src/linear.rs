@@ -9,13 +9,13 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The lengths of the shorter text, in bytes. What is slow is found by the first; a square that hides behind what is linear, by the last.
-const LENGTHS: [usize; 2] = [4 << 10, 32 << 10];
+const LENGTHS: [usize; 2] = [2 << 10, 12 << 10];
 /// Of a text four times as long: in proportion it is 4, by its square 16. Memory that is asked for anew costs more than in proportion.
 const MOST_GROWTH: f64 = 8.0;
 /// What reads the longer text in less is fast enough, and too fast to be measured well.
 const FAST: Duration = Duration::from_millis(2);
 /// Single measurements are slowed by what else uses the caches: the best of so many counts.
-const TRIES: usize = 6;
+const TRIES: usize = 8;
 
 /// What one function does with a text: its name, and the call.
 pub type Reader<'a> = (&'a str, &'a dyn Fn(&str));

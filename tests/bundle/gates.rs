@@ -77,7 +77,10 @@ fn a_gated_model_of_a_root_is_not_used_before_its_licence_is_accepted() {
     install_to(&root, &bundle, &signer, &["gemma3-4b"]).map_err(|failure| told(&failure)).unwrap();
     let model = "root/current/models/gemma3-4b";
     let verified = scratch.wardround(&["models", "verify", model]);
-    assert_eq!(verified.status.code(), Some(0), "{}", String::from_utf8_lossy(&verified.stderr));
+    // Its files are looked at, and are no model's.
+    let told = String::from_utf8_lossy(&verified.stderr).into_owned();
+    assert_eq!(verified.status.code(), Some(3), "{told}");
+    assert!(told.contains("`architectures` is missing"), "{told}");
     std::fs::write(root.join("licences/accepted.jsonl"), "").unwrap();
     scratch.write("note.txt", "Fever for two days.");
     let commands: [&[&str]; 5] = [
