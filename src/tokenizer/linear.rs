@@ -30,14 +30,6 @@ fn what_encodes_a_text_takes_time_in_proportion_to_it() {
                 let messages = [Message::new("user", text)];
                 keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
             }),
-            ("chat::prompt_with, many messages", &|text| {
-                let message = |index: usize| {
-                    let role = if index.is_multiple_of(2) { "user" } else { "assistant" };
-                    Message::new(role, "a")
-                };
-                let messages: Vec<Message> = (0..text.len() / 256 * 2 + 1).map(message).collect();
-                keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
-            }),
         ]);
     }
 }
