@@ -15,7 +15,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_as(0o600, path, bytes)
 }
 
-/// The same, readable by everybody (mode 0644) regardless of the umask.
+/// The same, readable by everybody (mode 0644), regardless of the umask but in a sandbox, which changes no modes.
 pub fn write_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_as(0o644, path, bytes)
 }
@@ -34,7 +34,7 @@ fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Makes a directory that only its owner can enter (mode 0700), and its parents; an existing one is closed to others.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
+    if let Some(parent) = path.parent().filter(|parent| !parent.exists()) {
         fs_err::create_dir_all(parent)?;
     }
     match DirBuilder::new().mode(0o700).create(path) {

@@ -32,6 +32,9 @@ impl Metal {
     /// # Errors
     /// When there is none, or the system refuses to start the threads.
     pub fn open(threads: usize) -> std::result::Result<Metal, OpsError> {
+        if cfg!(not(feature = "metal")) {
+            crate::absent::Metal::open(threads)?;
+        }
         let device = Device::new_metal(0).map_err(|error| OpsError::NoDevice {
             device: "metal".to_owned(),
             reason: error.to_string(),
