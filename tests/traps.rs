@@ -529,6 +529,7 @@ fn trap_17_a_prompt_begins_once() {
     });
     let path = directory.path().join("tokenizer.json");
     std::fs::write(&path, json.to_string()).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "the library itself is the reference")]
     let adding = tokenizers::Tokenizer::from_file(&path).unwrap();
     assert_eq!(adding.encode("x", true).unwrap().get_ids()[0], id.unwrap());
     let ours = (ChatTemplate::load(&from).unwrap(), Arc::new(Tokenizer::load(&path).unwrap()));

@@ -64,9 +64,9 @@ fn reseal(lines: &mut [String], from: usize) {
 
 /// Writes the head of the last whole line.
 fn tell_the_last(directory: &Path) {
-    let opened =
+    let mut opened =
         lines(directory).into_iter().filter_map(|line| files::Line::open(line.as_bytes()).ok());
-    let last = opened.last().unwrap();
+    let last = opened.next_back().unwrap();
     Head { seq: last.seq(), hash: last.hash }.write(directory).unwrap();
 }
 

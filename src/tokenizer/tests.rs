@@ -1,5 +1,7 @@
 //! Tests of `tokenizer.rs`.
 
+#![allow(clippy::disallowed_methods, reason = "the library itself is the reference")]
+
 use super::*;
 
 #[test]
