@@ -145,6 +145,9 @@ mod tests {
             Some('A')
         );
         assert_eq!(found("The likely cause is not asthma."), None);
+        for denied in ["The least likely cause is asthma.", "What is wrong is asthma."] {
+            assert_eq!(found(denied), None, "{denied}");
+        }
         assert_eq!(found("Asthma or increased preload is the cause."), None);
         assert_eq!(found("Asthma is why the cause is increased preload."), None);
     }
