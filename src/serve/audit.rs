@@ -1,8 +1,5 @@
 //! The server's audit trail: each request, its client and its result. No response is sent before its line is durable.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-
 use axum::http::Extensions;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -27,8 +24,6 @@ mod pending;
 #[derive(Clone, Default)]
 pub struct Audit {
     trail: Option<Trail>,
-    /// Bytes of bodies under way that are to be kept.
-    kept: Arc<AtomicUsize>,
 }
 
 /// The client of a request: its name, identity and role, and its address.
@@ -87,7 +82,7 @@ impl Audit {
             .with("version", env!("CARGO_PKG_VERSION"))
             .with("keeps", options.content.name());
         trail.write(event)?;
-        Ok(Audit { trail: Some(trail), kept: Arc::default() })
+        Ok(Audit { trail: Some(trail) })
     }
 
     /// Whether there is a trail.

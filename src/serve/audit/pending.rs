@@ -1,21 +1,17 @@
 //! The lines of a completion: that it was begun, and how it ended.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::{Audit, Who, failed};
+use crate::audit::Event;
 use crate::audit::event::{Input, Texts};
 use crate::audit::key::random_name;
-use crate::audit::{AuditContent, Event};
 use crate::digest::hex;
-use crate::serve::error::{ApiError, Code};
+use crate::serve::error::ApiError;
 use crate::serve::response::answer::Answer;
-
-/// Bodies whose texts are kept, of all requests under way.
-const MOST_KEPT: usize = 512 << 20;
 
 /// The lines of a completion: that it was begun, durable before a byte of it is sent, and how it ended; dropped before, it was cancelled
 /// by its client.
@@ -26,8 +22,6 @@ pub struct Pending {
     /// What joins both lines.
     call: String,
     body: Input,
-    /// Of the budget.
-    kept: usize,
     sent: Sent,
     began: Instant,
     is_told: bool,
@@ -41,10 +35,10 @@ struct Sent {
 }
 
 impl Pending {
-    /// `body` is the request's JSON, `answer` what it is about to get. Waits until the line is durable.
+    /// `body` is the request's JSON, which whoever calls keeps a place for in the server's budget; `answer` what it is about to get. Waits until the line is durable.
     ///
     /// # Errors
-    /// See [`Audit::check`]; too many bodies under way whose texts are to be kept.
+    /// See [`Audit::check`].
     pub async fn begin(
         audit: &Audit,
         who: Who,
@@ -58,21 +52,12 @@ impl Pending {
             path: path.to_owned(),
             call: String::new(),
             body: Value::Null.into(),
-            kept: 0,
             sent: Sent::default(),
             began: Instant::now(),
             is_told: true,
         };
         let Some(trail) = &audit.trail else { return Ok(pending) };
         pending.call = random_name().map_err(|_| failed())?;
-        pending.kept = match trail.options().content {
-            AuditContent::Full => body.len(),
-            _ => 0,
-        };
-        if audit.kept.fetch_add(pending.kept, Relaxed) + pending.kept > MOST_KEPT {
-            let message = "too many requests under way have texts that the audit trail is to keep";
-            return Err(ApiError::new(Code::QueueFull, message).retry_after(5));
-        }
         pending.body = trail.sent(body);
         let event = pending.event("begun", answer);
         // How it ended is told with it.
@@ -160,6 +145,5 @@ impl Drop for Pending {
             let event = self.end("cancelled", None);
             self.audit.note(event);
         }
-        self.audit.kept.fetch_sub(self.kept, Relaxed);
     }
 }
