@@ -97,10 +97,16 @@ pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
         let mut rest = line;
         std::iter::from_fn(move || {
             let mut ends = rest.char_indices().filter(|(at, c)| {
-                let after = &rest[at + c.len_utf8()..];
-                let after = after.trim_start_matches(['"', '”', '\'', ')', '*', '_']);
-                matches!(c, '.' | '!' | '?') && after.starts_with(char::is_whitespace)
-                    || matches!(c, '。' | '！' | '？')
+                // What follows is looked at behind a mark alone: it may be a long row of quotes.
+                let is_before_space = || {
+                    let after = &rest[at + c.len_utf8()..];
+                    let after = after.trim_start_matches(['"', '”', '\'', ')', '*', '_']);
+                    after.starts_with(char::is_whitespace)
+                };
+                match c {
+                    '.' | '!' | '?' => is_before_space(),
+                    _ => matches!(c, '。' | '！' | '？'),
+                }
             });
             let end = ends.next().map_or(rest.len(), |(at, c)| at + c.len_utf8());
             let (sentence, after) = rest.split_at(end);
