@@ -9,7 +9,6 @@ use crate::record::{FinishReason, Message};
 use crate::systems::scripted::question;
 
 #[test]
-#[ignore = "takes many minutes; has not been seen to end"]
 fn what_reads_a_reply_takes_time_in_proportion_to_it() {
     let options = question(5).options;
     let options = options.as_slice();
