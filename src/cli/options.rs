@@ -122,7 +122,7 @@ pub struct SamplingFlags {
 impl SamplingFlags {
     pub fn choice(self) -> SamplingChoice {
         let SamplingFlags { temperature, top_p, top_k, min_p } = self;
-        SamplingChoice { temperature, top_p, top_k, min_p, seed: None }
+        SamplingChoice { temperature, top_p, top_k, min_p, ..SamplingChoice::default() }
     }
 }
 

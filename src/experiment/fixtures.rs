@@ -43,6 +43,7 @@ pub fn plan() -> Plan {
         min_p: None,
         repetition_penalty: None,
         seed: None,
+        max_tokens: None,
         eos_ids: vec![1, 2],
         context: 2048,
     };

@@ -99,6 +99,9 @@ pub struct MemberPlan {
     /// The member's own random seed, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// The member's own limit of a completion's tokens, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<usize>,
     pub eos_ids: Vec<u32>,
     /// Tokens that a sequence may hold.
     pub context: usize,
@@ -141,6 +144,7 @@ impl MemberPlan {
             min_p,
             repetition_penalty,
             seed: sampling.seed,
+            max_tokens: sampling.max_tokens,
             eos_ids: model.generation.eos_ids.clone(),
             context: model.context,
         }
@@ -168,6 +172,7 @@ impl MemberPlan {
             top_p: sampling.top_p,
             min_p: sampling.min_p,
             seed: sampling.seed,
+            max_tokens: sampling.max_tokens,
             ..MemberPlan::default()
         }
     }
@@ -180,6 +185,7 @@ impl MemberPlan {
             top_k: self.top_k,
             min_p: self.min_p,
             seed: self.seed,
+            max_tokens: self.max_tokens,
         };
         let off = SamplingChoice {
             top_p: Some(1.0),

@@ -176,7 +176,8 @@ impl Panel {
 
     /// The limit of a call's completion; `None` where nothing sets one.
     fn limit(&self, call: &Call) -> Option<usize> {
-        [self.max_tokens, call.max_tokens].into_iter().flatten().min()
+        let own = self.members[call.member].sampling.max_tokens;
+        [self.max_tokens, call.max_tokens, own].into_iter().flatten().min()
     }
 
     /// The sampling parameters of a call to a local model.

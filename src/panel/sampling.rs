@@ -25,6 +25,9 @@ pub struct SamplingChoice {
     /// In place of the run's random seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Tokens of a completion at most, beside what the system's own limit says: the lower one holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<usize>,
 }
 
 /// The names of the parameters that endpoints are sent, in the API and in `--set slot.AGENT.NAME=VALUE`.
@@ -50,6 +53,7 @@ impl SamplingChoice {
             top_k: self.top_k.or(other.top_k),
             min_p: self.min_p.or(other.min_p),
             seed: self.seed.or(other.seed),
+            max_tokens: self.max_tokens.or(other.max_tokens),
         }
     }
 
@@ -75,7 +79,8 @@ impl SamplingChoice {
             "top_k" => self.top_k = Some(value.parse().map_err(|_| "expected a whole number")?),
             "min_p" => self.min_p = Some(share(value)?),
             "seed" => self.seed = Some(value.parse().map_err(|_| "expected a whole number")?),
-            _ => return Err(format!("expected {} or seed", NAMES.join(", "))),
+            "max_tokens" => self.max_tokens = Some(whole_above_0(value)?),
+            _ => return Err(format!("expected {}, seed or max_tokens", NAMES.join(", "))),
         }
         Ok(())
     }
@@ -91,8 +96,16 @@ impl SamplingChoice {
                 set.map_err(|expected| format!("{name} is {value}: {expected}"))?;
             }
         }
-        Ok(())
+        match self.max_tokens {
+            Some(0) => Err("max_tokens is 0: expected a whole number of at least 1".to_owned()),
+            _ => Ok(()),
+        }
     }
+}
+
+fn whole_above_0(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a whole number of at least 1".to_owned())
 }
 
 /// Parses a sampling temperature.
@@ -147,7 +160,11 @@ mod tests {
         assert_eq!(refused("temperature", "-1"), "expected a number of at least 0");
         assert_eq!(refused("min_p", "2"), "expected a number from 0 to 1");
         assert_eq!(refused("top_k", "-1"), "expected a whole number");
-        assert_eq!(refused("topk", "1"), "expected temperature, top_p, top_k, min_p or seed");
+        assert_eq!(refused("max_tokens", "0"), "expected a whole number of at least 1");
+        assert_eq!(
+            refused("topk", "1"),
+            "expected temperature, top_p, top_k, min_p, seed or max_tokens"
+        );
         let chosen = SamplingChoice { top_p: Some(2.0), ..SamplingChoice::default() };
         assert_eq!(chosen.check().unwrap_err(), "top_p is 2: expected a number from 0 to 1");
     }

@@ -53,7 +53,7 @@ fn sampling_is_set_for_all_and_for_one_and_is_kept_by_resume_replay_and_plan() {
         assert_eq!(one.1 != other.1, one.0 == "guide", "{one:?} {other:?}");
     }
     for (wrong, said) in [
-        ("--set slot.ddx.temp=1", "expected temperature, top_p, top_k, min_p or seed"),
+        ("--set slot.ddx.temp=1", "expected temperature, top_p, top_k, min_p, seed or max_tokens"),
         ("--set slot.ddx.top_p=2", "expected a number from 0 to 1"),
         ("--set slot.doc.top_p=1", "has no slot doc"),
         ("--min-p 2", "expected a number from 0 to 1"),

@@ -9,7 +9,7 @@ use super::variant::{self, Form};
 use crate::diagnosis::Failure;
 use crate::experiment::spec::member_name;
 use crate::panel::{DecodingMode, SamplingChoice};
-use crate::systems::SystemConfig;
+use crate::systems::{Slot, SystemConfig};
 
 /// The folder of all cells in a recipe's folder.
 pub const FOLDER: &str = "cells";
@@ -88,6 +88,8 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
     if let Some(agent) = agents.find(|agent| !protocols.iter().any(|one| seats(one, agent))) {
         return Err(RecipeError::NoSetting { key: format!("slot.{agent}") }.into());
     }
+    // What --panel gave in other numbers is not the recipe's, one by one.
+    let is_other_panel = recipe.panel.len() != recipe.panel_sampling.len();
     let mut cells = Vec::new();
     for dataset in &recipe.dataset {
         for (method, protocol) in recipe.method.iter().zip(&protocols) {
@@ -96,6 +98,20 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
             slots.extend(seated.map(|(agent, model)| (agent.clone(), model.clone())));
             let sampled = manifest.slot_sampling.iter();
             let sampled = sampled.filter(|(agent, _)| seats(protocol, agent));
+            let mut slot_sampling: BTreeMap<String, SamplingChoice> =
+                sampled.map(|(agent, one)| (agent.clone(), *one)).collect();
+            for slot in protocol.slots() {
+                let has_other_model = manifest.slots.contains_key(&slot.agent);
+                let position = position(method, protocol, &slot);
+                let own = recipe.panel_sampling.get(position);
+                let Some(own) = own.filter(|_| !has_other_model && !is_other_panel) else {
+                    continue;
+                };
+                let member = slot_sampling.get(&member_name(slot.model)).copied();
+                let flags = member.unwrap_or_default().or(manifest.sampling);
+                let sampling = slot_sampling.entry(slot.agent).or_default();
+                *sampling = sampling.or(flags).or(*own);
+            }
             cells.push(Cell {
                 variant: form.variant.as_deref(),
                 method,
@@ -103,7 +119,7 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
                 panel: panel(recipe, method, protocol)?,
                 slots,
                 sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
-                slot_sampling: sampled.map(|(agent, one)| (agent.clone(), *one)).collect(),
+                slot_sampling,
                 protocol: protocol.clone(),
                 decoding: recipe.decoding,
             });
@@ -138,6 +154,17 @@ fn panel(
     positions.iter().map(model).collect()
 }
 
+/// Which of the recipe's models a slot of a method has.
+fn position(method: &MethodEntry, protocol: &SystemConfig, slot: &Slot) -> usize {
+    let own = method.slots.get(&slot.agent).copied();
+    own.unwrap_or_else(|| match method.panel.as_deref() {
+        Some([only]) => *only,
+        Some(positions) => positions.get(slot.model).copied().unwrap_or(slot.model),
+        None if protocol.default_models() == 1 => 0,
+        None => slot.model,
+    })
+}
+
 fn slots(recipe: &Recipe, method: &MethodEntry) -> Result<BTreeMap<String, String>, Failure> {
     let slots = method.slots.iter();
     slots.map(|(agent, position)| Ok((agent.clone(), model(recipe, method, *position)?))).collect()
@@ -157,4 +184,69 @@ fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<Strin
         );
         RecipeError::malformed(&recipe.title, problem).into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::recipe::manifest::RecipeManifest;
+    use crate::record::Schema;
+
+    fn sampling(manifest: RecipeManifest, method: &str) -> BTreeMap<String, SamplingChoice> {
+        let form = Form { variant: None, manifest };
+        let cells = cells(std::slice::from_ref(&form)).unwrap();
+        let cell = cells.into_iter().find(|cell| cell.method.name == method).unwrap();
+        assert_eq!(
+            cell.protocol.decoding.max_tokens,
+            crate::systems::decoding::MaxTokens::Provider
+        );
+        cell.slot_sampling
+    }
+
+    #[test]
+    fn each_of_the_papers_models_samples_as_the_paper_has_it_wherever_it_stands() {
+        let manifest = RecipeManifest {
+            schema: Schema,
+            name: "medguards-table7-api".to_owned(),
+            seed: 42,
+            limit: None,
+            shard: None,
+            data_dir: String::new(),
+            skip_bad_rows: false,
+            prompts: None,
+            settings: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            sampling: SamplingChoice::default(),
+            slot_sampling: BTreeMap::new(),
+            variants: Vec::new(),
+            corpus: None,
+            exemplars: None,
+            recipe: Recipe::find("medguards-table7-api").unwrap(),
+        };
+        let gpt = SamplingChoice {
+            temperature: Some(0.2),
+            top_p: Some(1.0),
+            max_tokens: Some(512),
+            ..SamplingChoice::default()
+        };
+        let slots = sampling(manifest.clone(), "1p1p1-3");
+        for (agent, sampling) in &slots {
+            let is_gemini = ["det2", "det3"].contains(&agent.as_str());
+            let expected = if is_gemini { SamplingChoice::default() } else { gpt };
+            assert_eq!(*sampling, expected, "{agent}");
+        }
+        assert!(slots.len() > 7 && slots.contains_key("corr1"), "{slots:?}");
+        // Flags win over the recipe, one model for all is none of the paper's.
+        let cooler = SamplingChoice { temperature: Some(0.0), ..SamplingChoice::default() };
+        let flagged = RecipeManifest { sampling: cooler, ..manifest.clone() };
+        assert_eq!(sampling(flagged, "3-3")["det1"], cooler.or(gpt));
+        let mut other = manifest.clone();
+        other.recipe.panel.truncate(1);
+        assert!(sampling(other, "3-3").is_empty());
+        let alone = Recipe::find("medguards-table2-api").unwrap();
+        let alone = RecipeManifest { recipe: alone, ..manifest };
+        assert!(sampling(alone.clone(), "gpt-medguards").values().all(|one| *one == gpt));
+        let gemini = sampling(alone, "gemini-2-0-medguards");
+        assert!(gemini.values().all(|one| *one == SamplingChoice::default()));
+    }
 }

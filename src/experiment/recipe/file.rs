@@ -18,7 +18,8 @@ include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 include!(concat!(env!("OUT_DIR"), "/ids.rs"));
 include!(concat!(env!("OUT_DIR"), "/readings.rs"));
 
-/// A table or figure: its cells are every method on every dataset.
+/// A table or figure: its cells are every method on every dataset. A file that begins with `like = "NAME"` is that recipe in the binary
+/// but for the keys that it has itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -38,6 +39,13 @@ pub struct Recipe {
     /// How every agent samples, over its model's defaults.
     #[serde(default)]
     pub sampling: SamplingChoice,
+    /// How each of `panel` samples, before what its methods say; in its order, none or all. It is passed over where `--panel` gives
+    /// another number of models.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub panel_sampling: Vec<SamplingChoice>,
+    /// Settings of every method, unless it has its own; each method holds them once the file is read.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub settings: toml::Table,
     /// Tokens of a prompt and its completion together, unless flags say; fewer where a model takes fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<usize>,
@@ -175,8 +183,22 @@ impl Recipe {
     /// # Errors
     /// What is no recipe, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &str) -> Result<Recipe, RecipeError> {
-        let mut recipe: Recipe =
-            toml::from_str(text).map_err(|error| RecipeError::malformed(path, error.message()))?;
+        let malformed = |error: toml::de::Error| RecipeError::malformed(path, error.message());
+        let mut table: toml::Table = toml::from_str(text).map_err(malformed)?;
+        if let Some(name) = table.remove("like") {
+            let text = name.as_str().and_then(self::text);
+            let unknown = || RecipeError::malformed(path, format!("like = {name}: no such recipe"));
+            let mut other: toml::Table =
+                toml::from_str(text.ok_or_else(unknown)?).map_err(malformed)?;
+            other.extend(table);
+            table = other;
+        }
+        let mut recipe = Recipe::deserialize(table).map_err(malformed)?;
+        for (key, value) in std::mem::take(&mut recipe.settings) {
+            for method in &mut recipe.method {
+                method.settings.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
         for reading in &mut recipe.readings {
             if let Some(name) = reading.strip_prefix('@') {
                 let text = built_in(READINGS, &format!("{name}.txt"));
@@ -212,8 +234,12 @@ impl Recipe {
         if self.runs == 0 || self.panel.is_empty() {
             return Err("`runs` and `panel` may not be empty".to_owned());
         }
+        if !self.panel_sampling.is_empty() && self.panel_sampling.len() != self.panel.len() {
+            return Err("`panel_sampling` has an entry for each of `panel`, or none".to_owned());
+        }
         let samplings = self.method.iter().map(|method| method.sampling);
-        for sampling in samplings.chain([self.sampling]) {
+        for sampling in samplings.chain([self.sampling]).chain(self.panel_sampling.iter().copied())
+        {
             sampling.check()?;
         }
         for dataset in &self.dataset {
