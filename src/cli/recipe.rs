@@ -17,7 +17,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
-use crate::experiment::driver::Executed;
+use crate::experiment::driver::{Executed, refuse_silence};
 use crate::experiment::forecast;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::{Cell, cells};
@@ -196,7 +196,7 @@ impl RecipeOutput {
     /// Writes the results and the page of every form of a recipe all of whose cells have run, and prints the recipe's table.
     ///
     /// # Errors
-    /// Metrics that cannot be computed; items that errored, once everything else is done.
+    /// Metrics that cannot be computed; items that errored and cells of which nothing could be read, once everything else is done.
     pub fn write(
         &self,
         forms: &[Form],
@@ -209,6 +209,7 @@ impl RecipeOutput {
         scorer.keywords = keywords;
         let mut variants = Vec::new();
         let mut errors = 0;
+        let mut silent = Vec::new();
         // The recipe itself comes last: its results hold those of its variants.
         for form in forms.iter().rev() {
             let own =
@@ -218,6 +219,11 @@ impl RecipeOutput {
             let mut results =
                 RecipeResults::of(&form.manifest.name, recipe, &cells, encoder, &scorer)?;
             errors += results.cells.iter().map(|cell| cell.n_errors).sum::<usize>();
+            for (cell, run) in &cells {
+                if refuse_silence(run.outcomes().values().copied()).is_err() {
+                    silent.push(cell.directory(out));
+                }
+            }
             match &form.variant {
                 Some(variant) => variants.insert(0, VariantResult::of(variant, recipe, &results)),
                 None => results.variants = std::mem::take(&mut variants),
@@ -230,9 +236,17 @@ impl RecipeOutput {
             }
             console::note(format!("report     {}", folder.join(report::FILE).display()));
         }
-        match errors {
-            0 => Ok(()),
-            errors => Err(Failure::outcome(
+        match (errors, silent.first()) {
+            (0, None) => Ok(()),
+            (0, Some(first)) => Err(Failure::outcome(
+                format!(
+                    "{} without a result, {} the first of them: what the models said could not be read",
+                    count(silent.len(), "cell"),
+                    first.display()
+                ),
+                Some("their replies are in calls.jsonl and on the report's page".to_owned()),
+            )),
+            (errors, _) => Err(Failure::outcome(
                 format!("{} errored", count(errors, "item")),
                 Some(format!("`wardround resume {}` tries them again", out.display())),
             )),

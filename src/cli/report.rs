@@ -197,8 +197,19 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 /// As [`write`], with the scorer and the prices of a run on notes.
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
     let extra = ExtraTables { evaluation: evaluation(contents)?, ratings: ratings(contents)? };
-    let page = crate::report::render(contents, scoring, &extra)?;
-    Ok(whole_file::write_private(&directory.join(FILE), page.as_bytes())?)
+    let pages = crate::report::render(contents, scoring, &extra)?;
+    for (file, page) in &pages {
+        whole_file::write_private(&directory.join(file), page.as_bytes())?;
+    }
+    // Of a run that had more pages before.
+    for number in pages.len() + 1.. {
+        let path = directory.join(crate::report::run_page(number));
+        if !fs_err::exists(&path)? {
+            return Ok(());
+        }
+        fs_err::remove_file(path)?;
+    }
+    Ok(())
 }
 
 /// The table of the run's evaluation.toml, if there is one.

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 pub use escape::write_value as escape_value;
 pub use kit::{content_policy, environment};
-pub use run::{ExtraTables, Scoring, render, tables};
+pub use run::{ExtraTables, Scoring, file as run_page, render, tables};
 
 use crate::analysis::metrics::MetricsError;
 use crate::diagnosis::{Blame, Diagnosis};

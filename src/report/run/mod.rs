@@ -6,6 +6,8 @@ mod notes;
 mod page;
 mod questions;
 
+pub use page::file;
+
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -59,7 +61,8 @@ struct Results {
     tables: Vec<Table>,
 }
 
-/// The page; equal contents give equal bytes, in whatever order records lie.
+/// The pages, each with the name of its file, the one with the figures first; equal contents give equal bytes, in whatever order
+/// records lie.
 ///
 /// # Errors
 /// A confidence that is none.
@@ -67,7 +70,16 @@ pub fn render(
     contents: &Contents,
     scoring: &Scoring,
     extra: &ExtraTables,
-) -> Result<String, ReportError> {
+) -> Result<Vec<(String, String)>, ReportError> {
+    render_parts(contents, scoring, extra, page::CASES)
+}
+
+pub(super) fn render_parts(
+    contents: &Contents,
+    scoring: &Scoring,
+    extra: &ExtraTables,
+    cases_per_page: usize,
+) -> Result<Vec<(String, String)>, ReportError> {
     let results = results(contents, scoring)?;
     let titled = |table: &Table| {
         context! {
@@ -78,13 +90,18 @@ pub fn render(
             html => Value::from_safe_string(table.html()),
         }
     };
-    PAGE.render(context! {
-        page => page::page(contents, &scoring.scorer.neural),
+    let shared = context! {
         results => Value::from(Serde(&results)),
         tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
         evaluation => extra.evaluation.as_ref().map(|form| Value::from_safe_string(form.html())),
         ratings => Value::from_safe_string(extra.ratings.iter().map(Table::titled_html).collect()),
-    })
+    };
+    let pages = page::pages(contents, &scoring.scorer.neural, cases_per_page);
+    let render = |(index, page): (usize, Value)| {
+        let text = PAGE.render(context! { page, ..shared.clone() })?;
+        Ok((page::file(index + 1), text))
+    };
+    pages.into_iter().enumerate().map(render).collect()
 }
 
 /// The tables of the same contents.

@@ -36,6 +36,12 @@
   // A link to a case or a prompt opens it, whatever is filtered away at the time.
   const follow = () => {
     const target = document.getElementById(location.hash.slice(1));
+    // What is not here may stand on a page behind this one.
+    const next = document.querySelector("nav.pages a[rel=next]");
+    if (location.hash.length > 1 && !target && next) {
+      location.replace(next.getAttribute("href").split("#")[0] + location.hash);
+      return;
+    }
     if (!target || target.tagName !== "DETAILS") return;
     if (target.hidden) {
       form.reset();

@@ -1,4 +1,4 @@
-//! What the template of a run's page is given.
+//! What the template of a run's pages is given: one page where its cases fit, else the figures with the first cases, and pages of cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,19 @@ use crate::report::item::flag::{Flag, Shown};
 use crate::report::item::prompts::Prompts;
 use crate::report::item::{Case, Source};
 
-pub fn page<'a>(contents: &'a Contents, neural: &ScoresByPair) -> Value {
+/// Cases of a page at most: some 6 MB.
+pub const CASES: usize = 200;
+
+/// The file of a page, from 1.
+pub fn file(number: usize) -> String {
+    match number {
+        1 => "report.html".to_owned(),
+        number => format!("report-{number}.html"),
+    }
+}
+
+/// The pages, `at_most` cases on each.
+pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) -> Vec<Value> {
     let plan = &contents.plan;
     let kind = kind(contents);
     let items = plan.dataset.items.iter().enumerate();
@@ -52,13 +64,9 @@ pub fn page<'a>(contents: &'a Contents, neural: &ScoresByPair) -> Value {
         Case::new(&source, &mut prompts)
     };
     let cases: Vec<Case> = items.iter().map(case).collect();
-    // Of the list, and how many cases it leaves.
-    let filter = |one: &Shown| {
-        context! {
-            flag => Serde(one.flag),
-            label => one.label,
-            count => cases.iter().filter(|case| case.flags.contains(&one.flag)).count(),
-        }
+    let parts: Vec<&[Case]> = match cases.is_empty() {
+        true => vec![&[]],
+        false => cases.chunks(at_most).collect(),
     };
     let (noun, shows) = match kind {
         ItemKind::Questions => (
@@ -70,7 +78,7 @@ pub fn page<'a>(contents: &'a Contents, neural: &ScoresByPair) -> Value {
             "This page shows which errors language models found in clinical notes, how they would correct them, and the reasons that they gave.",
         ),
     };
-    context! {
+    let shared = context! {
         plan => Serde(plan),
         n_items => plan.dataset.items.len(),
         noun,
@@ -87,10 +95,34 @@ pub fn page<'a>(contents: &'a Contents, neural: &ScoresByPair) -> Value {
         runs => Serde(items.iter().map(|item| item.run()).collect::<BTreeSet<u32>>()),
         // Items times runs that the plan asks for.
         planned => plan.dataset.items.len() * plan.runs as usize,
-        filters => Flag::all(kind).map(filter).collect::<Vec<_>>(),
-        cases => Serde(&cases),
+        n_cases => cases.len(),
         prompts => Serde(prompts.into_vec()),
-    }
+        // Each page's file, and its first and last case.
+        pages => (1..=parts.len()).map(|number| {
+            let first = (number - 1) * at_most + 1;
+            context! { number, file => file(number), first, last => (first + at_most - 1).min(cases.len()) }
+        }).collect::<Vec<_>>(),
+        // Where links into another page lead; its script goes on to the page that has what they name.
+        home => if parts.len() > 1 { file(1) } else { String::new() },
+    };
+    let page = |(index, part): (usize, &&[Case])| {
+        // Of the list, and how many cases it leaves.
+        let filter = |one: &Shown| {
+            context! {
+                flag => Serde(one.flag),
+                label => one.label,
+                count => part.iter().filter(|case| case.flags.contains(&one.flag)).count(),
+            }
+        };
+        context! {
+            number => index + 1,
+            next => (index + 1 < parts.len()).then(|| file(index + 2)),
+            filters => Flag::all(kind).map(filter).collect::<Vec<_>>(),
+            cases => Serde(part),
+            ..shared.clone()
+        }
+    };
+    parts.iter().enumerate().map(page).collect()
 }
 
 fn heads(kind: ItemKind, items: &[&ItemLine]) -> [String; 4] {

@@ -4,14 +4,15 @@ use serde_json::Value;
 
 use super::fixtures::assert_asks_for_nothing;
 use super::notes::{ARABIC, called, contents, gold, located, note, plan, records};
+use super::only_page;
 use crate::analysis::Outcomes;
 use crate::analysis::notes::{CorrectionScorer, NeuralScores, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::record::Source;
-use crate::report::{ExtraTables, Scoring, render, tables};
+use crate::report::{ExtraTables, Scoring, tables};
 
 fn page() -> String {
-    render(&records(), &Scoring::default(), &ExtraTables::default()).unwrap()
+    only_page(&records(), &Scoring::default(), &ExtraTables::default()).unwrap()
 }
 
 /// The part of the page that shows one note of one run.
@@ -34,7 +35,7 @@ fn equal_records_give_equal_bytes_in_any_order() {
     let page = page();
     records.items.records.reverse();
     records.calls.records.reverse();
-    assert_eq!(page, render(&records, &Scoring::default(), &ExtraTables::default()).unwrap());
+    assert_eq!(page, only_page(&records, &Scoring::default(), &ExtraTables::default()).unwrap());
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn asks_for_nothing_and_says_what_it_is() {
     assert!(!page.contains("is noise"));
     let mut records = records();
     records.plan.synthetic = true;
-    let page = render(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
+    let page = only_page(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
     assert!(page.contains("every answer on this page is noise"));
 }
 
@@ -79,7 +80,7 @@ fn what_models_and_notes_say_stays_text() {
     let mut plan = plan();
     plan.runs = 1;
     plan.dataset.items = vec![hostile.into(), "failed".into()];
-    let page = render(
+    let page = only_page(
         &contents(plan, vec![victim, failed], vec![attack]),
         &Scoring::default(),
         &ExtraTables::default(),
@@ -219,7 +220,7 @@ fn tables_equal_the_figures() {
     let all = figures.stages.last().unwrap();
     assert_eq!(cost.last().unwrap()["per note: dollars"], all.price(&Prices::default()));
     assert_eq!(cost.last().unwrap()["per note: prompt tokens"], all.prompt_tokens);
-    let page = render(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
+    let page = only_page(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
     for table in &tables {
         assert!(page.contains(&table.html()), "{}", table.name);
     }
@@ -253,7 +254,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
     let told = |scoring: &Scoring| {
         (
             rows(&tables(&records, scoring).unwrap(), "correction"),
-            render(&records, scoring, &ExtraTables::default()).unwrap(),
+            only_page(&records, scoring, &ExtraTables::default()).unwrap(),
         )
     };
     let row = |rows: &[Value], measure: &str| {
@@ -313,9 +314,9 @@ fn without_gold_or_without_records_there_is_a_page() {
             note.gold = None;
         }
     }
-    let page = render(&ungraded, &Scoring::default(), &ExtraTables::default()).unwrap();
+    let page = only_page(&ungraded, &Scoring::default(), &ExtraTables::default()).unwrap();
     assert!(page.contains("so nothing is graded") && page.contains("title=\"no gold\""));
-    let empty = render(
+    let empty = only_page(
         &contents(plan(), Vec::new(), Vec::new()),
         &Scoring::default(),
         &ExtraTables::default(),

@@ -3,16 +3,17 @@
 use serde_json::json;
 
 use super::fixtures::{assert_asks_for_nothing, call, item, round};
+use super::only_page;
 use super::questions::{contents, contents_of, records};
 use crate::analysis::figures::RunFigures;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::panel::DecodingMode;
 use crate::record::{AnswerLine, CallLine, Parse};
-use crate::report::{ExtraTables, Scoring, render};
+use crate::report::{ExtraTables, Scoring};
 
 fn shown(contents: &Contents) -> String {
-    render(contents, &Scoring::default(), &ExtraTables::default()).unwrap()
+    only_page(contents, &Scoring::default(), &ExtraTables::default()).unwrap()
 }
 
 fn page() -> String {
@@ -243,4 +244,39 @@ fn a_case_shows_the_question_as_it_was_put_and_no_instructions() {
         "<b>C</b><span>Cephalexin</span><i class=\"badge right\">gold, team&#39;s answer</i>"
     ));
     assert!(!case.contains("IMPORTANT: Follow this exact process"));
+}
+
+#[test]
+fn cases_beyond_a_pages_fill_pages_of_their_own() {
+    let contents = contents();
+    let whole = page();
+    let pages = crate::report::run::render_parts(
+        &contents,
+        &Scoring::default(),
+        &ExtraTables::default(),
+        2,
+    )
+    .unwrap();
+    let count = |text: &str| text.matches("<details class=\"case\"").count();
+    let cases: Vec<usize> = pages.iter().map(|(_, page)| count(page)).collect();
+    assert_eq!(cases.iter().sum::<usize>(), count(&whole));
+    assert!(
+        cases.len() > 2 && cases[..cases.len() - 1].iter().all(|cases| *cases == 2),
+        "{cases:?}"
+    );
+    let files: Vec<&str> = pages.iter().map(|(file, _)| file.as_str()).collect();
+    assert_eq!(files[..3], ["report.html", "report-2.html", "report-3.html"]);
+    for (index, (_, page)) in pages.iter().enumerate() {
+        assert_asks_for_nothing(page);
+        // Figures and prompts stand on the first alone, and every page leads to the others.
+        assert_eq!(page.contains("id=\"result-title\""), index == 0);
+        assert_eq!(page.contains("id=\"prompts-title\""), index == 0);
+        assert_eq!(page.matches("<nav class=\"pages\"").count(), 2);
+        let next = format!("href=\"report-{}.html#cases\" rel=next>", index + 2);
+        assert_eq!(page.contains(&next), index + 1 < pages.len());
+        assert_eq!(page.contains("Not finished"), whole.contains("Not finished"));
+        assert!(!page.contains("href=\"#prompt-"), "a prompt is on the first page");
+    }
+    assert!(pages[1].1.contains("href=\"report.html#prompt-"));
+    assert!(!whole.contains("<nav class=\"pages\""));
 }

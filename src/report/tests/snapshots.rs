@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::fixtures::{call, item, round};
+use super::only_page;
 use super::{notes, questions};
 use crate::analysis::rating::sheet::{Entry, NoteShown, Sheet, Shown};
 use crate::analysis::recipe::results::RecipeResults;
@@ -10,12 +11,12 @@ use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
 use crate::panel::{DecodingMode, SamplingChoice};
-use crate::report::{ExtraTables, Scoring, rating, recipe, render, tables};
+use crate::report::{ExtraTables, Scoring, rating, recipe, tables};
 use crate::systems::SystemConfig;
 
 /// What the page says, without its style and its script.
 fn body(contents: &Contents) -> String {
-    said(&render(contents, &Scoring::default(), &ExtraTables::default()).unwrap())
+    said(&only_page(contents, &Scoring::default(), &ExtraTables::default()).unwrap())
 }
 
 fn said(page: &str) -> String {

@@ -4,11 +4,12 @@ use serde_json::json;
 
 use super::fixtures::assert_asks_for_nothing;
 use super::notes::{called, contents, note, plan};
+use super::only_page;
 use crate::record::{
     CallLine, EvidenceLine, Message, NoteLine, Part, Passage, RetrievedChunk, SearchLine,
     SearchPlace, Trajectory, TurnLine,
 };
-use crate::report::{ExtraTables, Scoring, render};
+use crate::report::{ExtraTables, Scoring};
 
 /// As long as the chunks of a corpus at their longest.
 const CHUNK: usize = 1000;
@@ -98,7 +99,7 @@ fn page(note: NoteLine, calls: Vec<CallLine>, searches: Vec<SearchLine>) -> Stri
     (plan.runs, plan.dataset.items) = (1, vec!["ms-test-found".into()]);
     let mut contents = contents(plan, vec![note], calls);
     contents.searches.records = searches;
-    render(&contents, &Scoring::default(), &ExtraTables::default()).unwrap()
+    only_page(&contents, &Scoring::default(), &ExtraTables::default()).unwrap()
 }
 
 #[test]
