@@ -3,6 +3,7 @@
 
 mod common;
 mod engine {
+    mod added_words;
     mod known;
     mod service;
 }

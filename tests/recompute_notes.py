@@ -16,6 +16,7 @@ import tomllib
 from array import array
 from collections import Counter
 from functools import cache, reduce
+from hashlib import sha256
 from operator import add, mul
 from pathlib import Path
 
@@ -250,12 +251,25 @@ def parts(run, measure):
     return scores
 
 
-def check_correction(where, found, run):
+def check_keyword_files(files):
+    """Each file of keywords that a recipe's results name must still be the one that was used."""
+    for file in files:
+        path = Path(file["path"])
+        if not path.is_file():
+            left_out.add(f"keywords of {path.name}, which is not at hand")
+            continue
+        data = path.read_bytes()
+        same(f"{path.name}: sha256", file["sha256"], sha256(data).hexdigest())
+        same(f"{path.name}: notes", file["notes"], len(json.loads(data)))
+
+
+def check_correction(where, found, run, files):
     kinds = run.each(sides)
     same(f"{where}.n_pairs", found["n_pairs"], [sum(bool(one) for one in notes) for notes in kinds])
     same(f"{where}.n_correct_na", found["n_correct_na"], [notes.count(()) for notes in kinds])
     keywords = [item["gold"]["keywords"] for notes in run.runs for item in notes]
-    same(f"{where}.keywords_are_changed_words", found["keywords_are_changed_words"], not any(keywords))
+    is_given = any(file["notes"] for file in files)
+    same(f"{where}.keywords_are_changed_words", found["keywords_are_changed_words"], not is_given and not any(keywords))
     languages = {item["language"] for notes in run.runs for item in notes}
     of_pairs = {item["language"] for notes in run.runs for item in notes if sides(item)}
     stemmed = STEMMED if "english" in languages and of_pairs <= {"english"} else []
@@ -347,12 +361,12 @@ def check_stages(where, found, expected):
                 same(f"{where}: {name} of {row['stage']}", row[name], value)
 
 
-def check_notes(where, found, run):
+def check_notes(where, found, run, files=()):
     same(f"{where}.n_graded", found["n_graded"], len(run.graded))
     if run.graded:
         same(f"{where}.detection", found["detection"], detection(run))
         same(f"{where}.localisation", found["localisation"], localisation(run))
-        check_correction(f"{where}.correction", found["correction"], run)
+        check_correction(f"{where}.correction", found["correction"], run, files)
     else:
         same(where, [found[name] for name in STAGES], [None] * 3)
     same(f"{where}.consensus", found["consensus"], consensus(run))
@@ -464,7 +478,7 @@ def check_means(where, row, means):
                 raise Difference(f"{where}: {name} p of the paired t-test: found {row['paired_t'][name]}, recomputed {expected}")
 
 
-def check_cell(found, run):
+def check_cell(found, run, files):
     where = f"cell {found['method']}-{found['dataset']}"
     accuracy = shares(run.each(is_detected))
     expected = {
@@ -479,7 +493,7 @@ def check_cell(found, run):
     same(f"{where}: n_correct", found["cost"]["n_correct"], sum(map(sum, run.each(is_detected))))
     check_counts(where, found, run)
     same(f"{where}: completion_tokens", found["completion_tokens"], sum(call["usage"]["completion_tokens"] for call in run.calls))
-    check_notes(f"{where}: notes", found["notes"], run)
+    check_notes(f"{where}: notes", found["notes"], run, files)
 
 
 def check_counts(where, found, run):
@@ -516,8 +530,10 @@ def check_recipe(folder):
     pairs = [(method, dataset["name"]) for dataset in recipe["dataset"] for method in recipe["method"]]
     runs = {(method["name"], dataset): check_run(folder / "cells" / f"{method['name']}-{dataset}") for method, dataset in pairs}
     same("cells", [(cell["method"], cell["dataset"]) for cell in results["cells"]], list(runs))
+    files = results.get("keywords", [])
+    check_keyword_files(files)
     for cell in results["cells"]:
-        check_cell(cell, runs[cell["method"], cell["dataset"]])
+        check_cell(cell, runs[cell["method"], cell["dataset"]], files)
     against = [(method["name"], method["against"], dataset) for method, dataset in pairs if method.get("against")]
     groups = {dataset: run.near_duplicates() for (_, dataset), run in runs.items()}
     same("near-duplicates", results.get("near_duplicates", {}), {name: found for name, found in groups.items() if found})

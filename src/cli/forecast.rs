@@ -283,6 +283,29 @@ mod tests {
             if name.starts_with("medreact-") {
                 assert!(told.contains("missing    a corpus to search"), "{name}: {told}");
             }
+            let left = std::fs::read_dir(empty.path()).unwrap().count();
+            assert_eq!(left, 0, "{name}: something was fetched");
         }
+    }
+
+    /// A record of MED-MAD has 700 to 1,500 tokens: 200 would be a fifth of what it takes.
+    #[test]
+    fn a_call_of_med_mad_is_counted_as_eleven_hundred_tokens() {
+        let empty = tempfile::tempdir().unwrap();
+        let data = empty.path().display().to_string();
+        let verb = Only::parse_from(["recipe", "table4", "--data-dir", &data]).verb;
+        let runs = planned(&verb.recipe().unwrap()).unwrap();
+        let outlook = Outlook::of(&runs).unwrap();
+        // 100 questions, 3 runs; three agents answer twice, or once and debate once.
+        for label in ["No-Debate Ensemble", "MED-MAD (one round)"] {
+            let line = format!(
+                "cell       {label} on MedQA: 100 items, 3 runs, at most 1800 calls of some 1100 tokens"
+            );
+            assert!(outlook.lines.contains(&line), "{line}: {:?}", outlook.lines);
+        }
+        let limited = ["recipe", "table4", "--data-dir", &data, "--set", "max_tokens=500"];
+        let runs = planned(&Only::parse_from(limited).verb.recipe().unwrap()).unwrap();
+        let outlook = Outlook::of(&runs).unwrap();
+        assert!(outlook.lines[0].ends_with(" calls of some 500 tokens"), "{:?}", outlook.lines);
     }
 }

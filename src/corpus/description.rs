@@ -202,6 +202,22 @@ mod tests {
         assert!(Description::known().any(|name| name == "medquad"));
     }
 
+    /// Guidelines that are not open come as one folder of rows, each with its publisher in `source`: tables show them one by one.
+    #[test]
+    fn each_closed_publisher_of_guidelines_is_a_source_of_its_own() {
+        let corpus = Description::open("clinicalcorp").unwrap();
+        let closed: Vec<&Source> =
+            corpus.sources.iter().filter(|source| source.path == "guidelines-closed").collect();
+        let labels: Vec<&str> = closed.iter().map(|source| source.label.as_str()).collect();
+        assert_eq!(labels, ["drugs", "guidelinecentral", "aafp", "idsa", "cps"]);
+        for source in closed {
+            assert_eq!(source.only, [source.label.as_str()]);
+            assert_eq!(source.group.as_deref(), Some("guidelines"));
+            assert_eq!(source.format, Format::Guidelines);
+            assert!(!source.redistribute && source.repository.is_none(), "{}", source.label);
+        }
+    }
+
     #[test]
     fn what_is_wrong_with_a_description_is_named() {
         let good = "name = \"own\"\n[[source]]\nlabel = \"ward\"\nformat = \"folder\"\npath = \"texts\"\nlicence = \"internal\"\n";

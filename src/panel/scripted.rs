@@ -31,10 +31,13 @@ impl Responder for Script {
         "scripted".to_owned()
     }
 
-    fn begin(self: Arc<Self>, call: &Call, _panel: &Panel) -> Result<Waiting, PanelError> {
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
+        let mut sampling =
+            sampling_line(&Default::default(), panel.limit(call).unwrap_or_default(), false);
+        sampling.temperature = call.temperature.or(sampling.temperature);
         let answer = Answer {
             seed: 0,
-            sampling: sampling_line(&Default::default(), 0, false),
+            sampling,
             request: String::new(),
             text: (self.reply)(&call.key, &call.messages),
             tokens: Vec::new(),

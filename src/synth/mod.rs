@@ -160,9 +160,13 @@ mod tests {
             for path in &paths {
                 write_checkpoint(&recipe, path).unwrap();
             }
-            for file in
-                ["config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja"]
-            {
+            for file in [
+                "config.json",
+                "tokenizer.json",
+                "tokenizer_config.json",
+                "model.safetensors",
+                "chat_template.jinja",
+            ] {
                 let [a, b] = paths.each_ref().map(|path| std::fs::read(path.join(file)).unwrap());
                 assert!(a == b, "{file} differs");
             }
@@ -185,6 +189,31 @@ mod tests {
                 tokenizer.decode(&ids).len() < prompt.len(),
                 "control tokens were read as text"
             );
+        }
+    }
+
+    /// Harnesses that score whole texts begin and end them by these.
+    #[test]
+    fn the_tokens_that_begin_and_end_a_text_are_named_and_in_the_vocabulary() {
+        for (family, bos, eos) in [
+            (Family::Gemma3, Some("<bos>"), "<eos>"),
+            (Family::Llama, Some("<|begin_of_text|>"), "<|eot_id|>"),
+            (Family::Qwen3, None, "<|im_end|>"),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };
+            write_checkpoint(&recipe, directory.path()).unwrap();
+            let text = fs_err::read_to_string(directory.path().join("tokenizer_config.json"));
+            let named: serde_json::Value = serde_json::from_str(&text.unwrap()).unwrap();
+            assert_eq!(
+                (named["bos_token"].as_str(), named["eos_token"].as_str()),
+                (bos, Some(eos))
+            );
+            let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
+            for token in bos.into_iter().chain([eos]) {
+                let ids = tokenizer.encode(token).unwrap();
+                assert!(ids.len() == 1 && tokenizer.is_control(ids[0]), "{token}: {ids:?}");
+            }
         }
     }
 

@@ -84,6 +84,9 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
     let cells = |line: &str| line.split(',').count();
     assert!(lines.iter().all(|line| cells(line) == cells(lines[0])), "{csv}");
     assert!(lines[0].starts_with("run,system,runs,errored,accuracy,"), "{csv}");
+    assert!(lines[0].ends_with(",dataset,items,graded"), "{csv}");
+    assert!(lines[1].ends_with(",questions,24,24"), "{csv}");
+    assert_eq!((&found["n_items"], &found["n_graded"]), (&QUESTIONS.into(), &QUESTIONS.into()));
 }
 
 #[test]

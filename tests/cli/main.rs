@@ -20,6 +20,7 @@ mod evaluation;
 mod every_system;
 mod exemplars;
 mod fresh_start;
+mod keywords;
 mod limits;
 #[cfg(feature = "remote")]
 mod medreact_recipes;

@@ -27,6 +27,12 @@ fn own(recipe: &str) -> String {
 
 /// A tiny model, a note, exemplars, prompts of a few words, and a corpus with its reranker.
 fn scratch() -> Scratch {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    scratch_of(&std::fs::read_to_string(root.join("src/cli/demo/passages.jsonl")).unwrap())
+}
+
+/// The same with these passages.
+fn scratch_of(passages: &str) -> Scratch {
     let scratch = Scratch::new();
     scratch.model(Family::Qwen3);
     scratch.write("notes.jsonl", NOTES);
@@ -36,12 +42,11 @@ fn scratch() -> Scratch {
         scratch.write(&format!("prompts/medreflex/{name}.txt"), text);
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let passages = root.join("src/cli/demo/passages.jsonl");
     let sources = SOURCES.map(|label| {
         format!("[[source]]\nlabel = \"{label}\"\nformat = \"jsonl\"\npath = \"{label}.jsonl\"\nlicence = \"own\"\nredistribute = true\n")
     });
     for label in SOURCES {
-        std::fs::copy(&passages, scratch.path(&format!("{label}.jsonl"))).unwrap();
+        scratch.write(&format!("{label}.jsonl"), passages);
     }
     scratch.write("ward.toml", format!("name = \"ward\"\n{}", sources.concat()));
     for (folder, golden, table) in
@@ -135,31 +140,134 @@ fn with_numpy_the_fifty_notes_are_those_that_pandas_samples() {
     assert_eq!(ids, drawn.lines().collect::<Vec<_>>());
 }
 
-#[test]
-fn every_recipe_ends_with_tiny_models() {
-    let scratch = scratch();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut names: Vec<String> = std::fs::read_dir(root.join("recipes"))
+/// The files of the paper's recipes, each with its text.
+fn recipes() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes");
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.starts_with("medreact-"))
         .collect();
     names.sort();
     assert_eq!(names.len(), 11);
-    for name in names {
-        let recipe = std::fs::read_to_string(root.join("recipes").join(&name)).unwrap();
+    let read = |name: String| {
+        let text = std::fs::read_to_string(folder.join(&name)).unwrap();
+        (name, text)
+    };
+    names.into_iter().map(read).collect()
+}
+
+/// What a recipe is given to search and to show.
+fn given(name: &str) -> String {
+    let corpus = match name {
+        "medreact-encoders.toml" => "corpus,corpus,corpus,corpus",
+        _ => "corpus",
+    };
+    let exemplars = match name {
+        "medreact-table2.toml" => "--exemplars exemplars.jsonl --exemplars-format notes",
+        _ => "",
+    };
+    format!("--corpus {corpus} --reranker reranker {exemplars}")
+}
+
+/// The tiny model takes as many tokens as this.
+fn takes(scratch: &Scratch, tokens: usize) {
+    let path = scratch.path("qwen3/config.json");
+    let mut config: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    config["max_position_embeddings"] = tokens.into();
+    std::fs::write(&path, config.to_string()).unwrap();
+}
+
+/// A note as long as the longest of those under test, and a passage that fills each chunk of a corpus.
+fn scratch_of_the_longest() -> Scratch {
+    let passages: String = (0..4)
+        .map(|id| {
+            let text = "An attack of asthma is treated with salbutamol. ".repeat(40);
+            format!(
+                "{}\n",
+                serde_json::json!({"id": format!("p{id}"), "title": "Asthma", "text": text})
+            )
+        })
+        .collect();
+    let scratch = scratch_of(&passages);
+    let mut note = "She was seen again on the ward and felt well. ".repeat(33);
+    note += "Propranolol was given.";
+    assert_eq!(note.len(), 1540);
+    scratch.write("notes.jsonl", serde_json::json!({"id": "long", "text": note}).to_string());
+    scratch
+}
+
+/// With the prompts that the recipes run with, and as many tokens as the default panel's models take by their published files.
+#[test]
+fn the_longest_prompt_of_every_recipe_fits_into_its_default_panel() {
+    let scratch = scratch_of_the_longest();
+    for (name, recipe) in recipes() {
+        let table: toml::Table = recipe.parse().unwrap();
+        takes(
+            &scratch,
+            match table["panel"][0].as_str().unwrap() {
+                "gemma3-4b" => 131_072,
+                "qwen3-4b" => 40_960,
+                other => panic!("{name}: what {other} takes"),
+            },
+        );
         scratch.write(&name, own(&recipe));
-        let corpus = match name.as_str() {
-            "medreact-encoders.toml" => "corpus,corpus,corpus,corpus",
-            _ => "corpus",
-        };
-        let exemplars = match name.as_str() {
-            "medreact-table2.toml" => "--exemplars exemplars.jsonl --exemplars-format notes",
-            _ => "",
-        };
+        let given = given(&name);
+        let run = format!("recipe {name} --data-dir . --panel qwen3 {given} --dry-run");
+        let told = scratch.wardround(&run);
+        assert!(told.succeeded().stdout.contains("calls      at most "), "{name}: {told:#?}");
+        // Where too little is given, it says before anything is loaded how much would do for the first cell that has none.
+        let with = |context: usize| scratch.wardround(format!("{run} --context {context}"));
+        let mut context = 4096;
+        loop {
+            let outcome = with(context);
+            if outcome.code == Some(0) {
+                break;
+            }
+            let has = format!("has a context of {context} ");
+            outcome.refused(2, &["the longest prompt of long can come to ", &has]);
+            let needed = outcome.stderr.split("more room: --context ").nth(1).unwrap();
+            let needed: usize = needed.split(',').next().unwrap().parse().unwrap();
+            assert!(needed > context, "{name}: {outcome:#?}");
+            context = needed;
+        }
+        with(context - 1).refused(2, &[&format!("can come to {context} tokens")]);
+    }
+}
+
+#[test]
+fn the_context_of_table_two_stands_in_the_plans_of_its_cells() {
+    let scratch = scratch();
+    takes(&scratch, 131_072);
+    let (name, recipe) =
+        recipes().into_iter().find(|(name, _)| name == "medreact-table2.toml").unwrap();
+    scratch.write(&name, own(&recipe));
+    let given = given(&name);
+    let run = format!(
+        "recipe {name} --data-dir . --panel qwen3 {given} --prompts prompts --runs 1 --limit 1 --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --max-batch 1 --quiet --out out"
+    );
+    scratch.wardround(&run).succeeded();
+    let cells: Vec<_> = std::fs::read_dir(scratch.path("out/cells")).unwrap().collect();
+    assert_eq!(cells.len(), 3);
+    for cell in cells {
+        let plan = std::fs::read_to_string(cell.unwrap().path().join("plan.toml")).unwrap();
+        let plan: toml::Table = plan.parse().unwrap();
+        for member in plan["panel"].as_array().unwrap() {
+            assert_eq!(member["context"].as_integer(), Some(65_536), "{member}");
+        }
+    }
+}
+
+#[test]
+fn every_recipe_ends_with_tiny_models() {
+    let scratch = scratch();
+    for (name, recipe) in recipes() {
+        scratch.write(&name, own(&recipe));
+        let given = given(&name);
         let out = name.trim_end_matches(".toml");
         let run = format!(
-            "recipe {name} --data-dir . --panel qwen3 --corpus {corpus} --prompts prompts --runs 1 --limit 1 --reranker reranker {exemplars} --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --quiet --out {out}"
+            "recipe {name} --data-dir . --panel qwen3 {given} --prompts prompts --runs 1 --limit 1 --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --quiet --out {out}"
         );
         let table = scratch.wardround(&run).succeeded().stdout.clone();
         assert!(table.contains("Steps, turns and time"), "{name}: {table}");

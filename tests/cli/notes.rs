@@ -260,9 +260,29 @@ fn runs_on_notes_are_compared_by_their_flags() {
             ))
             .succeeded();
     }
+    let shown = scratch.wardround("compare guarded alone").succeeded().stdout.clone();
+    for part in [
+        "2 runs on notes: 3 notes, 2 with gold",
+        "| 95 % over notes |",
+        "- accuracy, paired by note: ",
+        "- the same flag: ",
+        "| note | gold | flags |",
+    ] {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    assert!(!shown.contains("question") && !shown.contains("option"), "{shown}");
+    let csv = scratch.wardround("compare guarded alone --format csv").succeeded().stdout.clone();
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let headings = reader.headers().unwrap().clone();
+    assert!(!headings.iter().any(|heading| heading.contains("question")), "{headings:?}");
+    let place = |name: &str| headings.iter().position(|heading| heading == name).unwrap();
+    for row in reader.records().map(Result::unwrap) {
+        assert_eq!((&row[place("items")], &row[place("graded")]), ("3", "2"));
+    }
     let told = scratch.wardround("compare guarded alone --format json");
     let told: Value = serde_json::from_str(&told.succeeded().stdout).unwrap();
-    assert_eq!((&told["n_questions"], &told["n_graded"]), (&3.into(), &2.into()));
+    assert_eq!(told.get("n_questions"), None);
+    assert_eq!((&told["n_items"], &told["n_graded"]), (&3.into(), &2.into()));
     for (run, row) in ["guarded", "alone"].into_iter().zip(told["runs"].as_array().unwrap()) {
         let contents = Contents::read(&scratch.path(run)).unwrap();
         let right = contents.outcomes().into_values().filter(|one| one.correct() == Some(true));

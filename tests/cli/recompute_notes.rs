@@ -29,7 +29,7 @@ pub fn agrees(out: &Path, told: &str) {
 }
 
 #[track_caller]
-fn differs(out: &Path, told: &str) {
+pub fn differs(out: &Path, told: &str) {
     let output = recompute(out);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{output:?}");

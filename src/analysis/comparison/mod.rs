@@ -33,7 +33,7 @@ pub struct Comparison {
     #[serde(skip)]
     pub kind: ItemKind,
     /// Questions or notes that are compared.
-    pub n_questions: usize,
+    pub n_items: usize,
     /// Of them, those with gold, which alone are right or wrong.
     pub n_graded: usize,
     /// Questions that not every run has.
@@ -93,7 +93,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
     Ok(Comparison {
         dataset,
         kind,
-        n_questions: shared.len(),
+        n_items: shared.len(),
         n_graded: runs[0].items().len(),
         n_left_out,
         synthetic: runs.iter().all(|run| run.contents.plan.synthetic),
@@ -184,7 +184,7 @@ mod tests {
             ),
         ];
         let comparison = compare_runs(&paths, false).unwrap();
-        assert_eq!((comparison.n_questions, comparison.n_graded), (3, 2));
+        assert_eq!((comparison.n_items, comparison.n_graded), (3, 2));
         assert_eq!(comparison.n_left_out, 0);
         let [a, b] = &comparison.runs[..] else { panic!("{comparison:?}") };
         let accuracy = |row: &ComparedRun| row.figures.accuracy.clone().unwrap().per_run;
@@ -254,7 +254,7 @@ mod tests {
         );
         assert!(error.hint().unwrap().contains("2 of these two"));
         let comparison = compare_runs(&both, true).unwrap();
-        assert_eq!((comparison.n_questions, comparison.n_left_out), (2, 2));
+        assert_eq!((comparison.n_items, comparison.n_left_out), (2, 2));
         for row in &comparison.runs {
             assert_eq!(row.figures.accuracy.as_ref().unwrap().per_run, [0.5, 0.5]);
             assert_eq!(row.figures.cost.unwrap().total.calls, 4.0);

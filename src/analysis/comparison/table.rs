@@ -23,7 +23,7 @@ impl Comparison {
             "{} runs on {}: {} {}, {} with gold",
             self.runs.len(),
             self.dataset,
-            self.n_questions,
+            self.n_items,
             self.kind,
             self.n_graded
         );
@@ -105,7 +105,7 @@ impl Comparison {
             .number("right_to_wrong", |row| flips(row, Direction::RightToWrong))
             .number("wrong_to_right", |row| flips(row, Direction::WrongToRight))
             .text("dataset", |_| &self.dataset)
-            .number("questions", |_| self.n_questions)
+            .number("items", |_| self.n_items)
             .number("graded", |_| self.n_graded)
             .build()
             .csv()
@@ -242,6 +242,8 @@ fn flips(flips: &[&Flip], direction: &str, kind: ItemKind) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::metrics::bootstrap::Estimate;
+    use crate::analysis::metrics::over_runs::OverRuns;
 
     fn flip(item: &str, run: u32, from: &str, to: &str) -> Flip {
         Flip {
@@ -265,5 +267,41 @@ mod tests {
         );
         let none = flips(&[], "won", ItemKind::Questions).markdown();
         assert!(none.contains("won: 0 answers to 0 questions"), "{none}");
+    }
+
+    #[test]
+    fn of_notes_flags_are_compared() {
+        let all = [flip("n1", 1, "1", "0"), flip("n1", 2, "1", ""), flip("n7", 1, "0", "1")];
+        let text = flips(&all.iter().collect::<Vec<_>>(), "lost", ItemKind::Notes).markdown();
+        assert_eq!(
+            text,
+            "**lost: 3 answers to 2 notes**\n\n| note | gold | flags |\n| --- | --- | --- |\n\
+             | n1 | 1 | run 1: 1 → 0, run 2: 1 → none |\n| n7 | 0 | run 1: 0 → 1 |\n"
+        );
+        let pair = RunPair {
+            first: "one".to_owned(),
+            other: "two".to_owned(),
+            n_runs: 2,
+            difference: Some(Estimate {
+                mean: -0.5,
+                low: -1.0,
+                high: 0.0,
+                n_questions: 2,
+                n_units: 2,
+            }),
+            mcnemar: Vec::new(),
+            agreement: OverRuns::of(vec![0.5, 1.0]),
+            plan: Vec::new(),
+            flips: all.to_vec(),
+        };
+        let text = against(&pair, ItemKind::Notes);
+        for line in [
+            "- accuracy, paired by note: -0.5000 [-1.0000, +0.0000] (95 %)\n",
+            "- the same flag: 0.7500 ",
+            "**right → wrong: 3 answers to 2 notes**",
+        ] {
+            assert!(text.contains(line), "no {line:?} in {text}");
+        }
+        assert!(!text.contains("question") && !text.contains("option"), "{text}");
     }
 }

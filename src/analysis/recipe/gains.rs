@@ -180,3 +180,6 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .build();
     (!results.improvements.is_empty()).then_some(table)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 
 pub mod analysis;
 mod columns;
+#[cfg(test)]
+mod fixtures;
 mod gains;
 pub mod improvement;
 pub mod notes;

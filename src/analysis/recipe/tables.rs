@@ -304,3 +304,6 @@ fn by_dataset<'a, T>(
     };
     results.cells.iter().filter_map(labelled).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::diagnosis::Diagnosis;
+use crate::experiment::exemplars::FilePlan;
 use crate::experiment::fixtures::{ITEMS, plan, shard_of, texts};
 
 #[test]
@@ -78,6 +79,40 @@ fn a_run_in_a_hurry_cannot_be_made_again() {
     plan.engine.device_kind = format!("cuda sm_90{FAST}");
     let reason = plan.unrepeatable().unwrap();
     assert!(reason.starts_with("--fast: "), "{reason}");
+}
+
+/// MedPrompt's exemplars come with chains of thought; of other systems nothing is said.
+#[test]
+fn medprompt_without_its_chains_of_thought_says_so() {
+    let file = |what: &str| FilePlan {
+        what: what.to_owned(),
+        path: what.to_owned(),
+        sha256: "99".repeat(32),
+        trust: None,
+    };
+    let plan_of = |system: &str, files: Vec<FilePlan>| Plan {
+        system: system.to_owned(),
+        exemplars: Some(ExemplarPlan {
+            path: "train.csv".to_owned(),
+            format: "medec".to_owned(),
+            sha256: "99".repeat(32),
+            notes: 8,
+            files,
+        }),
+        ..plan()
+    };
+    let told = plan_of("medprompt", vec![file("encoder")]).without_reasons();
+    assert_eq!(
+        told,
+        Some(
+            "medprompt without its chains of thought: the exemplars' reasons are made of their gold (see `wardround reasons`)"
+        )
+    );
+    assert_eq!(plan_of("medprompt", Vec::new()).without_reasons(), told);
+    let with_reasons = vec![file("encoder"), file("reasons")];
+    assert_eq!(plan_of("medprompt", with_reasons).without_reasons(), None);
+    assert_eq!(plan_of("ikim", Vec::new()).without_reasons(), None);
+    assert_eq!(plan().without_reasons(), None);
 }
 
 #[test]

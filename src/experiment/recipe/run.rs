@@ -244,6 +244,53 @@ fn begin(directory: &Path, run: &Run, allow_version: bool) -> Result<Directory, 
 mod tests {
     use super::*;
     use crate::experiment::fixtures::{plan, write_finished};
+    use crate::experiment::recipe::Recipe;
+    use crate::hub::Environment;
+    use crate::panel::SamplingChoice;
+    use crate::record::Schema;
+
+    fn run_of(name: &str, hardware: Hardware) -> RecipeRun {
+        let manifest = RecipeManifest {
+            schema: Schema,
+            name: name.to_owned(),
+            seed: 42,
+            limit: None,
+            shard: None,
+            data_dir: String::new(),
+            skip_bad_rows: false,
+            prompts: None,
+            settings: Default::default(),
+            slots: Default::default(),
+            sampling: SamplingChoice::default(),
+            slot_sampling: Default::default(),
+            variants: Vec::new(),
+            corpus: None,
+            exemplars: None,
+            recipe: Recipe::find(name).unwrap(),
+        };
+        RecipeRun {
+            forms: Form::all(manifest).unwrap(),
+            out: PathBuf::new(),
+            hardware,
+            max_in_flight: None,
+            hub: HubOptions::new(Environment::capture().unwrap()),
+            allow_version: false,
+        }
+    }
+
+    /// Ten steps with all their passages are some 64,000 tokens: more than a run that searches holds where nothing is said.
+    #[test]
+    fn every_cell_has_the_context_of_its_recipe_unless_a_flag_says() {
+        let contexts = |name: &str, flag: Option<usize>| {
+            let hardware = Hardware { context: flag, ..Hardware::default() };
+            let specs = run_of(name, hardware).specs().unwrap();
+            specs.iter().map(|spec| spec.roomy_hardware().context).collect::<Vec<_>>()
+        };
+        assert_eq!(contexts("medreact-table2", None), [Some(65_536); 3]);
+        assert_eq!(contexts("medreact-table2", Some(8192)), [Some(8192); 3]);
+        assert_eq!(contexts("medreact-competition", None), [Some(32_768)]);
+        assert!(contexts("table4", None).iter().all(Option::is_none));
+    }
 
     #[test]
     fn a_finished_cell_whose_results_were_changed_is_no_result() {

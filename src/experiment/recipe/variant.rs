@@ -145,6 +145,12 @@ mod tests {
         assert!(!method(0, "medmad").settings.contains_key("mab_compat"));
         assert_eq!(variants[1].decoding, DecodingMode::Grammar);
         assert_eq!(method(2, "medmad").settings["thinking"].as_str(), Some("on"));
+        // Thoughts count towards the bound: four times the usual one, in every method.
+        for thinking in &variants[2].method {
+            let bound = thinking.settings["max_tokens"].as_integer();
+            assert_eq!(bound, Some(16_384), "{}", thinking.name);
+        }
+        assert!(!recipe.method.iter().any(|one| one.settings.contains_key("max_tokens")));
         assert_eq!(method(3, "medagents").slots["decision"], 2);
         assert_eq!(method(3, "mdagents").slots["moderator"], 2);
         assert!(method(3, "reconcile").slots.is_empty());

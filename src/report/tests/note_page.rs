@@ -290,6 +290,21 @@ fn a_measure_without_weights_is_empty_and_loud() {
     assert_eq!(row(&rows, "BERTScore")["subset"]["mean"], 0.5);
     assert!(row(&rows, "KPCS, α = 0.5, Eq. 9")["composite"]["mean"].is_f64());
     assert!(row(&rows, "KPCS, α = 0.8, gated")["composite"]["mean"].is_f64());
+
+    // Keywords that are given for a note replace its own: one that no correction has, then one that each has.
+    let similarity = row(&rows, "AggregateScore")["subset"]["mean"].as_f64().unwrap();
+    for (keyword, expected) in [("quinine", 0.0), ("", 0.5 + 0.5 * similarity)] {
+        for record in records.notes().into_values() {
+            let given = vec![keyword.to_owned()];
+            scoring.scorer.keywords.by_note.insert(record.item.clone(), given);
+        }
+        let (rows, page) = told(&scoring);
+        let kpcs = row(&rows, "KPCS, α = 0.5, Eq. 9")["subset"]["mean"].as_f64().unwrap();
+        assert!((kpcs - expected).abs() < 1e-12, "{keyword:?}: {kpcs} against {expected}");
+        assert!(
+            page.contains("KPCS takes as keywords those given by the recipe or with --keywords")
+        );
+    }
 }
 
 #[test]

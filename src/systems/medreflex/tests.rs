@@ -1,5 +1,7 @@
 //! Every branch of the protocol, each driven by scripted replies.
 
+mod limits;
+
 use serde_json::json;
 
 use super::step::Action;

@@ -107,6 +107,27 @@ fn everybody_is_shown_everybodys_last_answers_and_no_earlier_turn() {
     assert!(calls.iter().all(|call| call.messages.len() == 2));
 }
 
+/// MedAgentBoard's prompt says whose answers are shown, though the agent's own stands among them there too.
+#[test]
+fn the_harness_calls_the_answers_of_a_round_those_of_other_experts() {
+    let differ = |_, agent: usize| said(["A", "B", "C"][agent], 0.7);
+    let told = |pairs: &[&str]| {
+        let (_, calls) = run_with(pairs, differ);
+        let discussed: Vec<CallLine> = calls.into_iter().filter(|call| call.round == 1).collect();
+        assert_eq!(discussed.len(), 3);
+        assert!(discussed.iter().all(|call| call.messages == discussed[0].messages));
+        discussed[0].messages[1].content.clone()
+    };
+    let (own, harness) = (told(&[]), told(&["mab_compat=on"]));
+    assert!(own.contains("What the table answered in the last round, your own answer included:"));
+    assert!(!own.contains("other experts"));
+    assert!(harness.contains("What other experts answered in the last round:"), "{harness}");
+    assert!(!harness.contains("your own answer"));
+    for text in [&own, &harness] {
+        assert!(text.contains(&question(5).question) && text.contains("Supporters: 1\n"), "{text}");
+    }
+}
+
 #[test]
 fn text_instead_of_json_is_read_line_by_line() {
     let (item, calls) = run(|_, _| "Reasoning: because\nAnswer: B\nConfidence: 1.0".into());

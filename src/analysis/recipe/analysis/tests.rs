@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::*;
+use crate::analysis::recipe::fixtures::{run, run_with};
 use crate::analysis::recipe::paired::paired;
 use crate::experiment::contents::Contents;
-use crate::experiment::fixtures;
 
 const METHODS: [&str; 3] = ["one", "two", "three"];
 
@@ -37,13 +37,6 @@ fn with_cells<T>(system: &str, contents: &Contents, then: impl Fn(&[CellOutcomes
     then(&cells.collect::<Vec<_>>())
 }
 
-fn run() -> Contents {
-    let scratch = tempfile::tempdir().unwrap();
-    let path = scratch.path().join("run");
-    fixtures::write_finished(&path);
-    Contents::read(&path).unwrap()
-}
-
 #[test]
 fn the_first_method_is_set_against_the_others_whatever_its_system() {
     let recipe = recipe("[\"paired-first\"]");
@@ -55,14 +48,38 @@ fn the_first_method_is_set_against_the_others_whatever_its_system() {
     }
 }
 
+/// As the paper has its Δ: what a method gains over the first is above 0, what it loses below.
+#[test]
+fn a_method_that_does_better_than_the_first_has_a_difference_above_zero() {
+    // Two runs of q1 and q2: the first method is right on q1, the second on both, the third on neither.
+    let all = run_with(|answer| answer.correct = answer.gold.as_ref().map(|_| true));
+    let none = run_with(|answer| answer.correct = answer.gold.as_ref().map(|_| false));
+    let runs = [run(), all, none];
+    let recipe = recipe("[\"paired-first\"]");
+    let rows = with_cells("cot", &runs[0], |cells| {
+        let cells = cells.iter().zip(&runs);
+        let cells = cells.map(|(cell, contents)| CellOutcomes {
+            result: cell.result,
+            outcomes: Outcomes::of(contents),
+        });
+        paired(&recipe, &cells.collect::<Vec<_>>()).unwrap()
+    });
+    let found: Vec<(&str, &str, f64)> = rows
+        .iter()
+        .map(|row| (row.method.as_str(), row.baseline.as_str(), row.difference.mean))
+        .collect();
+    assert_eq!(found, [("two", "one", 0.5), ("three", "one", -0.5)]);
+    // Left is the method that is named first: what it alone has right.
+    let counts = |row: usize| {
+        let tests = rows[row].mcnemar.iter();
+        tests.map(|test| (test.only_left, test.only_right)).collect::<Vec<_>>()
+    };
+    assert_eq!((counts(0), counts(1)), (vec![(1, 0); 2], vec![(0, 1); 2]));
+}
+
 #[test]
 fn what_has_no_gold_is_compared_with_nothing() {
-    let mut contents = run();
-    for line in &mut contents.items.records {
-        if let ItemLine::Answer(answer) = line {
-            (answer.gold, answer.correct) = (None, None);
-        }
-    }
+    let contents = run_with(|answer| (answer.gold, answer.correct) = (None, None));
     let recipe = recipe("[\"netgain\", \"paired-first\", \"paired-best\"]");
     with_cells("medmad", &contents, |cells| {
         assert_eq!(net_gains(&recipe, cells).unwrap(), []);
