@@ -27,6 +27,7 @@ pub use finding::{Finding, calls_of, score_in_words};
 pub use keywords::{GivenKeywords, KeywordFile};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};
 pub use quality::{CorrectionScorer, Measure, NeuralScores, Quality, ScoresByPair};
+pub use search::reviews::{Changes, CriterionAgreement, Judged, ReviewFigures};
 pub use search::{SearchFigures, Spread};
 pub use stages::{Prices, StageCost};
 pub use submission::submission;
