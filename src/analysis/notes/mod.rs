@@ -24,7 +24,7 @@ pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use evidence::{Evidence, Segment, evidence, facts, may_be_followed, segments};
 pub use figures::NoteFigures;
 pub use finding::{Finding, calls_of, score_in_words};
-pub use keywords::{GivenKeywords, KeywordFile};
+pub use keywords::{GivenKeywords, KeywordFile, SynonymFile};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};
 pub use quality::{CorrectionScorer, Measure, NeuralScores, Quality, ScoresByPair};
 pub use search::reviews::{Changes, CriterionAgreement, Judged, ReviewFigures};
