@@ -296,7 +296,8 @@ def confidence(run):
         record = item["detection"]
         stated = record["confidences"][:2] if record else []
         if len(stated) == 2 and None not in stated:
-            pairs.append((stated, record["source"] == "agreement", is_detected(item)))
+            flags = record["flags"]
+            pairs.append((stated, flags[0] is not None and flags[0] == flags[1], is_detected(item)))
     agreed = [(stated, is_right) for stated, agrees, is_right in pairs if agrees]
 
     def means(taken):
