@@ -102,7 +102,7 @@ class Run:
     def units(self):
         """Each graded note's unit: MEDEC's notes that share three fifths of their words are one."""
         places = list(range(len(self.graded)))
-        if self.dataset["format"] != "medec":
+        if self.dataset["format"] not in ("medec", "medec-uw"):
             return places
         lines = (self.directory / "dataset.jsonl").read_text().split("\n")
         texts = {one["item"]: one["text"] for one in map(json.loads, filter(None, lines))}
@@ -397,7 +397,7 @@ def over_notes(runs):
 
 def columns(run):
     """Each column's values by note, and its mean over the pairs."""
-    measure = "rouge1_stemmed" if run.dataset["format"] == "medec" else "rouge1"
+    measure = "rouge1_stemmed" if run.dataset["format"] in ("medec", "medec-uw") else "rouge1"
     scores = parts(run, measure)
     found = {"detection": over_notes(run.each(is_detected)), "localisation": over_notes(run.each(is_located))}
     found = {name: (values, mean(values)) for name, values in found.items()}

@@ -192,7 +192,8 @@ impl<'a> Outcomes<'a> {
 
     /// Whether the notes are MEDEC's, whose ROUGE is another than MedErrBench's.
     pub fn is_medec(&self) -> bool {
-        self.contents.plan.dataset.format == Format::Medec.name()
+        let format = self.contents.plan.dataset.format.parse::<Format>();
+        format.is_ok_and(Format::is_medec)
     }
 }
 
