@@ -104,7 +104,7 @@ class Run:
     def units(self):
         """Each graded note's unit: MEDEC's notes that share three fifths of their words are one."""
         places = list(range(len(self.graded)))
-        if self.dataset["format"] != "medec":
+        if self.dataset["format"] not in ("medec", "medec-uw"):
             return places
         lines = (self.directory / "dataset.jsonl").read_text().split("\n")
         texts = {one["item"]: one["text"] for one in map(json.loads, filter(None, lines))}
@@ -311,7 +311,8 @@ def confidence(run):
         record = item["detection"]
         stated = record["confidences"][:2] if record else []
         if len(stated) == 2 and None not in stated:
-            pairs.append((stated, record["source"] == "agreement", is_detected(item)))
+            flags = record["flags"]
+            pairs.append((stated, flags[0] is not None and flags[0] == flags[1], is_detected(item)))
     agreed = [(stated, is_right) for stated, agrees, is_right in pairs if agrees]
 
     def means(taken):
@@ -411,7 +412,7 @@ def over_notes(runs):
 
 def columns(run):
     """Each column's values by note, and its mean over the pairs."""
-    measure = "rouge1_stemmed" if run.dataset["format"] == "medec" else "rouge1"
+    measure = "rouge1_stemmed" if run.dataset["format"] in ("medec", "medec-uw") else "rouge1"
     scores = parts(run, measure)
     found = {"detection": over_notes(run.each(is_detected)), "localisation": over_notes(run.each(is_located))}
     found = {name: (values, mean(values)) for name, values in found.items()}

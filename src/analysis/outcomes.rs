@@ -163,12 +163,16 @@ impl<'a> Outcomes<'a> {
         runs.map(|run| run.into_iter().map(&value).collect()).collect()
     }
 
-    /// Stated confidence of the team, and whether it was right, over all runs.
+    /// Stated confidence of the team in its answer, or in its flag on a note, and whether that was right, over all runs.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let answers = self.answers().into_iter().flatten();
-        let stated =
-            |answer: &AnswerLine| Some((answer.stated_confidence()?, answer.correct == Some(true)));
-        answers.filter_map(stated).collect()
+        let stated = |line: &ItemLine| {
+            let confidence = match line {
+                ItemLine::Answer(answer) => answer.stated_confidence(),
+                ItemLine::Note(note) => note.stated_confidence(),
+            };
+            Some((confidence?, line.correct() == Some(true)))
+        };
+        self.graded().into_iter().flatten().filter_map(stated).collect()
     }
 
     /// Items times runs that errored, graded or not.
@@ -188,7 +192,8 @@ impl<'a> Outcomes<'a> {
 
     /// Whether the notes are MEDEC's, whose ROUGE is another than MedErrBench's.
     pub fn is_medec(&self) -> bool {
-        self.contents.plan.dataset.format == Format::Medec.name()
+        let format = self.contents.plan.dataset.format.parse::<Format>();
+        format.is_ok_and(Format::is_medec)
     }
 }
 

@@ -138,13 +138,16 @@ pub struct ScorerFlags {
     /// Keywords per note for KPCS, as written by `keywords` [default: those of the notes file, else the words that the reference correction changes]
     #[arg(long, help_heading = "Metrics", value_name = "FILE")]
     pub keywords: Option<PathBuf>,
+    /// Words that count as a keyword in the case-folded KPCS: a JSON object from word to a list of words
+    #[arg(long, help_heading = "Metrics", value_name = "FILE")]
+    pub synonyms: Option<PathBuf>,
 }
 
 impl ScorerFlags {
     /// The scorer of the corrections in these runs.
     ///
     /// # Errors
-    /// Weights that are all missing, or damaged; a malformed file of keywords.
+    /// Weights that are all missing, or damaged; a malformed file of keywords or synonyms.
     pub fn correction_scorer<'a>(
         &self,
         runs: impl IntoIterator<Item = &'a Contents>,
@@ -158,6 +161,9 @@ impl ScorerFlags {
         scorer.alphas.dedup();
         if let Some(path) = &self.keywords {
             scorer.keywords.read(path)?;
+        }
+        if let Some(path) = &self.synonyms {
+            scorer.keywords.read_synonyms(path)?;
         }
         Ok(scorer)
     }

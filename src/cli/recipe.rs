@@ -162,7 +162,8 @@ impl RecipeOutput {
 
     /// The files that the cells and their metrics read and write.
     fn paths(&self, recipe: &RecipeRun) -> Result<Paths, Failure> {
-        let figures = [&self.encoder, &self.scorers.scorers, &self.scorers.keywords];
+        let ScorerFlags { scorers, keywords, synonyms, .. } = &self.scorers;
+        let figures = [&self.encoder, scorers, keywords, synonyms];
         let paths = Paths::default().read(figures.into_iter().flatten());
         let keywords = recipe.manifest().keyword_files();
         let paths = paths.read(keywords.iter().filter(|file| file.is_file()));
@@ -170,8 +171,8 @@ impl RecipeOutput {
         paths.write(&recipe.out)
     }
 
-    /// The keywords that corrections must name: those of --keywords, else of the files that the recipe names and that are there. They are
-    /// read before the first call.
+    /// The keywords that corrections must name: those of --keywords, else of the files that the recipe names and that are there; and their
+    /// synonyms. They are read before the first call.
     ///
     /// # Errors
     /// A file that cannot be read as one.
@@ -189,6 +190,9 @@ impl RecipeOutput {
                     forecast::file(&path)
                 )),
             }
+        }
+        if let Some(path) = &self.scorers.synonyms {
+            given.read_synonyms(path)?;
         }
         Ok(given)
     }

@@ -37,7 +37,8 @@ pub struct Report {
     #[arg(long, value_enum)]
     format: Option<OutputFormat>,
     /// Print only this table: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes: detection, confusion,
-    /// localisation, types, correction, consensus, confidence, low-confidence, cost; of a rated run: ratings, raters, rated; of a run with
+    /// localisation, types, correction, consensus, confidence, low-confidence, cost, calibration; of one that searches also search-effort,
+    /// search-counts, search-sources, search-reviews, search-reflexions, search-reviewers; of a rated run: ratings, raters, rated; of a run with
     /// evaluation.toml: evaluation
     #[arg(long, value_name = "NAME", requires = "format")]
     table: Option<String>,

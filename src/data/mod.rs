@@ -54,6 +54,8 @@ pub enum Format {
     Mcq,
     /// MEDEC's CSV; of it the notes of MEDEC-MS
     Medec,
+    /// MEDEC's CSV with the notes of MEDEC-UW, only for those who signed their data use agreement
+    MedecUw,
     /// MedErrBench's CSV, in English, Chinese or Arabic
     Mederrbench,
     /// Your own notes, as a folder of .txt files, JSON Lines or CSV
@@ -80,6 +82,7 @@ impl Format {
             Format::MmluPro => of("mmlu-pro", Questions, mmlu_pro::read),
             Format::Mcq => of("mcq", Questions, mcq::read),
             Format::Medec => of("medec", Notes, medec::read),
+            Format::MedecUw => of("medec-uw", Notes, medec::read_with_uw),
             Format::Mederrbench => of("mederrbench", Notes, mederrbench::read),
             Format::Notes => of("notes", Notes, notes::read),
         }
@@ -87,6 +90,11 @@ impl Format {
 
     pub fn name(self) -> &'static str {
         self.reader().name
+    }
+
+    /// Whether the notes are MEDEC's, whose figures and near-duplicates are computed in its own way.
+    pub fn is_medec(self) -> bool {
+        matches!(self, Format::Medec | Format::MedecUw)
     }
 
     /// The kind of the items in a file of this format.

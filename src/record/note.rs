@@ -42,6 +42,23 @@ pub struct NoteLine {
     pub hash: String,
 }
 
+impl NoteLine {
+    /// How confident detection is in the note's flag, from 0 to 1: the arbiter, else the mean over the agents who gave this flag and state
+    /// a confidence. `None` where the note errored, its flag could not be read, or none of these agents states one.
+    pub fn stated_confidence(&self) -> Option<f64> {
+        let flag = self.flag.said().filter(|_| self.error.is_none())?;
+        let detection = self.detection.as_ref()?;
+        let deciding = match detection.source {
+            Source::Arbitration => detection.flags.len().saturating_sub(1),
+            _ => 0,
+        };
+        let agents = detection.flags.iter().zip(&detection.confidences).skip(deciding);
+        let stated = agents.filter(|(own, _)| **own == Some(flag));
+        let stated: Vec<f64> = stated.filter_map(|(_, confidence)| *confidence).collect();
+        (!stated.is_empty()).then(|| stated.iter().sum::<f64>() / stated.len() as f64)
+    }
+}
+
 /// The gold annotation that a note is scored against.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -138,4 +155,45 @@ pub struct LocalisationLine {
     pub sentence_ids: Vec<Option<usize>>,
     /// From 0 to 1.
     pub confidences: Vec<Option<f64>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_confidence_in_a_flag_is_that_of_those_who_decided_it() {
+        use Source::{Agreement, Arbitration, Single, Vote};
+        let yes = Some(true);
+        let note = |source, flags: &[Option<bool>], confidences: &[Option<f64>]| NoteLine {
+            flag: yes.into(),
+            detection: Some(DetectionLine {
+                source,
+                agents: (1..=flags.len()).map(|number| format!("det{number}")).collect(),
+                flags: flags.to_vec(),
+                confidences: confidences.to_vec(),
+            }),
+            ..NoteLine::default()
+        };
+        let no = Some(false);
+        let three = [Some(0.5), Some(0.25), Some(0.75)];
+        for (source, flags, confidences, expected) in [
+            (Single, &[yes][..], &[Some(0.5)][..], Some(0.5)),
+            (Single, &[yes], &[None], None),
+            (Agreement, &[yes, yes], &[Some(0.5), Some(1.0)], Some(0.75)),
+            (Agreement, &[yes, yes], &[None, Some(1.0)], Some(1.0)),
+            (Arbitration, &[yes, no, yes], &three, Some(0.75)),
+            (Arbitration, &[yes, no, yes], &[Some(0.5), Some(0.25), None], None),
+            (Vote, &[yes, no, yes], &three, Some(0.625)),
+        ] {
+            let note = note(source, flags, confidences);
+            assert_eq!(note.stated_confidence(), expected, "{note:?}");
+        }
+        let mut unread = note(Agreement, &[yes, yes], &three[..2]);
+        unread.flag = Flag::default();
+        assert_eq!(unread.stated_confidence(), None);
+        let mut errored = note(Agreement, &[yes, yes], &three[..2]);
+        errored.error = Some("e".to_owned());
+        assert_eq!(errored.stated_confidence(), None);
+    }
 }

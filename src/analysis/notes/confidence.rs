@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::verdict;
 use crate::analysis::outcomes::Outcomes;
-use crate::record::{NoteLine, Source};
+use crate::record::NoteLine;
 
 /// Table 16's bounds of a low confidence.
 const BOUNDS: [f64; 3] = [0.90, 0.85, 0.80];
@@ -40,7 +40,11 @@ pub fn confidence(outcomes: &Outcomes<'_>) -> Option<Confidence> {
         let [Some(first), Some(second), ..] = detection.confidences[..] else {
             return None;
         };
-        let agreed = detection.source == Source::Agreement;
+        // Under `arbitration=confidence` a third may have been asked all the same.
+        let agreed = match detection.flags[..] {
+            [Some(first), Some(second), ..] => first == second,
+            _ => false,
+        };
         Some(([first, second], agreed, verdict(note).is_detected))
     };
     let notes = outcomes.notes().into_iter().flatten();

@@ -41,6 +41,8 @@ pub enum Measure {
     KpcsUngated,
     /// KPCS of the published code: all keywords as one string, or nothing.
     KpcsGated,
+    /// Eq. 9 with keywords in any case, and their synonyms.
+    KpcsFolded,
 }
 
 impl Measure {
@@ -79,6 +81,7 @@ impl Measure {
             Measure::Kpcs => ("kpcs", "KPCS"),
             Measure::KpcsUngated => ("kpcs_ungated", "KPCS, without the zero"),
             Measure::KpcsGated => ("kpcs_gated", "KPCS, gated"),
+            Measure::KpcsFolded => ("kpcs_folded", "KPCS, case-folded"),
         }
     }
 
@@ -94,7 +97,8 @@ impl Measure {
     }
 
     fn is_kpcs(self) -> bool {
-        matches!(self, Measure::Kpcs | Measure::KpcsUngated | Measure::KpcsGated)
+        use Measure::{Kpcs, KpcsFolded, KpcsGated, KpcsUngated};
+        matches!(self, Kpcs | KpcsUngated | KpcsGated | KpcsFolded)
     }
 
     /// As people write it.
@@ -160,7 +164,7 @@ pub struct CorrectionScorer {
     pub neural: ScoresByPair,
     /// The keywords' weights in KPCS.
     pub alphas: Vec<f64>,
-    /// Keywords which replace those of the notes' file and the changed words.
+    /// Keywords which replace those of the notes' file and the changed words, and synonyms of any.
     pub keywords: GivenKeywords,
 }
 
@@ -185,9 +189,11 @@ impl CorrectionScorer {
                 scores.any(|one| one.bertscore_multilingual.is_some())
             }
             Measure::Bleurt => scores.any(|one| one.bleurt.is_some()),
-            Measure::Aggregate | Measure::Kpcs | Measure::KpcsUngated | Measure::KpcsGated => {
-                self.has(Measure::BertScore) && self.has(Measure::Bleurt)
-            }
+            Measure::Aggregate
+            | Measure::Kpcs
+            | Measure::KpcsUngated
+            | Measure::KpcsGated
+            | Measure::KpcsFolded => self.has(Measure::BertScore) && self.has(Measure::Bleurt),
             _ => true,
         }
     }
@@ -232,7 +238,11 @@ impl Quality {
             Measure::BertScore => self.neural.bertscore,
             Measure::BertScoreMultilingual => self.neural.bertscore_multilingual,
             Measure::Bleurt => self.neural.bleurt,
-            Measure::Aggregate | Measure::Kpcs | Measure::KpcsUngated | Measure::KpcsGated => None,
+            Measure::Aggregate
+            | Measure::Kpcs
+            | Measure::KpcsUngated
+            | Measure::KpcsGated
+            | Measure::KpcsFolded => None,
         }
     }
 
@@ -251,7 +261,8 @@ mod tests {
 
     #[test]
     fn a_measure_has_one_name_everywhere() {
-        let derived = [Measure::Aggregate, Measure::Kpcs, Measure::KpcsUngated, Measure::KpcsGated];
+        use Measure::{Aggregate, Kpcs, KpcsFolded, KpcsGated, KpcsUngated};
+        let derived = [Aggregate, Kpcs, KpcsUngated, KpcsGated, KpcsFolded];
         for measure in Measure::OF_TEXTS.into_iter().chain(derived) {
             let json = serde_json::to_value(measure).unwrap();
             assert_eq!(json, measure.name());

@@ -5,7 +5,6 @@ use crate::analysis::health;
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::notes::{Kpcs, Measure, Measured};
 use crate::analysis::table::{Cell, Table};
-use crate::data::Format;
 use crate::experiment::recipe::file::DatasetEntry;
 use crate::experiment::recipe::paper::PublishedEntry;
 use crate::experiment::recipe::{NoteColumn, Recipe};
@@ -31,7 +30,7 @@ impl<'a> Line<'a> {
 
 fn is_medec(recipe: &Recipe, entry: &Entry<'_>) -> bool {
     let mut datasets = recipe.dataset.iter();
-    datasets.any(|one| one.name == entry.cell.dataset && one.format == Format::Medec)
+    datasets.any(|one| one.name == entry.cell.dataset && one.format.is_medec())
 }
 
 fn kpcs<'a>(entry: &Entry<'a>) -> Option<&'a Kpcs> {
@@ -57,6 +56,7 @@ fn variants(column: NoteColumn) -> &'static [Variant] {
         NoteColumn::Kpcs => &[
             ("without the zero, pairs", |_, entry| kpcs(entry).map(|one| &one.ungated)),
             ("gated, pairs", |_, entry| kpcs(entry).map(|one| &one.gated)),
+            ("case-folded, pairs", |_, entry| kpcs(entry)?.folded.as_ref()),
         ],
     }
 }
@@ -142,7 +142,7 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
         format!("{label} on {dataset}: {} failed, and count as wrong.", cell.n_errors)
     });
     table
-        .note("Pairs: the mean over notes that both the gold and the system correct. All notes: 1 where neither corrects, 0 where only one does. The paper says that it uses the latter; its figures look like the former, and are listed there. ROUGE-1 is F1, as the published code has it; A.1 of the paper says recall. BERTScore takes the published code's models: deberta-xlarge-mnli, in English rescaled and in Arabic not, and bert-base-chinese; bert-score's own for Arabic, multilingual BERT, stands beside. KPCS is 0 where no keyword is found; without the zero it is Eq. 9 as printed; gated, it is the published code's.")
+        .note("Pairs: the mean over notes that both the gold and the system correct. All notes: 1 where neither corrects, 0 where only one does. The paper says that it uses the latter; its figures look like the former, and are listed there. ROUGE-1 is F1, as the published code has it; A.1 of the paper says recall. BERTScore takes the published code's models: deberta-xlarge-mnli, in English rescaled and in Arabic not, and bert-base-chinese; bert-score's own for Arabic, multilingual BERT, stands beside. KPCS is 0 where no keyword is found; without the zero it is Eq. 9 as printed; gated, it is the published code's; case-folded, it is Eq. 9 with keywords in any case and the synonyms of --synonyms.")
         .notes((!is_weighed).then(|| NO_WEIGHTS.to_owned()))
         .notes(failed)
         .build()

@@ -1,11 +1,12 @@
 //! The tables of a recipe on notes: the paper's columns, what one method gains over another, then all that a run's page has of each cell.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
 use super::{columns, gains};
-use crate::analysis::notes::{KeywordFile, Measured, NoteFigures, Prices};
+use crate::analysis::notes::{KeywordFile, Measured, NoteFigures, Prices, SynonymFile};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
 use crate::experiment::recipe::{NoteColumn, Recipe};
@@ -57,19 +58,27 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
             table.name = "stages";
         }
         if table.name == "correction" {
-            table.notes.extend(results.keywords.iter().map(
-                |KeywordFile { path, sha256, notes }| {
-                    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
-                    format!(
-                        "Keywords: {name}, of {notes} notes, sha256 {}….",
-                        sha256.get(..12).unwrap_or(sha256)
-                    )
-                },
-            ));
+            let keywords = results.keywords.iter().map(|KeywordFile { path, sha256, notes }| {
+                format!("Keywords: {}, of {notes} notes, {}.", name(path), sum(sha256))
+            });
+            let synonyms = results.synonyms.iter().map(|SynonymFile { path, sha256, words }| {
+                format!("Synonyms: {}, of {words} words, {}.", name(path), sum(sha256))
+            });
+            table.notes.extend(keywords.chain(synonyms));
         }
         tables.push(table);
     }
     tables
+}
+
+/// A file's name without its folders.
+fn name(path: &str) -> Cow<'_, str> {
+    Path::new(path).file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// The beginning of a checksum.
+fn sum(sha256: &str) -> String {
+    format!("sha256 {}…", sha256.get(..12).unwrap_or(sha256))
 }
 
 /// A recipe does not know which models it runs: they stand before the method.

@@ -17,7 +17,7 @@ use crate::analysis::making;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
+use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures, SynonymFile};
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
@@ -53,6 +53,9 @@ pub struct RecipeResults {
     /// The files of keywords that KPCS takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<KeywordFile>,
+    /// The file of synonyms that the case-folded KPCS takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synonyms: Option<SynonymFile>,
     pub cells: Vec<CellResult>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub netgain: Vec<NetGainRow>,
@@ -209,6 +212,7 @@ impl RecipeResults {
             making: making(recipe, cells),
             near_duplicates: near_duplicates(cells),
             keywords: scorer.keywords.files.clone(),
+            synonyms: scorer.keywords.synonym_file.clone(),
             cells: results,
             netgain,
             paired,

@@ -23,7 +23,7 @@ pub fn table(rows: &[Labelled<'_, Calibration>]) -> Table {
             .number("right", |row| short(row.of.bins.get(place)?.accuracy));
     }
     table
-        .note("Answers by the confidence that the team states: how many, their mean confidence, and the share that is right. Items that errored state none. A bin holds confidences above its low end, up to and with its high end.")
+        .note("Answers by the confidence that the team states: how many, their mean confidence, and the share that is right. Items that errored state none. On notes an answer is whether there is an error, and its confidence that of detection: the arbiter's, else the mean of the agents who gave this answer; of `medreflex` the mean review of an accepted answer, divided by five. A bin holds confidences above its low end, up to and with its high end.")
         .build()
 }
 

@@ -89,6 +89,12 @@ fn is_read(note: &NoteLine, purpose: &str, agent: usize) -> bool {
     }
 }
 
+/// Whether the first two detectors gave the same flag.
+fn agree(note: &NoteLine, purpose: &str) -> bool {
+    let detection = note.detection.as_ref().filter(|_| purpose == "detection");
+    detection.is_some_and(|one| matches!(one.flags[..], [first, second, ..] if first == second))
+}
+
 /// Whether a call settled a stage after reading what others had said.
 pub fn arbitrates(call: &CallLine, note: &NoteLine) -> bool {
     stage(note, &call.purpose).is_some_and(|(source, agents)| {
@@ -102,6 +108,9 @@ pub fn settled(note: &NoteLine, purpose: &str) -> Option<String> {
     let [first, second, third] =
         [0, 1, 2].map(|place| agents.get(place).map_or("?", String::as_str));
     let split = || match [0, 1].map(|agent| is_read(note, purpose, agent)) {
+        [true, true] if source == Source::Arbitration && agree(note, purpose) => {
+            format!("{first} and {second} agreed with low confidence")
+        }
         [true, true] => format!("{first} and {second} disagreed"),
         [false, true] => format!("{first} could not be read"),
         [true, false] => format!("{second} could not be read"),
@@ -144,6 +153,10 @@ mod tests {
         note.detection =
             Some(detected(Source::Arbitration, &[Some(true), Some(false), Some(true)]));
         assert!(told(&note).starts_with("det1 and det2 disagreed; det3 read both"));
+        note.detection =
+            Some(detected(Source::Arbitration, &[Some(true), Some(true), Some(false)]));
+        let told_doubt = "det1 and det2 agreed with low confidence; det3 read both and decided";
+        assert_eq!(told(&note), told_doubt);
         note.detection = Some(detected(Source::Arbitration, &[None, Some(false), Some(true)]));
         assert!(told(&note).starts_with("det1 could not be read; det3 read both"));
         note.detection = Some(detected(Source::Vote, &[None, None, Some(true)]));

@@ -93,6 +93,9 @@ fn beside(plan: &Plan) -> String {
         Ok(Format::Medec) => {
             "The notes are MEDEC's: MS, and not the paper's test notes: not comparable.".to_owned()
         }
+        Ok(Format::MedecUw) => format!(
+            "The notes are MEDEC's, {n} of them, with those of MEDEC-UW, which are under a data-use agreement: pass this page on only as that allows. MedGuards' published figures are over {PAPER_NOTES} test notes of MS and UW, by larger models."
+        ),
         Ok(Format::Mederrbench) => format!(
             "The notes are MedErrBench's, {n} of them, on which MedGuards reports English, Arabic and Chinese by larger models (Table 3)."
         ),
@@ -119,6 +122,8 @@ mod tests {
         );
         plan.dataset.items = vec!["ms-val-1".into()];
         assert!(beside(&plan).contains("not the paper's test notes: not comparable"));
+        plan.dataset.format = "medec-uw".into();
+        assert!(beside(&plan).contains("under a data-use agreement: pass this page on only"));
         plan.dataset.format = "notes".into();
         assert!(beside(&plan).contains("your own"));
     }

@@ -116,7 +116,7 @@ fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportErro
     let plan = &contents.plan;
     let mut results = match kind(contents) {
         ItemKind::Questions => questions::results(contents)?,
-        ItemKind::Notes => notes::results(contents, scoring),
+        ItemKind::Notes => notes::results(contents, scoring)?,
     };
     let conditions = conditions::say(&[(plan.system.clone(), Conditions::of(plan))]);
     for table in &mut results.tables {

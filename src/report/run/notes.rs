@@ -3,16 +3,22 @@
 use super::{Results, Scoring, method, read};
 use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
+use crate::analysis::metrics::MetricsError;
+use crate::analysis::metrics::calibration::{BINS, calibration};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{ByType, Consensus, Detection, Localisation, NoteFigures, Settled};
 use crate::analysis::tables::correction::missing_weights;
 use crate::analysis::tables::notes::{self, Entry};
+use crate::analysis::tables::{self, Labelled};
 use crate::experiment::contents::Contents;
 use crate::record::{NoteLine, Source};
 use crate::report::figure::{Key, Lane, Mark, Panel, Row, Rows};
 
-pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
-    let figures = NoteFigures::of(&Outcomes::of(contents), &scoring.scorer);
+/// # Errors
+/// A confidence outside 0 to 1.
+pub fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, MetricsError> {
+    let outcomes = Outcomes::of(contents);
+    let figures = NoteFigures::of(&outcomes, &scoring.scorer);
     let notes: Vec<&NoteLine> = contents.notes().into_values().collect();
     let (headline, about) = headline(&figures);
     let consensus = (!figures.consensus.is_empty()).then(|| consensus(&figures.consensus));
@@ -24,15 +30,26 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
     let health = ParseHealth::of(&contents.calls.records);
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     let entry = Entry { heading: String::new(), notes: &figures, health };
-    Results {
+    let mut tables = notes::all(&[entry], &scoring.prices);
+    let predictions = outcomes.predictions();
+    if !predictions.is_empty() {
+        let calibration = calibration(&predictions, BINS)?;
+        tables.push(tables::calibration::table(&[Labelled {
+            group: "",
+            label: "all runs",
+            of: &calibration,
+            health,
+        }]));
+    }
+    Ok(Results {
         headline,
         about: about + &read(health),
         warning,
         method: method::method(&contents.plan, &notes),
         missing: missing_weights(&figures),
         panels: panels.into_iter().flatten().collect(),
-        tables: notes::all(&[entry], &scoring.prices),
-    }
+        tables,
+    })
 }
 
 fn headline(figures: &NoteFigures) -> (Option<(String, Option<String>)>, String) {

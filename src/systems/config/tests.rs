@@ -18,7 +18,7 @@ const OTHERS: [(&str, &str); 17] = [
     ("reconcile", "max_rounds=2 truncate_chars=80 confidence_reading=converted mab_compat=on"),
     (
         "medguards",
-        "agents=8 arbitration=vote det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",
+        "agents=8 arbitration=vote arbitration_below=80 det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",
     ),
     ("base-llm", "prompt=2 release_compat=on"),
     (

@@ -98,12 +98,21 @@ impl MedGuards {
     fn detect(&self, case: &Case<'_, Note>) -> Result<Settled, PanelError> {
         let agree = |said: &[Asked<Said>]| {
             let [first, second] = [0, 1].map(|agent| flag(&said[agent]));
-            first.is_read() && first == second
+            first.is_read() && first == second && !self.is_doubted(said)
         };
         let arbitrate = |said: &[Asked<Said>]| self.texts.arbitrate_detection(case.item, said);
         let prompts = self.texts.detect(case.item);
         let stage = NoteStage::Detection;
         self.ask_until_settled(case, stage, Wanted::Label, prompts, agree, arbitrate)
+    }
+}
+
+impl MedGuards {
+    /// Whether the arbiter of detection is asked though both detectors agree: both state a confidence below the bound.
+    fn is_doubted(&self, said: &[Asked<Said>]) -> bool {
+        let bound = f64::from(self.settings.arbitration_below) / 100.0;
+        let is_low = |one: &Asked<Said>| one.value.confidence.is_some_and(|stated| stated < bound);
+        self.settings.arbitration == Arbitration::Confidence && said.iter().all(is_low)
     }
 }
 
@@ -311,7 +320,7 @@ impl MedGuards {
         case.ask(call, self.reader(wanted, case.item))
     }
 
-    /// Asks two agents independently, and where they disagree a third: an arbiter who reads both replies, or a voter with the first one's
+    /// Asks two agents independently, and where `agree` does not hold a third: an arbiter who reads both replies, or a voter with the first one's
     /// prompt.
     fn ask_until_settled(
         &self,
@@ -331,7 +340,9 @@ impl MedGuards {
             return Ok((Source::Agreement, said));
         }
         let (source, third) = match self.settings.arbitration {
-            Arbitration::Icl => (Source::Arbitration, call(2, Stage::Final, &arbitrate(&said))),
+            Arbitration::Icl | Arbitration::Confidence => {
+                (Source::Arbitration, call(2, Stage::Final, &arbitrate(&said)))
+            }
             Arbitration::Vote => (Source::Vote, call(2, Stage::Initial, &prompts[0])),
         };
         said.push(case.ask(third, self.reader(wanted, case.item))?);

@@ -13,7 +13,7 @@ use crate::systems::System;
 use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
-use crate::systems::settings::{spelled, switch};
+use crate::systems::settings::{spelled, switch, whole};
 use crate::text::Aligner;
 
 /// The division of tasks among agents (Table 11), named by their number.
@@ -92,6 +92,8 @@ pub enum Arbitration {
     Icl,
     /// By the majority with a third who does not read them.
     Vote,
+    /// As `Icl`; the third is also asked where two detectors agree and both are less confident than `arbitration_below` (Appendix A.13).
+    Confidence,
 }
 
 /// How agents name a sentence (Figure 3).
@@ -111,6 +113,9 @@ pub struct Settings {
     #[serde(rename = "agents", with = "structure")]
     pub structure: Structure,
     pub arbitration: Arbitration,
+    /// In percent, as agents state it; only with `arbitration=confidence`. The highest bound of Table 16's text is the default.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub arbitration_below: u32,
     /// Whether the arbiter of detection reads both agents' reasons (Table 4).
     #[serde(with = "switch")]
     pub det_reasoning: bool,
@@ -136,6 +141,7 @@ impl Default for Settings {
         Settings {
             structure: Structure::Seven,
             arbitration: Arbitration::Icl,
+            arbitration_below: 90,
             det_reasoning: true,
             det_confidence: true,
             loc_reasoning: true,

@@ -55,19 +55,24 @@ pub fn read(
             };
             (answer, parse)
         }
-        (None, Some(Action::FinalMistake { sentence, correction, .. })) => {
-            let has_error = !is_none(sentence);
-            let said = Answer {
-                is_error: Some(has_error),
-                error_sentence: sentence.clone(),
-                corrected_sentence: correction.clone(),
-                ..Answer::default()
-            };
-            // The reply itself was not read.
-            (placed(said, note).0, Parse::Unread)
+        // The reply itself was not read.
+        (None, action) => {
+            let answer = action.and_then(|action| of_action(action, note));
+            (answer.unwrap_or_default(), Parse::Unread)
         }
-        _ => (Answer::default(), Parse::Unread),
     }
+}
+
+/// The answer that an action gives by itself; `None` of a search.
+pub fn of_action(action: &Action, note: &Note) -> Option<Answer> {
+    let Action::FinalMistake { sentence, correction, .. } = action else { return None };
+    let said = Answer {
+        is_error: Some(!is_none(sentence)),
+        error_sentence: sentence.clone(),
+        corrected_sentence: correction.clone(),
+        ..Answer::default()
+    };
+    Some(placed(said, note).0)
 }
 
 fn of_object(object: &Map<String, Value>, note: &Note) -> Option<Answer> {

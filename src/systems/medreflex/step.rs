@@ -1,6 +1,6 @@
 //! Parses a step: observation, thought, and an action as an object or a call, from JSON or from labelled prose.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::record::{FinishReason, Parse};
@@ -18,7 +18,7 @@ pub struct StepRecord {
 }
 
 /// What a step does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Action {
     Search {
@@ -29,7 +29,7 @@ pub enum Action {
         sentence: String,
         correction: String,
         /// Labels of passages, as they were written.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         evidence: Vec<String>,
     },
 }
