@@ -235,7 +235,7 @@ mod tests {
             let expected = if is_gemini { SamplingChoice::default() } else { gpt };
             assert_eq!(*sampling, expected, "{agent}");
         }
-        assert!(slots.len() > 7 && slots.contains_key("corr1"), "{slots:?}");
+        assert!(slots.len() == 7 && slots.contains_key("corr1"), "{slots:?}");
         // Flags win over the recipe, one model for all is none of the paper's.
         let cooler = SamplingChoice { temperature: Some(0.0), ..SamplingChoice::default() };
         let flagged = RecipeManifest { sampling: cooler, ..manifest.clone() };
