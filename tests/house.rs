@@ -127,6 +127,16 @@ fn every_folder_has_its_floor() {
     }
 }
 
+#[test]
+fn what_searches_does_not_know_what_builds() {
+    for entry in std::fs::read_dir("src/retrieval").unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let is_test = path.ends_with("tests.rs");
+        assert!(is_test || !text.contains("corpus::build"), "{} uses the builder", path.display());
+    }
+}
+
 /// What the platform's library of mathematics computes: its last bits differ from system to system.
 const OF_THE_PLATFORM: &str = r"\.(sin|cos|tan|sin_cos|asin|acos|atan|atan2|sinh|cosh|exp|exp2|exp_m1|ln|ln_1p|log|log2|log10|powf|cbrt|hypot)\(";
 

@@ -95,9 +95,14 @@ impl Compiled {
 
 fn build(prepared: Prepared) -> Result<Environment<'static>, String> {
     let mut environment = environment().map_err(|error| describe(&error))?;
-    let Prepared { text, filters, tests, of_files, .. } = prepared;
+    let Prepared { text, filters, tests, functions, methods, of_files } = prepared;
     environment.set_fuel(Some(MOST_STEPS.min(MOST_STEPS_BY_BYTES / text.len().max(1) as u64)));
+    let asks_for = |Named { name, .. }: &Named| {
+        ["is defined", "is not defined"].iter().any(|test| text.contains(&format!("{name} {test}")))
+    };
+    let functions: Vec<Named> = functions.into_iter().filter(|named| !asks_for(named)).collect();
     environment.add_template_owned(NAME, text).map_err(|error| describe(&error))?;
+    refuse_unknown_calls(&environment, &functions, &methods)?;
     // Otherwise they would come to light in the middle of a run, or never.
     refuse_unknown(&environment, "filter", &filters, "''|", ErrorKind::UnknownFilter)?;
     refuse_unknown(&environment, "test", &tests, "'' is ", ErrorKind::UnknownTest)?;
@@ -126,6 +131,40 @@ fn refuse_unknown(
     }
     Ok(())
 }
+
+/// A function is known if the template or the engine has it; a method if a text, a list or a map has it, or the state of a loop.
+fn refuse_unknown_calls(
+    environment: &Environment,
+    functions: &[Named],
+    methods: &[Named],
+) -> Result<(), String> {
+    let template = environment.get_template(NAME).map_err(|error| describe(&error))?;
+    let undeclared = template.undeclared_variables(false);
+    let is_global = |name: &str| environment.globals().any(|(global, _)| global == name);
+    let is_known =
+        |name: &str| OF_BLOCKS.contains(&name) || !undeclared.contains(name) || is_global(name);
+    if let Some(Named { name, line }) = functions.iter().find(|named| !is_known(&named.name)) {
+        return Err(format!("the function `{name}` is not known here (line {line})"));
+    }
+    let is_known = |name: &str| {
+        OF_LOOPS.contains(&name)
+            || ["''", "[]", "{}"].iter().any(|value| {
+                let used = environment.compile_expression_owned(format!("{value}.{name}()"));
+                let used = used.and_then(|expression| expression.eval(()));
+                !used.is_err_and(|error| error.kind() == ErrorKind::UnknownMethod)
+            })
+    };
+    match methods.iter().find(|named| !is_known(&named.name)) {
+        None => Ok(()),
+        Some(Named { name, line }) => {
+            Err(format!("the method `{name}` is not known here (line {line})"))
+        }
+    }
+}
+
+/// What only stands for something within a block.
+const OF_BLOCKS: [&str; 4] = ["caller", "loop", "self", "super"];
+const OF_LOOPS: [&str; 2] = ["cycle", "changed"];
 
 /// The engine as published templates expect it: Python's methods, block lines that leave no blanks, plain JSON.
 fn environment() -> Result<Environment<'static>, Error> {

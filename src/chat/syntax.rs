@@ -10,6 +10,9 @@ pub(super) struct Prepared {
     pub text: String,
     pub filters: Vec<Named>,
     pub tests: Vec<Named>,
+    /// What is called by its name alone, and what is called of a value.
+    pub functions: Vec<Named>,
+    pub methods: Vec<Named>,
     /// Tags of other files.
     pub of_files: Vec<Named>,
 }
@@ -113,6 +116,8 @@ impl Prepared {
             line: line + tag[..at].matches('\n').count(),
         };
         for (index, &(token, at)) in tokens.iter().enumerate() {
+            let is_called =
+                |index: usize| tokens.get(index + 1).is_some_and(|(sign, _)| *sign == "(");
             let before = |back: usize| index.checked_sub(back).map(|index| tokens[index].0);
             if !token.starts_with(|c: char| c.is_alphabetic() || c == '_') {
                 continue;
@@ -124,6 +129,8 @@ impl Prepared {
                 (_, Some("filter")) if statement(tag) == Some("filter") && index == 1 => {
                     self.filters.push(named(token, at));
                 }
+                (_, Some(".")) if is_called(index) => self.methods.push(named(token, at)),
+                _ if is_called(index) => self.functions.push(named(token, at)),
                 _ => {}
             }
         }
@@ -177,6 +184,9 @@ mod tests {
         assert_eq!(names(&prepared.filters), [("yes", 2), ("up", 4), ("on", 4)]);
         assert_eq!(names(&prepared.tests), [("odd", 3), ("even", 4)]);
         assert!(!prepared.text.contains('\r'));
+        let called = prepare("{{ a(b.c(1), d.e) }} f() {% if g (1)|h(2) is i(3) %}");
+        assert_eq!(names(&called.functions), [("a", 1), ("g", 1)]);
+        assert_eq!(names(&called.methods), [("c", 1)]);
         let of_files = prepare("{%- include 'a' %}");
         assert_eq!(names(&of_files.of_files), [("include", 1)]);
     }

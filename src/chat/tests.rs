@@ -195,11 +195,24 @@ fn what_is_not_known_of_jinja_is_refused_by_name_when_it_is_loaded() {
         ("{% if x is prime %}{% endif %}", "the test `prime` is not known here (line 1)"),
         ("{% if false %}{% include 'a' %}{% endif %}", "`include` needs another file"),
         ("{% trans %}a{% endtrans %}", "unknown statement trans"),
+        ("{% if false %}{{ lipsum(2) }}{% endif %}", "the function `lipsum` is not known here"),
+        (
+            "\n{% if false %}{{ 'a'.swapcase() }}{% endif %}",
+            "the method `swapcase` is not known here (line 2)",
+        ),
     ] {
         fs_err::write(&path, text).unwrap();
         let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
         assert!(refused.contains(problem), "{refused}");
     }
+}
+
+#[test]
+fn what_a_template_defines_or_asks_for_may_be_called() {
+    let chat = template(
+        "{% macro say(x) %}{{ x }}{% endmacro %}{% if odd is defined %}{{ odd() }}{% endif %}{% for m in messages %}{{ say(m.content.strip()) }}{{ loop.cycle('.', ',') }}{% endfor %}{% for key, value in {'a': 1}.items() %}{{ key }}{% endfor %}",
+    );
+    assert_eq!(chat.render(&user(" b "), false).unwrap(), "b.a");
 }
 
 #[test]

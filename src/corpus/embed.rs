@@ -136,6 +136,21 @@ fn of_identity(
     Ok(options)
 }
 
+/// The first `dims` numbers, at length 1 again where the whole is.
+pub fn cut(vector: &[f32], dims: usize, is_normalised: bool) -> Vec<f32> {
+    let mut vector = vector.to_vec();
+    if dims < vector.len() {
+        vector.truncate(dims);
+        if is_normalised {
+            let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
+            if length > 0.0 {
+                vector.iter_mut().for_each(|number| *number = (f64::from(*number) / length) as f32);
+            }
+        }
+    }
+    vector
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

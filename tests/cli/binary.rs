@@ -147,7 +147,7 @@ impl Outcome {
     #[track_caller]
     pub fn finished(&self) -> &Outcome {
         let is_noise =
-            self.code == Some(1) && self.stderr.contains("has a result: what the models");
+            self.code == Some(1) && self.stderr.contains("what the models said could not be read");
         assert!(is_noise || self.code == Some(0), "{self:#?}");
         self
     }

@@ -126,7 +126,7 @@ fn the_recipe_of_the_shared_task_runs_on_own_notes() {
     let to = recipe.find("[[method]]").unwrap();
     scratch.write("own.toml", format!("{}{own}{dataset}{}", &recipe[..from], &recipe[to..]));
     let run = "recipe own.toml --data-dir . --panel qwen3 --runs 1 --limit 1 --set record_chars=2 --set max_tokens=16 --set samples=1 --quiet --out own";
-    let table = scratch.wardround(run).succeeded().stdout.clone();
+    let table = scratch.wardround(run).finished().stdout.clone();
     for row in ["Edinburgh", "knowlab_AIMed, System 1", "IKIM", "WangLab", "0.694"] {
         assert!(table.contains(row), "no {row} in {table}");
     }
@@ -142,7 +142,7 @@ fn with_data_the_recipe_of_the_shared_task_ends_and_shows_no_neighbour() {
     scratch.link_data();
     scratch.model(Family::Qwen3);
     let run = "recipe mediqa-corr --data-dir data --panel qwen3 --runs 1 --limit 2 --set record_chars=2 --set max_tokens=16 --set samples=1 --quiet --out table";
-    let table = scratch.wardround(run).succeeded().stdout.clone();
+    let table = scratch.wardround(run).finished().stdout.clone();
     assert!(table.contains("MediFact (without its leak)") && table.contains("0.737"), "{table}");
     let calls = std::fs::read_to_string(scratch.path("table/cells/medprompt-medec/calls.jsonl"));
     let calls = calls.unwrap();

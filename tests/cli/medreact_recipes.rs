@@ -247,7 +247,7 @@ fn the_context_of_table_two_stands_in_the_plans_of_its_cells() {
     let run = format!(
         "recipe {name} --data-dir . --panel qwen3 {given} --prompts prompts --runs 1 --limit 1 --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --max-batch 1 --quiet --out out"
     );
-    scratch.wardround(&run).succeeded();
+    scratch.wardround(&run).finished();
     let cells: Vec<_> = std::fs::read_dir(scratch.path("out/cells")).unwrap().collect();
     assert_eq!(cells.len(), 3);
     for cell in cells {
@@ -269,7 +269,7 @@ fn every_recipe_ends_with_tiny_models() {
         let run = format!(
             "recipe {name} --data-dir . --panel qwen3 {given} --prompts prompts --runs 1 --limit 1 --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --quiet --out {out}"
         );
-        let table = scratch.wardround(&run).succeeded().stdout.clone();
+        let table = scratch.wardround(&run).finished().stdout.clone();
         assert!(table.contains("Steps, turns and time"), "{name}: {table}");
         assert!(table.contains("share of chunks"), "{name}: {table}");
         let page = std::fs::read_to_string(scratch.path(&format!("{out}/report.html"))).unwrap();

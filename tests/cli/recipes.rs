@@ -69,7 +69,7 @@ fn with_data_table_one_runs_in_all_its_variants_from_one_command() {
     let run = format!(
         "recipe table1 --variants all --data-dir data --limit 1 --runs 1 --panel {panel} --set max_tokens=40 --set record_chars=2 --quiet --out table1"
     );
-    let table = scratch.wardround(&run).succeeded().stdout.clone();
+    let table = scratch.wardround(&run).finished().stdout.clone();
     assert!(table.contains("The recipe and its variants"), "{table}");
     let folder = scratch.path("table1");
     let found = results(&folder);

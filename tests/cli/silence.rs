@@ -45,3 +45,34 @@ fn a_run_of_which_nothing_could_be_read_is_no_success() {
     // What was said is kept.
     scratch.wardround("verify out").succeeded();
 }
+
+#[test]
+fn a_recipe_of_which_a_cell_says_nothing_is_no_success() {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    scratch.write(
+        "own.toml",
+        r#"title = "Own"
+text = "Own."
+runs = 1
+decoding = "text"
+panel = ["tiny"]
+analyses = []
+[[dataset]]
+name = "own"
+label = "Own"
+file = "questions.jsonl"
+format = "mcq"
+[[method]]
+name = "zero"
+label = "zero-shot"
+group = ""
+system = "zero-shot"
+"#,
+    );
+    let member = serve(|_| said("..."));
+    let run = format!("recipe own.toml --data-dir . --panel {member} --out out");
+    scratch.wardround(run).refused(1, &["1 cell without a result", "could not be read"]);
+    // Its figures and its page are there all the same.
+    assert!(scratch.path("out/results.json").exists() && scratch.path("out/report.html").exists());
+}

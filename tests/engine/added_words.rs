@@ -82,7 +82,7 @@ fn a_grammar_takes_an_added_word_for_its_text() {
     assert!(allowed[id as usize / 32] >> (id % 32) & 1 == 0);
 
     let engine = common::engine(&directory.path().join("model"), tokenizer, OPTIONS, 2);
-    let constraint = Constraint { grammar: grammar(&format!("It is {WORD}'s.")), after: None };
+    let constraint = Constraint { grammar: grammar(&format!(r"It is {WORD}'s\.")), after: None };
     let request = Request {
         tokens: tokens(1, 9),
         max_tokens: 40,

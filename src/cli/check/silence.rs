@@ -37,10 +37,35 @@ fn silence_casts_no_vote() {
     walk(ItemKind::Questions);
 }
 
+/// What else a system may be told of how it reads, beside its defaults. Not what repeats a harness with its mistakes.
+const SETTINGS: [(&str, &str); 4] = [
+    ("letters", "a-j"),
+    ("reask", "on"),
+    ("on_exhaustion", "last-answer"),
+    ("arbitration", "vote"),
+];
+
+/// A system as it stands, and with each of the settings that it has.
+fn forms(name: &str) -> Vec<SystemConfig> {
+    let plain = SystemConfig::named(name).unwrap();
+    let has = |(key, _): &&(&str, &str)| plain.table.contains_key(*key);
+    let told = SETTINGS.iter().filter(has).map(|(key, value)| {
+        let table = toml::Table::from_iter([((*key).to_owned(), toml::Value::from(*value))]);
+        SystemConfig::from_table(name, &table).unwrap()
+    });
+    let told: Vec<SystemConfig> = told.collect();
+    [plain].into_iter().chain(told).collect()
+}
+
 /// Every system that takes such items, under every silence.
 fn walk(kind: ItemKind) {
+    let mut forms: Vec<SystemConfig> = Vec::new();
     for entry in SYSTEMS.iter().filter(|entry| entry.takes == kind) {
-        let config = SystemConfig::named(entry.name).unwrap();
+        forms.extend(self::forms(entry.name));
+    }
+    assert!(forms.len() > 2 * SYSTEMS.iter().filter(|entry| entry.takes == kind).count());
+    for config in forms {
+        let entry = config.entry;
         let sound = crate::data::Note { gold: Some(NoteGold { error: None }), ..note() };
         let items: Vec<Item> = match entry.takes {
             ItemKind::Questions => vec![question(5).into()],
@@ -50,7 +75,7 @@ fn walk(kind: ItemKind) {
             for item in &items {
                 let script = Script::new(move |_, _| text.to_owned()).ending(ending);
                 let (line, calls) = work(&config, item, script);
-                let told = format!("{}: {text:?}, {ending:?}", entry.name);
+                let told = format!("{} {:?}: {text:?}, {ending:?}", entry.name, config.table);
                 assert_eq!(line.correct(), Some(false), "{told}");
                 assert!(refuse_silence([&line]).is_err(), "{told}");
                 match &line {

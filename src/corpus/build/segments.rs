@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::appended;
 use crate::corpus::CorpusError;
+use crate::corpus::embed::cut;
 use crate::corpus::store::layout::{
     CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS,
     TEXTS, VECTORS, VectorHeader,
@@ -234,21 +235,6 @@ fn open(path: &Path) -> std::io::Result<File> {
 
 fn header(matrix: &Matrix, rows: u64) -> [u8; HEADER_BYTES] {
     VectorHeader { kind: matrix.kind, dims: matrix.dims as u32, rows }.to_bytes()
-}
-
-/// The first `dims` numbers, at length 1 again where the whole is.
-pub fn cut(vector: &[f32], dims: usize, is_normalised: bool) -> Vec<f32> {
-    let mut vector = vector.to_vec();
-    if dims < vector.len() {
-        vector.truncate(dims);
-        if is_normalised {
-            let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
-            if length > 0.0 {
-                vector.iter_mut().for_each(|number| *number = (f64::from(*number) / length) as f32);
-            }
-        }
-    }
-    vector
 }
 
 fn line_text(line: &SegmentLine) -> Result<String, CorpusError> {
