@@ -34,7 +34,7 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, const uint2 *bl
         attend(cache, chunk, pages_seen(chunk, seen), inputs.scale, meeting, chunk_sums, stats);
         merge(merged, sums, stats, chunk_sums);
     }
-    write<DIM, 1>(packing, merged, sums, result);
+    write<DIM>(packing, merged, sums, result);
 }
 
 }  // namespace attention

@@ -171,8 +171,9 @@ def vote(answers, weights):
     best = max(sums.values(), default=0)
     winners = [answer for answer in sums if sums[answer] == best]
     chosen = winners[0] if winners else ""
-    support = [tenths for answer, tenths in zip(answers, weights) if answer == chosen] or weights
-    return chosen, len(winners) > 1, sum(support) / (10 * len(support))
+    support = [tenths for answer, tenths in zip(answers, weights) if answer and answer == chosen]
+    # Nobody could be read: nobody is confident.
+    return chosen, len(winners) > 1, sum(support) / (10 * len(support)) if support else 0.0
 
 
 def agree(answers):

@@ -18,6 +18,7 @@ pub const MAX_TOKENS: usize = 4096;
 
 /// A value that leaves a parameter to the endpoint.
 const PROVIDER: &str = "provider";
+const WHERE_POSSIBLE: &str = "where-possible";
 
 /// Whether a model thinks before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub enum Thinking {
     #[default]
     Off,
     On,
+    /// On for models whose chat template has the switch; the others of the panel answer as they do.
+    WherePossible,
     /// As the endpoint has it: it is sent no word of it.
     Provider,
 }
@@ -34,13 +37,13 @@ impl Thinking {
     pub fn told(self) -> Option<bool> {
         match self {
             Thinking::Off => Some(false),
-            Thinking::On => Some(true),
+            Thinking::On | Thinking::WherePossible => Some(true),
             Thinking::Provider => None,
         }
     }
 
     pub fn is_on(self) -> bool {
-        self == Thinking::On
+        matches!(self, Thinking::On | Thinking::WherePossible)
     }
 }
 
@@ -106,14 +109,16 @@ pub enum OptionOrder {
     Permuted,
 }
 
-/// `on`, `off` or `provider`.
+/// `on`, `off`, `where-possible` or `provider`.
 mod thinking {
     use super::*;
 
     pub fn serialize<S: Serializer>(thinking: &Thinking, to: S) -> Result<S::Ok, S::Error> {
-        match thinking.told() {
-            Some(is_on) => switch::serialize(&is_on, to),
-            None => PROVIDER.serialize(to),
+        match thinking {
+            Thinking::On => switch::serialize(&true, to),
+            Thinking::Off => switch::serialize(&false, to),
+            Thinking::WherePossible => WHERE_POSSIBLE.serialize(to),
+            Thinking::Provider => PROVIDER.serialize(to),
         }
     }
 
@@ -121,8 +126,9 @@ mod thinking {
         match spelled(value)?.as_str() {
             "on" | "true" => Ok(Thinking::On),
             "off" | "false" => Ok(Thinking::Off),
+            WHERE_POSSIBLE => Ok(Thinking::WherePossible),
             PROVIDER => Ok(Thinking::Provider),
-            _ => Err(D::Error::custom("expected on, off or provider")),
+            _ => Err(D::Error::custom("expected on, off, where-possible or provider")),
         }
     }
 }
@@ -199,7 +205,7 @@ impl Decoding {
                 format!(
                     "thinking=on, and the chat template of {agent}'s model has no switch for it"
                 ),
-                "leave thinking off, or take a model whose template has enable_thinking, such as Qwen3",
+                "leave thinking off, take a model whose template has enable_thinking, such as Qwen3, or set thinking=where-possible",
             )),
             Thinking::Provider => Err(Failure::usage(
                 format!(

@@ -130,7 +130,7 @@ fn the_recipe_of_the_shared_task_runs_on_own_notes() {
     for row in ["Edinburgh", "knowlab_AIMed, System 1", "IKIM", "WangLab", "0.694"] {
         assert!(table.contains(row), "no {row} in {table}");
     }
-    assert_eq!(scratch.wardround("resume own --quiet").succeeded().stdout, table);
+    assert_eq!(scratch.wardround("resume own --quiet").finished().stdout, table);
     let cells = std::fs::read_dir(scratch.path("own/cells")).unwrap().count();
     assert_eq!(cells, 14);
 }

@@ -55,14 +55,14 @@ fn with_data_tables_on_real_notes_are_killed_taken_up_and_recomputed() {
         wait_until(&mut child, || log.exists() && size(&log) > 0);
         child.kill().unwrap();
         child.wait().unwrap();
-        scratch.wardround(&run).succeeded();
+        scratch.wardround(&run).finished();
         agrees(&folder, told);
         // Noise has no word in common with the gold; what nearly is the gold has figures to compare.
         let cells = std::fs::read_dir(folder.join("cells")).unwrap();
         let cells = cells.map(|cell| cell.unwrap().path());
         let alone = cells.filter(|cell| cell.to_string_lossy().contains("-base-"));
         assert!(alone.map(|cell| nearly_right(&cell)).sum::<usize>() > 0);
-        scratch.wardround(&run).succeeded();
+        scratch.wardround(&run).finished();
         agrees(&folder, told);
     }
 }
@@ -197,7 +197,7 @@ fn with_python_the_script_finds_what_no_call_says() {
     scratch.write("notes.jsonl", notes.join("\n"));
     scratch
         .wardround("run medguards --data notes.jsonl --format notes --panel gemma3 --set agents=2 --set record_chars=8 --quiet --out out")
-        .succeeded();
+        .finished();
     let out = scratch.path("out");
     agrees(&out, "1 runs, 16 notes, ");
     let sound = Contents::read(&out).unwrap();

@@ -144,7 +144,7 @@ mod tests {
         }
         assert!(!method(0, "medmad").settings.contains_key("mab_compat"));
         assert_eq!(variants[1].decoding, DecodingMode::Grammar);
-        assert_eq!(method(2, "medmad").settings["thinking"].as_str(), Some("on"));
+        assert_eq!(method(2, "medmad").settings["thinking"].as_str(), Some("where-possible"));
         // Thoughts count towards the bound: four times the usual one, in every method.
         for thinking in &variants[2].method {
             let bound = thinking.settings["max_tokens"].as_integer();
