@@ -226,7 +226,7 @@ void Machine::prepare(unsigned count) {
 void run_cluster(uint3 first) {
     const unsigned warps = machine->warp_count / machine->cta_count;
     for (unsigned each = 0; each < machine->cta_count; ++each) {
-        machine->ctas[each] = {{first.x + each, first.y, first.z}, machine->threads, 0, 0, {}};
+        machine->ctas[each] = {{first.x + each, first.y, first.z}, machine->threads, 0, 0};
     }
     for (unsigned each = 0; each < machine->warp_count; ++each) {
         Warp &warp = machine->warps[each];

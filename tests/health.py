@@ -4,6 +4,7 @@ Shares no code with the program; the scripts beside it import it.
 """
 
 import json
+import unicodedata
 
 KINDS = ("ok", "repaired", "fallback", "refused", "unread")
 # Under these keys a word or a letter is all that is asked for.
@@ -61,13 +62,20 @@ def texts_of(reply):
             text = text.removeprefix(fence).rstrip("`").strip()
             break
     try:
-        record = json.loads(text)
-    except ValueError:
+        record = json.loads(text, parse_constant=refuse)
+        # Half a pair of surrogates is no text.
+        json.dumps(record, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
         record = None
     if isinstance(record, dict):
         return list(strings(record))
     thought = reply.partition("<think>")[2]
     return [thought.partition("</think>")[0]] if "</think>" in thought else []
+
+
+def refuse(constant):
+    """Python takes NaN and infinities, which are no JSON."""
+    raise ValueError(constant)
 
 
 def strings(value):
@@ -84,9 +92,14 @@ def strings(value):
 
 
 def words(text):
-    count = sum(sum(letter.isalpha() for letter in word) > 1 for word in text.split())
+    count = sum(sum(map(is_letter, word)) > 1 for word in text.split())
     # Chinese and Japanese are written without spaces.
     return 2 if count == 1 and sum(ord(letter) >= 0x2E80 for letter in text) > 3 else count
+
+
+def is_letter(character):
+    """As Unicode's Alphabetic, nearly: signs of vowels and letters that count are among it."""
+    return character.isalpha() or unicodedata.category(character) in ("Mc", "Nl")
 
 
 def loops(text):
@@ -102,4 +115,4 @@ def loops(text):
 
 def breaks_off(text):
     text = text.rstrip()
-    return len(text) > 80 and (text[-1].isalnum() or text[-1] == ",")
+    return len(text) > 80 and (is_letter(text[-1]) or text[-1].isnumeric() or text[-1] == ",")

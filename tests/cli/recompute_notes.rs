@@ -187,7 +187,7 @@ against = "alone"
 #[ignore = "needs python3 of 3.11 or later"]
 fn with_python_the_script_finds_what_no_call_says() {
     let scratch = Scratch::new();
-    scratch.model(Family::Gemma3);
+    scratch.model(Family::Qwen3);
     let note = |id: usize| {
         format!(
             r#"{{"id": "{id}", "text": "Fever. Seen on ward {id}.", "sentences": ["Fever.", "Seen on ward {id}."], "gold": {{"flag": 1, "sentence_id": 0, "correction": "None."}}}}"#
@@ -196,7 +196,7 @@ fn with_python_the_script_finds_what_no_call_says() {
     let notes: Vec<String> = (0..16).map(note).collect();
     scratch.write("notes.jsonl", notes.join("\n"));
     scratch
-        .wardround("run medguards --data notes.jsonl --format notes --panel gemma3 --set agents=2 --set record_chars=8 --quiet --out out")
+        .wardround("run medguards --data notes.jsonl --format notes --panel qwen3 --set agents=2 --set record_chars=8 --quiet --out out")
         .finished();
     let out = scratch.path("out");
     agrees(&out, "1 runs, 16 notes, ");
