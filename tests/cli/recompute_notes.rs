@@ -196,7 +196,7 @@ fn with_python_the_script_finds_what_no_call_says() {
     let notes: Vec<String> = (0..16).map(note).collect();
     scratch.write("notes.jsonl", notes.join("\n"));
     scratch
-        .wardround("run medguards --data notes.jsonl --format notes --panel qwen3 --set agents=2 --set record_chars=8 --quiet --out out")
+        .wardround("run medguards --data notes.jsonl --format notes --panel qwen3 --set agents=2 --set localisation=hard --set record_chars=8 --quiet --out out")
         .finished();
     let out = scratch.path("out");
     agrees(&out, "1 runs, 16 notes, ");
