@@ -89,7 +89,7 @@ fn with_data_table_one_runs_in_all_its_variants_from_one_command() {
     }
     let variant = |name: &str| folder.join("variants").join(name);
     let settings = |name: &str, cell: &str| plan(&variant(name), cell)["settings"].clone();
-    assert_eq!(settings("harness", "reconcile-medqa")["mab_compat"].as_str(), Some("where-possible"));
+    assert_eq!(settings("harness", "reconcile-medqa")["mab_compat"].as_str(), Some("on"));
     assert_eq!(settings("thinking", "medmad-medqa")["thinking"].as_str(), Some("where-possible"));
     assert_eq!(plan(&variant("constrained"), "cot-medqa")["decoding"].as_str(), Some("grammar"));
     let members = plan(&variant("qwen-decides"), "medagents-medqa")["panel"].clone();
