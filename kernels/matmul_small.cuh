@@ -101,7 +101,7 @@ struct Ring {
         return stage + X_AT + index * ROW_TILES * 512 + place(lane % 8, lane / 8);
     }
 
-    __device__ __forceinline__ void multiply_whole(int slot_at, int tile, float (&sums)[GROUPS][ROW_TILES][4]) const {
+    __device__ __forceinline__ void multiply_whole(int slot_at, float (&sums)[GROUPS][ROW_TILES][4]) const {
         const unsigned char *stage = memory + slot_at;
         float units[GROUPS];
 #pragma unroll
@@ -175,7 +175,7 @@ struct Ring {
             }
             commit_copies();
             // Before the chunk the ring has zeros.
-            multiply_whole(slot_at, tile, sums);
+            multiply_whole(slot_at, sums);
             free_at = slot_at;
             slot_at = slot_at + STAGE == STAGES * STAGE ? 0 : slot_at + STAGE;
         }

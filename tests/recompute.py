@@ -261,7 +261,7 @@ def check_results(results, plan, outcomes, calls, heads):
     for how in ("ok", "repaired", "fallback", "refused", "unread"):
         expect(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in calls))
     others = sum("not_an_option" in call["record"] for call in calls)
-    health = parse_health(calls, results["parse_health"])
+    health = parse_health(calls)
     expect("results: parse_health", results["parse_health"], health)
     expect("results: warnings of replies", sum(one.count(" %)") for one in results.get("warnings", [])), warnings([health]))
     expect("results: parse.not_an_option", results["parse"]["not_an_option"], others)

@@ -490,7 +490,7 @@ def check_cell(found, run, files):
         "interval": estimate(over_notes(run.each(is_detected)), run.units())[0] if accuracy else None,
     }
     same(where, {key: found[key] for key in expected}, expected)
-    same(f"{where}: parse_health", found["parse_health"], parse_health(run.calls, found["parse_health"]))
+    same(f"{where}: parse_health", found["parse_health"], parse_health(run.calls))
     same(f"{where}: n_correct", found["cost"]["n_correct"], sum(map(sum, run.each(is_detected))))
     check_counts(where, found, run)
     same(f"{where}: completion_tokens", found["completion_tokens"], sum(call["usage"]["completion_tokens"] for call in run.calls))
@@ -517,7 +517,7 @@ def check_run(directory):
     for how in ("ok", "repaired", "fallback", "refused", "unread"):
         same(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in run.calls))
     same("results: near_duplicates", results.get("near_duplicates", []), run.near_duplicates())
-    health = parse_health(run.calls, results["parse_health"])
+    health = parse_health(run.calls)
     same("results: parse_health", results["parse_health"], health)
     same("results: warnings of replies", sum(one.count(" %)") for one in results.get("warnings", [])), warnings([health]))
     if results.get("notes"):

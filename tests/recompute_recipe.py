@@ -181,7 +181,7 @@ def check(folder):
     expect("cells", [(cell["method"], cell["dataset"]) for cell in results["cells"]], list(cells))
     for result in results["cells"]:
         check_cell(result, cells[result["method"], result["dataset"]])
-    poor = warnings([cell["parse_health"] for cell in results["cells"]])
+    poor = warnings([parse_health(cell.calls) for cell in cells.values()])
     named = sum(warning.count(" %)") for warning in results.get("warnings", []))
     expect("cells warned of", named, poor)
     for row in results.get("netgain", []):
@@ -206,7 +206,7 @@ def check_cell(result, cell):
     expect(f"{where}: n_runs", result["n_runs"], cell.plan["runs"])
     expect(f"{where}: n_errors", result["n_errors"], sum(item["error"] is not None for item in cell.last.values()))
     expect(f"{where}: calls", result["calls"], len(cell.calls))
-    expect(f"{where}: parse_health", result["parse_health"], parse_health(cell.calls, result["parse_health"]))
+    expect(f"{where}: parse_health", result["parse_health"], parse_health(cell.calls))
     tokens = sum(call["usage"]["completion_tokens"] for call in cell.calls)
     expect(f"{where}: completion_tokens", result["completion_tokens"], tokens)
 

@@ -97,7 +97,7 @@ fn with_data_table_one_runs_in_all_its_variants_from_one_command() {
         members.as_array().unwrap().iter().find(|one| one["agent"].as_str() == Some("decision"));
     assert!(decides.unwrap()["backbone"].as_str().unwrap().contains("qwen3"), "{members}");
     // All is there: nothing runs again.
-    assert_eq!(scratch.wardround("resume table1 --quiet").succeeded().stdout, table);
+    assert_eq!(scratch.wardround("resume table1 --quiet").finished().stdout, table);
     scratch
         .wardround("recipe table1 --variants nobody --data-dir data --dry-run")
         .refused(2, &["no variant nobody", "harness, constrained, thinking, qwen-decides, or all"]);

@@ -190,7 +190,6 @@ fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<Strin
 mod tests {
     use super::*;
     use crate::experiment::recipe::manifest::RecipeManifest;
-    use crate::record::Schema;
 
     fn sampling(manifest: RecipeManifest, method: &str) -> BTreeMap<String, SamplingChoice> {
         let form = Form { variant: None, manifest };
@@ -205,24 +204,7 @@ mod tests {
 
     #[test]
     fn each_of_the_papers_models_samples_as_the_paper_has_it_wherever_it_stands() {
-        let manifest = RecipeManifest {
-            schema: Schema,
-            name: "medguards-table7-api".to_owned(),
-            seed: 42,
-            limit: None,
-            shard: None,
-            data_dir: String::new(),
-            skip_bad_rows: false,
-            prompts: None,
-            settings: BTreeMap::new(),
-            slots: BTreeMap::new(),
-            sampling: SamplingChoice::default(),
-            slot_sampling: BTreeMap::new(),
-            variants: Vec::new(),
-            corpus: None,
-            exemplars: None,
-            recipe: Recipe::find("medguards-table7-api").unwrap(),
-        };
+        let manifest = RecipeManifest::plain("medguards-table7-api");
         let gpt = SamplingChoice {
             temperature: Some(0.2),
             top_p: Some(1.0),
@@ -240,11 +222,10 @@ mod tests {
         let cooler = SamplingChoice { temperature: Some(0.0), ..SamplingChoice::default() };
         let flagged = RecipeManifest { sampling: cooler, ..manifest.clone() };
         assert_eq!(sampling(flagged, "3-3")["det1"], cooler.or(gpt));
-        let mut other = manifest.clone();
+        let mut other = manifest;
         other.recipe.panel.truncate(1);
         assert!(sampling(other, "3-3").is_empty());
-        let alone = Recipe::find("medguards-table2-api").unwrap();
-        let alone = RecipeManifest { recipe: alone, ..manifest };
+        let alone = RecipeManifest::plain("medguards-table2-api");
         assert!(sampling(alone.clone(), "gpt-medguards").values().all(|one| *one == gpt));
         let gemini = sampling(alone, "gemini-2-0-medguards");
         assert!(gemini.values().all(|one| *one == SamplingChoice::default()));

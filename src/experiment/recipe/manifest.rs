@@ -148,3 +148,28 @@ impl RecipeManifest {
         found.first().map_or(String::new(), ToString::to_string)
     }
 }
+
+#[cfg(test)]
+impl RecipeManifest {
+    /// A recipe of the binary, with nothing overridden.
+    pub fn plain(name: &str) -> RecipeManifest {
+        RecipeManifest {
+            schema: Schema,
+            name: name.to_owned(),
+            seed: 42,
+            limit: None,
+            shard: None,
+            data_dir: String::new(),
+            skip_bad_rows: false,
+            prompts: None,
+            settings: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            sampling: SamplingChoice::default(),
+            slot_sampling: BTreeMap::new(),
+            variants: Vec::new(),
+            corpus: None,
+            exemplars: None,
+            recipe: Recipe::find(name).expect("a recipe of the binary"),
+        }
+    }
+}

@@ -244,32 +244,11 @@ fn begin(directory: &Path, run: &Run, allow_version: bool) -> Result<Directory, 
 mod tests {
     use super::*;
     use crate::experiment::fixtures::{plan, write_finished};
-    use crate::experiment::recipe::Recipe;
     use crate::hub::Environment;
-    use crate::panel::SamplingChoice;
-    use crate::record::Schema;
 
     fn run_of(name: &str, hardware: Hardware) -> RecipeRun {
-        let manifest = RecipeManifest {
-            schema: Schema,
-            name: name.to_owned(),
-            seed: 42,
-            limit: None,
-            shard: None,
-            data_dir: String::new(),
-            skip_bad_rows: false,
-            prompts: None,
-            settings: Default::default(),
-            slots: Default::default(),
-            sampling: SamplingChoice::default(),
-            slot_sampling: Default::default(),
-            variants: Vec::new(),
-            corpus: None,
-            exemplars: None,
-            recipe: Recipe::find(name).unwrap(),
-        };
         RecipeRun {
-            forms: Form::all(manifest).unwrap(),
+            forms: Form::all(RecipeManifest::plain(name)).unwrap(),
             out: PathBuf::new(),
             hardware,
             max_in_flight: None,

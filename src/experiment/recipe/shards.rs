@@ -94,32 +94,16 @@ fn directories(cell: &Cell<'_>, folders: &[PathBuf]) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use super::*;
     use crate::experiment::library::CorpusSpec;
-    use crate::experiment::recipe::Recipe;
-    use crate::panel::SamplingChoice;
-    use crate::record::Schema;
 
     fn begin(folder: &Path, part: &str, corpus: &str) {
         let manifest = RecipeManifest {
-            schema: Schema,
-            name: "table1".to_owned(),
-            seed: 42,
-            limit: None,
             shard: Some(part.parse().unwrap()),
             data_dir: format!("{corpus}/data"),
-            skip_bad_rows: false,
-            prompts: None,
-            settings: BTreeMap::new(),
-            slots: BTreeMap::new(),
-            sampling: SamplingChoice::default(),
-            slot_sampling: BTreeMap::new(),
-            variants: Vec::new(),
             corpus: Some(CorpusSpec { directories: vec![corpus.into()], ..CorpusSpec::default() }),
-            exemplars: None,
-            recipe: Recipe::find("table1").unwrap(),
+            ..RecipeManifest::plain("table1")
         };
         manifest.begin(folder).unwrap();
     }
