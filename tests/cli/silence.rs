@@ -46,10 +46,8 @@ fn a_run_of_which_nothing_could_be_read_is_no_success() {
     scratch.wardround("verify out").succeeded();
 }
 
-#[test]
-fn a_recipe_of_which_a_cell_says_nothing_is_no_success() {
-    let scratch = Scratch::new();
-    scratch.questions(2);
+/// own.toml: zero-shot on questions.jsonl.
+fn write_recipe(scratch: &Scratch) {
     scratch.write(
         "own.toml",
         r#"title = "Own"
@@ -70,6 +68,26 @@ group = ""
 system = "zero-shot"
 "#,
     );
+}
+
+#[test]
+fn a_dry_run_says_what_an_endpoint_would_be_asked_and_asks_it_nothing() {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    write_recipe(&scratch);
+    let member = serve(|_| panic!("asked"));
+    for run in ["recipe own.toml --data-dir .", "run zero-shot --data questions.jsonl --format mcq"]
+    {
+        let told = scratch.wardround(format!("{run} --panel {member} --out never --dry-run"));
+        assert!(told.succeeded().stdout.contains("calls      at most 2"), "{told:#?}");
+    }
+}
+
+#[test]
+fn a_recipe_of_which_a_cell_says_nothing_is_no_success() {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    write_recipe(&scratch);
     let member = serve(|_| said("..."));
     let run = format!("recipe own.toml --data-dir . --panel {member} --out out");
     scratch.wardround(run).refused(1, &["1 cell without a result", "could not be read"]);

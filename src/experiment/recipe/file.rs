@@ -164,6 +164,21 @@ fn built_in(files: &[(&str, &'static str)], name: &str) -> Option<&'static str> 
     files.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
 }
 
+/// The keys of a file, over those of the recipe that it is `like`.
+fn table(text: &str, path: &str) -> Result<toml::Table, RecipeError> {
+    let own: Result<toml::Table, toml::de::Error> = toml::from_str(text);
+    let mut own = own.map_err(|error| RecipeError::malformed(path, error.message()))?;
+    let Some(like) = own.remove("like") else {
+        return Ok(own);
+    };
+    let other = like.as_str().and_then(|name| Some((name, self::text(name)?)));
+    let unknown = || RecipeError::malformed(path, format!("like = {like}: no such recipe"));
+    let (name, other) = other.ok_or_else(unknown)?;
+    let mut table = table(other, name)?;
+    table.extend(own);
+    Ok(table)
+}
+
 impl Recipe {
     /// The recipe of this name, or in the file of this path.
     ///
@@ -184,15 +199,7 @@ impl Recipe {
     /// What is no recipe, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &str) -> Result<Recipe, RecipeError> {
         let malformed = |error: toml::de::Error| RecipeError::malformed(path, error.message());
-        let mut table: toml::Table = toml::from_str(text).map_err(malformed)?;
-        if let Some(name) = table.remove("like") {
-            let text = name.as_str().and_then(self::text);
-            let unknown = || RecipeError::malformed(path, format!("like = {name}: no such recipe"));
-            let mut other: toml::Table =
-                toml::from_str(text.ok_or_else(unknown)?).map_err(malformed)?;
-            other.extend(table);
-            table = other;
-        }
+        let table = table(text, path)?;
         let mut recipe = Recipe::deserialize(table).map_err(malformed)?;
         for (key, value) in std::mem::take(&mut recipe.settings) {
             for method in &mut recipe.method {
@@ -302,6 +309,16 @@ mod tests {
     }
 
     #[test]
+    fn a_recipe_like_another_has_its_own_keys_alone_instead() {
+        let like =
+            Recipe::parse("like = \"medguards-table7-api\"\nruns = 1\n", "own.toml").unwrap();
+        let other = Recipe::find("medguards-table7-api").unwrap();
+        assert_eq!(like, Recipe { runs: 1, ..other.clone() });
+        // Which is itself like the recipe of open models.
+        assert_eq!(other.dataset, Recipe::find("medguards-table7").unwrap().dataset);
+    }
+
+    #[test]
     fn table_one_has_the_papers_figures() {
         let recipe = Recipe::find("table1").unwrap();
         assert_eq!((recipe.dataset.len(), recipe.method.len()), (3, 9));
@@ -322,6 +339,7 @@ mod tests {
             ("ids = \"medqa-100\"", "ids = \"medqa-9\"", "no list of ids medqa-9"),
             ("runs = 3", "runs = 0", "may not be empty"),
             ("decoding = ", "decodin = ", "unknown field"),
+            ("title = ", "like = \"table77\"\ntitle = ", "like = \"table77\": no such recipe"),
             ("medqa = [", "medqb = [", "no dataset medqb"),
             ("[sampling]", "[sampling]\ntop_p = 2.0", "top_p is 2: expected a number from 0 to 1"),
         ];

@@ -16,6 +16,7 @@ use self::reply::ReplyError;
 use self::server_error::ServerError;
 use self::transport::{Failure, Transport};
 use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
+use crate::hub::OfflineReason;
 use crate::record::{FinishReason, Usage};
 use crate::text::ellipsis;
 
@@ -70,7 +71,8 @@ impl RemoteModel {
     /// # Errors
     /// [`RemoteError::Forbidden`] when offline; [`RemoteError::Proxy`] for a proxy that cannot be used.
     pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
-        if let Some(reason) = options.offline {
+        // A command that only looks at what is there sends nothing to it.
+        if let Some(reason) = options.offline.filter(|reason| *reason != OfflineReason::Command) {
             return Err(RemoteError::Forbidden { address: address.clone(), reason });
         }
         Ok(RemoteModel {

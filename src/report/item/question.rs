@@ -14,8 +14,8 @@ fn mark(letter: &str, item: &AnswerLine) -> Mark {
 }
 
 pub fn own(item: &AnswerLine) -> Own<'_> {
-    let confidence = format!("{:.2}", item.team_confidence);
-    let failed = item.error.is_some();
+    // An answer that could not be read has none, nor has a system that asks for none.
+    let confidence = item.stated_confidence().map(|stated| format!("{stated:.2}"));
     let rounds = item.rounds.first();
     Own {
         gold: item.gold.clone().unwrap_or("–".to_owned()),
@@ -24,11 +24,14 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
         trail: trail(item),
         outcome: vec![outcome(item)],
         counts: format!(
-            "Team confidence {confidence}, {} after the first, {}.",
+            "{}{} after the first, {}.",
+            confidence
+                .as_ref()
+                .map_or(String::new(), |stated| format!("Team confidence {stated}, ")),
             plural(item.rounds_run, "round"),
             plural(item.calls, "call")
         ),
-        confidence: if failed { "–".to_owned() } else { confidence },
+        confidence: confidence.unwrap_or("–".to_owned()),
         tie: item.tie,
         rationale: &item.rationale,
         ..Own::default()
