@@ -85,7 +85,7 @@ fn bad_settings_are_refused_by_name() {
         ("medagents", "form=paper", "harness or original"),
         ("medagents", "max_rounds=0", "a whole number from 1 to 100"),
         ("mdagents", "mab_compat=yes", "on or off"),
-        ("medmad", "thinking=maybe", "on, off or provider"),
+        ("medmad", "thinking=maybe", "on, off, where-possible or provider"),
         ("medmad", "confidence_reading=rounded", "clamped or converted"),
         ("cot", "max_tokens=0", "a whole number from 1 to 1000000, or provider"),
         ("reconcile", "max_rounds=0", "a whole number from 1 to 100"),
