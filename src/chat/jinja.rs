@@ -9,7 +9,7 @@ use minijinja::value::{Kwargs, Rest, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State};
 
 use super::python::{Dumps, MOST_INDENT, to_str};
-use super::syntax::{Named, Prepared, prepare};
+use super::syntax::{EACH, Named, Prepared, prepare};
 use crate::sandbox::ceiling::{Ceiling, CeilingError, Source};
 
 /// The day that templates are told: the one that Llama 3.2's falls back to.
@@ -95,23 +95,30 @@ impl Compiled {
 
 fn build(prepared: Prepared) -> Result<Environment<'static>, String> {
     let mut environment = environment().map_err(|error| describe(&error))?;
-    let Prepared { text, filters, tests, functions, methods, of_files } = prepared;
+    let Prepared { text, filters, tests, functions, methods, of_files, macros, .. } = prepared;
     environment.set_fuel(Some(MOST_STEPS.min(MOST_STEPS_BY_BYTES / text.len().max(1) as u64)));
     let asks_for = |Named { name, .. }: &Named| {
         ["is defined", "is not defined"].iter().any(|test| text.contains(&format!("{name} {test}")))
     };
-    let functions: Vec<Named> = functions.into_iter().filter(|named| !asks_for(named)).collect();
+    let is_open = |named: &Named| !asks_for(named) && !macros.contains(&named.name);
+    let functions: Vec<Named> = functions.into_iter().filter(is_open).collect();
     environment.add_template_owned(NAME, text).map_err(|error| describe(&error))?;
     refuse_unknown_calls(&environment, &functions, &methods)?;
     // Otherwise they would come to light in the middle of a run, or never.
     refuse_unknown(&environment, "filter", &filters, "''|", ErrorKind::UnknownFilter)?;
     refuse_unknown(&environment, "test", &tests, "'' is ", ErrorKind::UnknownTest)?;
     match of_files.first() {
-        Some(Named { name, line }) => {
+        Some(Named { name, line, .. }) => {
             Err(format!("`{name}` needs another file, and a chat template has none (line {line})"))
         }
         None => Ok(environment),
     }
+}
+
+/// Whether what is not known here is refused when a template is loaded: what Jinja knows as well as what stands in no branch. Jinja
+/// finds a name in a branch that it does not know when it comes to it, and so does the engine.
+fn is_refused(named: &Named) -> bool {
+    !named.in_branch || OF_JINJA.contains(&named.name.as_str())
 }
 
 /// Whether each name is known shows when it is used.
@@ -122,7 +129,7 @@ fn refuse_unknown(
     before: &str,
     kind: ErrorKind,
 ) -> Result<(), String> {
-    for Named { name, line } in names {
+    for Named { name, line, .. } in names.iter().filter(|named| is_refused(named)) {
         let used = environment.compile_expression_owned(format!("{before}{name}"));
         let used = used.and_then(|expression| expression.eval(()));
         if used.is_err_and(|error| error.kind() == kind) {
@@ -143,20 +150,22 @@ fn refuse_unknown_calls(
     let is_global = |name: &str| environment.globals().any(|(global, _)| global == name);
     let is_known =
         |name: &str| OF_BLOCKS.contains(&name) || !undeclared.contains(name) || is_global(name);
-    if let Some(Named { name, line }) = functions.iter().find(|named| !is_known(&named.name)) {
+    let unknown = |named: &&Named| is_refused(named) && !is_known(&named.name);
+    if let Some(Named { name, line, .. }) = functions.iter().find(unknown) {
         return Err(format!("the function `{name}` is not known here (line {line})"));
     }
     let is_known = |name: &str| {
         OF_LOOPS.contains(&name)
+            || OF_LISTS.contains(&name)
             || ["''", "[]", "{}"].iter().any(|value| {
                 let used = environment.compile_expression_owned(format!("{value}.{name}()"));
                 let used = used.and_then(|expression| expression.eval(()));
                 !used.is_err_and(|error| error.kind() == ErrorKind::UnknownMethod)
             })
     };
-    match methods.iter().find(|named| !is_known(&named.name)) {
+    match methods.iter().find(|named| is_refused(named) && !is_known(&named.name)) {
         None => Ok(()),
-        Some(Named { name, line }) => {
+        Some(Named { name, line, .. }) => {
             Err(format!("the method `{name}` is not known here (line {line})"))
         }
     }
@@ -165,6 +174,32 @@ fn refuse_unknown_calls(
 /// What only stands for something within a block.
 const OF_BLOCKS: [&str; 4] = ["caller", "loop", "self", "super"];
 const OF_LOOPS: [&str; 2] = ["cycle", "changed"];
+/// What changes a list or a map. Transformers knows it and refuses to do it, when a template comes to it.
+const OF_LISTS: [&str; 11] = [
+    "append",
+    "clear",
+    "extend",
+    "insert",
+    "pop",
+    "popitem",
+    "remove",
+    "reverse",
+    "setdefault",
+    "sort",
+    "update",
+];
+/// The filters, tests, functions and methods that transformers' templates have and the engine may lack.
+#[rustfmt::skip]
+const OF_JINJA: [&str; 72] = [
+    "as_integer_ratio", "attr", "bit_count", "bit_length", "boolean", "callable", "casefold", "center", "conjugate", "copy",
+    "cycler", "decode", "dictsort", "divisibleby", "encode", "escaped", "expandtabs", "filesizeformat", "forceescape", "format",
+    "format_map", "from_bytes", "fromhex", "fromkeys", "groupby", "hex", "index", "is_integer", "isdecimal", "isidentifier",
+    "isprintable", "isspace", "istitle", "joiner", "lipsum", "ljust", "lstrip", "maketrans", "mapping", "partition",
+    "pprint", "random", "reject", "rejectattr", "removeprefix", "removesuffix", "rindex", "rjust", "rpartition", "rsplit",
+    "sameas", "select", "selectattr", "slice", "splitlines", "striptags", "sum", "swapcase", "title", "to_bytes",
+    "translate", "truncate", "unique", "urlencode", "urlize", "wordcount", "wordwrap", "xmlattr", "zfill", "range",
+    "dict", "namespace",
+];
 
 /// The engine as published templates expect it: Python's methods, block lines that leave no blanks, plain JSON.
 fn environment() -> Result<Environment<'static>, Error> {
@@ -179,6 +214,10 @@ fn environment() -> Result<Environment<'static>, Error> {
     environment.add_filter("tojson", to_json);
     environment.add_filter("string", |value: &Value| to_str(value));
     environment.add_filter("join", join);
+    environment.add_filter(EACH, |value: Value| match value.is_none() {
+        false => Ok(value),
+        true => Err(Error::new(ErrorKind::InvalidOperation, "`none` is no list to run through")),
+    });
     environment.add_filter("replace", replace);
     environment.add_test("sequence", |value: &Value| {
         use ValueKind as Kind;

@@ -15,6 +15,10 @@ pub(super) struct Prepared {
     pub methods: Vec<Named>,
     /// Tags of other files.
     pub of_files: Vec<Named>,
+    /// The macros that the template defines, wherever it does.
+    pub macros: Vec<String>,
+    /// Branches that are open at the end of what was read.
+    branches: usize,
 }
 
 /// A name, and the line that it stands in.
@@ -22,7 +26,12 @@ pub(super) struct Prepared {
 pub(super) struct Named {
     pub name: String,
     pub line: usize,
+    /// Whether it stands in a branch, which may never be taken.
+    pub in_branch: bool,
 }
+
+/// The filter that [`prepare`] puts behind what a loop runs through.
+pub(super) const EACH: &str = "each_of_a_list";
 
 /// Reads the tags of `source`. Line breaks become `\n`, as Jinja makes them. `{% generation %}`, by which training finds what a
 /// model wrote, becomes a scope: what it holds is rendered as it stands.
@@ -46,6 +55,8 @@ pub(super) fn prepare(source: &str) -> Prepared {
         }
         if statement(tag) == Some("raw") {
             let end = end_of_raw(rest);
+            // Jinja keeps the line break behind this tag alone, and the engine cuts one.
+            prepared.text.push_str(if rest.starts_with('\n') { "\n" } else { "" });
             prepared.text.push_str(&rest[..end]);
             rest = &rest[end..];
         }
@@ -111,9 +122,17 @@ impl Prepared {
     fn take(&mut self, tag: &str) {
         let line = self.text.matches('\n').count() + 1;
         let tokens = tokens(tag);
+        let in_branch = self.branches > 0 || tokens.iter().any(|(token, _)| *token == "if");
+        match statement(tag) {
+            Some("if") => self.branches += 1,
+            Some("endif") => self.branches = self.branches.saturating_sub(1),
+            Some("macro") => self.macros.extend(tokens.get(1).map(|(name, _)| (*name).to_owned())),
+            _ => {}
+        }
         let named = |name: &str, at: usize| Named {
             name: name.to_owned(),
             line: line + tag[..at].matches('\n').count(),
+            in_branch,
         };
         for (index, &(token, at)) in tokens.iter().enumerate() {
             let is_called =
@@ -142,10 +161,34 @@ impl Prepared {
             Some("endgeneration") => {
                 return self.text.push_str(&tag.replacen("endgeneration", "endwith", 1));
             }
+            Some("for") => return self.text.push_str(&of_a_list(tag, &tokens)),
             _ => {}
         }
         self.text.push_str(tag);
     }
+}
+
+/// The tag of a loop, with [`EACH`] behind what it runs through: up to its condition, to `recursive` or to its end.
+fn of_a_list(tag: &str, tokens: &[(&str, usize)]) -> String {
+    let mut depth = 0_usize;
+    let mut place_of = |words: &[&str], from: usize| {
+        tokens.iter().skip(from).position(|(token, _)| {
+            match *token {
+                "(" | "[" | "{" => depth += 1,
+                ")" | "]" | "}" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && words.contains(token)
+        })
+    };
+    let Some(within) = place_of(&["in"], 0).map(|index| index + 1) else { return tag.to_owned() };
+    let end = place_of(&["if", "recursive", "%"], within);
+    let end = end.map(|count| tokens[within + count]).map(|(token, at)| match token {
+        "%" if tag[..at].ends_with(['-', '+']) => at - 1,
+        _ => at,
+    });
+    let (Some((_, start)), Some(end)) = (tokens.get(within), end) else { return tag.to_owned() };
+    format!("{}({})|{EACH} {}", &tag[..*start], tag[*start..end].trim_end(), &tag[end..])
 }
 
 /// The words, quoted texts and signs of a tag, each with its place.

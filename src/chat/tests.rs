@@ -192,7 +192,8 @@ fn what_is_not_known_of_jinja_is_refused_by_name_when_it_is_loaded() {
     let path = directory.path().join("chat_template.jinja");
     for (text, problem) in [
         ("\n{{ 'a' | xmlattr }}", "the filter `xmlattr` is not known here (line 2)"),
-        ("{% if x is prime %}{% endif %}", "the test `prime` is not known here (line 1)"),
+        ("{{ x is prime }}", "the test `prime` is not known here (line 1)"),
+        ("{{ [].push(1) }}", "the method `push` is not known here (line 1)"),
         ("{% if false %}{% include 'a' %}{% endif %}", "`include` needs another file"),
         ("{% trans %}a{% endtrans %}", "unknown statement trans"),
         ("{% if false %}{{ lipsum(2) }}{% endif %}", "the function `lipsum` is not known here"),
@@ -205,6 +206,49 @@ fn what_is_not_known_of_jinja_is_refused_by_name_when_it_is_loaded() {
         let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
         assert!(refused.contains(problem), "{refused}");
     }
+}
+
+/// As Jinja takes them: published templates write what only chats with tools come to.
+#[test]
+fn what_jinja_lacks_too_is_found_where_it_is_come_to() {
+    assert!(template("{{ [1].append(1) }}").render(&user("b"), false).is_err());
+    for unknown in
+        ["{{ 'a' | from_json }}", "{{ [].append(1) }}", "{{ later() }}", "{{ x is prime }}"]
+    {
+        let text = "{% if messages | length > 1 %}?{% else %}a{% endif %}".replace('?', unknown);
+        let chat = template(&text);
+        assert_eq!(chat.render(&user("b"), false).unwrap(), "a");
+        assert!(chat.render(&[user("b"), user("b")].concat(), false).is_err(), "{unknown}");
+    }
+}
+
+#[test]
+fn a_macro_may_call_itself_and_one_below_it() {
+    let chat = template(
+        "{%- macro f(n) -%}{{ n }}{% if n %}{{ f(n - 1) }}{{ g() }}{% endif %}{%- endmacro -%}{%- macro g() %}.{% endmacro -%}{{ f(2) }}",
+    );
+    assert_eq!(chat.render(&user(""), false).unwrap(), "210..");
+}
+
+#[test]
+fn raw_text_keeps_the_line_break_that_it_begins_with() {
+    let chat = template("a{% raw %}\n{{b}}\n{% endraw %}\nc{% raw -%}\nd{% endraw %}");
+    assert_eq!(chat.render(&user(""), false).unwrap(), "a\n{{b}}\ncd");
+}
+
+#[test]
+fn a_loop_runs_through_no_none() {
+    let looped = |head: &str| {
+        let chat = template(&format!("{{%- for x in {head} -%}}{{{{ x }}}}{{%- endfor %}}"));
+        chat.render(&user("ab"), false).map_err(|error| error.to_string())
+    };
+    assert!(looped("tools").unwrap_err().contains("`none` is no list"));
+    assert!(looped("tools if true").unwrap_err().contains("`none` is no list"));
+    assert_eq!(looped("(tools or []) if x").unwrap(), "");
+    assert_eq!(looped("1, 2, 3 if x in [1, 3]").unwrap(), "13");
+    assert_eq!(looped("[1, [2]] recursive").unwrap(), "1[2]");
+    assert_eq!(looped("{'if': 1, 'recursive': 2} if x").unwrap(), "ifrecursive");
+    assert_eq!(looped("not_defined").unwrap(), "");
 }
 
 #[test]

@@ -1,11 +1,14 @@
-"""Writes rendered.json: every template of this folder, with every chat, as transformers renders it.
+"""Writes rendered.json: every template of a folder, with every chat, as transformers renders it.
 
-The templates were written for this, in the shapes of published families. `python tests/goldens/templates/render.py`;
-it needs `pip install transformers==5.23.0 jinja2==3.1.6 tokenizers==0.23.3`, and no torch.
+The templates of this folder were written for it, in the shapes of published families. `render.py FOLDER` does the same
+for any other folder of *.jinja, of which `WARDROUND_TEMPLATES=FOLDER cargo test --test chats -- --ignored with_templates`
+is the test: the source package of llama-cpp-python carries 56 published ones (vendor/llama.cpp/models/templates), that of
+vllm 31 (examples). It needs `pip install transformers==5.23.0 jinja2==3.1.6 tokenizers==0.23.3`, and no torch.
 """
 
 import datetime
 import json
+import sys
 from pathlib import Path
 
 import jinja2
@@ -14,7 +17,7 @@ from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 from transformers.utils import chat_template_utils
 
-HERE = Path(__file__).parent
+FOLDER = Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).parent
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>", "image_token": "<img>"}
 MARK = "\ue123"
 
@@ -89,6 +92,9 @@ def record(name: str, template: str, chat: str, opens_turn: bool, goes_on: bool)
         if "CONTINUE_FINAL_MESSAGE_TAG" in text:
             return record | {"error": "the last message cannot be gone on in: it is shown twice"}
         return record | {"left_out": left_out(template, messages, opens_turn), "text": text}
+    except (jinja2.UndefinedError, TypeError, AttributeError):
+        # In Python's own words.
+        return record | {"error": ""}
     except (jinja2.TemplateError, ValueError) as error:
         return record | {"error": str(error).split("Final message to continue:")[0]}
 
@@ -96,7 +102,7 @@ def record(name: str, template: str, chat: str, opens_turn: bool, goes_on: bool)
 def main() -> None:
     chat_template_utils.datetime = PinnedDate
     records = []
-    for path in sorted(HERE.glob("*.jinja")):
+    for path in sorted(FOLDER.glob("*.jinja")):
         template = path.read_bytes().decode()
         for chat, messages in CHATS.items():
             ways = [(True, False)]
@@ -109,7 +115,7 @@ def main() -> None:
     fields = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in header.items()]
     lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
     fields.append(f'"records": [\n{lines}\n]')
-    (HERE / "rendered.json").write_text("{" + ",\n".join(fields) + "}\n", encoding="utf-8")
+    (FOLDER / "rendered.json").write_text("{" + ",\n".join(fields) + "}\n", encoding="utf-8")
     print(f"{len(records)} chats rendered, {sum('error' in record for record in records)} of them refused")
 
 
