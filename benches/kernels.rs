@@ -1,9 +1,12 @@
 //! The CPU's kernels one by one, in one layer of Qwen3-0.6B's shape: `cargo bench --bench kernels [-- FILTER]`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::hint::black_box;
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::cpu::{Buffer, KvPages};
+use wardround::ops::sampling::are_sound;
 use wardround::ops::{
     AttentionShape, Backend, Cpu, HostStep, LayerPages, PAGE, PageShape, Precision, Quantisation,
     Rows, StoredType,
@@ -97,5 +100,22 @@ fn norm(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(kernels, matmul, attention, norm);
+/// A row of logits: made by the head of a model of 0.6B in int8, and looked through for numbers that are not finite.
+fn sound_logits(criterion: &mut Criterion) {
+    const VOCABULARY: usize = 151_936;
+    let cpu = Cpu::new(2).unwrap();
+    let bytes: Vec<u8> =
+        noise(HIDDEN * VOCABULARY).into_iter().flat_map(f32::to_le_bytes).collect();
+    let precision = Precision { quantisation: Quantisation::Int8, ..StoredType::Bf16.into() };
+    let head = cpu.pack(&[RawTensor::from_f32_bytes(&bytes)], HIDDEN, precision).unwrap();
+    let (x, mut out) = (buffer(1, HIDDEN), Buffer::default());
+    let logits = noise(VOCABULARY);
+    let mut group = criterion.benchmark_group("logits");
+    group.bench_function("made", |bencher| {
+        bencher.iter(|| cpu.run(|| cpu.matmul(&x, &head, &mut out)));
+    });
+    group.bench_function("checked", |bencher| bencher.iter(|| are_sound(black_box(&logits))));
+}
+
+criterion_group!(kernels, matmul, attention, norm, sound_logits);
 criterion_main!(kernels);
