@@ -33,6 +33,38 @@ fn every_system_that_check_names_starts_and_silence_opens_no_gate() {
     }
 }
 
+/// A log-probability that is no number of JSON, and an answer that ends in its middle: verdicts that a careless reader would find in both.
+const BROKEN: [&str; 2] = [
+    r#"{"model": "tiny", "choices": [{"message": {"content": "CORRECT"}, "finish_reason": "stop", "logprobs": {"content": [{"token": "CORRECT", "logprob": NaN}]}}]}"#,
+    r#"{"model": "tiny", "choices": [{"message": {"content": "CORRECT"}, "finish_rea"#,
+];
+
+#[test]
+fn a_broken_answer_opens_no_gate() {
+    let scratch = Scratch::new();
+    scratch.write("bed.txt", "A man came with malaria. Aspirin was given.");
+    scratch.questions(2);
+    for body in BROKEN {
+        let member = serve(move |_| (200, json!(body)));
+        for system in ["base-llm", "medguards", "maven"] {
+            let check = format!(
+                "check bed.txt --system {system} --free --panel {member} --remote-attempts 1 --gate --json"
+            );
+            let outcome = scratch.wardround(check);
+            assert_ne!(outcome.code, Some(0), "{system}: {body}");
+            assert!(!outcome.stdout.contains("\"has_error\": false"), "{}", outcome.stdout);
+        }
+        let run = format!(
+            "run zero-shot --free --data questions.jsonl --format mcq --panel {member} --remote-attempts 1"
+        );
+        assert_ne!(
+            scratch.wardround(format!("{run} --out {}", body.len())).code,
+            Some(0),
+            "{body}"
+        );
+    }
+}
+
 #[test]
 fn a_run_of_which_nothing_could_be_read_is_no_success() {
     let scratch = Scratch::new();

@@ -6,7 +6,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// Answers every chat by `answer`, which gives a status and a body, until the test ends; gives its address.
+/// Answers every chat by `answer`, which gives a status and a body, until the test ends; gives its address. A body that is a text is
+/// sent as it stands.
 pub fn serve(answer: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -44,7 +45,7 @@ fn converse(stream: TcpStream, answer: &(impl Fn(&Value) -> (u16, Value) + Sync)
             true => (200, json!({"data": [{"id": "tiny"}]})),
             false => answer(&serde_json::from_slice(&body).unwrap()),
         };
-        let reply = reply.to_string();
+        let reply = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
         let length = reply.len();
         let head = format!(
             "HTTP/1.1 {status} Said\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
