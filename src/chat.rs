@@ -4,6 +4,7 @@
 //! only the template writes control tokens. A template that leaves a message out is refused, since nobody would see that the
 //! model was asked something else. Dates are pinned, or the same question would be another prompt tomorrow.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use minijinja::context;
@@ -229,7 +230,8 @@ impl ChatTemplate {
             Message::new(message.role.clone(), message.content.clone() + &mark(index))
         });
         let text = self.render_with(&marked.collect::<Vec<_>>(), turn)?;
-        match (0..messages.len()).find(|index| !text.contains(&mark(*index))) {
+        let shown = marks(&text, spare);
+        match (0..messages.len()).find(|index| !shown.contains(index)) {
             None => Ok(()),
             Some(index) => Err(ChatError::LeftOut {
                 path: self.path.clone(),
@@ -264,6 +266,20 @@ impl ChatTemplate {
         text.truncate(if keeps_blanks { end } else { text[..end].trim_end().len() });
         Ok(text)
     }
+}
+
+/// The numbers that stand between two of `sign` in a text.
+fn marks(text: &str, sign: char) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    let mut rest = text;
+    while let Some((_, behind)) = rest.split_once(sign) {
+        let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+        let (number, end) = behind.split_at(digits);
+        let is_closed = end.starts_with(sign);
+        found.extend(number.parse::<usize>().ok().filter(|_| is_closed));
+        rest = if is_closed { &end[sign.len_utf8()..] } else { behind };
+    }
+    found
 }
 
 /// The message behind `mask`, but for the tags of an assistant's thinking. A role stays what templates compare it with, unless

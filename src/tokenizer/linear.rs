@@ -30,6 +30,10 @@ fn what_encodes_a_text_takes_time_in_proportion_to_it() {
                 let messages = [Message::new("user", text)];
                 keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
             }),
+            ("chat::prompt_with, messages", &|text| {
+                let messages = vec![Message::new("user", "a"); text.len() / 16];
+                keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
+            }),
         ]);
     }
 }
