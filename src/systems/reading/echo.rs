@@ -74,7 +74,10 @@ fn instructions(message: &Message, own: &[String]) -> Vec<Unit> {
         .filter(|unit| !unit.words.is_empty() || content[unit.place.clone()].contains(CUT));
     let units = units.map(|unit| {
         let words = format!(" {} ", unit.words);
-        let is_own = unit.words.is_empty() || own.iter().any(|own| own.contains(&words));
+        // A word or two of the instructions stand in many a text: «CORRECT» is what another has said, too.
+        let is_long = unit.words.split(' ').count() >= TEXT;
+        let is_said = || is_long && own.iter().any(|own| own.contains(&words));
+        let is_own = unit.words.is_empty() || is_said();
         Unit { words: if is_own { CUT.to_owned() } else { unit.words }, ..unit }
     });
     units.collect()
@@ -123,6 +126,15 @@ mod tests {
     fn left(reply: &str, prompt: &str, own: &[&str]) -> String {
         let own: Vec<String> = own.iter().map(|text| (*text).to_owned()).collect();
         without_echo(reply, &[Message::new("user", prompt)], &own)
+    }
+
+    #[test]
+    fn a_word_of_the_instructions_that_an_earlier_reply_says_is_taken_out_with_the_rest() {
+        let verdict =
+            "If the note holds an error, return the single word \"INCORRECT\". Also say so.";
+        assert_eq!(left(verdict, verdict, &["Which of these is INCORRECT ?"]), "\"\".");
+        let list = "{'option': 'A', 'pros': string, 'cons': string, 'fit_score': 1-5},\n{'option': 'B', ...}, ... for ALL options";
+        assert!(!left(list, list, &["I would take option B here."]).contains('B'));
     }
 
     #[test]

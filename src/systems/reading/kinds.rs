@@ -107,6 +107,16 @@ fn an_echo_of_a_detectors_or_an_arbiters_prompt_finds_no_error() {
         _ => instructions(prompt),
     });
     assert_eq!(line.flag.said(), None);
+    // Though the detectors' own words hold one of the instructions'.
+    for said in ["CORRECT", "UNKNOWN"] {
+        let (line, calls) = reviewed("medguards", move |key, prompt| match key.agent.as_str() {
+            "det1" => "<think>Which is INCORRECT ? A) It.</think>\nUNKNOWN".to_owned(),
+            "det2" => said.to_owned(),
+            _ => instructions(prompt),
+        });
+        assert_eq!(line.flag.said(), None, "{said}");
+        assert!(calls.len() > 2, "{said}");
+    }
     // Nor does an echoed tip place one.
     let (line, _) = reviewed("medguards", |key, prompt| match &key.agent[..3] {
         "det" => "INCORRECT".to_owned(),

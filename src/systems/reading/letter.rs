@@ -32,7 +32,19 @@ pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
     let announced = announced(text, options);
     let first = *announced.first()?;
     let is_one = announced.iter().all(|one| *one == first);
-    first.filter(|letter| is_one && !is_contradicted(*letter, text, options))
+    let holds = |letter: &char| {
+        is_one && !is_contradicted(*letter, text, options) && !is_denied(*letter, text, options)
+    };
+    first.filter(holds)
+}
+
+/// Whether a text says that a letter is not its answer: «C: Maybe. The answer is not C».
+fn is_denied(letter: char, text: &str, options: &[Choice]) -> bool {
+    let denies = |behind: &str| {
+        let denied = behind.trim_start_matches([' ', '*', '_', '"']).strip_prefix("not ");
+        denied.and_then(|rest| value(rest, options)) == Some(Some(letter))
+    };
+    ANNOUNCED.find_iter(text).any(|start| denies(&text[start.end()..]))
 }
 
 /// Every announcement of a text; `None` inside for one that names several.
@@ -213,6 +225,7 @@ mod tests {
             "The answer is heparin.\n\nThe letter of the right option is \"C\"",
             "The incorrect answer is B.",
             "The answer is not B.",
+            "B: Heparin\n\nThis is a classic example. The answer is not B: Heparin.",
             "Nothing speaks for B here.",
             "A man has a clot.",
             "The answer is a matter of taste.",
