@@ -1,6 +1,6 @@
 //! What a reply repeats of the instructions of its own prompt, which says nothing: sentences word for word, and placeholders in quotes or tags.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::plain;
@@ -69,14 +69,20 @@ fn instructions(message: &Message, own: &[String]) -> Vec<Unit> {
     let content = own.iter().filter(is_long).fold(message.content.clone(), |content, text| {
         content.replace(text.as_str(), &format!("\n{CUT}\n"))
     });
+    let brief: HashSet<String> =
+        own.iter().flat_map(|text| units(text)).map(|unit| unit.words).collect();
     let own: Vec<String> = own.iter().map(|text| plain(text)).collect();
     let units = units(&content)
         .filter(|unit| !unit.words.is_empty() || content[unit.place.clone()].contains(CUT));
     let units = units.map(|unit| {
         let words = format!(" {} ", unit.words);
-        // A word or two of the instructions stand in many a text: «CORRECT» is what another has said, too.
-        let is_long = unit.words.split(' ').count() >= TEXT;
-        let is_said = || is_long && own.iter().any(|own| own.contains(&words));
+        // A word or two of the instructions stand in many a text: «CORRECT» is what another has said, too. A brief sentence is a text's own
+        // where it is one there as well.
+        let is_said = || match unit.words.split(' ').count() {
+            TEXT.. => own.iter().any(|own| own.contains(&words)),
+            ENCLOSED.. => brief.contains(&unit.words),
+            _ => false,
+        };
         let is_own = unit.words.is_empty() || is_said();
         Unit { words: if is_own { CUT.to_owned() } else { unit.words }, ..unit }
     });
@@ -145,6 +151,10 @@ mod tests {
         assert_eq!(found.trim(), format!("{item}\nIt is fine."));
         assert_eq!(left(item, prompt, &[item]), item);
         assert_eq!(left("INCORRECT", prompt, &[item]), "INCORRECT");
+        let quoted = "The step: {\"sentence\": \"She went home.\"}";
+        let answer = "{\"sentence\": \"She went home.\"}";
+        assert_eq!(left(answer, quoted, &["She was well. She went home."]), answer);
+        assert_ne!(left(answer, quoted, &["He went home."]), answer);
         // What an earlier reply said may be said again.
         let draft = "It was far too much saline for him.";
         assert_eq!(left(draft, &format!("The draft:\n{draft}"), &[draft]), draft);
