@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::decoding::Shape;
+use super::reading::answer::contradicts_itself;
 use super::reading::echo::without_echo;
-use super::reading::options::contradicts_itself;
 use super::reading::refuses;
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;

@@ -35,6 +35,16 @@ fn a_letter_beside_another_options_text_is_unread_and_the_record_says_so() {
     let (answer, parse, record) = said(r#"{"answer": "A: option B"}"#, &[]);
     assert_eq!((answer.as_str(), parse), ("", Parse::Unread));
     assert_eq!(record["contradiction"], true);
+    // Reasons that are no more than another option's text.
+    let (answer, parse, record) = said(r#"{"reasoning": "Option B.", "answer": "A"}"#, &[]);
+    assert_eq!((answer.as_str(), parse), ("", Parse::Unread));
+    assert_eq!(record["contradiction"], true);
+    for text in [
+        r#"{"reasoning": "Option B.", "answer": "B"}"#,
+        r#"{"reasoning": "Not option B.", "answer": "A"}"#,
+    ] {
+        assert_eq!(said(text, &[]).1, Parse::Ok, "{text}");
+    }
     let (_, _, record) = said("Well.", &[]);
     assert!(record.get("contradiction").is_none());
 }

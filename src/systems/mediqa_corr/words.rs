@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading;
+use crate::systems::reading::correction::without_number;
 use crate::systems::reading::reply::Reply;
 use crate::systems::reading::words::{list_items, named_item, one_of, parts};
-use crate::text::Pattern;
 
 /// Words that a call asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -55,11 +55,10 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
 
 /// An element of a list without its number; of an object with what was wrong and what is right, the latter.
 fn item(value: &Value) -> String {
-    static NUMBER: Pattern = Pattern::new(r"\A\s*\(?\d{1,2}[.)]\s+");
     let right = ["corrected", "correct", "correction", "replacement"].map(|key| value.get(key));
     let right = right.into_iter().flatten().next();
     let text = reading::text(right.unwrap_or(value));
-    NUMBER.replace_all(&text, "").into_owned()
+    without_number(&text).to_owned()
 }
 
 fn items(value: &Value) -> Vec<String> {

@@ -1,8 +1,10 @@
 //! The letter of an answer: of a record's field and of a text by what they say; by MED-MAD's rule (App. B.2); by MedAgentBoard's own rules.
 
+use serde_json::{Map, Value};
+
 use super::letter::{announced, letter};
 use super::options::{is_contradicted, whole};
-use super::{record, said};
+use super::{json, record, said};
 use crate::data::Choice;
 
 /// The letter of a record's field, in the reply that the record stands in. Empty where the reply then announces another.
@@ -18,10 +20,35 @@ pub fn of_medmads_field(field: &str, reply: &str, options: &[Choice]) -> String 
 
 fn beside(field: &str, found: Option<char>, reply: &str, options: &[Choice]) -> String {
     let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
-    let is_other = |letter: char| announced(after, options).iter().any(|one| *one != Some(letter));
-    let found =
-        found.filter(|letter| !is_contradicted(*letter, field, options) && !is_other(*letter));
+    let found = found.filter(|letter| {
+        !is_contradicted(*letter, field, options)
+            && announced(after, options).iter().all(|one| *one == Some(*letter))
+            && json::objects(said(reply))
+                .iter()
+                .all(|one| reasons(&one.object, options).all(|other| other == *letter))
+    });
     found.map_or(String::new(), String::from)
+}
+
+/// The options whose texts are all the reasons that a record gives: `{"reasoning": "Heparin", "answer": "A"}` says two.
+fn reasons(object: &Map<String, Value>, options: &[Choice]) -> impl Iterator<Item = char> {
+    const REASONS: [&str; 7] =
+        ["reasoning", "reason", "explanation", "rationale", "thought", "analysis", "cot"];
+    let is_reason = |key: &str| REASONS.contains(&key.trim().to_lowercase().as_str());
+    let texts = object.iter().filter(move |(key, _)| is_reason(key));
+    texts.filter_map(|(_, value)| whole(value.as_str()?, options))
+}
+
+/// Whether a reply has any letter beside the text of another option, or an answer whose reasons are another's text.
+pub fn contradicts_itself(reply: &str, options: &[Choice]) -> bool {
+    let text = said(reply);
+    let differs = |object: &Map<String, Value>| {
+        let answers = object.iter().filter(|(key, _)| key.to_lowercase().contains("answer"));
+        let mut answers = answers.filter_map(|(_, value)| letter(value.as_str()?, options));
+        answers.any(|answer| reasons(object, options).any(|other| other != answer))
+    };
+    options.iter().any(|option| is_contradicted(option.letter, text, options))
+        || json::objects(text).iter().any(|found| differs(&found.object))
 }
 
 /// The letter that a reply without a record announces.

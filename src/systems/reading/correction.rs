@@ -7,7 +7,6 @@ pub fn corrected(text: &str) -> &str {
     static LABEL: Pattern = Pattern::new(
         r"(?i)\A[\s*_>#-]*(?:sure\W+|certainly\W+)?(?:here(?:['’]s| is) )?(?:the )?(?:(?:corrected|correct|revised)(?: (?:sentence|version|text))?|sentence|correction|修改后的句子)(?: (?:is|reads|should be|should read))?[\s*_]*(?:[:：][\s*_>]*|([\x22“]))",
     );
-    static NUMBERED: Pattern = Pattern::new(r"\A\s*\d{1,3}[.):]?\s+");
     let label = LABEL.captures(text);
     let start = label.map_or(0, |label| match (label.get(1), label.get(0)) {
         (Some(quote), _) => quote.start(),
@@ -17,9 +16,18 @@ pub fn corrected(text: &str) -> &str {
         .iter()
         .fold(&text[start..], |text, arrow| text.split_once(arrow).map_or(text, |(_, new)| new));
     let text = text.trim().split("\n\n").next().unwrap_or_default();
-    let number = NUMBERED.find(text).map_or(0, |number| number.end());
-    let is_sentence = text[number..].starts_with(char::is_uppercase);
-    without_marks(if is_sentence { &text[number..] } else { text })
+    without_marks(without_number(text))
+}
+
+/// A text without the number that it begins with: «2. », «(2) », or «2 » before a capital letter; a dose is none.
+pub fn without_number(text: &str) -> &str {
+    let number = text.trim_start().trim_start_matches('(');
+    let marked = number.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = number.len() - marked.len();
+    let spaced = marked.trim_start_matches(['.', ')', ':']);
+    let rest = spaced.trim_start();
+    let ends = spaced.len() < marked.len() || rest.starts_with(char::is_uppercase);
+    if (1..=3).contains(&digits) && rest.len() < spaced.len() && ends { rest } else { text }
 }
 
 /// A text without the marks or quotes around it.
@@ -30,4 +38,21 @@ pub fn without_marks(text: &str) -> &str {
         let inner = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
         inner.map_or(text, str::trim)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_before_a_sentence_is_none_of_it() {
+        for said in
+            ["2. He had asthma.", " (2) He had asthma.", "2 He had asthma.", "12: He had asthma."]
+        {
+            assert_eq!(without_number(said), "He had asthma.");
+        }
+        for said in ["2 mg of it were given.", "110/70 mm Hg", "2.5 mg", "He had it."] {
+            assert_eq!(without_number(said), said);
+        }
+    }
 }

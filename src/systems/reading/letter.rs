@@ -5,9 +5,9 @@ use super::{plain, sentences};
 use crate::data::Choice;
 use crate::text::Pattern;
 
-/// «The answer is B», «**Answer:** B», «So I choose option B», at the start of a sentence or clause.
+/// «The answer is B», «**Answer:** B», «So I choose option B», at the start of a sentence or clause; `\boxed{B}`.
 static ANNOUNCED: Pattern = Pattern::new(concat!(
-    r"(?i)(?:^|[.!?\n,;:>]|\b(?:so|therefore|thus|hence|and|that)\b)[\s*_#<>\x22'({\[-]*(?:(?:the|my)\s+)?",
+    r"(?i)\\boxed\s*\{|(?:^|[.!?\n,;:>]|\b(?:so|therefore|thus|hence|and|that)\b)[\s*_#<>\x22'({\[-]*(?:(?:the|my)\s+)?",
     r"(?:(?:(?:(?:final|correct|best|right|single|most|likely|appropriate|next)\s+)*(?:answer|response|option|choice|decision|diagnosis|step|letter(?:\s+of\s+(?:the|one)(?:\s+\w+)?\s+option)?)",
     r"|(?:die |meine |la )?(?:richtige )?(?:antwort|respuesta|réponse)(?: correcta)?|(?:正确|最佳)?答案)",
     r"(?:\s+(?:choice|option|letter))?(?:\s+to\s+(?:this|the)\s+question)?[\s*_\x22'”)]*(?:\b(?:is|should be|must be|ist|es|est)\b|[:=>(：是为])",
@@ -17,7 +17,6 @@ static ANNOUNCED: Pattern = Pattern::new(concat!(
 static RIGHT: Pattern = Pattern::new(
     r"(?m)(?:^|[.!?:,]\s+|\b(?:[Ss]o|[Tt]herefore|[Tt]hus|[Hh]ence),?\s+)[*_\x22(\[-]*(?i:(?:the )?(?:option|choice|answer|letter) )?\(?([A-J])[)\]*_\x22:.]*\s+(?:\([^)\n]*\)\s+)?(?:is|would be)\s+(?:the\s+)?(?:most\s+)?(?:correct|right|best|appropriate|likely)\b",
 );
-static BOXED: Pattern = Pattern::new(r"\\boxed\s*\{");
 /// A letter on a line of its own, or at a line's end behind a sentence.
 static ALONE: Pattern = Pattern::new(
     r"(?m)(?:^|[.!?]\s+)[\s>#*_\x22'“`(\[{-]*(?i:(?:so|therefore|thus|hence|option|choice|letter),?\s+)?([A-J])[\s*_\x22'”`)\]}.!]*$",
@@ -61,9 +60,10 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
     if asks(text, options) {
         return vec![None];
     }
-    let after = [&ANNOUNCED, &BOXED].into_iter().flat_map(|pattern| pattern.find_iter(text));
-    let mut found: Vec<Option<char>> =
-        after.filter_map(|start| value(&text[start.end()..], options)).collect();
+    let mut found: Vec<Option<char>> = ANNOUNCED
+        .find_iter(text)
+        .filter_map(|start| value(&text[start.end()..], options))
+        .collect();
     let letters = |pattern: &Pattern| {
         let letters = pattern.captures_iter(text).filter_map(|found| found[1].chars().next());
         letters.map(Some).collect::<Vec<_>>()

@@ -49,8 +49,8 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("options::is_contradicted", &|text| {
             keep(options::is_contradicted('A', text, options));
         }),
-        ("options::contradicts_itself", &|text| {
-            keep(options::contradicts_itself(text, options));
+        ("answer::contradicts_itself", &|text| {
+            keep(answer::contradicts_itself(text, options));
         }),
         ("options::beside", &|text| keep(options::beside(text, options))),
         ("reading::said", &|text| keep(super::said(text))),

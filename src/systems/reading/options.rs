@@ -1,6 +1,6 @@
 //! The options of a question in what a reply says: the one whose text a passage is, and the letter of one beside the text of another.
 
-use super::{plain, said};
+use super::plain;
 use crate::data::Choice;
 
 /// The one option whose text a passage is: as it is written, else by its words and signs. Nothing at all is the text of no option.
@@ -61,12 +61,6 @@ pub fn is_contradicted(letter: char, text: &str, options: &[Choice]) -> bool {
     })
 }
 
-/// Whether a reply has any letter beside the text of another option.
-pub fn contradicts_itself(reply: &str, options: &[Choice]) -> bool {
-    let text = said(reply);
-    options.iter().any(|option| is_contradicted(option.letter, text, options))
-}
-
 /// The option whose text follows a letter and a mark, such as a colon.
 pub fn beside(after: &str, options: &[Choice]) -> Option<char> {
     let after = near(after, options).trim_start_matches([' ', '*', '_', '"', '\'']);
@@ -97,7 +91,7 @@ fn bare(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::reading::answer::{of_field, of_text};
+    use crate::systems::reading::answer::{contradicts_itself, of_field, of_text};
 
     fn options(texts: &[&str]) -> Vec<Choice> {
         let choice = |(letter, text): (char, &&str)| Choice { letter, text: (*text).to_owned() };
