@@ -9,6 +9,7 @@ mod hostile {
     mod checkpoints;
     mod corpora;
     pub mod damage;
+    mod grammars;
     mod items;
     #[cfg(feature = "remote")]
     mod remote;

@@ -84,7 +84,7 @@ fn configurations() {
 #[test]
 fn chat_templates() {
     let families = [Family::Gemma3, Family::Llama, Family::Qwen3].map(synthetic);
-    let good = families.iter().map(|family| template(family));
+    let good = families.iter().map(|family| template(family)).chain(published_templates());
     let folder = tempfile::tempdir().unwrap();
     let messages = ["system", "user", "assistant", "user"]
         .map(|role| Message::new(role, format!("What the {role} says.")));
@@ -96,6 +96,16 @@ fn chat_templates() {
             }
         }
     });
+}
+
+/// Those of a folder that is not ours, where there is one.
+fn published_templates() -> Vec<String> {
+    let folder = std::env::var_os("WARDROUND_TEMPLATES");
+    let entries = folder.into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "jinja"));
+    paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
 fn template(folder: &Path) -> String {

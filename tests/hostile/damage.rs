@@ -230,5 +230,6 @@ pub fn withstands<T: std::fmt::Debug>(name: &str, inputs: BoxedStrategy<T>, read
             break;
         }
     }
-    println!("{name}: {count} inputs, the longest took {longest:?}");
+    let held = peak_memory().unwrap_or_default() >> 20;
+    println!("{name}: {count} inputs, the longest took {longest:?}, the process held {held} MiB");
 }

@@ -9,14 +9,13 @@ use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, Card};
-use crate::panel::DecodingMode;
 use crate::record::AnswerLine;
 
 const CARD: &str = "smollm2-135m";
 /// The folders in `--models` that may have it, beside that one itself.
 const FOLDERS: [&str; 3] = ["", CARD, "smollm2"];
-/// One round of debate and short replies: a small model is soon at its end, and goes on.
-pub const SETTINGS: [&str; 2] = ["t_max=1", "max_tokens=160"];
+/// One round of debate, and of the record what a small model can fill in: reasons, an option's text, a confidence.
+pub const SETTINGS: [&str; 3] = ["t_max=1", "record=short", "max_tokens=200"];
 pub const LAST: &str = "One model of 135 million parameters played all three doctors: it writes as models write and knows no medicine.";
 /// Characters of a reply that the terminal shows.
 const SHOWN: usize = 240;
@@ -32,8 +31,6 @@ pub fn choose(
     progress: QuietFlag,
 ) -> Result<(), Failure> {
     spec.hub = hub.options(progress.quiet)?;
-    // Its own words: under the grammar it fills in the record's fields with next to nothing.
-    spec.decoding = DecodingMode::Text;
     spec.panel = vec![match models.given() {
         Some(directory) => found_in(directory)?.display().to_string(),
         None => {
