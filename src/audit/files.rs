@@ -140,23 +140,40 @@ pub(super) fn is_unfinished(bytes: &[u8]) -> bool {
     appended::is_unfinished(bytes, |line| Line::open(line).is_ok())
 }
 
+/// Whether a file has the last line of an end where it was.
+///
+/// # Errors
+/// A file that cannot be read.
+pub(super) fn has_at(path: &Path, end: &End) -> Result<bool, Failure> {
+    let length = fs_err::metadata(path)?.len();
+    if length < end.bytes {
+        return Ok(false);
+    }
+    let line = line_before(path, end.bytes)?;
+    Ok(line.is_ok_and(|line| line.seq() == end.seq && line.hash == end.hash))
+}
+
 fn last_line(path: &Path) -> Result<Line, Failure> {
+    let length = fs_err::metadata(path)?.len();
+    let wrong = |why| Failure::mismatch(format!("{}, the last line: {why}", path.display()));
+    line_before(path, length)?.map_err(wrong)
+}
+
+/// The last line of a file's first `length` bytes, or what is wrong with it.
+fn line_before(path: &Path, length: u64) -> Result<Result<Line, String>, Failure> {
     let mut file = fs_err::File::open(path)?;
-    let length = file.metadata()?.len();
     let mut size = LAST_LINE;
     loop {
         let from = length.saturating_sub(size);
         file.seek(SeekFrom::Start(from))?;
         let mut text = Vec::new();
-        file.read_to_end(&mut text)?;
+        (&mut file).take(length - from).read_to_end(&mut text)?;
         let text = text.strip_suffix(b"\n").unwrap_or(&text);
         match text.iter().rposition(|byte| *byte == b'\n') {
             None if from > 0 => size *= 8,
             place => {
                 let last = &text[place.map_or(0, |place| place + 1)..];
-                return Line::open(last).map_err(|why| {
-                    Failure::mismatch(format!("{}, the last line: {why}", path.display()))
-                });
+                return Ok(Line::open(last));
             }
         }
     }

@@ -85,7 +85,7 @@ fn a_trail_that_is_not_as_its_head_says_is_gone_on_with_when_somebody_says_why()
         assert!(found.notes.iter().any(|note| note.contains("a disk was restored")), "{found:?}");
         Trail::open(options).unwrap().finish(Event::new("stop")).unwrap();
     };
-    for damage in ["cut", "forked", "all", "no head"] {
+    for damage in ["cut", "forked", "all", "all and the head", "no head"] {
         let options = written(&scratch.path().join(damage), AuditContent::Hash, 8);
         let directory = &options.directory;
         let mut whole = lines(directory);
@@ -104,17 +104,51 @@ fn a_trail_that_is_not_as_its_head_says_is_gone_on_with_when_somebody_says_why()
                 fs_err::remove_file(files::current(directory)).unwrap();
                 "its head is of line 9, and it ends with line 0"
             }
-            _ => {
+            all => {
                 fs_err::remove_file(directory.join(head::FILE)).unwrap();
+                if all != "no head" {
+                    fs_err::remove_file(files::current(directory)).unwrap();
+                }
                 "trail.head is missing"
             }
         };
         let said = refused(&options);
         assert!(said.contains("was cut off or written again") && said.contains(says), "{said}");
-        if damage != "all" {
+        if !damage.starts_with("all") {
             assert!(check(&options, &[]).problem_count > 0, "{damage}");
         }
         accept(&options);
+    }
+}
+
+#[test]
+fn a_trail_that_is_cut_off_under_a_writer_takes_no_more_lines() {
+    let scratch = tempfile::tempdir().unwrap();
+    for damage in ["cut", "cut and written to", "emptied", "replaced"] {
+        let options = options(&scratch.path().join(damage), AuditContent::Hash);
+        let trail = Trail::open(&options).unwrap();
+        let line = || trail.write(Event::new("case")).is_ok();
+        assert!((0..6).all(|_| line()));
+        let (directory, whole) = (&options.directory, lines(&options.directory));
+        match damage {
+            "cut" => write(directory, &whole[..3]),
+            "cut and written to" => {
+                let mut other = whole.clone();
+                other[4] = other[4].replace("\"event\":", "\"event\":\"x\",\"was\":");
+                reseal(&mut other, 4);
+                other.extend([other[5].replace("\"seq\":6", "\"seq\":7")]);
+                reseal(&mut other, 5);
+                write(directory, &other);
+            }
+            "emptied" => write(directory, &[]),
+            _ => fs_err::remove_file(files::current(directory)).unwrap(),
+        }
+        assert!(!line() && !line(), "{damage}");
+        // Another that writes to the trail is no fault.
+        if damage == "cut" {
+            write(directory, &whole);
+            assert!(line());
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::event::{Content, Sealed};
 use super::files::{self, End, Line};
+use super::key::Key;
 use super::{AuditOptions, Event, Head, content, head, read};
 use crate::appended;
 use crate::console;
@@ -199,20 +200,34 @@ impl Writer {
         json[1..json.len() - 1].to_owned()
     }
 
-    /// Reads what other processes have written since.
+    /// Reads what other processes have written since, behind what this one wrote last.
     fn catch_up(&mut self) -> io::Result<()> {
         let path = files::current(&self.directory);
         let is_same = match fs_err::metadata(&path) {
-            Ok(there) => {
-                there.len() == self.end.bytes && there.ino() == self.file.metadata()?.ino()
-            }
+            Ok(there) => there.ino() == self.file.metadata()?.ino(),
             Err(_) => false,
         };
-        if is_same {
+        if is_same && self.file.metadata()?.len() == self.end.bytes {
             return Ok(());
         }
-        self.end =
-            files::end(&self.directory).map_err(|failure| io::Error::other(failure.to_string()))?;
+        let failed = |failure: Failure| io::Error::other(failure.to_string());
+        // In its own file a line is found by its place; a file that was closed since is looked through.
+        let is_whole = match is_same && self.end.bytes > 0 {
+            true => files::has_at(&path, &self.end).map_err(failed)?,
+            false => {
+                let written = Head { seq: self.end.seq, hash: self.end.hash.clone() };
+                has(&self.directory, &written).map_err(failed)?
+            }
+        };
+        if !is_whole {
+            let message = format!(
+                "{} was cut off or written again: its line {} is not the one that was written here last",
+                self.directory.display(),
+                self.end.seq
+            );
+            return Err(io::Error::other(message));
+        }
+        self.end = files::end(&self.directory).map_err(failed)?;
         self.file = open(&path)?;
         self.cut()
     }
@@ -283,7 +298,8 @@ fn hold_against_its_head(
     options: &AuditOptions,
 ) -> Result<Option<Sealed>, Failure> {
     let head = match Head::beside(directory)? {
-        None if end.seq == 0 => {
+        // A trail's key is made behind its first head.
+        None if end.seq == 0 && Key::find(directory)?.is_none() => {
             Head::before_the_first().write(directory)?;
             return Ok(None);
         }

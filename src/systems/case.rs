@@ -308,6 +308,8 @@ impl<'a, T> Case<'a, T> {
         if let Some((own, said)) = own.zip(said.clone()) {
             own.borrow_mut().push(said);
         }
+        let is_stripped = said.as_ref().is_some_and(|said| said.len() < text.len());
+        let is_cut = finish_reason == FinishReason::Length;
         let text = said.as_deref().unwrap_or(text);
         let is_note = matches!(self.task.item, Item::Note(_));
         // Of what has neither letter nor digit, and is no option, nothing was read, whatever a reader made of it.
@@ -338,8 +340,8 @@ impl<'a, T> Case<'a, T> {
                 Parse::Unread
             }
             false if is_blank && given.is_empty() => Parse::Unread,
-            // What was cut off is not all that was asked for.
-            false if finish_reason == FinishReason::Length && parse == Parse::Ok => Parse::Repaired,
+            // What was cut off is not all that was asked for, and what repeats its prompt is more.
+            false if parse == Parse::Ok && (is_cut || is_stripped) => Parse::Repaired,
             false => parse,
         };
         if let Item::Question(question) = self.task.item

@@ -39,6 +39,8 @@ fn a_letter_beside_another_options_text_is_unread_and_the_record_says_so() {
     let (answer, parse, record) = said(r#"{"reasoning": "Option B.", "answer": "A"}"#, &[]);
     assert_eq!((answer.as_str(), parse), ("", Parse::Unread));
     assert_eq!(record["contradiction"], true);
+    let concluded = r#"{"reasoning": "The most likely cause is option B.", "answer": "A"}"#;
+    assert_eq!((said(concluded, &[]).0, said(concluded, &[]).1), (String::new(), Parse::Unread));
     for text in [
         r#"{"reasoning": "Option B.", "answer": "B"}"#,
         r#"{"reasoning": "Not option B.", "answer": "A"}"#,

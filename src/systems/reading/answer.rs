@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::letter::{announced, letter};
-use super::options::{is_contradicted, whole};
-use super::{json, record, said};
+use super::options::{concluded, is_contradicted, whole};
+use super::{json, record, said, sentences};
 use crate::data::Choice;
 
 /// The letter of a record's field, in the reply that the record stands in. Empty where the reply then announces another.
@@ -19,24 +19,29 @@ pub fn of_medmads_field(field: &str, reply: &str, options: &[Choice]) -> String 
 }
 
 fn beside(field: &str, found: Option<char>, reply: &str, options: &[Choice]) -> String {
-    let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
+    let text = said(reply);
+    let objects = json::objects(text);
+    let after = objects.last().map_or("", |last| &text[last.place.end..]);
     let found = found.filter(|letter| {
         !is_contradicted(*letter, field, options)
             && announced(after, options).iter().all(|one| *one == Some(*letter))
-            && json::objects(said(reply))
-                .iter()
-                .all(|one| reasons(&one.object, options).all(|other| other == *letter))
+            && objects.iter().all(|one| reasons(&one.object, options).all(|other| other == *letter))
     });
     found.map_or(String::new(), String::from)
 }
 
-/// The options whose texts are all the reasons that a record gives: `{"reasoning": "Heparin", "answer": "A"}` says two.
+/// The options that a record's reasons are no more than: `{"reasoning": "Heparin", "answer": "A"}` says two, and so does a lone sentence
+/// that concludes another.
 fn reasons(object: &Map<String, Value>, options: &[Choice]) -> impl Iterator<Item = char> {
     const REASONS: [&str; 7] =
         ["reasoning", "reason", "explanation", "rationale", "thought", "analysis", "cot"];
     let is_reason = |key: &str| REASONS.contains(&key.trim().to_lowercase().as_str());
     let texts = object.iter().filter(move |(key, _)| is_reason(key));
-    texts.filter_map(|(_, value)| whole(value.as_str()?, options))
+    texts.filter_map(|(_, value)| {
+        let text = value.as_str()?;
+        let is_sentence = || sentences(text).nth(1).is_none();
+        whole(text, options).or_else(|| concluded(text, options).filter(|_| is_sentence()))
+    })
 }
 
 /// Whether a reply has any letter beside the text of another option, or an answer whose reasons are another's text.

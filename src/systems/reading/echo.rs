@@ -53,7 +53,41 @@ pub fn without_echo(reply: &str, messages: &[Message], own: &[String]) -> String
             end = unit.place.end;
         }
     }
-    kept + &reply[end..]
+    without_lines_of_others(&(kept + &reply[end..]), messages, own)
+}
+
+/// A text without the options of other questions, wherever it writes them (an example's, behind «The answer is»), and without lines that
+/// say as the prompt does what others said: `[Doctor B] -> Answer: C`.
+fn without_lines_of_others(text: &str, messages: &[Message], own: &[String]) -> String {
+    let mut is_own = HashSet::new();
+    is_own.extend(own.iter().map(|text| plain(text)));
+    let lines = || messages.iter().flat_map(|one| one.content.lines()).map(str::trim);
+    let options = lines().filter(|line: &&str| {
+        let marked = line.strip_prefix(|c: char| c.is_ascii_uppercase());
+        let option = marked.and_then(|rest| rest.strip_prefix([':', '.', ')']));
+        option.is_some_and(|option| {
+            option.split_whitespace().count() >= ENCLOSED
+                && !is_own.contains(&plain(option))
+                && !own.iter().any(|own| own.contains(line))
+        })
+    });
+    let text = options.fold(text.to_owned(), |text, option| match text.contains(option) {
+        true => text.replace(option, ""),
+        false => text,
+    });
+    let names: HashSet<&str> = lines().filter_map(name).collect();
+    let is_others = |line: &&str| name(line).is_some_and(|name| names.contains(name));
+    match text.lines().any(|line| is_others(&line)) {
+        true => text.lines().filter(|line| !is_others(line)).collect::<Vec<_>>().join("\n"),
+        false => text,
+    }
+}
+
+/// Whose answer a line tells: `1. [Doctor B] -> …`.
+fn name(line: &str) -> Option<&str> {
+    let (before, _) = line.split_once(" -> ")?;
+    let start = before.find('[').filter(|_| before.ends_with(']'))?;
+    Some(&before[start..])
 }
 
 /// A sentence, a line, or what stands between quotes or tags.
@@ -189,5 +223,17 @@ mod tests {
         assert_eq!(left("Answer: B", prompt, &[]), "Answer: B");
         let brief = "Others said:\n[Doctor A] -> Answer: A\n[Doctor B] -> Answer: C";
         assert_eq!(left("[Doctor A] -> Answer: A\n", brief, &[]), "\n");
+        let changed = "1. [Doctor A] -> Answer: C\n2. [Doctor B] -> Answer: C";
+        assert!(!left(changed, brief, &[]).contains('C'));
+        assert_eq!(left("[Doctor C] -> Answer: C", brief, &[]), "[Doctor C] -> Answer: C");
+        // An example's option, whatever stands before it.
+        let shown = "Example 1\nHow should he sleep?\nC: A cushion that holds him\nAnswer: A\n\nWhich drug is it?\nC: A beta blocker at night";
+        let own = ["Which drug is it?", "A beta blocker at night"];
+        assert_eq!(
+            left("The answer is C: A cushion that holds him", shown, &own),
+            "The answer is "
+        );
+        let answer = "The answer is C: A beta blocker at night";
+        assert_eq!(left(answer, shown, &own), answer);
     }
 }

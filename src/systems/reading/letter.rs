@@ -21,6 +21,11 @@ static RIGHT: Pattern = Pattern::new(
 static ALONE: Pattern = Pattern::new(
     r"(?m)(?:^|[.!?]\s+)[\s>#*_\x22'“`(\[{-]*(?i:(?:so|therefore|thus|hence|option|choice|letter),?\s+)?([A-J])[\s*_\x22'”`)\]}.!]*$",
 );
+/// A further option in the line of one.
+static LISTED: Pattern = Pattern::new(r"[.;,!?]\s+\(?([A-J])[:.)]\s");
+/// What gives an answer in words, without a letter.
+static SUPERLATIVE: Pattern =
+    Pattern::new(r"(?i)\b(?:the|my) (?:most (?:likely|appropriate)|best|correct|right)\b");
 /// A line that begins with a letter and a mark.
 static MARKED: Pattern = Pattern::new(
     r"(?m)^[\s>#*_\x22'“`(\[{-]*(?i:option\s+)?([A-J])\s*(?:[)\]:*]+\s*|[.–—-]+\s+)(\S.*)$",
@@ -71,10 +76,15 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
     found.extend(letters(&RIGHT));
     found.extend(letters(&ALONE));
     found.extend(listed(text, options));
+    let is_in_words = found.is_empty();
     // An option's text, as a line of its own or as the end of the first or last sentence.
     found.extend(text.lines().filter_map(|line| whole(line, options)).map(Some));
     let ends = [sentences(text).next(), sentences(text).last()].into_iter().flatten();
     found.extend(ends.filter_map(|sentence| concluded(sentence, options)).map(Some));
+    if is_in_words {
+        let superlatives = sentences(text).filter(|sentence| SUPERLATIVE.is_match(sentence));
+        found.extend(superlatives.filter_map(|sentence| concluded(sentence, options)).map(Some));
+    }
     found.extend(opened(text, options).map(Some));
     found
 }
@@ -92,7 +102,8 @@ fn listed(text: &str, options: &[Choice]) -> Option<Option<char>> {
     let mut lines = MARKED.captures_iter(text);
     let first = lines.next()?;
     let (letter, said) = (first[1].chars().next()?, first.get(2)?.as_str());
-    if lines.any(|line| line[1] != first[1]) {
+    let others = LISTED.captures_iter(said).filter(|other| other[1] != first[1]);
+    if lines.any(|line| line[1] != first[1]) || others.count() > 1 {
         return None;
     }
     let is_other =
@@ -202,6 +213,7 @@ mod tests {
             "The best next step is B: Heparin.",
             "The answer is: Heparin, which stops the clot.",
             "The letter of the right option is \"heparin\"",
+            "The best choice is heparin. The best known alternative is aspirin. The most likely cause is a clot. Answer: B",
         ] {
             assert_eq!(letter(said, &options()), Some('B'), "{said}");
         }
@@ -232,6 +244,8 @@ mod tests {
             "C-reactive protein is high.",
             "The answer is E. coli.",
             "Vitamin A, B and C are given.",
+            "- A: Clots need it. B: It stops them. C: No effect. D: None.",
+            "The most likely drug is aspirin. It helps. The most likely drug is heparin. It may",
             "Blocking ATP-sensitive K-channels",
         ] {
             assert_eq!(letter(said, &options()), None, "{said}");
