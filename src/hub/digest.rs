@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 use super::HubError;
@@ -45,6 +46,22 @@ impl Sum {
             }
             self.update(&buffer[..count]);
             length += count as u64;
+        }
+    }
+}
+
+/// Git's name of a file's bytes, as 40 lower-case hexadecimal digits: the SHA-1 of `blob LENGTH`, a zero and the bytes.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn git_sum_of_file(path: &Path) -> Result<String, HubError> {
+    let mut file = fs_err::File::open(path)?;
+    let mut sum = Sha1::new_with_prefix(format!("blob {}\0", file.metadata()?.len()));
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&sum.finalize())),
+            count => sum.update(&buffer[..count]),
         }
     }
 }

@@ -6,8 +6,7 @@
 //! destination but the cache.
 //!
 //! A file arrives in `NAME.incomplete` beside its destination and is renamed when its size is right and its sha256 is
-//! the one of the card and of the hub's etag (large files; the etag of a small one is git's sha1, which is not
-//! checked). An interrupted fetch leaves the incomplete file behind, and the next one goes on from there.
+//! the one of the card and of the hub's etag (large files), or git's sha1 that of the etag (small ones). An interrupted fetch leaves the incomplete file behind, and the next one goes on from there.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,6 +19,7 @@ use self::client::{Client, Gate, Hub, Listing, RemoteFile};
 use self::progress::Progress;
 use super::cache::{CachedRepository, is_commit};
 use super::checkpoint::{self, Checkpoint};
+use super::digest::git_sum_of_file;
 use super::provenance::{PROVENANCE, Provenance};
 use super::source::open_snapshot;
 use super::{
@@ -225,7 +225,7 @@ impl Fetch<'_> {
             return Ok(None);
         }
         let sha256 = sha256_file(path)?;
-        let is_right = self.check(name, remote, &sha256).is_ok();
+        let is_right = self.check(name, remote, path, &sha256).is_ok();
         Ok(is_right.then_some(sha256))
     }
 
@@ -237,7 +237,7 @@ impl Fetch<'_> {
         };
         let bar = self.progress.start(name, remote.size_bytes);
         let sha256 = transfer::download(&self.hub.client, remote, &part, &bar)?;
-        if let Err(error) = self.check(name, remote, &sha256) {
+        if let Err(error) = self.check(name, remote, &part, &sha256) {
             fs_err::remove_file(&part)?;
             return Err(error);
         }
@@ -246,18 +246,27 @@ impl Fetch<'_> {
         Ok(sha256)
     }
 
-    /// Compares a file's sum with each one that is known.
-    fn check(&self, name: &str, remote: &RemoteFile, sha256: &str) -> Result<(), HubError> {
+    /// Compares a file's sums with each one that is known.
+    fn check(
+        &self,
+        name: &str,
+        remote: &RemoteFile,
+        path: &Path,
+        sha256: &str,
+    ) -> Result<(), HubError> {
+        let git = remote.git_sum().map(|_| git_sum_of_file(path)).transpose()?.unwrap_or_default();
+        let of_card = self.hub.repository.card_sha256(&self.commit, name);
         let known = [
-            self.hub.repository.card_sha256(&self.commit, name).map(|sum| (Authority::Card, sum)),
-            remote.sha256().map(|sum| (Authority::Hub, sum)),
+            of_card.map(|sum| (Authority::Card, sum, sha256)),
+            remote.sha256().map(|sum| (Authority::Hub, sum, sha256)),
+            remote.git_sum().map(|sum| (Authority::Hub, sum, git.as_str())),
         ];
-        match known.into_iter().flatten().find(|(_, expected)| *expected != sha256) {
+        match known.into_iter().flatten().find(|(_, expected, actual)| expected != actual) {
             None => Ok(()),
-            Some((authority, expected)) => Err(HubError::WrongSum {
+            Some((authority, expected, actual)) => Err(HubError::WrongSum {
                 file: name.to_owned(),
                 expected: expected.to_owned(),
-                actual: sha256.to_owned(),
+                actual: actual.to_owned(),
                 authority,
             }),
         }

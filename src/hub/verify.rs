@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::cache::is_hex;
 use super::checkpoint::Checkpoint;
+use super::digest::git_sum_of_file;
 use super::provenance::Provenance;
 use super::{FileDigest, HubError, digest_files};
 
@@ -39,7 +40,7 @@ pub enum Status {
         authority: Authority,
         expected: String,
     },
-    /// No sha256 is known. A small file's blob is named by git's sha1, which is not checked.
+    /// No sum is known.
     Unknown,
     /// The card or the provenance lists the file, and it is not there.
     Missing,
@@ -69,9 +70,14 @@ pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
     let files = checkpoint.named_files();
     for (FileDigest { name, sha256 }, (_, path)) in digest_files(&files)?.into_iter().zip(&files) {
         let expected = known.get(&name).cloned().flatten();
-        let status = match expected.or_else(|| Some((Authority::Hub, blob_sum(path)?))) {
+        let expected = expected.or_else(|| Some((Authority::Hub, blob_sum(path)?)));
+        let actual = match &expected {
+            Some((_, expected)) if is_hex(expected, 40) => git_sum_of_file(path)?,
+            _ => sha256.clone(),
+        };
+        let status = match expected {
             None => Status::Unknown,
-            Some((authority, expected)) if expected == sha256 => Status::Ok(authority),
+            Some((authority, expected)) if expected == actual => Status::Ok(authority),
             Some((authority, expected)) => Status::Mismatch { authority, expected },
         };
         let check = FileCheck { name: name.clone(), status, sha256: Some(sha256) };
@@ -104,9 +110,9 @@ fn known_sums(
     Ok(sums)
 }
 
-/// The sum in the name of the blob that a cached file links to; git's own names are shorter.
+/// The sum in the name of the blob that a cached file links to: a sha256, or of a small file git's sha1.
 fn blob_sum(path: &Path) -> Option<String> {
     let blob: PathBuf = fs_err::read_link(path).ok()?;
     let name = blob.file_name()?.to_str()?;
-    is_hex(name, 64).then(|| name.to_owned())
+    (is_hex(name, 64) || is_hex(name, 40)).then(|| name.to_owned())
 }

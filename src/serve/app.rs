@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::admission::{Admission, KeyLoad};
 use super::audit::Audit;
-use super::budget::Budget;
+use super::budget::{Budget, Turns};
 use super::case::pool::Cases;
 use super::error::{ApiError, Code};
 use super::failures::Failures;
@@ -84,6 +84,8 @@ pub struct App {
     pub audit: Audit,
     /// Of bodies in flight.
     pub budget: Budget,
+    /// Of what their texts need while they are tokenised.
+    pub turns: Turns,
     pub cases: Cases,
     /// The secret that the tokens of the page's forms are derived from.
     pub page_secret: String,
@@ -110,6 +112,7 @@ impl App {
             super::session::random_id().map_err(|error| std::io::Error::other(error.message))?;
         Ok(App {
             budget: Budget::new(options.limits.bodies_bytes),
+            turns: Turns::new(options.limits.bodies_bytes),
             cases: Cases::start(options.limits.cases, &metrics.cases, &audit)?,
             options,
             phase,

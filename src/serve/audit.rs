@@ -4,7 +4,7 @@ use axum::http::Extensions;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-pub use self::pending::Pending;
+pub use self::pending::{Pending, Sent};
 use super::app::KeyRing;
 use super::case::{Ask, words};
 use super::error::{ApiError, Code};
@@ -120,6 +120,14 @@ impl Audit {
     pub fn note(&self, event: Event) {
         if let Some(trail) = &self.trail {
             trail.send(event, |_| {});
+        }
+    }
+
+    /// Logs that a client left the stream of a case before its end, and what was sent until then. `request` is the digest of the case.
+    pub fn left(&self, who: &Who, path: &str, request: String, sent: Sent) {
+        if self.is_on() {
+            let event = who.event("left").with("path", path).with_sum("request", request);
+            self.note(sent.told(event));
         }
     }
 

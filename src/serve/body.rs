@@ -33,6 +33,7 @@ pub struct Sent<const MOST: usize> {
     reserved: Reserved,
     /// Of the caller's readings; `None` for a caller without a name.
     reading: Option<OwnedSemaphorePermit>,
+    app: Arc<App>,
 }
 
 impl<const MOST: usize> FromRequest<Arc<App>> for Sent<MOST> {
@@ -80,7 +81,8 @@ impl<const MOST: usize> FromRequest<Arc<App>> for Sent<MOST> {
             let seconds = limits.body_timeout.as_secs();
             ApiError::new(Code::BodyTimeout, format!("the body did not come within {seconds} s"))
         })??;
-        Ok(Sent { headers: parts.headers, bytes: bytes.into(), reserved, reading })
+        let app = app.clone();
+        Ok(Sent { headers: parts.headers, bytes: bytes.into(), reserved, reading, app })
     }
 }
 
@@ -95,13 +97,15 @@ impl<const MOST: usize> Sent<MOST> {
         work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<(T, Reserved), ApiError> {
         let is_json = is_json(&media_type(&self.headers));
-        let Sent { bytes, mut reserved, reading, .. } = self;
+        let Sent { bytes, mut reserved, reading, app, .. } = self;
+        let longest = app.served().map_or(0, super::models::Served::longest_text);
+        let turn = app.turns.take(bytes.len().min(longest)).await;
         blocking(move || {
             if is_json {
                 reserved.grow(VALUE_BYTES * count_values(&bytes)?)?;
             }
             let made = work(bytes)?;
-            drop(reading);
+            drop((reading, turn));
             Ok((made, reserved))
         })
         .await

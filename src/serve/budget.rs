@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use super::admission::KeyLoad;
 use super::error::{ApiError, Code};
 
@@ -79,6 +81,30 @@ impl Drop for Reserved {
     }
 }
 
+/// What tokenising takes beside the bodies: many times the memory of a text, for a moment. A text waits for its turn at it.
+#[derive(Clone, Debug)]
+pub struct Turns {
+    free: Arc<Semaphore>,
+    most_kib: u32,
+}
+
+/// What tokenising a byte takes at most, measured (`benches/LOG.md`).
+const TOKENISING: usize = 400;
+
+impl Turns {
+    /// Turns that take at most so many bytes together.
+    pub fn new(most: usize) -> Turns {
+        let most_kib = u32::try_from(most >> 10).unwrap_or(u32::MAX).max(1);
+        Turns { free: Arc::new(Semaphore::new(most_kib as usize)), most_kib }
+    }
+
+    /// Waits for the turn of a text of so many bytes. One that needs more than there is has all of it, and nobody else has any.
+    pub async fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes.saturating_mul(TOKENISING) >> 10).unwrap_or(u32::MAX);
+        self.free.clone().acquire_many_owned(kib.clamp(1, self.most_kib)).await.ok()
+    }
+}
+
 /// Adds to a counter unless the sum would exceed `most`.
 pub fn add(counter: &AtomicUsize, count: usize, most: usize) -> bool {
     let fits = |now: usize| now.checked_add(count).filter(|sum| *sum <= most);
@@ -88,6 +114,20 @@ pub fn add(counter: &AtomicUsize, count: usize, most: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_many_texts_need_at_a_time_is_waited_for() {
+        use futures_util::FutureExt;
+        let turns = Turns::new(1 << 20);
+        let one = turns.take(2000).now_or_never().flatten().unwrap();
+        assert!(turns.take(2000).now_or_never().is_none(), "0.8 of a megabyte are taken");
+        assert!(turns.take(100).now_or_never().is_some());
+        drop(one);
+        let all = turns.take(usize::MAX).now_or_never().flatten().unwrap();
+        assert!(turns.take(1).now_or_never().is_none());
+        drop(all);
+        assert!(turns.take(1).now_or_never().is_some());
+    }
 
     #[test]
     fn a_caller_has_half_of_the_budget_and_what_is_done_with_is_given_back() {

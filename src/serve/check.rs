@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::app::{App, Phase};
+use super::audit::{self, Who};
 use super::body::{Sent, WHOLE, media_type};
 use super::case::pool::Job;
 use super::case::store::{Case, CaseHead, Named};
@@ -291,19 +292,22 @@ pub fn status(case: &Case) -> &'static str {
 pub async fn events(
     State(app): State<Arc<App>>,
     Address(Path(id)): Address<Path<String>>,
-    Asking { caller, .. }: Asking,
+    Asking { caller, who }: Asking,
 ) -> Result<Response, ApiError> {
     let named = Named { id, owner: owner(caller.as_ref()) };
     let case = app.cases.store.look(named.clone()).await?;
     let (sender, events) = unbounded_channel();
     app.cases.store.follow(named, sender).await?;
     let phase = app.phase.clone();
-    Ok(respond(Followed { ask: case.head.ask.clone(), events, phase, is_over: false }))
+    let (ask, reader) = (case.head.ask.clone(), who);
+    Ok(respond(Followed { app, ask, reader, events, phase, is_over: false }))
 }
 
 /// A case as a stream of events.
 struct Followed {
+    app: Arc<App>,
     ask: Ask,
+    reader: Who,
     events: UnboundedReceiver<CaseEvent>,
     phase: watch::Receiver<Phase>,
     is_over: bool,
@@ -337,5 +341,11 @@ impl EventSource for Followed {
             return Some(format!("event: {name}\ndata: {value}\n\n"));
         }
         None
+    }
+
+    fn left(&mut self, sent: audit::Sent) {
+        if !self.is_over {
+            self.app.audit.left(&self.reader, "/v1/cases/{id}/events", self.ask.digest(), sent);
+        }
     }
 }

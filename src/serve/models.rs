@@ -13,8 +13,8 @@ use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
 use crate::selftest::last::LastSelftest;
 
-/// In bytes.
-const LONGEST_TOKEN: usize = 64;
+/// Bytes that a token of a text has at most, on average: three or four are usual, and of rows of spaces some more.
+const LONGEST_TOKEN: usize = 16;
 
 /// The served models and systems.
 pub struct Served {
@@ -57,8 +57,15 @@ pub struct LoadedModel {
     pub pages: usize,
 }
 
-/// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised: hardly a token is longer than
-/// [`LONGEST_TOKEN`], and no text has such tokens alone.
+impl Served {
+    /// Bytes of the longest text that any model tokenises.
+    pub fn longest_text(&self) -> usize {
+        let contexts = self.models.iter().map(|model| model.context());
+        contexts.max().unwrap_or_default().saturating_mul(LONGEST_TOKEN)
+    }
+}
+
+/// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.
 ///
 /// # Errors
 /// A text that is longer.

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::app::{App, Phase};
+use super::audit::{Sent, Who};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
 use super::completion::{Client, new_id, with_ignored, with_request_id};
@@ -104,6 +105,7 @@ pub async fn answer(
     client: Client,
 ) -> Result<Response, ApiError> {
     let Client { caller, who, .. } = client;
+    let reader = who.clone();
     let seed = chat.ask.seed;
     let ask = |run| Ask { run, n: chat.n, who: who.clone(), ..chat.ask.clone() };
     let asks: Vec<Ask> = (1..=chat.n).map(ask).collect();
@@ -118,7 +120,10 @@ pub async fn answer(
     let answering = Answering { app, heading, running, outcomes, phase };
     let response = match chat.stream {
         None => Json(answering.whole().await?).into_response(),
-        Some(options) => respond(Streamed { answering, options, is_over: false, has_begun: false }),
+        Some(options) => {
+            let (is_over, has_begun) = (false, false);
+            respond(Streamed { answering, reader, options, is_over, has_begun })
+        }
     };
     let response = with_ignored(response, &chat.ignored);
     Ok(with_request_id(response, chat.request_id.as_deref()))
@@ -230,6 +235,7 @@ pub fn usage(parts: impl Iterator<Item = Usage>) -> Value {
 /// A streamed response.
 struct Streamed {
     answering: Answering,
+    reader: Who,
     options: Streaming,
     is_over: bool,
     has_begun: bool,
@@ -252,6 +258,13 @@ impl EventSource for Streamed {
                 data(&error.json())
             }
         })
+    }
+
+    fn left(&mut self, sent: Sent) {
+        if !self.is_over {
+            let Answering { app, heading, .. } = &self.answering;
+            app.audit.left(&self.reader, "/v1/chat/completions", heading.digest.clone(), sent);
+        }
     }
 }
 

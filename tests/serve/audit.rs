@@ -220,7 +220,8 @@ fn a_trail_that_was_changed_is_not_continued() {
 #[cfg(target_os = "linux")]
 fn a_stream_under_way_holds_no_more_than_its_body() {
     let server = Server::start("--audit audit");
-    let filler = "0,".repeat(2 << 20);
+    // As many values as a body may have, and text to 4 MB.
+    let filler = "0,".repeat(200_000) + "\"" + &"x".repeat(3_600_000) + "\",";
     let body = format!(
         "{{\"model\": \"gemma3\", \"prompt\": \"x\", \"max_tokens\": 3000, \"ignore_eos\": true, \"stream\": true, \"metadata\": [{filler}0]}}"
     );
@@ -231,8 +232,42 @@ fn a_stream_under_way_holds_no_more_than_its_body() {
     let before = server.memory();
     let more: Vec<_> = (0..3).map(|_| server.send(&ask())).collect();
     more.iter().for_each(|one| one.wait());
+    // Streams, and no refusals.
+    for one in more.iter().chain([&first]) {
+        let mut head = [0; 12];
+        one.stream.peek(&mut head).unwrap();
+        assert_eq!(String::from_utf8_lossy(&head), "HTTP/1.1 200");
+    }
     let grown = server.memory().saturating_sub(before);
     assert!(grown < 100 << 20, "{grown} bytes for three streams of 4 MB");
+}
+
+#[test]
+fn who_leaves_the_stream_of_a_system_leaves_a_line_of_what_was_sent() {
+    let server = Server::start(&format!("{QUICK} --audit audit"));
+    let question = "Which vitamin is retinol?\nA) Vitamin A\nB) Vitamin D";
+    let messages = json!([{"role": "user", "content": question}]);
+    let pending = server.stream(json!({"model": "cot-sc", "messages": messages, "n": 8}));
+    let mut read = Vec::new();
+    while !read.windows(6).any(|part| part == b"data: ") {
+        let mut bytes = [0; 256];
+        let count = (&pending.stream).read(&mut bytes).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&read));
+        read.extend(&bytes[..count]);
+    }
+    drop(pending);
+    let began = std::time::Instant::now();
+    let left = loop {
+        if let [left] = of(&lines(&server), "left")[..] {
+            break left.clone();
+        }
+        assert!(began.elapsed().as_secs() < 60, "the line does not come");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    assert_eq!(left["path"], "/v1/chat/completions");
+    assert!(left["sent_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{left}");
+    let sums = [&left["sent"], &left["request"]].map(|sum| sum.as_str().map(str::len));
+    assert_eq!(sums, [Some(64); 2]);
 }
 
 #[test]

@@ -174,3 +174,27 @@ fn cached_tokens_tell_nothing_of_what_others_asked() {
         assert_eq!(ask(&lab) > 0, is_told, "{flags}");
     }
 }
+
+/// Where a proxy alone says who asks, too.
+#[test]
+fn users_without_keys_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("qwen3");
+    std::os::unix::fs::symlink(crate::common::synthetic(Family::Qwen3), link).unwrap();
+    let command = wardround(folder.path());
+    let flags = "qwen3 --context 1024 --trust-user-header x-remote-user --audit audit";
+    let server = Server::run(command, folder, flags);
+    let ask = |user: &str| {
+        let prompt = "The patient of bed 4 has syphilis and does not know it. ".repeat(8);
+        let body = json!({"prompt": prompt, "max_tokens": 1, "seed": 1}).to_string();
+        let headers = [("content-type", "application/json"), ("x-remote-user", user)];
+        let path = "/v1/completions";
+        let reply = server.ask(&Ask { method: "POST", path, headers: &headers, body: &body });
+        reply.json()["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap()
+    };
+    assert_eq!(ask("ward"), 0);
+    assert!(ask("ward") > 0, "the own prompt is found again");
+    assert_eq!(ask("lab"), 0);
+    let trail = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
+    assert!(trail.contains(r#""actor":"lab""#), "{trail}");
+}

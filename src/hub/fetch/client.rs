@@ -77,6 +77,11 @@ impl RemoteFile {
     pub fn sha256(&self) -> Option<&str> {
         Some(self.etag.as_str()).filter(|etag| is_hex(etag, 64))
     }
+
+    /// The same of a small file: git's.
+    pub fn git_sum(&self) -> Option<&str> {
+        Some(self.etag.as_str()).filter(|etag| is_hex(etag, 40))
+    }
 }
 
 impl Hub<'_> {

@@ -8,7 +8,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use sha1::{Digest, Sha1};
+
 use super::super::digest::Sum;
+use crate::digest::hex;
 
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 pub const REPOSITORY: &str = "org/tiny";
@@ -164,8 +167,10 @@ fn send_file(
         headers.push(("x-linked-etag", format!("\"{}\"", sum.finish())));
         headers.push(("x-linked-size", bytes.len().to_string()));
     }
-    // In place of git's sha1: 40 digits that differ from file to file.
-    headers.push(("etag", format!("W/\"{:040x}\"", name.len() * 1000 + bytes.len())));
+    let lie: &[u8] = if fault == Some(Fault::Lie) { b"another" } else { bytes };
+    let mut git = Sha1::new_with_prefix(format!("blob {}\0", lie.len()));
+    git.update(lie);
+    headers.push(("etag", format!("W/\"{}\"", hex(&git.finalize()))));
     if fault == Some(Fault::Elsewhere) && !request.path.starts_with("/store/") {
         headers.push(("location", format!("http://localhost:{port}/store/{name}")));
         return send(stream, 302, &headers, b"");

@@ -32,6 +32,19 @@ fn sum_of(text: &str) -> String {
     sum.finish()
 }
 
+fn git_sum_of(text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    fs_err::write(&path, text).unwrap();
+    crate::hub::digest::git_sum_of_file(&path).unwrap()
+}
+
+#[test]
+fn gits_sum_is_that_of_git() {
+    // `printf 'hello world\n' | git hash-object --stdin`
+    assert_eq!(git_sum_of("hello world\n"), "3b18e512dba79e4c8300dd08aeb37f8e728b8dad");
+}
+
 /// Lays a repository out as the hub's own tools do, with links to blobs or with the files themselves.
 fn lay_out(cache: &Path, id: &str, commit: &str, links: bool) -> PathBuf {
     let cached = Cache::new(cache.to_owned()).repository(id);
@@ -43,7 +56,7 @@ fn lay_out(cache: &Path, id: &str, commit: &str, links: bool) -> PathBuf {
     for (name, text) in FILES {
         let etag = match name.ends_with(".safetensors") {
             true => sum_of(text),
-            false => format!("{:040x}", name.len()),
+            false => git_sum_of(text),
         };
         if cfg!(unix) && links {
             fs_err::write(cached.blob(&etag), text).unwrap();
@@ -81,14 +94,16 @@ fn a_cached_shard_is_verified_by_its_blobs_name() {
     let snapshot = lay_out(cache.path(), "org/name", COMMIT, true);
     let found = resolve("org/name", &offline(cache.path())).unwrap();
     fs_err::write(snapshot.join("two.safetensors"), "changed").unwrap();
+    fs_err::write(snapshot.join("config.json"), "changed").unwrap();
+    let config = FILES.iter().find(|(name, _)| *name == "config.json").unwrap().1;
     let checks = verify(&found).unwrap();
     let statuses: Vec<_> = checks.into_iter().map(|check| (check.name, check.status)).collect();
     let hub = super::super::Authority::Hub;
     let expected = [
-        ("config.json", Status::Unknown),
-        ("model.safetensors.index.json", Status::Unknown),
+        ("config.json", Status::Mismatch { authority: hub, expected: git_sum_of(config) }),
+        ("model.safetensors.index.json", Status::Ok(hub)),
         ("one.safetensors", Status::Ok(hub)),
-        ("tokenizer.json", Status::Unknown),
+        ("tokenizer.json", Status::Ok(hub)),
         ("two.safetensors", Status::Mismatch { authority: hub, expected: sum_of("2") }),
     ];
     assert_eq!(statuses, expected.map(|(name, status)| (name.to_owned(), status)));

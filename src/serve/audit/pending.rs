@@ -29,9 +29,24 @@ pub struct Pending {
 
 /// What was sent so far of a stream.
 #[derive(Clone, Debug, Default)]
-struct Sent {
+pub struct Sent {
     sum: Sha256,
     bytes: u64,
+}
+
+impl Sent {
+    pub fn add(&mut self, text: &str) {
+        self.sum.update(text);
+        self.bytes += text.len() as u64;
+    }
+
+    /// An event with the sum and the length; without either where nothing was sent.
+    pub fn told(self, event: Event) -> Event {
+        match self.bytes {
+            0 => event,
+            bytes => event.with("sent_bytes", bytes).with_sum("sent", hex(&self.sum.finalize())),
+        }
+    }
 }
 
 impl Pending {
@@ -73,8 +88,7 @@ impl Pending {
     /// Notes what is sent next.
     pub fn sent(&mut self, text: &str) {
         if self.audit.is_on() {
-            self.sent.sum.update(text);
-            self.sent.bytes += text.len() as u64;
+            self.sent.add(text);
         }
     }
 
@@ -130,9 +144,8 @@ impl Pending {
             .with("path", self.path.as_str())
             .with("elapsed_ms", self.began.elapsed().as_millis() as u64)
             .with("status", status);
-        if status != "done" && self.sent.bytes > 0 {
-            let Sent { sum, bytes } = std::mem::take(&mut self.sent);
-            event = event.with("sent_bytes", bytes).with_sum("sent", hex(&sum.finalize()));
+        if status != "done" {
+            event = std::mem::take(&mut self.sent).told(event);
         }
         let input = std::mem::replace(&mut self.body, Value::Null.into());
         event.with_texts(Texts { input, output, more })

@@ -79,8 +79,18 @@ impl CaseEvent {
     /// About how many bytes it takes to keep: the calls once, and once more in the outcome.
     pub fn bytes(&self) -> usize {
         match self {
-            CaseEvent::Begun | CaseEvent::Ended(_) => 0,
-            CaseEvent::Call(call) => 2 * call.text.len() + 1024,
+            CaseEvent::Begun => 0,
+            CaseEvent::Ended(outcome) => {
+                let searches = outcome.iter().flat_map(|worked| &worked.searches);
+                let passages = searches.flat_map(|search| &search.shown);
+                passages.map(|passage| passage.text.as_ref().map_or(0, String::len) + 256).sum()
+            }
+            CaseEvent::Call(call) => {
+                let CallLine { messages, text, tokens, .. } = &**call;
+                let prompt: usize = messages.iter().map(|message| message.content.len()).sum();
+                // What was read of the reply is in its record once more.
+                2 * (prompt + 2 * text.len() + 4 * tokens.len()) + 1024
+            }
         }
     }
 }

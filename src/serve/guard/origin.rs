@@ -41,9 +41,14 @@ pub(super) async fn check_origin(
         let message = format!("the server is not asked as {host}; --allow-host adds a name");
         return ApiError::new(Code::HostNotAllowed, message).into_response();
     }
-    let is_form = request.method() == Method::POST && page::has_token(request.uri().path());
-    if is_form && is_of_another_site(headers) {
-        let message = "a form of another site sent this; only the page's own forms may";
+    let is_post = request.method() == Method::POST;
+    let is_form = is_post && page::has_token(request.uri().path());
+    let is_allowed = |origin: &HeaderValue| {
+        app.options.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
+    };
+    let may_post = !is_form && headers.get(header::ORIGIN).is_some_and(is_allowed);
+    if is_post && !may_post && is_of_another_site(headers) {
+        let message = "a page of another site sent this; only the server's own, and those of --cors-origin, may";
         return ApiError::new(Code::OriginNotAllowed, message).into_response();
     }
     let Some(origin) = headers.get(header::ORIGIN).cloned() else {

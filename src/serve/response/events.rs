@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::answer::{Answer, Step};
 use crate::serve::app::{App, Phase};
-use crate::serve::audit::Pending;
+use crate::serve::audit::{Pending, Sent};
 use crate::serve::budget::Reserved;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::generation::{ChoiceEvent, Generation};
@@ -32,13 +32,37 @@ pub fn data(value: &Value) -> String {
 pub trait EventSource: Send + 'static {
     /// The next event; `None` after the last one. When the client disconnects, the source is dropped.
     fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
+
+    /// The client is gone before the last event, and got so much: what the audit trail is told.
+    fn left(&mut self, sent: Sent);
+}
+
+/// A source and what was sent of it.
+struct Open<S: EventSource> {
+    source: S,
+    sent: Sent,
+    is_over: bool,
+}
+
+impl<S: EventSource> Drop for Open<S> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.source.left(std::mem::take(&mut self.sent));
+        }
+    }
 }
 
 /// A response that streams the events of a source.
 pub fn respond(source: impl EventSource) -> Response {
-    let events = stream::unfold(source, |mut source| async move {
-        let event = source.next().await?;
-        Some((Ok::<Bytes, Infallible>(Bytes::from(event)), source))
+    let open = Open { source, sent: Sent::default(), is_over: false };
+    let events = stream::unfold(open, |mut open| async move {
+        let Some(event) = open.source.next().await else {
+            open.is_over = true;
+            drop(open);
+            return None;
+        };
+        open.sent.add(&event);
+        Some((Ok::<Bytes, Infallible>(Bytes::from(event)), open))
     });
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8")),
@@ -69,6 +93,9 @@ impl EventSource for Streamed {
         self.pending.sent(&text);
         Some(text)
     }
+
+    /// `pending` says so itself.
+    fn left(&mut self, _: Sent) {}
 }
 
 impl Streamed {
