@@ -11,6 +11,7 @@ use llguidance::toktrie::{
 use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
+use super::effort::Effort;
 use super::ending::{Budget, Closers};
 use super::schema::{refuse_costly, with_spacing};
 use super::{EngineError, annotations};
@@ -73,6 +74,7 @@ pub struct CompiledGrammar {
     closers: Arc<Closers>,
     /// Tokens of the shortest text behind `dictated`.
     shortest: Option<usize>,
+    effort: Arc<Effort>,
 }
 
 impl CompiledGrammar {
@@ -81,7 +83,8 @@ impl CompiledGrammar {
         let matcher = self.matcher.lock().unwrap_or_else(PoisonError::into_inner);
         let budget = Budget::new(self.closers.clone(), self.shortest);
         let dictated = self.dictated.to_vec();
-        State { matcher: matcher.deep_clone(), dictated, last: None, budget }
+        let effort = self.effort.clone();
+        State { matcher: matcher.deep_clone(), dictated, last: None, budget, effort }
     }
 }
 
@@ -145,7 +148,11 @@ impl Compiler {
     /// When the grammar does not compile, or the model has no end-of-turn token.
     pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
         let slot = self.slot(grammar);
-        slot.get_or_init(|| self.compile_anew(grammar)).clone()
+        let compiled = slot.get_or_init(|| self.compile_anew(grammar)).clone()?;
+        match compiled.effort.is_beyond() {
+            true => Err(refuse(TOO_SLOW)),
+            false => Ok(compiled),
+        }
     }
 
     /// The place of `grammar` among those that are kept.
@@ -202,7 +209,8 @@ fn compile(
             let dictated = matcher.consume_ff_tokens().into();
             let shortest = closers.length(&matcher);
             let matcher = Arc::new(Mutex::new(matcher));
-            Ok(CompiledGrammar { matcher, dictated, closers, shortest })
+            let effort = Arc::default();
+            Ok(CompiledGrammar { matcher, dictated, closers, shortest, effort })
         }
     }
 }
@@ -244,25 +252,40 @@ pub struct State {
     /// The last token that the model chose.
     last: Option<u32>,
     budget: Budget,
+    effort: Arc<Effort>,
 }
+
+/// Said where [`Effort`] has an end.
+const TOO_SLOW: &str =
+    "following the grammar takes too long: it has too many alternatives at a time";
 
 impl State {
     /// The tokens that the grammar dictates from here, taken.
     pub fn force(&mut self) -> Vec<u32> {
         let mut dictated = std::mem::take(&mut self.dictated);
-        dictated.extend(self.matcher.consume_ff_tokens());
+        let effort = self.effort.clone();
+        dictated.extend(effort.count(|| self.matcher.consume_ff_tokens()));
         dictated
     }
 
     /// Takes a sampled token; `false` when the grammar cannot (it is dead, or a limit was exceeded).
     pub fn accept(&mut self, token: u32) -> bool {
         self.last = Some(token);
-        self.matcher.consume_token(token).is_ok()
+        let effort = self.effort.clone();
+        effort.count(|| self.matcher.consume_token(token)).is_ok()
     }
 
     /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, and where the `left` tokens of the
     /// completion, this one among them, allow no more, what ends it soonest. `None` when the grammar failed.
     pub fn allowed(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
+        if self.effort.is_beyond() {
+            return None;
+        }
+        let effort = self.effort.clone();
+        effort.count(|| self.mask(present, left))
+    }
+
+    fn mask(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
         let allowed = self.matcher.compute_mask().ok()?;
         let words = allowed.as_slice().iter().zip(present);
         let allowed = words.map(|(allowed, present)| allowed & present).collect();
@@ -287,7 +310,8 @@ impl State {
 
     /// Why the grammar failed, if it did.
     pub fn problem(&self) -> Option<String> {
-        self.matcher.get_error().map(|problem| in_short(&problem))
+        let slow = || self.effort.is_beyond().then(|| TOO_SLOW.to_owned());
+        self.matcher.get_error().map(|problem| in_short(&problem)).or_else(slow)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod constraint;
 mod core;
 mod draft;
 mod draw;
+mod effort;
 mod ending;
 mod error;
 mod events;

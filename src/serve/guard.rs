@@ -102,12 +102,10 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
     }
     let needed = needed(&path);
     let user = proxied(&app, &request);
-    // Without keys nothing is closed to a user, and what is open is still told apart by users.
-    let has_keys = app.keys.borrow().is_some();
-    if let Some(caller) = user
-        && (!has_keys || needed.is_none_or(|needed| may(caller.role(), needed)))
+    if let Some(caller) = &user
+        && needed.is_none_or(|needed| may(caller.role(), needed))
     {
-        request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(caller.clone());
         return next.run(request).await;
     }
     let is_public_page = matches!(path.trim_end_matches('/'), "" | "/logout");
@@ -120,7 +118,18 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
         return next.run(request).await;
     };
     let Some(keys) = app.keys.borrow().clone() else {
-        return next.run(request).await;
+        // Where a proxy says who asks, nobody asks without a name, and users have their role and no other.
+        return match (trusted, user) {
+            (None, _) => next.run(request).await,
+            (Some(name), None) => {
+                let message = format!("the proxy names no user in {name}");
+                ApiError::new(Code::InvalidApiKey, message).into_response()
+            }
+            (Some(_), Some(_)) => {
+                let message = "users check cases; what else there is needs a key, and the server has no --keys";
+                ApiError::new(Code::Forbidden, message).into_response()
+            }
+        };
     };
     let given = given_key(&headers);
     let caller = match given {
@@ -156,10 +165,11 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
     next.run(request).await
 }
 
-/// The user whom a trusted reverse proxy on this machine names.
+/// The user whom a trusted reverse proxy on this machine names, in whatever bytes it does: names that differ are two callers.
 fn proxied(app: &App, request: &Request) -> Option<Caller> {
     let name = app.options.trusted_user_header.as_ref()?;
-    let user = request.headers().get(name).filter(|_| is_near(request))?.to_str().ok()?.trim();
+    let user = request.headers().get(name).filter(|_| is_near(request))?;
+    let user = user.as_bytes().trim_ascii();
     (!user.is_empty()).then(|| Caller::of_user(user, |user| app.user_load(user)))
 }
 

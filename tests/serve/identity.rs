@@ -175,26 +175,22 @@ fn cached_tokens_tell_nothing_of_what_others_asked() {
     }
 }
 
-/// Where a proxy alone says who asks, too.
+/// Where a proxy alone says who asks: users have their own cases and their role, in whatever letters they are named, and nobody else has any.
 #[test]
-fn users_without_keys_are_told_apart() {
-    let folder = tempfile::tempdir().unwrap();
-    let link = folder.path().join("qwen3");
-    std::os::unix::fs::symlink(crate::common::synthetic(Family::Qwen3), link).unwrap();
-    let command = wardround(folder.path());
-    let flags = "qwen3 --context 1024 --trust-user-header x-remote-user --audit audit";
-    let server = Server::run(command, folder, flags);
-    let ask = |user: &str| {
-        let prompt = "The patient of bed 4 has syphilis and does not know it. ".repeat(8);
-        let body = json!({"prompt": prompt, "max_tokens": 1, "seed": 1}).to_string();
-        let headers = [("content-type", "application/json"), ("x-remote-user", user)];
-        let path = "/v1/completions";
-        let reply = server.ask(&Ask { method: "POST", path, headers: &headers, body: &body });
-        reply.json()["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap()
-    };
-    assert_eq!(ask("ward"), 0);
-    assert!(ask("ward") > 0, "the own prompt is found again");
-    assert_eq!(ask("lab"), 0);
+fn users_without_keys_are_told_apart_and_nobody_is_one() {
+    let flags = format!("{QUICK} --trust-user-header x-remote-user --audit audit");
+    let server = Server::start(&flags);
+    let place = open_case(&server, ("x-remote-user", "jos\u{e9}"));
+    let status = |path: &str, user: &[(&str, &str)]| get(&server, path, user).status;
+    assert_eq!(status(&place, &[("x-remote-user", "jos\u{e9}")]), 200);
+    assert_eq!(status(&place, &[("x-remote-user", "zo\u{eb}")]), 404);
+    for nobody in [&[][..], &[("x-remote-user", "")], &[("x-remote-user", " ")]] {
+        assert_eq!(status(&place, nobody), 401, "{nobody:?}");
+        assert_eq!(status("/v1/models", nobody), 401, "{nobody:?}");
+    }
+    for path in ["/metrics", "/v1/models"] {
+        assert_eq!(status(path, &[("x-remote-user", "ward")]), 403, "{path}");
+    }
     let trail = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
-    assert!(trail.contains(r#""actor":"lab""#), "{trail}");
+    assert!(trail.contains("\"actor\":\"jos\u{e9}\""), "{trail}");
 }

@@ -79,10 +79,11 @@ impl Caller {
     }
 
     /// A user whom a reverse proxy names, with the role of a clinician. A long name is shown shortened, with a part of its hash.
-    pub(super) fn of_user(user: &str, load: impl FnOnce(Identity) -> KeyLoad) -> Caller {
-        let sum: [u8; 32] = Sha256::digest(format!("user {user}")).into();
+    pub(super) fn of_user(user: &[u8], load: impl FnOnce(Identity) -> KeyLoad) -> Caller {
+        let sum: [u8; 32] = Sha256::digest([b"user ", user].concat()).into();
         let identity = Identity { kind: Kind::User, sum };
-        let mut name = user.to_owned();
+        let user = String::from_utf8_lossy(user);
+        let mut name = user.clone().into_owned();
         if user.chars().count() > MOST_NAME_CHARS {
             let hash = digest::hex(&sum[..USER_HASH_CHARS / 2]);
             let kept = user.chars().take(MOST_NAME_CHARS - USER_HASH_CHARS - 1);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     fn user(name: &str) -> Caller {
-        Caller::of_user(name, |_| KeyLoad::default())
+        Caller::of_user(name.as_bytes(), |_| KeyLoad::default())
     }
 
     #[test]
