@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-/// Writes a line of data.
+/// Writes a line of data. Its own line breaks and tabs stay; other control characters are written out, as JSON does it: see [`obeyed_by_none`].
 ///
 /// # Errors
 /// The reader is gone, which `exit` treats as no error, or stdout takes no more, as on a full disk.
 pub fn say(line: impl AsRef<str>) -> io::Result<()> {
-    write(&format!("{}\n", line.as_ref()))
+    write(&format!("{}\n", obeyed_by_none(line.as_ref())))
 }
 
-/// Writes data as it comes, without a newline.
+/// Writes data as it comes, without a newline: files in another format, and what a model writes.
 ///
 /// # Errors
 /// The reader is gone, or stdout takes no more, as on a full disk.
@@ -30,14 +30,27 @@ pub fn plain(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// A text in which only line breaks and tabs move a terminal's cursor. The other control characters become `\u001b` and the like, which
+/// a line of JSON may have in their place: it stays the same JSON.
+fn obeyed_by_none(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() && c != '\n' && c != '\t' {
+            true => shown += &format!("\\u{:04x}", u32::from(c)),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// What turns the direction of a text around, or is not seen.
 fn is_hidden(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Writes a line to stderr; that it cannot be written is no reason to stop.
+/// Writes a line to stderr, its control characters as [`say`] does; that it cannot be written is no reason to stop.
 pub fn note(line: impl AsRef<str>) {
-    let _ = writeln!(io::stderr().lock(), "{}", line.as_ref());
+    let _ = writeln!(io::stderr().lock(), "{}", obeyed_by_none(line.as_ref()));
 }
 
 #[cfg(test)]
@@ -48,5 +61,15 @@ mod tests {
     fn a_terminal_shows_a_strangers_text_and_does_not_obey_it() {
         assert_eq!(plain("ward 1.4, Grüße, 你好"), "ward 1.4, Grüße, 你好");
         assert_eq!(plain("\u{1b}[2Jx\r\n\u{9b}1m\u{202e}"), "\\u{1b}[2Jx\\r\\n\\u{9b}1m\\u{202e}");
+    }
+
+    #[test]
+    fn lines_that_are_said_keep_their_breaks_and_stay_the_same_json() {
+        assert_eq!(obeyed_by_none("a\tb\n  Grüße, 你好"), "a\tb\n  Grüße, 你好");
+        assert_eq!(obeyed_by_none("x\u{1b}[2J\r\u{7}\u{9b}1m"), "x\\u001b[2J\\u000d\\u0007\\u009b1m");
+        let value = serde_json::json!({"text": "\u{1b}[2J\r\n\u{7f}\u{9b}1m\u{200d}"});
+        let line = obeyed_by_none(&value.to_string());
+        assert!(!line.contains(char::is_control), "{line}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), value);
     }
 }

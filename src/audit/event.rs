@@ -6,6 +6,14 @@ use super::key::{Key, random_name};
 use super::{AuditContent, AuditOptions};
 use crate::diagnosis::Failure;
 
+/// Fields that are sums under the trail's key.
+pub(super) const SUMS: [&str; 6] = ["request", "input", "output", "kept", "item", "sent"];
+
+/// Whether the lines of an event say by its fingerprint which key sums are made with.
+pub(super) fn tells_key(event: &str) -> bool {
+    event == "start" || event == "accept"
+}
+
 /// Something that was done.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -72,8 +80,10 @@ impl Event {
         self
     }
 
-    /// With a field that could tell a text to whoever guesses: the line has its sum under the key.
+    /// With a field that could tell a text to whoever guesses: the line has its sum under the key. `name` is one of those that
+    /// `verify` knows as sums.
     pub fn with_sum(mut self, name: &'static str, text: impl Into<String>) -> Event {
+        debug_assert!(SUMS.contains(&name), "{name} is not among the names of sums");
         self.sums.push((name, text.into()));
         self
     }
@@ -112,6 +122,9 @@ impl Event {
         let Event { mut fields, sums, ready, detail, texts } = self;
         if !options.addresses {
             fields.shift_remove("from");
+        }
+        if fields.get("event").and_then(Value::as_str).is_some_and(tells_key) {
+            fields.insert("key".to_owned(), key.fingerprint().into());
         }
         if options.content == AuditContent::None {
             return Ok(Sealed { fields, content: None });

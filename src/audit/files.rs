@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::event;
 use crate::appended;
 use crate::diagnosis::Failure;
 use crate::experiment::line;
+use crate::sandbox::outside;
 
 const CURRENT: &str = "trail.jsonl";
 /// What the first line of a trail is chained to.
@@ -47,6 +49,21 @@ pub fn all(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
+/// The bytes of a small file beside a trail; `None` where there is none.
+///
+/// # Errors
+/// One that cannot be read, or is longer than `most`; what is no file, such as a pipe, which may never end.
+pub(super) fn beside(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Failure> {
+    match outside::bytes(path, most) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::Other => {
+            Err(Failure::mismatch(error.to_string()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// What a line says of its place, and all that it says.
 pub struct Line {
     pub fields: Value,
@@ -67,6 +84,12 @@ impl Line {
     /// A field; empty where it has none of this name.
     pub fn text(&self, name: &str) -> &str {
         self.fields[name].as_str().unwrap_or_default()
+    }
+
+    /// The fingerprint of the key that sums are made with from here on, where the line tells one.
+    pub fn fingerprint(&self) -> Option<&str> {
+        let tells = event::tells_key(self.text("event"));
+        Some(self.text("key")).filter(|key| tells && !key.is_empty())
     }
 
     /// Reads one whose hash is right. `line` is without its newline.
@@ -109,7 +132,7 @@ pub fn end(directory: &Path) -> Result<End, Failure> {
         bytes: 0,
         torn_bytes: 0,
     };
-    let text = match fs_err::read(&path) {
+    let text = match outside::file(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error.into()),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use super::files::ANCHOR;
+use super::files::{self, ANCHOR};
 use crate::diagnosis::Failure;
 use crate::experiment::whole_file;
 
@@ -11,6 +11,8 @@ use crate::experiment::whole_file;
 pub const FILE: &str = "trail.head";
 /// What stands before a head wherever it is written.
 const MARK: &str = "audit head ";
+/// Bytes of the file beside a trail at most; one line has a tenth of it.
+const MOST_BYTES: u64 = 1 << 10;
 
 /// A line by its number and hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +44,9 @@ impl Head {
     /// A file that cannot be read, or has none.
     pub(super) fn beside(directory: &Path) -> Result<Option<Head>, Failure> {
         let path = directory.join(FILE);
-        match fs_err::exists(&path)? {
-            true => Ok(read(&path)?.pop()),
-            false => Ok(None),
+        match files::beside(&path, MOST_BYTES)? {
+            Some(bytes) => Ok(all(&bytes, &path)?.pop()),
+            None => Ok(None),
         }
     }
 
@@ -63,8 +65,12 @@ impl Head {
 /// # Errors
 /// A file that cannot be read, or has no head.
 pub fn read(path: &Path) -> Result<Vec<Head>, Failure> {
-    let bytes = fs_err::read(path)?;
-    let heads: Vec<Head> = String::from_utf8_lossy(&bytes).lines().filter_map(Head::find).collect();
+    // A pipe, as `<(journalctl …)` is one, may be what is given.
+    all(&fs_err::read(path)?, path)
+}
+
+fn all(bytes: &[u8], path: &Path) -> Result<Vec<Head>, Failure> {
+    let heads: Vec<Head> = String::from_utf8_lossy(bytes).lines().filter_map(Head::find).collect();
     match heads.is_empty() {
         false => Ok(heads),
         true => Err(Failure::usage(

@@ -146,7 +146,9 @@ impl Verify {
 
 /// Reads what the model's maker wrote, and has its template render a conversation: under the ceilings that hold where it is used.
 fn try_out(checkpoint: &Checkpoint) -> Result<(), Failure> {
-    let say = |file: &str, what: String| console::say(format!("{file:>64}  {what}"));
+    let say = |file: &str, what: String| {
+        console::say(format!("{file:>64}  {}", console::plain(&what)))
+    };
     let Some(path) = &checkpoint.files.tokenizer else { return Ok(()) };
     if checkpoint.card.is_some_and(|card| card.kind == Kind::Encoder) {
         let read = Library::read(path, |inner| Ok(inner.get_vocab_size(true)));
@@ -180,7 +182,8 @@ fn try_out(checkpoint: &Checkpoint) -> Result<(), Failure> {
 pub fn tell_checks(checks: &[FileCheck], directory: &Path) -> Result<(), Failure> {
     for check in checks {
         let sum = check.sha256.as_deref().unwrap_or("-");
-        console::say(format!("{:64} {}  {}", sum, check.name, describe(&check.status)))?;
+        let name = console::plain(&check.name);
+        console::say(format!("{:64} {name}  {}", sum, describe(&check.status)))?;
     }
     let wrong = checks
         .iter()
