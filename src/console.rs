@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// Writes a line of data. Its own line breaks and tabs stay; other control characters are written out, as JSON does it: see [`obeyed_by_none`].
+/// Writes a line of data. Its own line breaks and tabs stay; other control characters are written out, as JSON does it.
 ///
 /// # Errors
 /// The reader is gone, which `exit` treats as no error, or stdout takes no more, as on a full disk.
@@ -66,7 +66,10 @@ mod tests {
     #[test]
     fn lines_that_are_said_keep_their_breaks_and_stay_the_same_json() {
         assert_eq!(obeyed_by_none("a\tb\n  Grüße, 你好"), "a\tb\n  Grüße, 你好");
-        assert_eq!(obeyed_by_none("x\u{1b}[2J\r\u{7}\u{9b}1m"), "x\\u001b[2J\\u000d\\u0007\\u009b1m");
+        assert_eq!(
+            obeyed_by_none("x\u{1b}[2J\r\u{7}\u{9b}1m"),
+            "x\\u001b[2J\\u000d\\u0007\\u009b1m"
+        );
         let value = serde_json::json!({"text": "\u{1b}[2J\r\n\u{7f}\u{9b}1m\u{200d}"});
         let line = obeyed_by_none(&value.to_string());
         assert!(!line.contains(char::is_control), "{line}");

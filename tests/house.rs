@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "serve",
-        "report selftest analysis audit experiment panel engine ops data chat tokenizer text random diagnosis digest record console",
+        "report selftest analysis audit experiment panel engine ops data chat tokenizer text random sandbox diagnosis digest record console",
     ),
     (
         "bundle",
@@ -25,12 +25,12 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("report", "selftest analysis experiment systems panel data text diagnosis record"),
     ("selftest", "experiment panel engine synth model ops hub diagnosis digest record"),
-    ("bench", "analysis experiment panel engine model ops random record"),
+    ("bench", "analysis experiment panel engine model ops text random record"),
     (
         "analysis",
-        "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record",
+        "audit experiment systems panel encoder scorers data prompts text random sandbox diagnosis digest record",
     ),
-    ("audit", "experiment diagnosis digest record console appended"),
+    ("audit", "experiment sandbox diagnosis digest record console appended"),
     (
         "experiment",
         "systems panel retrieval corpus scorers encoder engine model ops hub data prompts sandbox diagnosis digest record console appended",
@@ -49,7 +49,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("model", "ops sandbox diagnosis"),
     ("ops", ""),
     ("hub", "text sandbox diagnosis digest console appended variable"),
-    ("data", "text random diagnosis digest record"),
+    ("data", "text random sandbox diagnosis digest record"),
     ("prompts", "diagnosis digest record"),
     ("chat", "tokenizer sandbox diagnosis digest record"),
     ("tokenizer", "sandbox diagnosis"),

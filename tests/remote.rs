@@ -59,7 +59,7 @@ fn start(python: &Path, folder: &Path) -> Server {
 fn open(server: &Server, model: &str, key: &str) -> RemoteModel {
     let url = format!("http://127.0.0.1:{}", server.port);
     let address = Address::parse(&format!("openai:{model}@{url}")).unwrap();
-    let key = ApiKey::from_lookup(&address, |name| {
+    let key = ApiKey::from_lookup(&address, &[], |name| {
         (name == "WARDROUND_API_KEY").then(|| OsString::from(key))
     });
     let options = RemoteOptions {

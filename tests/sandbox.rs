@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -169,23 +170,78 @@ fn models_that_are_asked_elsewhere_are_no_sandbox() {
     assert_eq!(status.code(), Some(2), "{said}");
 }
 
-/// The list has what a whole check makes: nothing of it is refused once it is sealed, but what newer C libraries try first.
+const RUN: &str = "run zero-shot --data question.jsonl --format mcq --offline --panel llama --set max_tokens=8 --threads 2 --kv-tokens 8192";
+const QUESTION: &str = r#"{"id": "a", "question": "Which vitamin is retinol?", "options": {"A": "A", "B": "D"}, "answer": "A"}"#;
+
+/// The list has what a whole check and a whole run make: nothing of it is refused once it is sealed, but what newer C libraries try first.
 #[test]
 #[ignore = "needs strace"]
 fn with_strace_no_call_is_missing_from_the_list() {
     let folder = folder();
+    std::fs::write(folder.path().join("question.jsonl"), QUESTION).unwrap();
+    for (command, out) in [(CHECK, "checked"), (RUN, "run")] {
+        let arguments = format!("{command} --sandbox require --out {out} --audit audit");
+        let mut traced = traced(folder.path(), &arguments);
+        let output = traced.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let refused = refused(folder.path());
+        assert!(refused.iter().all(|line| line.contains("clone3")), "{refused:?}");
+        assert!(!refused.is_empty(), "nothing was sealed");
+    }
+}
+
+fn traced(folder: &Path, arguments: &str) -> Command {
     let binary = env!("CARGO_BIN_EXE_wardround");
-    let arguments =
-        format!("-f -o calls {binary} {CHECK} --sandbox require --out run --audit audit");
+    let arguments = format!("-f -o calls {binary} {arguments}");
     let mut command = Command::new("strace");
-    command.current_dir(folder.path()).args(arguments.split_whitespace());
-    done(command);
-    let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+    command.current_dir(folder).args(arguments.split_whitespace());
+    command
+}
+
+/// The calls that were refused behind the last seal.
+fn refused(folder: &Path) -> Vec<String> {
+    let calls = std::fs::read_to_string(folder.join("calls")).unwrap();
     let sealed = calls.rfind("seccomp(").unwrap();
     let refused = |line: &&str| line.contains("= -1 EPERM") || line.contains("= -1 ENOSYS");
-    let refused: Vec<&str> = calls[sealed..].lines().filter(refused).collect();
+    calls[sealed..].lines().filter(refused).map(str::to_owned).collect()
+}
+
+/// A server that answers: it is sealed before the first connection is taken, and misses nothing.
+#[test]
+#[ignore = "needs strace"]
+fn with_strace_a_server_is_sealed_before_it_accepts() {
+    let folder = folder();
+    let serve = "serve llama --port 0 --offline --threads 2 --kv-tokens 8192 --sandbox require --audit audit";
+    let mut traced = traced(folder.path(), serve);
+    let mut server = traced.stdout(Stdio::piped()).spawn().unwrap();
+    let mut address = String::new();
+    std::io::BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
+    let address = address.trim().strip_prefix("listening on http://").unwrap().to_owned();
+    let ask = |head: &str, body: &str| {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        let length = body.len();
+        let request = format!(
+            "{head} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let body = r#"{"prompt": "Fever", "max_tokens": 4}"#;
+    let began = std::time::Instant::now();
+    while !ask("POST /v1/completions", body).starts_with("HTTP/1.1 200") {
+        assert!(began.elapsed().as_secs() < 120, "it does not answer");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+    let process = calls.split_whitespace().next().unwrap();
+    assert!(Command::new("kill").args(["-TERM", process]).status().unwrap().success());
+    assert!(server.wait().unwrap().success());
+    let refused = refused(folder.path());
     assert!(refused.iter().all(|line| line.contains("clone3")), "{refused:?}");
-    assert!(!refused.is_empty(), "nothing was sealed");
+    let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+    assert!(calls.find("accept4(").unwrap() > calls.rfind("seccomp(").unwrap());
 }
 
 /// The calls of a whole check: no socket is made, and no file of the network is opened.

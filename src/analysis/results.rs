@@ -99,13 +99,20 @@ pub fn write(contents: &Contents, elapsed_ms: u64) -> Result<(Results, Figures),
 /// Computes the figures again. Where they differ from those in `stored` and another version wrote those, says so.
 ///
 /// # Errors
-/// Figures that this version would have written otherwise, though it wrote them.
+/// Figures that this version would have written otherwise, though it wrote them; those of a version that it cannot know of, which nobody could
+/// compare.
 pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, RunError> {
+    let path = contents.path.join(results::FILE);
+    if versions::is_unknown(&stored.version) {
+        let text = stored.text()?;
+        let before = text.lines().take_while(|line| !line.starts_with("  \"version\": "));
+        let (line, found) = (1 + before.count(), stored.version.clone());
+        return Err(RunError::BadLine { path, line, defect: Defect::Version { found } });
+    }
     let expected = Results { figures: Figures::of(contents).to_map()?, ..stored.clone() };
     let Some((line, defect)) = first_difference(&stored.text()?, &expected.text()?) else {
         return Ok(None);
     };
-    let path = contents.path.join(results::FILE);
     let this = versions::THIS;
     match &defect {
         Defect::Figure { found, expected } if stored.version != this => Ok(Some(format!(
@@ -214,5 +221,21 @@ mod tests {
         results.version = "0.0.9".to_owned();
         let note = check(&contents, &results).unwrap().unwrap();
         assert!(note.contains("version 0.0.9 wrote `\"ties\": 9,`"), "{note}");
+    }
+
+    /// Whoever says so, and seals it anew, would have any figures taken for another version's.
+    #[test]
+    fn figures_of_a_version_that_is_yet_to_come_are_damage() {
+        let out = tempfile::tempdir().unwrap();
+        write_unfinished(out.path());
+        let contents = Contents::read(out.path()).unwrap();
+        let (mut results, _) = write(&contents, 1).unwrap();
+        for version in ["99.0.0", "ours"] {
+            results.version = version.to_owned();
+            let error = check(&contents, &results).unwrap_err();
+            let told =
+                format!("results.json, line 3: the figures are said to be of version {version}");
+            assert!(error.to_string().contains(&told), "{error}");
+        }
     }
 }

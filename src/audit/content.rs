@@ -31,7 +31,9 @@ fn path(directory: &Path, id: &str) -> io::Result<PathBuf> {
     let own = all.join(&id[..2]);
     match [&all, &own].into_iter().find(|folder| is_link(folder)) {
         None => Ok(own.join(format!("{id}{ENDING}"))),
-        Some(link) => Err(refused(format!("{} is a link: no texts are kept behind one", link.display()))),
+        Some(link) => {
+            Err(refused(format!("{} is a link: no texts are kept behind one", link.display())))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Deleting kept texts: a chained line says which, who asked and why, then the files go. The rest of the trail stays.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -10,6 +10,7 @@ use super::files::Line;
 use super::read::{self, Filter};
 use super::trail::Trail;
 use super::{Event, content};
+use crate::console;
 use crate::diagnosis::Failure;
 
 /// Texts that one line names at most.
@@ -17,6 +18,8 @@ const NAMED: usize = 1000;
 const DAY: u64 = 24 * 60 * 60;
 /// A file that no line names may be about to be named for so long.
 const FRESH: Duration = Duration::from_secs(10 * 60);
+/// The identity of lines that tell none.
+const NO_IDENTITY: &str = "none";
 
 /// Which texts are to go.
 #[derive(Clone, Debug)]
@@ -28,8 +31,11 @@ pub enum Selection {
     OlderThan {
         days: u32,
     },
-    /// Those of a key or user.
-    Actor(String),
+    /// Those of a key or user. Where several have the name, of the one with this `identity`.
+    Actor {
+        name: String,
+        identity: Option<String>,
+    },
 }
 
 /// What is to be deleted, who asks, and why.
@@ -58,7 +64,10 @@ impl Selection {
                 let limit = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
                 line.text("at_utc") < humantime::format_rfc3339_seconds(limit).to_string().as_str()
             }
-            Selection::Actor(actor) => line.text("actor") == actor,
+            Selection::Actor { name, identity } => {
+                let is_it = |wanted: &String| wanted == identity_of(line);
+                line.text("actor") == name && identity.as_ref().is_none_or(is_it)
+            }
         }
     }
 
@@ -75,8 +84,36 @@ impl Selection {
             Selection::Ids(ids) => format!("{} ids", ids.len()),
             Selection::Before(time) => format!("before {time}"),
             Selection::OlderThan { days } => format!("older than {days} days"),
-            Selection::Actor(actor) => format!("of {actor}"),
+            Selection::Actor { name, identity: None } => format!("of {name}"),
+            Selection::Actor { name, identity: Some(identity) } => {
+                format!("of {name}, {identity}")
+            }
         }
+    }
+
+    /// Refuses a name that several have: a key's and a user's, or those of two keys.
+    fn refuse_several(&self, identities: &BTreeSet<String>) -> Result<(), Failure> {
+        match self {
+            Selection::Actor { name, identity: None } if identities.len() > 1 => {
+                let all: Vec<String> = identities.iter().map(|one| console::plain(one)).collect();
+                Err(Failure::usage(
+                    format!(
+                        "`{name}` is the name of several: {}; nothing was deleted",
+                        all.join(", ")
+                    ),
+                    "give --identity with one of them",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Who a line's actor is.
+fn identity_of(line: &Line) -> &str {
+    match line.text("identity") {
+        "" => NO_IDENTITY,
+        identity => identity,
     }
 }
 
@@ -88,18 +125,24 @@ fn names(line: &Line) -> [String; 3] {
 /// Deletes the texts that are asked for, and files that belong to no line.
 ///
 /// # Errors
-/// A trail that cannot be read or written; an id that no text has; a file that cannot be deleted, which the next attempt deletes.
+/// A trail that cannot be read or written, or names what is no text; an id that no text has; an actor's name that several have; a file
+/// that cannot be deleted, which the next attempt deletes.
 pub fn forget(trail: &Trail, request: &Request) -> Result<Forgotten, Failure> {
     let directory = trail.options().directory.as_path();
     let (mut wanted, mut named, mut forgotten) = (Vec::new(), HashSet::new(), HashSet::new());
     let mut unknown = request.selection.ids().to_vec();
     read::lines(directory, &Filter::default(), |line| {
         let id = line.text("content");
+        let own = Some(id.to_owned()).filter(|id| !id.is_empty());
+        for id in own.into_iter().chain(ids(&line)) {
+            content::refuse_strange(&id)
+                .map_err(|error| Failure::mismatch(format!("line {}: {error}", line.seq())))?;
+        }
         if !id.is_empty() {
             named.insert(id.to_owned());
             unknown.retain(|one| !names(&line).contains(one));
             if request.selection.wants(&line) {
-                wanted.push(id.to_owned());
+                wanted.push((id.to_owned(), identity_of(&line).to_owned()));
             }
         }
         forgotten.extend(ids(&line));
@@ -111,7 +154,9 @@ pub fn forget(trail: &Trail, request: &Request) -> Result<Forgotten, Failure> {
             "name a line's number, its text's id or its case's id, as `audit export` shows them",
         ));
     }
-    wanted.retain(|id| !forgotten.contains(id));
+    wanted.retain(|(id, _)| !forgotten.contains(id));
+    let (wanted, identities): (Vec<String>, BTreeSet<String>) = wanted.into_iter().unzip();
+    request.selection.refuse_several(&identities)?;
     for ids in wanted.chunks(NAMED) {
         let event = Event::new("forget")
             .with("actor", request.actor.as_deref())

@@ -16,11 +16,13 @@ pub mod forget;
 pub mod head;
 pub mod kept;
 pub mod key;
+mod monotonic;
 pub mod read;
 #[cfg(test)]
 mod tests;
 pub mod trail;
 pub mod verify;
+mod witness;
 mod writer;
 
 use std::path::PathBuf;

@@ -1,5 +1,8 @@
 //! Trails that were changed in every way, and trails whose processes were killed.
 
+mod strange;
+mod witness;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::event::Texts;
 use super::forget::{Request, Selection, forget};
 use super::verify::{Verified, verify};
-use super::{Accepted, AuditContent, AuditOptions, Event, Head, Trail, content, files, head, kept};
+use super::{AuditContent, AuditOptions, Event, Head, Trail, content, files, head, kept};
 use crate::experiment::line;
 
 fn options(folder: &Path, content: AuditContent) -> AuditOptions {
@@ -68,57 +71,6 @@ fn tell_the_last(directory: &Path) {
         lines(directory).into_iter().filter_map(|line| files::Line::open(line.as_bytes()).ok());
     let last = opened.next_back().unwrap();
     Head { seq: last.seq(), hash: last.hash }.write(directory).unwrap();
-}
-
-#[test]
-fn a_trail_that_is_not_as_its_head_says_is_gone_on_with_when_somebody_says_why() {
-    let scratch = tempfile::tempdir().unwrap();
-    let refused =
-        |options: &AuditOptions| Trail::open(options).map(|_| ()).unwrap_err().to_string();
-    let accept = |options: &AuditOptions| {
-        let (actor, why) = ("uid 0".to_owned(), "a disk was restored".to_owned());
-        let accepted = Some(Accepted { actor, why });
-        let trail = Trail::open(&AuditOptions { accepted, ..options.clone() }).unwrap();
-        trail.finish(Event::new("stop")).unwrap();
-        let found = check(options, &[]);
-        assert_eq!(found.problems, [""; 0]);
-        assert!(found.notes.iter().any(|note| note.contains("a disk was restored")), "{found:?}");
-        Trail::open(options).unwrap().finish(Event::new("stop")).unwrap();
-    };
-    for damage in ["cut", "forked", "all", "all and the head", "no head"] {
-        let options = written(&scratch.path().join(damage), AuditContent::Hash, 8);
-        let directory = &options.directory;
-        let mut whole = lines(directory);
-        let says = match damage {
-            "cut" => {
-                write(directory, &whole[..5]);
-                "its head is of line 9, and it ends with line 5"
-            }
-            "forked" => {
-                whole[6] = whole[6].replace("\"event\":", "\"event\":\"x\",\"was\":");
-                reseal(&mut whole, 6);
-                write(directory, &whole);
-                "its line 9 is not the one that its head is of"
-            }
-            "all" => {
-                fs_err::remove_file(files::current(directory)).unwrap();
-                "its head is of line 9, and it ends with line 0"
-            }
-            all => {
-                fs_err::remove_file(directory.join(head::FILE)).unwrap();
-                if all != "no head" {
-                    fs_err::remove_file(files::current(directory)).unwrap();
-                }
-                "trail.head is missing"
-            }
-        };
-        let said = refused(&options);
-        assert!(said.contains("was cut off or written again") && said.contains(says), "{said}");
-        if !damage.starts_with("all") {
-            assert!(check(&options, &[]).problem_count > 0, "{damage}");
-        }
-        accept(&options);
-    }
 }
 
 #[test]
@@ -301,7 +253,8 @@ fn texts_are_kept_as_asked_and_forgetting_them_keeps_the_chain() {
     assert!(check(&options, &[]).problems[0].contains("was changed"));
     fs_err::remove_file(path).unwrap();
     assert!(check(&options, &[]).problems[0].contains("is missing"));
-    assert_eq!(forget(&trail, &request(Selection::Actor("ward".to_owned()))).unwrap().texts, 2);
+    let ward = Selection::Actor { name: "ward".to_owned(), identity: None };
+    assert_eq!(forget(&trail, &request(ward)).unwrap().texts, 2);
     assert_eq!(check(&options, &[]).problem_count, 0);
     assert!(content::list(directory).unwrap().is_empty());
 }

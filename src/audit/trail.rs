@@ -46,18 +46,13 @@ impl Trail {
     /// Opens the trail of a directory, and makes it where there is none.
     ///
     /// # Errors
-    /// A directory that cannot be written; a trail that was changed; a disk with too little room.
+    /// A directory that cannot be written, or that others may; a trail that was changed, or has lost its key; a disk with too little room.
     pub fn open(options: &AuditOptions) -> Result<Trail, Failure> {
         let is_failing = Arc::new(AtomicBool::new(false));
         let writer = Writer::open(options, is_failing.clone())?;
         let torn_bytes = writer.torn_bytes();
         let (entries, inbox) = channel();
-        let shared = Shared {
-            key: Key::open(&options.directory)?,
-            options: options.clone(),
-            entries,
-            is_failing,
-        };
+        let shared = Shared { key: writer.key(), options: options.clone(), entries, is_failing };
         std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&inbox))?;
         let trail = Trail { shared: Arc::new(shared) };
         if torn_bytes > 0 {

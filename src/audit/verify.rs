@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
+use super::event::SUMS;
 use super::files::{self, ANCHOR, Line};
 use super::key::Key;
 use super::read::{self, RawLine};
@@ -22,6 +25,8 @@ pub struct Verified {
     /// Heads that were compared.
     pub heads: usize,
     pub texts: Texts,
+    /// Sums of lines whose key is not there: nothing can be compared with them.
+    pub unchecked: u64,
     /// What is no problem and yet worth a word.
     pub notes: Vec<String>,
     /// At most [`MOST_PROBLEMS`].
@@ -57,6 +62,7 @@ pub fn verify(directory: &Path, heads: &[Head]) -> Result<Verified, Failure> {
         prev: Some(ANCHOR.to_owned()),
         seq: 0,
         texts: HashMap::new(),
+        keys: vec![Sums::default()],
         open: HashSet::new(),
         forgotten: HashSet::new(),
         expected,
@@ -91,14 +97,32 @@ struct Check<'a> {
     /// The hash that the next line must name; `None` behind a line that could not be read.
     prev: Option<String>,
     seq: u64,
-    /// By the text's id: its line, and where that lies.
-    texts: HashMap<String, (String, Line)>,
+    /// By the text's id.
+    texts: HashMap<String, Kept>,
+    /// The keys that sums were made with, one after another; one at least.
+    keys: Vec<Sums>,
     /// Calls that were begun, and whose end no line tells yet.
     open: HashSet<String>,
     forgotten: HashSet<String>,
     /// Heads that no line was compared with yet.
     expected: BTreeMap<u64, HashSet<&'a str>>,
     last: Option<Head>,
+}
+
+/// The line of a text.
+struct Kept {
+    place: String,
+    line: Line,
+    /// Which of the trail's keys its sums are made with.
+    key: usize,
+}
+
+/// The sums that one key made.
+#[derive(Default)]
+struct Sums {
+    /// `None` where no line tells: older versions did not.
+    fingerprint: Option<String>,
+    count: u64,
 }
 
 impl Check<'_> {
@@ -149,15 +173,19 @@ impl Check<'_> {
 
     /// What a line says of others.
     fn note(&mut self, raw: &RawLine, line: Line) {
-        self.forgotten.extend(forget::ids(&line));
+        self.note_key(raw, &line);
+        for id in forget::ids(&line) {
+            self.refuse_strange(raw, &id);
+            self.forgotten.insert(id);
+        }
         match line.text("event") {
             "begun" => {
                 self.open.insert(line.text("call").to_owned());
             }
             "accept" => self.found.notes.push(format!(
-                "{}: the trail was shorter than its head, line {}, or another; {} went on: {}",
+                "{}: {}; {} went on: {}",
                 raw.place(),
-                line.fields["head_seq"],
+                line.text("problem"),
                 line.text("actor"),
                 line.text("why")
             )),
@@ -166,9 +194,61 @@ impl Check<'_> {
             }
         }
         let id = line.text("content").to_owned();
-        if !id.is_empty() {
-            self.texts.insert(id, (raw.place(), line));
+        if !id.is_empty() && self.refuse_strange(raw, &id) {
+            let key = self.keys.len() - 1;
+            self.texts.insert(id, Kept { place: raw.place(), line, key });
         }
+    }
+
+    /// Whether a text can have this id; another would lead out of the directory.
+    fn refuse_strange(&mut self, raw: &RawLine, id: &str) -> bool {
+        let refused = content::refuse_strange(id);
+        if let Err(why) = &refused {
+            self.problem(format!("{}: {why}", raw.place()));
+        }
+        refused.is_ok()
+    }
+
+    /// Which key a line says that sums are made with from here on, and how many it has.
+    fn note_key(&mut self, raw: &RawLine, line: &Line) {
+        if let Some(fingerprint) = line.fingerprint() {
+            let is_accepted = line.text("event") == "accept" && !line.text("former_key").is_empty();
+            let known = self.keys.last().and_then(|sums| sums.fingerprint.as_deref());
+            let is_other = known.is_some_and(|known| known != fingerprint);
+            if is_other && !is_accepted {
+                self.problem(format!(
+                    "{}: the trail has another key than before, and no line accepts it",
+                    raw.place()
+                ));
+            }
+            if is_other || is_accepted {
+                self.keys.push(Sums::default());
+            }
+            if let Some(sums) = self.keys.last_mut() {
+                sums.fingerprint = Some(fingerprint.to_owned());
+            }
+        }
+        let own = SUMS.iter().filter(|name| line.fields.get(**name).is_some_and(Value::is_string));
+        let count = own.count() as u64;
+        if let Some(sums) = self.keys.last_mut() {
+            sums.count += count;
+        }
+    }
+
+    /// Which of the trail's keys is the one that is there.
+    fn keys_at_hand(&mut self, key: Option<&Key>) -> Vec<bool> {
+        let Some(key) = key else { return vec![false; self.keys.len()] };
+        let own = key.fingerprint();
+        let last = self.keys.len() - 1;
+        let is_own = |(index, sums): (usize, &Sums)| match &sums.fingerprint {
+            Some(told) => *told == own,
+            None => index == last,
+        };
+        let at_hand: Vec<bool> = self.keys.iter().enumerate().map(is_own).collect();
+        if at_hand.last() == Some(&false) {
+            self.problem("the key is not the one that the trail was last started with".to_owned());
+        }
+        at_hand
     }
 
     /// A head of a line that there is not: the end was cut off.
@@ -184,7 +264,10 @@ impl Check<'_> {
 
     fn compare_texts(&mut self, directory: &Path) -> Result<(), Failure> {
         let key = Key::find(directory)?;
-        let mut texts: Vec<(String, (String, Line))> = self.texts.drain().collect();
+        let at_hand = self.keys_at_hand(key.as_ref());
+        let without = self.keys.iter().zip(&at_hand).filter(|(_, is_there)| !**is_there);
+        self.found.unchecked = without.map(|(sums, _)| sums.count).sum();
+        let mut texts: Vec<(String, Kept)> = self.texts.drain().collect();
         texts.sort_by(|one, other| one.0.cmp(&other.0));
         let named: HashSet<&str> = texts.iter().map(|(id, _)| id.as_str()).collect();
         let strays: Vec<PathBuf> = content::list(directory)?
@@ -192,7 +275,7 @@ impl Check<'_> {
             .filter(|path| content::id(path).is_none_or(|id| !named.contains(id)))
             .collect();
         let is_elsewhere = content::list(directory)?.is_empty() && key.is_none();
-        for (id, (place, line)) in &texts {
+        for (id, Kept { place, line, key: of_line }) in &texts {
             match (self.forgotten.contains(id), content::exists(directory, id)) {
                 (true, true) => self.problem(format!(
                     "the text {id} was to be deleted and is there: run `wardround audit forget` again"
@@ -200,7 +283,7 @@ impl Check<'_> {
                 (true, false) => self.found.texts.forgotten += 1,
                 (false, true) => {
                     self.found.texts.kept += 1;
-                    if key.is_some()
+                    if at_hand[*of_line]
                         && let Err(why) = content::read(directory, line, key.as_ref())
                     {
                         self.problem(format!("{place}: {why}"));
@@ -217,9 +300,6 @@ impl Check<'_> {
                 "{} texts belong to no line, since a process was killed; `wardround audit forget` deletes them",
                 strays.len()
             ));
-        }
-        if key.is_none() {
-            self.found.notes.push("without its key the sums of texts are not compared".to_owned());
         }
         Ok(())
     }

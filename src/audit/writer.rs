@@ -15,9 +15,11 @@ use fs_err::{File, OpenOptions};
 use serde_json::{Map, Value};
 
 use super::event::{Content, Sealed};
-use super::files::{self, End, Line};
+use super::files::{self, End};
 use super::key::Key;
-use super::{AuditOptions, Event, Head, content, head, read};
+use super::monotonic::Clock;
+use super::witness::{self, Held};
+use super::{AuditOptions, Event, Head, content};
 use crate::appended;
 use crate::console;
 use crate::diagnosis::Failure;
@@ -44,6 +46,7 @@ pub(super) struct Entry {
 /// The files, and where the chain stands.
 pub(super) struct Writer {
     directory: PathBuf,
+    key: Key,
     reserve_bytes: u64,
     lock: File,
     file: File,
@@ -60,7 +63,8 @@ impl Writer {
     /// cut off.
     ///
     /// # Errors
-    /// A directory that cannot be written; a trail whose lines are not chained; a disk with less room than is to stay free.
+    /// A directory that cannot be written; a trail whose lines are not chained, or do not agree with its head and its key; a disk with
+    /// less room than is to stay free.
     pub(super) fn open(
         options: &AuditOptions,
         is_failing: Arc<AtomicBool>,
@@ -72,11 +76,12 @@ impl Writer {
         let lock = open(&directory.join(LOCK))?;
         lock.lock()?;
         let end = files::end(&directory)?;
-        let accepted = hold_against_its_head(&directory, &end, options)?;
+        let Held { key, is_new, accepted } = witness::hold(&directory, &end, options)?;
         let file = open(&files::current(&directory))?;
         let mut writer = Writer {
             reserve_bytes: options.reserve_bytes,
             directory,
+            key,
             lock,
             file,
             told: end.clone(),
@@ -89,10 +94,22 @@ impl Writer {
         writer.cut()?;
         if let Some(event) = accepted {
             writer.end = writer.write(&[event])?;
-            writer.tell_head(true);
+            writer.told = writer.end.clone();
+            let head = writer.head();
+            console::note(head.to_string());
+            // It may be of an earlier line than the one before: what is accepted may be a trail that was cut off.
+            head.write(&writer.directory)?;
+        }
+        if is_new {
+            writer.key.write(&writer.directory)?;
         }
         writer.lock.unlock()?;
         Ok(writer)
+    }
+
+    /// The key of the trail's sums.
+    pub(super) fn key(&self) -> Key {
+        self.key.clone()
     }
 
     /// Bytes of a line that were cut off when the trail was opened.
@@ -214,10 +231,7 @@ impl Writer {
         // In its own file a line is found by its place; a file that was closed since is looked through.
         let is_whole = match is_same && self.end.bytes > 0 {
             true => files::has_at(&path, &self.end).map_err(failed)?,
-            false => {
-                let written = Head { seq: self.end.seq, hash: self.end.hash.clone() };
-                has(&self.directory, &written).map_err(failed)?
-            }
+            false => witness::has(&self.directory, &self.head()).map_err(failed)?,
         };
         if !is_whole {
             let message = format!(
@@ -254,19 +268,43 @@ impl Writer {
 
     /// Tells the head where it is time.
     fn tell_head(&mut self, is_last: bool) {
-        let lines = self.end.seq - self.told.seq.min(self.end.seq);
-        let is_due = is_last || lines >= HEAD_LINES || self.told_at.elapsed() >= HEAD_TIME;
-        if lines == 0 || !is_due {
+        if self.end.seq == self.told.seq {
             return;
         }
-        let head = Head { seq: self.end.seq, hash: self.end.hash.clone() };
-        console::note(head.to_string());
-        // Other processes write it too.
-        let written = self.lock.lock().and_then(|()| head.write(&self.directory));
-        if let Err(error) = written.and(self.lock.unlock()) {
-            console::note(format!("the head of the audit trail could not be kept: {error}"));
+        let lines = self.end.seq.saturating_sub(self.told.seq);
+        if is_last || lines >= HEAD_LINES || self.told_at.elapsed() >= HEAD_TIME {
+            self.told_at = Instant::now();
+            if let Err(error) = self.keep_head() {
+                console::note(format!("the head of the audit trail could not be kept: {error}"));
+            }
         }
-        (self.told, self.told_at) = (self.end.clone(), Instant::now());
+    }
+
+    /// Says the head, and keeps it beside the trail.
+    ///
+    /// # Errors
+    /// One of an earlier line than the head that was told last, which must stay; a disk that takes no more.
+    fn keep_head(&mut self) -> io::Result<()> {
+        let (head, told) = (self.head(), self.told.seq);
+        if head.seq < told {
+            let message = format!("it is of line {}, and one of line {told} was told", head.seq);
+            return Err(io::Error::other(message));
+        }
+        console::note(head.to_string());
+        self.told = self.end.clone();
+        self.lock.lock()?;
+        // Other processes write it too, and may be further.
+        let beside = Head::beside(&self.directory).ok().flatten();
+        let written = match beside.is_some_and(|beside| beside.seq > head.seq) {
+            true => Ok(()),
+            false => head.write(&self.directory),
+        };
+        written.and(self.lock.unlock())
+    }
+
+    /// The last line, as far as it is known here.
+    fn head(&self) -> Head {
+        Head { seq: self.end.seq, hash: self.end.hash.clone() }
     }
 
     fn check_room(&self) -> io::Result<()> {
@@ -287,95 +325,19 @@ impl Writer {
     }
 }
 
-/// Holds a trail's end against the head that was told last. A head is written behind the lines that it is of, so no power cut leaves
-/// one that is ahead: lines were cut off, or written again. Where somebody goes on all the same, gives the line that says so.
-///
-/// # Errors
-/// A trail that is behind its head, has another line there, or has lost its head.
-fn hold_against_its_head(
-    directory: &Path,
-    end: &End,
-    options: &AuditOptions,
-) -> Result<Option<Sealed>, Failure> {
-    let head = match Head::beside(directory)? {
-        // A trail's key is made behind its first head.
-        None if end.seq == 0 && Key::find(directory)?.is_none() => {
-            Head::before_the_first().write(directory)?;
-            return Ok(None);
-        }
-        head => head,
-    };
-    let told = match &head {
-        None => format!("{} is missing", head::FILE),
-        Some(head) if head.seq > end.seq => {
-            format!("its head is of line {}, and it ends with line {}", head.seq, end.seq)
-        }
-        Some(head) if !has(directory, head)? => {
-            format!("its line {} is not the one that its head is of", head.seq)
-        }
-        Some(_) => return Ok(None),
-    };
-    let Some(accepted) = &options.accepted else {
-        return Err(Failure::missing(
-            format!("the audit trail {} was cut off or written again: {told}", directory.display()),
-            "find out who did; `wardround audit accept DIR --why TEXT` goes on, and writes that down",
-        ));
-    };
-    let event = Event::new("accept")
-        .with("actor", accepted.actor.as_str())
-        .with("why", accepted.why.as_str())
-        .with("problem", told)
-        .with("head_seq", head.as_ref().map(|head| head.seq))
-        .with("head", head.map(|head| head.hash))
-        .with("end_seq", end.seq);
-    Ok(Some(Sealed { fields: event.into_fields(), content: None }))
-}
-
-/// Whether the trail has the line of a head.
-fn has(directory: &Path, head: &Head) -> Result<bool, Failure> {
-    let mut found = *head == Head::before_the_first();
-    read::raw(directory, |raw| {
-        let opened = Line::open(&raw.bytes).ok().filter(|line| line.seq() == head.seq);
-        found |= opened.is_some_and(|line| line.hash == head.hash);
-        Ok(())
-    })?;
-    Ok(found)
-}
-
 /// The line that says that lines could not be written.
 fn failure(since: &str) -> Sealed {
     let event = Event::new("error").with("error", "the trail could not be written");
     Sealed { fields: event.with("since_utc", since).into_fields(), content: None }
 }
 
+/// Opens a file for appending, and makes it where there is none.
 fn open(path: &Path) -> io::Result<File> {
+    // A pipe would be waited for.
+    if fs_err::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::other(format!("{}: it is no file", path.display())));
+    }
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
-}
-
-/// A clock that nobody can set: how long the machine has been up, and which start of it that was.
-struct Clock {
-    boot_id: String,
-    up_ms: u64,
-    began: Instant,
-}
-
-impl Clock {
-    /// Where the system does not tell, it counts from here.
-    fn start() -> Clock {
-        let read = |path: &str| fs_err::read_to_string(path).unwrap_or_default();
-        let up = read("/proc/uptime");
-        let seconds: f64 =
-            up.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
-        Clock {
-            boot_id: read("/proc/sys/kernel/random/boot_id").trim().to_owned(),
-            up_ms: (seconds * 1000.0) as u64,
-            began: Instant::now(),
-        }
-    }
-
-    fn monotonic_ms(&self) -> u64 {
-        self.up_ms + self.began.elapsed().as_millis() as u64
-    }
 }
 
 #[cfg(test)]
@@ -391,13 +353,36 @@ mod tests {
             let content = Content { id: id.to_owned(), text: "a note".to_owned() };
             Sealed { fields: Event::new("case").into_fields(), content: Some(content) }
         };
+        let (one, two) = ("a".repeat(32), "b".repeat(32));
         // The second has nowhere to go.
         whole_file::create_private_directory(&folder.path().join("content")).unwrap();
         fs_err::write(folder.path().join("content/bb"), "").unwrap();
-        writer.append(&[sealed("aa1"), sealed("bb1")]).unwrap_err();
-        assert!(!content::exists(folder.path(), "aa1"));
+        writer.append(&[sealed(&one), sealed(&two)]).unwrap_err();
+        assert!(!content::exists(folder.path(), &one));
         assert_eq!(fs_err::read(files::current(folder.path())).unwrap(), b"");
-        writer.append(&[sealed("aa1")]).unwrap();
-        assert!(content::exists(folder.path(), "aa1"));
+        writer.append(&[sealed(&one)]).unwrap();
+        assert!(content::exists(folder.path(), &one));
+    }
+
+    #[test]
+    fn no_head_is_written_over_one_of_a_later_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = AuditOptions::new(folder.path());
+        let mut writer = Writer::open(&options, Arc::default()).unwrap();
+        let line = || Sealed { fields: Event::new("case").into_fields(), content: None };
+        writer.append(&[line()]).unwrap();
+        let first = writer.end.clone();
+        writer.append(&[line()]).unwrap();
+        writer.tell_head(true);
+        let told = Head::beside(folder.path()).unwrap().unwrap();
+        assert_eq!(told.seq, 2);
+        writer.end = first;
+        assert!(writer.keep_head().unwrap_err().to_string().contains("one of line 2 was told"));
+        writer.tell_head(true);
+        assert_eq!(Head::beside(folder.path()).unwrap(), Some(told.clone()));
+        // Nor over that of a process that is further.
+        writer.told.seq = 0;
+        writer.keep_head().unwrap();
+        assert_eq!(Head::beside(folder.path()).unwrap(), Some(told));
     }
 }

@@ -4,6 +4,8 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::text::spreadsheet;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// Markdown tables, rounded
@@ -42,7 +44,7 @@ pub fn json(report: &impl Serialize) -> std::io::Result<String> {
 }
 
 /// A line for each entry of the list `rows`, then whatever else the report holds. Names inside names join by `_`, the
-/// values of a list by a space; other lists of objects are left out.
+/// values of a list by a space; other lists of objects are left out. No cell is a spreadsheet's formula.
 ///
 /// # Errors
 /// A figure cannot be written as CSV.
@@ -55,14 +57,15 @@ pub fn csv(report: &impl Serialize, rows: &str) -> std::io::Result<String> {
     let mut shared = Vec::new();
     flatten("", &report, &mut shared);
     let mut writer = csv::Writer::from_writer(Vec::new());
+    let guarded = |text: &String| spreadsheet::cell(text).into_owned();
     for (index, row) in rows.iter().enumerate() {
         let mut cells = Vec::new();
         flatten("", row, &mut cells);
         cells.extend_from_slice(&shared);
         if index == 0 {
-            writer.write_record(cells.iter().map(|(name, _)| name))?;
+            writer.write_record(cells.iter().map(|(name, _)| guarded(name)))?;
         }
-        writer.write_record(cells.iter().map(|(_, value)| value))?;
+        writer.write_record(cells.iter().map(|(_, value)| guarded(value)))?;
     }
     let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -115,5 +118,12 @@ mod tests {
             pp512,1.5 2,,release,7\n\
             \"tg, or so\",3,0.5,release,7\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        let report = serde_json::json!({"rows": [{"model": "=1+1", "change": -0.5}], "@a": "b"});
+        let text = csv(&report, "rows").unwrap();
+        assert_eq!(text, "model,change,'@a\n'=1+1,-0.5,b\n");
     }
 }

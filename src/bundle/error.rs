@@ -71,6 +71,8 @@ pub enum BundleError {
     OtherProduct { root: PathBuf, own: String, new: String },
     #[error("no --trust names the key {key}, by which all of {} is signed", root.display())]
     OtherSigner { root: PathBuf, key: String },
+    #[error("{} has installed versions and no trust.json, which says whose bundles it takes", root.display())]
+    NoTrust { root: PathBuf },
     #[error("version {version} is in {} already, and it is another bundle", root.display())]
     OtherVersion { root: PathBuf, version: Version },
     #[error("the bundle holds what changed since a version that is not in {}: the one whose {MANIFEST} has the sha256 {sha256}", root.display())]
@@ -218,6 +220,9 @@ impl Diagnosis for BundleError {
             }
             BundleError::OtherProduct { .. } | BundleError::OtherSigner { .. } => {
                 "do not use it, unless the sender told you by another way that this changes; then say --new-signer"
+            }
+            BundleError::NoTrust { .. } => {
+                "find out who removed it; then install a bundle whose signers you know, with --trust KEY --new-signer"
             }
             BundleError::Downgrade { .. } => {
                 "say --downgrade, or go back with `wardround bundle rollback`"

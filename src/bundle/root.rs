@@ -138,6 +138,22 @@ impl Root {
         Ok(Installed { manifest, manifest_sha256: sha256(&bytes), directory, is_current })
     }
 
+    /// Whose bundles the root takes; `None` before its first one.
+    ///
+    /// # Errors
+    /// Versions without the file that says so: whoever removed it could bring in a bundle of their own.
+    pub fn trust(&self) -> Result<Option<Trust>, BundleError> {
+        let trust = Trust::of_root(&self.path)?;
+        if trust.is_none() {
+            for entry in fs_err::read_dir(self.versions())? {
+                if entry?.file_name().to_string_lossy().parse::<Version>().is_ok() {
+                    return Err(BundleError::NoTrust { root: self.path.clone() });
+                }
+            }
+        }
+        Ok(trust)
+    }
+
     /// The version that a link names.
     fn link(&self, name: &str) -> Result<Option<String>, BundleError> {
         let target = if_there(fs_err::read_link(self.path.join(name)))?;
@@ -182,7 +198,8 @@ impl LockedRoot {
     /// Makes the version before current again, or the one of this name; what was current is then the one before.
     ///
     /// # Errors
-    /// No such version; one that the root's signers did not sign, or of which a file is not what its sum says.
+    /// No such version; one that the root's signers did not sign, or of which a file is not what its sum says; a root that has lost the
+    /// names of its signers.
     pub fn roll_back(&self, to: Option<&str>) -> Result<Version, BundleError> {
         let root = &self.root;
         let current = root.link(CURRENT)?;
@@ -193,12 +210,11 @@ impl LockedRoot {
             return Err(BundleError::NoVersion { root: root.path.clone(), version: name });
         }
         // By the same rules as when it was installed: signed by the root's signers, and every file as its sum says.
-        let trust = Trust::of_root(&root.path)?;
-        let keys = trust.as_ref().map(Trust::keys).transpose()?.unwrap_or_default();
+        let missing = || BundleError::NoTrust { root: root.path.clone() };
+        let trust = root.trust()?.ok_or_else(missing)?;
+        let keys = trust.keys()?;
         let opened = Installed::check(&root.version(&name), &keys)?;
-        if let Some(trust) = trust {
-            trust.expect(&root.path, &Trust::in_bundle(&opened, &keys))?;
-        }
+        trust.expect(&root.path, &Trust::in_bundle(&opened, &keys))?;
         self.make_current(&opened.manifest.version)?;
         Ok(opened.manifest.version)
     }

@@ -39,7 +39,12 @@ impl Trust {
             return Ok(None);
         };
         let bad = |why: String| BundleError::BadFile { file: FILE.to_owned(), why };
-        serde_json::from_slice(&bytes).map(Some).map_err(|error| bad(error.to_string()))
+        let trust: Trust =
+            serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        match trust.keys.is_empty() {
+            false => Ok(Some(trust)),
+            true => Err(bad("it names no key".to_owned())),
+        }
     }
 
     /// # Errors

@@ -114,6 +114,9 @@ pub struct Forget {
     /// Delete all texts of this key or user
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]
     actor: Option<String>,
+    /// Of several keys or users with the name of --actor, the one that the lines call so: key:…, user:…, or none
+    #[arg(long, value_name = "IDENTITY", requires = "actor")]
+    identity: Option<String>,
     /// The reason, which the trail keeps; write no name into it
     #[arg(long, value_name = "TEXT", default_value = "")]
     why: String,
@@ -205,11 +208,11 @@ impl Format {
 
 impl Forget {
     fn run(self) -> Result<(), Failure> {
-        let Forget { directory, ids, before, actor, why } = self;
+        let Forget { directory, ids, before, actor, identity, why } = self;
         refuse_missing(&directory)?;
         let selection = match (before, actor) {
             (Some(time), _) => Selection::Before(time),
-            (None, Some(actor)) => Selection::Actor(actor),
+            (None, Some(name)) => Selection::Actor { name, identity },
             (None, None) => Selection::Ids(ids),
         };
         let trail = begin(&AuditOptions::new(&directory), "audit forget", None)?;
@@ -252,7 +255,10 @@ fn show_table(directory: &Path, filter: &Filter) -> Result<(), Failure> {
         if std::mem::take(&mut is_empty) {
             say(COLUMNS.map(str::to_owned))?;
         }
-        let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { cell };
+        let shown = |cell: String| match cell.is_empty() {
+            true => "-".to_owned(),
+            false => console::plain(&cell),
+        };
         Ok(say(cells(&line).map(shown))?)
     })?;
     if is_empty {

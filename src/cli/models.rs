@@ -146,9 +146,8 @@ impl Verify {
 
 /// Reads what the model's maker wrote, and has its template render a conversation: under the ceilings that hold where it is used.
 fn try_out(checkpoint: &Checkpoint) -> Result<(), Failure> {
-    let say = |file: &str, what: String| {
-        console::say(format!("{file:>64}  {}", console::plain(&what)))
-    };
+    let say =
+        |file: &str, what: String| console::say(format!("{file:>64}  {}", console::plain(&what)));
     let Some(path) = &checkpoint.files.tokenizer else { return Ok(()) };
     if checkpoint.card.is_some_and(|card| card.kind == Kind::Encoder) {
         let read = Library::read(path, |inner| Ok(inner.get_vocab_size(true)));

@@ -10,6 +10,9 @@ use crate::audit::{head, verify};
 use crate::cli::exit::Failure;
 use crate::console;
 
+/// What helps where a trail lacks its key.
+const WITHOUT_KEY: &str = "put `key` beside the trail, from where it was written; where a copy lacks it on purpose, --without-key says so";
+
 #[derive(Debug, Args)]
 pub struct Verify {
     /// The run directory
@@ -24,6 +27,9 @@ pub struct Verify {
     /// Heads that were kept elsewhere, as `serve` writes them to stderr: a file with lines `audit head NUMBER SHA256`
     #[arg(long, value_name = "FILE", requires = "audit")]
     heads: Option<PathBuf>,
+    /// Check a copy that lacks the trail's key on purpose: its lines, and not the sums of texts
+    #[arg(long, requires = "audit")]
+    without_key: bool,
 }
 
 impl Verify {
@@ -68,10 +74,10 @@ impl Verify {
         let verify::Texts { kept, forgotten } = found.texts;
         console::say(format!("texts  {kept} kept, {forgotten} deleted"))?;
         for note in &found.notes {
-            console::say(format!("note   {note}"))?;
+            console::say(format!("note   {}", console::plain(note)))?;
         }
         for problem in &found.problems {
-            console::say(format!("wrong  {problem}"))?;
+            console::say(format!("wrong  {}", console::plain(problem)))?;
         }
         if found.problem_count > 0 {
             let problems = count(found.problem_count, "problem");
@@ -81,6 +87,43 @@ impl Verify {
         if let Some(head) = found.head {
             console::say(format!("head   {} {}", head.seq, head.hash))?;
         }
-        Ok(console::say("intact")?)
+        if found.unchecked == 0 {
+            return Ok(console::say("intact")?);
+        }
+        let words = match found.unchecked {
+            1 => "1 sum was".to_owned(),
+            many => format!("{many} sums were"),
+        };
+        console::say(format!("lines are chained; {words} not checked for want of the key"))?;
+        match self.without_key {
+            true => Ok(()),
+            false => Err(Failure::outcome(
+                format!("{words} not checked: {} lacks their key", directory.display()),
+                Some(WITHOUT_KEY.to_owned()),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{AuditOptions, Event, Trail};
+
+    #[test]
+    fn a_trail_without_its_key_is_not_called_intact() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("audit");
+        let trail = Trail::open(&AuditOptions::new(&directory)).unwrap();
+        trail.write(Event::new("login").with_sum("request", "a digest")).unwrap();
+        trail.finish(Event::new("stop")).unwrap();
+        let code = |without_key| {
+            let audit = Some(directory.clone());
+            let verify = Verify { directory: None, head: None, audit, heads: None, without_key };
+            verify.run().map_err(|failure| failure.blame().exit_code())
+        };
+        assert_eq!(code(false), Ok(()));
+        fs_err::remove_file(directory.join("key")).unwrap();
+        assert_eq!((code(false), code(true)), (Err(1), Ok(())));
     }
 }

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use fs_err::File;
 use serde_json::{Map, Value};
 
-use super::CorpusError;
 use super::build::reading::{NewChunk, NewDocument};
 use super::build::segments::Segments;
 use super::build::{PART, SEGMENT, finish, lock_file};
@@ -16,6 +15,7 @@ use super::embed::Embed;
 use super::formats::Format;
 use super::npy::Matrix;
 use super::store::manifest::{BuiltSource, InputFile, Local, Manifest, SCHEMA, VectorForm};
+use super::{CorpusError, expect_file};
 use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::VectorType;
 
@@ -46,6 +46,7 @@ pub fn import(options: &ImportOptions, encoder: &dyn Embed) -> Result<(), Corpus
     if out.exists() && fs_err::read_dir(out)?.next().is_some() {
         return Err(CorpusError::Taken { path: out.clone() });
     }
+    expect_file(&options.vectors)?;
     let map = MappedFile::open(&options.vectors)?;
     let matrix = Matrix::read(&map).map_err(|problem| wrong(&options.vectors, problem))?;
     if matrix.width != encoder.width() {
@@ -162,6 +163,7 @@ fn wrong(path: &Path, problem: String) -> CorpusError {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, CorpusError> {
+    expect_file(path)?;
     let file = std::io::BufReader::new(File::open(path)?);
     serde_json::from_reader(file)
         .map_err(|error| wrong(path, format!("is not what is expected: {error}")))

@@ -25,6 +25,21 @@ pub use description::Description;
 pub use error::CorpusError;
 pub use store::Corpus;
 
+/// What is no file, such as a pipe, may never end.
+///
+/// # Errors
+/// Nothing is there, or something else than a file.
+pub(crate) fn expect_file(path: &Path) -> Result<(), CorpusError> {
+    match fs_err::metadata(path)?.is_file() {
+        true => Ok(()),
+        false => Err(CorpusError::Input {
+            path: path.to_owned(),
+            problem: "is no file".to_owned(),
+            hint: Some("name a file: pipes and devices are not read".to_owned()),
+        }),
+    }
+}
+
 /// One sum of a model's folder: of its weights and its tokenizer.
 ///
 /// # Errors

@@ -50,7 +50,7 @@ pub fn overlaps(corpus: &Corpus, notes: &[(String, String)]) -> Result<Vec<Overl
     for number in 0..corpus.len() {
         let chunk = corpus.chunk(number)?;
         let document = corpus.document(chunk.record.document)?;
-        let name = format!("{}/{}", corpus.source(&chunk).description.label, document.id);
+        let name = format!("{}/{}", corpus.source(&chunk.record).description.label, document.id);
         if name != current {
             close(&current, &mut shared);
             current = name;

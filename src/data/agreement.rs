@@ -22,8 +22,12 @@ static ID: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Counts the ids of MEDEC-UW in a file of any name, plain or compressed with gzip. A note's text without its id is not recognised.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// A file that cannot be read; what is no file.
 pub fn count_restricted(path: &Path) -> Result<u64, DataError> {
+    if !fs_err::metadata(path)?.is_file() {
+        // A pipe would be waited for without end.
+        return Err(io::Error::other(format!("{}: it is no file", path.display())).into());
+    }
     let mut head = Vec::new();
     fs_err::File::open(path)?.take(2).read_to_end(&mut head)?;
     let file = fs_err::File::open(path)?;

@@ -11,7 +11,7 @@ use super::error::shortened;
 ///
 /// # Errors
 /// Those of serde_json, with line and column, and a duplicate key.
-pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
+pub fn parse(text: &str) -> serde_json::Result<Value> {
     let Unique(value) = serde_json::from_str(text)?;
     Ok(value)
 }

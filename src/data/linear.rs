@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{error, json, running_text, script, sentences};
+use super::{contradiction, error, json, running_text, script, sentences};
 use crate::linear::{self, keep};
 
 #[test]
@@ -14,6 +14,10 @@ fn what_reads_a_note_takes_time_in_proportion_to_it() {
         ("data::question", &|text| {
             let question = json!({"question": text, "options": [text, "b"]});
             keep(super::question(&question));
+        }),
+        ("contradiction::is_same", &|text| keep(contradiction::is_same(text, text))),
+        ("contradiction::number_twice", &|text| {
+            keep(contradiction::number_twice(&[text, text], text));
         }),
         ("error::shortened", &|text| keep(error::shortened(text))),
         ("error::quoted", &|text| keep(error::quoted(text))),

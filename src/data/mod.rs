@@ -3,9 +3,10 @@
 //! [`load`] reads all items of a file, [`subset::Subset`] selects those that run.
 
 mod agreement;
+mod contradiction;
 mod error;
 mod item;
-mod json;
+pub mod json;
 #[cfg(test)]
 mod linear;
 mod mcq;
@@ -228,7 +229,7 @@ pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Datas
     let draft = if format == Format::Notes && path.is_dir() {
         notes::read_folder(path)?
     } else if format == Format::Notes && error::has_extension(path, "txt") {
-        return note(path, fs_err::read(path)?);
+        return note(path, source::bytes(path)?);
     } else if path == Path::new(DEMO_PATH) {
         (format.reader().read)(&Source::new(path, include_bytes!("demo.jsonl").to_vec())?)?
     } else {

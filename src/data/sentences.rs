@@ -13,7 +13,7 @@ const LINE: u32 = 5;
 /// The score of a number between whitespace.
 const LIKELY: u32 = 2;
 /// A line break as some published rows write it out.
-const ESCAPED: &str = "\\n";
+pub(super) const ESCAPED: &str = "\\n";
 /// The score of a number that lacks whitespace on one side, as in `ago.1 He` and `، 3و`.
 const JOINED: u32 = 1;
 
@@ -231,7 +231,7 @@ fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
     places
 }
 
-fn is_punctuation(c: char) -> bool {
+pub(super) fn is_punctuation(c: char) -> bool {
     PUNCTUATION.contains(c)
 }
 

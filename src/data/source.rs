@@ -1,5 +1,6 @@
 //! A data file in memory: its text, its hash, its lines, and their records.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -8,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::row::Row;
 use super::{DataError, Place, Position, error::has_extension, json, table};
 use crate::digest::hex;
+use crate::sandbox::outside;
 
 pub(super) struct Source {
     pub path: PathBuf,
@@ -26,7 +28,7 @@ pub(super) struct Rows {
 
 impl Source {
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        Self::new(path, fs_err::read(path)?)
+        Self::new(path, bytes(path)?)
     }
 
     pub fn new(path: &Path, bytes: Vec<u8>) -> Result<Self, DataError> {
@@ -131,6 +133,14 @@ impl Rows {
     }
 }
 
+/// The bytes of a file. A pipe would be waited for without end; of what is not there, and of a directory, the system tells what has a hint.
+pub(super) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    match path.is_dir() || !path.exists() {
+        true => fs_err::read(path),
+        false => outside::file(path),
+    }
+}
+
 /// The SHA-256 of the concatenated files, in hexadecimal.
 pub(super) fn sha256(sources: &[&Source]) -> String {
     let mut hasher = Sha256::new();
@@ -152,6 +162,19 @@ mod tests {
     fn names_the_line_that_is_not_utf8() {
         let error = source(b"{}\n{}\n\"\xff\"\n").err().unwrap();
         assert_eq!(error.to_string(), "a.jsonl:3: not valid UTF-8");
+    }
+
+    #[test]
+    fn a_pipe_is_refused_by_name_and_not_waited_for() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.csv");
+        mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let error = Source::read(&path).err().unwrap().to_string();
+        assert!(error.contains("notes.csv: it is no file"), "{error}");
+        assert!(super::super::count_restricted(&path).unwrap_err().to_string().contains("no file"));
+        let missing = Source::read(&folder.path().join("none.csv")).err().unwrap().to_string();
+        assert!(missing.starts_with("failed to open file"), "{missing}");
     }
 
     #[test]

@@ -164,6 +164,11 @@ fn open_log(path: &Path) -> Result<File, RunError> {
     if !fs_err::exists(path)? {
         return Err(RunError::Missing { path: path.to_owned() });
     }
+    // Whoever opens a pipe waits for its other end.
+    if !fs_err::metadata(path)?.is_file() {
+        let (path, reason) = (path.to_owned(), "it is no file".to_owned());
+        return Err(RunError::Unreadable { path, reason });
+    }
     Ok(log_options().open(path)?)
 }
 
@@ -193,8 +198,9 @@ fn is_vacant(path: &Path) -> Result<bool, RunError> {
         let name = entry.file_name();
         let logs = [CallLine::FILE, ItemLine::FILE, SearchLine::FILE];
         let is_log = logs.iter().any(|log| name == *log);
-        let is_leftover = files.contains(&entry.path()) || is_log && entry.metadata()?.len() == 0;
-        if !is_leftover {
+        let data = entry.metadata()?;
+        let is_leftover = files.contains(&entry.path()) || is_log && data.len() == 0;
+        if !(data.is_file() && is_leftover) {
             return Ok(false);
         }
     }

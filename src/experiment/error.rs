@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::shard::Shard;
+use super::versions::THIS;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::record::SCHEMA;
 
@@ -97,6 +98,10 @@ pub enum Defect {
     Uncounted { expected: u64 },
     #[error("found `{found}` where the logs give `{expected}`")]
     Figure { found: String, expected: String },
+    #[error(
+        "the figures are said to be of version {found}, of which version {THIS} cannot know: it is later, or none"
+    )]
+    Version { found: String },
 }
 
 impl RunError {
@@ -138,7 +143,10 @@ impl Diagnosis for RunError {
             RunError::OtherVersion { .. } => {
                 "use that version, or give --allow-version: answers may then differ"
             }
-            RunError::Schema { .. } | RunError::BadLine { defect: Defect::Schema { .. }, .. } => {
+            RunError::Schema { .. }
+            | RunError::BadLine {
+                defect: Defect::Schema { .. } | Defect::Version { .. }, ..
+            } => {
                 "read the run with the version of wardround that wrote it, or run it again into another `--out`"
             }
             RunError::Missing { .. }

@@ -10,6 +10,7 @@ use super::whole_file;
 use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::digest::sha256;
 use crate::record::Schema;
+use crate::sandbox::outside;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "evaluation.toml";
@@ -80,11 +81,13 @@ impl Evaluation {
     /// # Errors
     /// A file that cannot be read, a field that there is not, a value that is no text.
     pub fn read(path: &Path) -> Result<Evaluation, Failure> {
-        let text = fs_err::read_to_string(path)?;
+        let wrong = |line, reason| EvaluationError { path: path.to_owned(), line, reason };
+        let text = String::from_utf8(outside::file(path)?);
+        let text = text.map_err(|_| wrong(None, "it is not UTF-8".to_owned()))?;
         let stated = toml::from_str(&text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start));
             let line = before.map(|before| 1 + before.matches('\n').count());
-            EvaluationError { path: path.to_owned(), line, reason: error.message().to_owned() }
+            wrong(line, error.message().to_owned())
         })?;
         Ok(Evaluation { text, stated })
     }
@@ -184,6 +187,21 @@ mod tests {
             assert_eq!(error.blame(), Blame::Usage);
             assert!(error.hint().unwrap().contains("stop_rules"));
         }
+    }
+
+    /// `report` would wait for a pipe without end.
+    #[test]
+    fn what_is_no_file_of_text_is_no_form() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let said = Evaluation::of_run(folder.path()).unwrap_err().to_string();
+        assert!(said.contains(FILE) && said.contains("it is no file"), "{said}");
+        fs_err::remove_file(&path).unwrap();
+        fs_err::write(&path, b"purpose = '\xff'").unwrap();
+        let said = Evaluation::of_run(folder.path()).unwrap_err().to_string();
+        assert!(said.contains("evaluation.toml: it is not UTF-8"), "{said}");
     }
 
     #[test]

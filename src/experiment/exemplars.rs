@@ -15,6 +15,7 @@ use crate::data::{self, DataError, Dataset, Format, Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::encoder::Encoder;
+use crate::sandbox::outside;
 use crate::scorers::{BertScore, BertScoreModel};
 use crate::systems::exemplars::leak::Leak;
 use crate::systems::exemplars::terms::Lemmas;
@@ -222,7 +223,7 @@ impl ExemplarSpec {
         files: &mut Vec<FilePlan>,
     ) -> Result<Option<T>, Failure> {
         let Some(path) = path else { return Ok(None) };
-        let bytes = fs_err::read(path)?;
+        let bytes = outside::file(path)?;
         let value = serde_json::from_slice(&bytes).map_err(|error| {
             Failure::usage(
                 format!("{} is no file of {what}: {error}", path.display()),
@@ -235,7 +236,9 @@ impl ExemplarSpec {
 
     fn lemmas(&self, files: &mut Vec<FilePlan>) -> Result<Lemmas, Failure> {
         let Some(path) = &self.lemmas else { return Ok(Lemmas::new()) };
-        let text = fs_err::read_to_string(path)?;
+        let text = String::from_utf8(outside::file(path)?).map_err(|_| {
+            Failure::usage(format!("{} is not UTF-8", path.display()), "save it as UTF-8")
+        })?;
         files.push(file("lemmas", path, sha256(&text))?);
         let lemma = |(line, pair): (usize, &str)| {
             let (word, lemma) = pair.split_once('\t').ok_or_else(|| {

@@ -14,6 +14,18 @@ pub const FILE: &str = "versions.json";
 /// The version at hand.
 pub const THIS: &str = env!("CARGO_PKG_VERSION");
 
+/// Whether the version at hand cannot know of a version: it is later, or none.
+pub fn is_unknown(version: &str) -> bool {
+    let numbers = |version: &str| {
+        let numbers = version.split(['.', '-', '+']).take(3).map(|number| number.parse().ok());
+        numbers.collect::<Option<Vec<u64>>>()
+    };
+    match (numbers(version), numbers(THIS)) {
+        (Some(found), Some(this)) => found > this,
+        _ => true,
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Versions {
@@ -42,4 +54,19 @@ pub(super) fn write(directory: &Path, versions: &[String]) -> Result<(), RunErro
     let versions = Versions { schema: SCHEMA, versions: versions.to_vec() };
     let text = serde_json::to_string(&versions).map_err(std::io::Error::from)? + "\n";
     Ok(whole_file::write_private(&directory.join(FILE), text.as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_versions_and_what_is_none_are_unknown() {
+        for known in [THIS, "0.0.9", "0.0.99", "0.0.1-rc.2"] {
+            assert!(!is_unknown(known), "{known}");
+        }
+        for unknown in ["99.0.0", "99.0.0-rc.1", "", "ours", "0.x.1"] {
+            assert!(is_unknown(unknown), "{unknown}");
+        }
+    }
 }

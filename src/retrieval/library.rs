@@ -158,8 +158,7 @@ fn newer(
     }
     let mut newer: Vec<Range<usize>> = Vec::new();
     for number in ranges.iter().flat_map(Clone::clone) {
-        let chunk = corpus.chunk(number)?;
-        if corpus.document(chunk.record.document)?.date < day {
+        if corpus.document(corpus.record(number)?.document)?.date < day {
             continue;
         }
         match newer.last_mut().filter(|last| last.end == number) {

@@ -221,9 +221,9 @@ impl Searcher {
     fn passage(&self, candidate: Candidate) -> Result<Passage, CorpusError> {
         let Place { shelf, chunk: number } = candidate.found.place;
         let corpus = &self.library.shelves[shelf].corpus;
-        let chunk = corpus.chunk(number)?;
-        let document = corpus.document(chunk.record.document)?;
-        let source = &corpus.source(&chunk).description;
+        let record = corpus.record(number)?;
+        let document = corpus.document(record.document)?;
+        let source = &corpus.source(&record).description;
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let template = source.url_template.as_ref();
         let url = given(document.url)
@@ -232,7 +232,7 @@ impl Searcher {
             chunk: corpus.name(number)?,
             source: source.label.clone(),
             title: candidate.title,
-            paragraph: chunk.record.paragraph,
+            paragraph: record.paragraph,
             score: candidate.score,
             sha256: sha256(&candidate.text),
             text: Some(candidate.text),

@@ -225,6 +225,43 @@ fn options_that_cannot_be_are_refused() {
     assert!(searched.longest_chunk_chars > 20);
 }
 
+#[test]
+fn a_text_that_was_changed_is_an_error_and_never_a_passage() {
+    let sources = sources();
+    let path = sources.path("out/texts.bin");
+    let text = fs_err::read_to_string(&path).unwrap();
+    let changed = text.replace("Ceftriaxone two grams.", "Ceftriaxone ten grams.");
+    assert!(changed != text && changed.len() == text.len());
+    fs_err::write(&path, changed).unwrap();
+    for hybrid in [false, true] {
+        let refinement = Refinement { hybrid, ..Refinement::default() };
+        let ward = vec!["ward".to_owned()];
+        let retriever = start(&RetrieverOptions { sources: ward, refinement, ..options(&sources) });
+        let error = retriever.search(&request("Ceftriaxone grams")).unwrap_err().to_string();
+        let is_told = error.contains("out/texts.bin is damaged: chunk ")
+            && error.ends_with(" has another sum than chunks.bin says");
+        assert!(is_told, "{error}");
+    }
+}
+
+// Only Linux says that a mapped file was cut off.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_cut_off_while_it_is_searched_is_an_error_of_the_search() {
+    for name in ["vectors.bin", "texts.bin", "documents.bin"] {
+        let sources = sources();
+        let retriever = start(&options(&sources));
+        assert!(!retriever.search(&request("fever drug")).unwrap().shown.is_empty());
+        let path = sources.path(&format!("out/{name}"));
+        let file = fs_err::OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(0).unwrap();
+        for query in ["eclampsia magnesium", "fever number 3"] {
+            let error = retriever.search(&request(query)).unwrap_err().to_string();
+            assert!(error.contains(&format!("{name} was cut off while it was read")), "{error}");
+        }
+    }
+}
+
 /// An encoder that panics at one word.
 struct Fragile(FakeEncoder);
 

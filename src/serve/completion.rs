@@ -22,12 +22,13 @@ use super::models::{ServedModel, refuse_length};
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, TextPrompt};
 use super::request::decoding::Streaming;
-use super::request::fields::listed;
+use super::request::fields::{listed, listed_in_header};
 use super::response::answer::{Answer, Form, Heading, Step};
 use super::response::choice::ThinkEnd;
 use super::response::events::{Pace, Streamed, cut, respond};
 use super::system::ServedSystem;
 use super::system_chat::{self, SystemChat};
+use crate::audit::event::Input;
 use crate::chat::TurnOptions;
 use crate::panel::PanelError;
 
@@ -54,7 +55,7 @@ pub struct Client {
 
 /// What a chat is answered by.
 enum Chat {
-    Model(StartedCompletion),
+    Model(StartedCompletion, Input),
     System(Arc<ServedSystem>, SystemChat),
 }
 
@@ -71,15 +72,18 @@ pub async fn chat(
                 let chat = SystemChat::read(&bytes, &system, &reading)?;
                 Chat::System(system, chat)
             }
-            None => Chat::Model(begin_chat(&reading, &bytes, asking.as_ref())?),
+            None => {
+                let begun = begin_chat(&reading, &bytes, asking.as_ref())?;
+                Chat::Model(begun, reading.audit.input(&bytes))
+            }
         };
-        Ok((chat, bytes))
+        Ok(chat)
     };
-    let ((chat, bytes), reserved) = sent.parse_json(read).await?;
+    let (chat, reserved) = sent.parse_json(read).await?;
     let client = Client { caller, who, path: CHAT };
     match chat {
         Chat::System(system, chat) => system_chat::answer(app, system, chat, client).await,
-        Chat::Model(begun) => answer(app, begun, bytes, reserved, client).await,
+        Chat::Model(begun, input) => answer(app, begun, input, reserved, client).await,
     }
 }
 
@@ -112,23 +116,24 @@ pub async fn complete(
 ) -> Result<Response, ApiError> {
     check(&app)?;
     let (reading, asking) = (app.clone(), caller.clone());
-    let read =
-        move |bytes: Bytes| Ok((begin_completion(&reading, &bytes, asking.as_ref())?, bytes));
-    let ((begun, bytes), reserved) = sent.parse_json(read).await?;
-    answer(app, begun, bytes, reserved, Client { caller, who, path: TEXT }).await
+    let read = move |bytes: Bytes| {
+        let begun = begin_completion(&reading, &bytes, asking.as_ref())?;
+        Ok((begun, reading.audit.input(&bytes)))
+    };
+    let ((begun, input), reserved) = sent.parse_json(read).await?;
+    answer(app, begun, input, reserved, Client { caller, who, path: TEXT }).await
 }
 
 /// Answers a completion that has begun. The body stays in the budget for as long as the audit trail keeps it.
 async fn answer(
     app: Arc<App>,
     begun: StartedCompletion,
-    body: Bytes,
+    input: Input,
     reserved: Reserved,
     client: Client,
 ) -> Result<Response, ApiError> {
     let Client { who, path, .. } = client;
-    let pending = Pending::begin(&app.audit, who, path, &body, &begun.answer).await?;
-    drop(body);
+    let pending = Pending::begin(&app.audit, who, path, input, &begun.answer).await?;
     let reserved = app.audit.is_on().then_some(reserved);
     let ignored = begun.answer.heading.ignored.clone();
     let request_id = begun.request_id.clone();
@@ -156,10 +161,7 @@ async fn answer(
 
 /// Lists the fields that had no effect in a header.
 pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
-    let ignored = listed(ignored);
-    if !ignored.is_empty()
-        && let Ok(value) = HeaderValue::from_str(&ignored.join(","))
-    {
+    if let Some(value) = listed_in_header(ignored) {
         response.headers_mut().insert(IGNORED, value);
     }
     response

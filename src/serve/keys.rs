@@ -1,6 +1,7 @@
 //! API keys: a file of names, roles and hashes. The keys themselves are not stored.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -13,12 +14,18 @@ use subtle::ConstantTimeEq;
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
-use crate::digest;
 use crate::experiment::whole_file;
+use crate::sandbox::outside;
+use crate::{console, digest};
 
 /// The prefix of every key.
 const PREFIX: &str = "wr_";
 const MOST_NAME_CHARS: usize = 64;
+/// The most bytes of a file of keys.
+const MOST_BYTES: u64 = 16 << 20;
+/// The bits of a mode by which others than the owner write, and read.
+const WRITE: u32 = 0o022;
+const READ: u32 = 0o044;
 
 /// The access that a key gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,6 +82,8 @@ impl Key {
 pub enum KeyError {
     #[error("{path}: there is no such file of API keys")]
     Missing { path: PathBuf },
+    #[error("{path}: others than its owner may write it (mode {mode:03o})")]
+    Writable { path: PathBuf, mode: u32 },
     #[error("{path}, line {line}: {problem}")]
     Line { path: PathBuf, line: usize, problem: &'static str },
     #[error("`{name}` is no name of a key")]
@@ -103,6 +112,9 @@ impl Diagnosis for KeyError {
             KeyError::Line { .. } => {
                 "a line is NAME ROLE sha256:HEX, as `wardround keys add` writes it"
             }
+            KeyError::Writable { .. } => {
+                "whoever writes it decides who is let in: take the right away, as with `chmod go-w FILE`"
+            }
             KeyError::Missing { .. } => "make it with `wardround keys add FILE NAME`",
             KeyError::Name { .. } => "use up to 64 letters, digits, dots, dashes and underscores",
             KeyError::Taken { .. } => "revoke it first, or choose another name",
@@ -116,7 +128,7 @@ impl Diagnosis for KeyError {
 /// The keys of a file, in its order.
 ///
 /// # Errors
-/// A file that cannot be read; a malformed line.
+/// A file that cannot be read, or that others may write; a malformed line.
 pub fn read(path: &Path) -> Result<Vec<Key>, KeyError> {
     parse(path, &read_text(path)?)
 }
@@ -161,10 +173,35 @@ pub fn revoke(path: &Path, name: &str) -> Result<(), KeyError> {
 }
 
 fn read_text(path: &Path) -> Result<String, KeyError> {
-    fs_err::read_to_string(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => KeyError::Missing { path: path.to_owned() },
-        _ => error.into(),
+    let bytes = read_private(path).map_err(|error| match error {
+        KeyError::Io(error) if error.kind() == ErrorKind::NotFound => {
+            KeyError::Missing { path: path.to_owned() }
+        }
+        error => error,
+    })?;
+    String::from_utf8(bytes).map_err(|_| {
+        let message = format!("{}: it is not UTF-8", path.display());
+        io::Error::new(ErrorKind::InvalidData, message).into()
     })
+}
+
+/// The bytes of a file that its owner alone should read and write. Notes it where others may read it.
+///
+/// # Errors
+/// A file that cannot be read, or that others may write; what is no file, such as a pipe, which may never end.
+pub fn read_private(path: &Path) -> Result<Vec<u8>, KeyError> {
+    let mode = fs_err::metadata(path)?.permissions().mode() & 0o777;
+    let bytes = outside::bytes(path, MOST_BYTES)?;
+    if mode & WRITE != 0 {
+        return Err(KeyError::Writable { path: path.to_owned(), mode });
+    }
+    if mode & READ != 0 {
+        let path = path.display();
+        console::note(format!(
+            "note: {path}: others than its owner may read it (mode {mode:03o}); `chmod go-r` takes the right away"
+        ));
+    }
+    Ok(bytes)
 }
 
 /// The keys in the text of the file at `path`.
@@ -200,7 +237,9 @@ fn parse_line(line: &str) -> Result<Key, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs::Permissions;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
 
@@ -222,6 +261,30 @@ mod tests {
         assert!(keys.len() == 1 && keys[0].is(&second));
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_that_others_may_write_and_a_pipe_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let key = add(&path, "ward", Role::Clinician).unwrap();
+        for mode in [0o620, 0o602, 0o666] {
+            fs_err::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            for refused in [read(&path).map(drop), revoke(&path, "ward")] {
+                let error = refused.unwrap_err();
+                assert!(matches!(error, KeyError::Writable { .. }), "{error}");
+                assert!(error.to_string().ends_with(&format!("(mode {mode:03o})")), "{error}");
+            }
+        }
+        // Hashes may be read.
+        fs_err::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        assert!(read(&path).unwrap()[0].is(&key));
+        // Reading it would wait for ever.
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        assert!(read(&pipe).unwrap_err().to_string().contains("it is no file"));
+        let missing = read(&folder.path().join("none")).unwrap_err();
+        assert!(matches!(missing, KeyError::Missing { .. }), "{missing}");
     }
 
     #[test]

@@ -16,8 +16,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
+use super::keys::read_private;
 use super::options::{Listen, TlsFiles};
 use crate::diagnosis::Failure;
+use crate::sandbox::outside;
 
 /// The interval of TCP keepalive.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -159,8 +161,8 @@ pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
         Failure::usage(format!("{}: {problem}", path.display()), hint)
     };
     let certificates = |path: &Path| -> Result<Vec<CertificateDer<'static>>, Failure> {
-        let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-        match found {
+        let bytes = outside::file(path)?;
+        match CertificateDer::pem_slice_iter(&bytes).collect::<Result<_, _>>() {
             Ok(list) if Vec::is_empty(&list) => {
                 Err(refuse(path, "it holds no certificate".to_owned()))
             }
@@ -169,7 +171,8 @@ pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
         }
     };
     let chain = certificates(&files.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&files.key)
+    let key = read_private(&files.key)?;
+    let key = PrivateKeyDer::from_pem_slice(&key)
         .map_err(|error| refuse(&files.key, error.to_string()))?;
     let builder = ServerConfig::builder();
     let builder = match &files.client_authority {

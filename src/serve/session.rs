@@ -17,7 +17,9 @@ pub const VISITOR: Cookie = Cookie { name: "wr_form", age: LONGEST };
 /// A session ends after this time, or after [`IDLE`] without a request.
 const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 const IDLE: Duration = Duration::from_secs(30 * 60);
-/// The most sessions; the one that was idle longest is closed first.
+/// The most sessions of one identity.
+const MOST_OF_ONE: usize = 16;
+/// The most sessions of all.
 const MOST: usize = 1000;
 
 /// The open sessions. The thread of the case store owns them.
@@ -34,11 +36,16 @@ struct Session {
 }
 
 impl Sessions {
-    /// Opens a session with this id.
+    /// Opens a session with this id. Where there are too many, the identity's own that was idle longest is closed; only one who has none
+    /// takes the place of another's.
     pub fn open(&mut self, id: String, identity: Identity, now: Instant) {
         self.sweep(now);
-        if self.open.len() >= MOST {
-            let idle = self.open.iter().min_by_key(|(_, session)| session.used_at);
+        let own = self.open.values().filter(|session| session.identity == identity).count();
+        if own >= MOST_OF_ONE || self.open.len() >= MOST {
+            let open = self.open.iter();
+            let idle = open
+                .filter(|(_, session)| own == 0 || session.identity == identity)
+                .min_by_key(|(_, session)| session.used_at);
             if let Some(idle) = idle.map(|(id, _)| id.clone()) {
                 self.open.remove(&idle);
             }
@@ -140,11 +147,34 @@ mod tests {
         sessions.open("c".into(), ward, start);
         sessions.close("c");
         assert_eq!(sessions.find("c", start), None);
-        for number in 0..MOST + 1 {
-            sessions.open(format!("{number}"), ward, start + Duration::from_millis(number as u64));
+    }
+
+    #[test]
+    fn who_logs_in_again_and_again_closes_no_session_of_another() {
+        let start = Instant::now();
+        let after = |number: usize| start + Duration::from_millis(number as u64);
+        let (ward, lab) = (Identity::of_test(1), Identity::of_test(2));
+        let mut sessions = Sessions::default();
+        sessions.open("lab".into(), lab, start);
+        for number in 1..=MOST + 1 {
+            sessions.open(format!("{number}"), ward, after(number));
         }
-        let late = start + Duration::from_secs(2);
-        assert!(sessions.find("0", late).is_none() && sessions.find("1000", late).is_some());
+        let late = after(MOST + 2);
+        assert_eq!(sessions.find("lab", late), Some(lab));
+        assert_eq!(sessions.open.len(), 1 + MOST_OF_ONE);
+        let last = MOST + 1;
+        assert!(sessions.find(&format!("{}", last - MOST_OF_ONE), late).is_none());
+        assert!(sessions.find(&format!("{}", last - MOST_OF_ONE + 1), late).is_some());
+        // Where all places are taken, who has one gives up that, and who has none takes that which was idle longest.
+        let mut sessions = Sessions::default();
+        for number in 0..MOST {
+            let identity = Identity::of_test((number / MOST_OF_ONE) as u8);
+            sessions.open(format!("{number}"), identity, after(number));
+        }
+        sessions.open("own".into(), Identity::of_test((MOST / MOST_OF_ONE) as u8), late);
+        assert_eq!((sessions.open.len(), sessions.find("0", late).is_some()), (MOST, true));
+        sessions.open("new".into(), Identity::of_test(u8::MAX), late);
+        assert_eq!((sessions.open.len(), sessions.open.contains_key("1")), (MOST, false));
     }
 
     #[test]

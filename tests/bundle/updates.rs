@@ -143,6 +143,57 @@ fn a_root_takes_the_product_and_the_signers_of_its_first_bundle() {
     install(&bundle("3.1", "ward", &other), &other).unwrap();
 }
 
+/// Whoever may remove the file could otherwise bring in versions of their own.
+#[test]
+fn a_root_that_lost_the_names_of_its_signers_takes_no_bundle_without_being_told() {
+    let scratch = Scratch::new();
+    let (signer, other) = (Signer::new(), Signer::new());
+    let root = scratch.path("root");
+    let bundle = |version: &str, signer: &Signer| {
+        scratch.bundle(version, signer, |request| request.version = version.parse().unwrap())
+    };
+    let install = |bundle: &std::path::Path, signer: &Signer| {
+        install_to(&root, bundle, signer, &[]).map_err(|failure| told(&failure))
+    };
+    for version in ["1.0", "2.0"] {
+        install(&bundle(version, &signer), &signer).unwrap();
+    }
+    std::fs::remove_file(root.join("trust.json")).unwrap();
+    let (theirs, ours) = (bundle("3.0", &other), bundle("4.0", &signer));
+    for refused in [install(&theirs, &other).unwrap_err(), install(&ours, &signer).unwrap_err()] {
+        assert!(
+            refused.contains("no trust.json") && refused.contains("--trust KEY --new-signer"),
+            "{refused}"
+        );
+    }
+    let back = || scratch.wardround(&["bundle", "rollback", "root"]);
+    let output = back();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(3) && said.contains("no trust.json"), "{said}");
+    assert_eq!(current(&root).as_deref(), Some("2.0"));
+    let (ours, key) = (ours.to_str().unwrap(), signer.key());
+    let again = ["bundle", "install", ours, "--to", "root", "--trust", &key, "--new-signer"];
+    assert!(scratch.wardround(&again).status.success());
+    assert_eq!(back().status.code(), Some(0));
+    assert_eq!(current(&root).as_deref(), Some("2.0"));
+    assert!(install(&bundle("5.0", &other), &other).unwrap_err().contains("no --trust names"));
+}
+
+/// The first version of a root may fail its selftest, and is gone back to under its signers all the same.
+#[test]
+fn a_first_version_that_is_not_current_has_its_signers() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let root = scratch.path("root");
+    let differing = scratch.program("differing", Some(1));
+    let bundle = scratch.bundle("first", &signer, |request| request.binaries = vec![differing]);
+    install_to(&root, &bundle, &signer, &[]).unwrap_err();
+    assert_eq!(current(&root), None);
+    let output = scratch.wardround(&["bundle", "rollback", "root", "--to", "1.0"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(current(&root).as_deref(), Some("1.0"));
+}
+
 #[test]
 fn one_version_is_one_bundle() {
     let scratch = Scratch::new();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wardround::experiment::contents::Contents;
 use wardround::record::Parse;
 
-use crate::binary::Scratch;
+use crate::binary::{Scratch, outcome};
 pub use crate::endpoint::{said, serve};
 
 const QUICK: &str = "run zero-shot --data questions.jsonl --format mcq --remote-attempts 1";
@@ -38,6 +38,25 @@ fn a_run_with_a_remote_member_is_logged_verified_and_not_replayed() {
     scratch.wardround("replay out").refused(2, &["cannot be generated again byte for byte"]);
     // What is finished asks nobody: a plan of a remote member can be taken up.
     scratch.wardround("resume out").succeeded();
+}
+
+#[test]
+fn a_plan_that_somebody_hands_over_does_not_say_who_gets_the_key() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let member = serve(|_| said("B"));
+    scratch.wardround(format!("{QUICK} --panel {member} --out out")).succeeded();
+    let plan = std::fs::read_to_string(scratch.path("out/plan.toml")).unwrap();
+    let other = plan.replace(&member, "openai:tiny@https://models.invalid/v1");
+    assert_ne!(plan, other);
+    scratch.write("out/plan.toml", other);
+    for arguments in ["resume out", "run --plan out/plan.toml --out again"] {
+        let mut command = scratch.command(arguments);
+        outcome(command.env("WARDROUND_API_KEY", "sk-hush")).refused(
+            2,
+            &["no argument of this command names it", "set WARDROUND_API_KEY_MODELS_INVALID"],
+        );
+    }
 }
 
 #[test]

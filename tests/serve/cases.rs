@@ -45,6 +45,7 @@ fn a_note_is_checked_in_every_form_with_one_outcome() {
     let data = "RmV2ZXIgZm9yIHR3byBkYXlzLiBNYWxhcmlhIGlzIHRyZWF0ZWQgd2l0aCBhc3BpcmluLg==";
     let document = json!({"resourceType": "DocumentReference", "status": "current",
         "content": [{"attachment": {"contentType": "text/plain", "data": data}}]});
+    let document_content = document["content"].clone();
     let fhir = post(&server, "application/fhir+json", &document.to_string(), &[]);
     let bundle =
         json!({"resourceType": "Bundle", "type": "document", "entry": [{"resource": document}]});
@@ -60,6 +61,20 @@ fn a_note_is_checked_in_every_form_with_one_outcome() {
     let url = json!({"resourceType": "DocumentReference", "content": [{"attachment": {"contentType": "text/plain", "url": "Binary/1"}}]});
     let refused = post(&server, "application/fhir+json", &url.to_string(), &[]);
     assert_eq!(refused.code(), (422, "no_inline_text".to_owned()));
+    let replaced = json!({"resourceType": "DocumentReference", "status": "superseded", "content": document_content});
+    for kind in ["application/fhir+json", "application/json"] {
+        let refused = post(&server, kind, &replaced.to_string(), &[]);
+        assert_eq!(refused.code(), (400, "invalid_value".to_owned()));
+        assert_eq!(refused.json()["error"]["param"], "DocumentReference.status");
+    }
+    for twice in [
+        r#"{"text": "Fever.", "text": "Cough."}"#,
+        r#"{"resourceType": "Bundle", "resourceType": "Bundle"}"#,
+    ] {
+        let refused = post(&server, "application/json", twice, &[]);
+        assert_eq!(refused.code(), (400, "invalid_json".to_owned()));
+        assert!(refused.body.contains("comes twice"), "{}", refused.body);
+    }
     assert_eq!(post(&server, "application/pdf", "x", &[]).code().0, 415);
     assert_eq!(post(&server, "text/plain", " ", &[]).code(), (400, "invalid_value".to_owned()));
     assert_eq!(

@@ -117,6 +117,9 @@ fn unknown_fields_are_told_and_refused_by_a_strict_server() {
     let reply = server.post(CHAT, &inside);
     let expected = "messages[].content[].zeta,messages[].name,stream_options.zeta";
     assert_eq!(reply.header("x-wardround-ignored"), expected);
+    // Names that no header can carry take nothing from the others.
+    let odd = json!({"messages": body["messages"], "max_tokens": 1, "zeta": 1, "ä,\n": 1});
+    assert_eq!(server.post(CHAT, &odd).header("x-wardround-ignored"), "zeta,%C3%A4%2C%0A");
     let others = [
         ("/tokenize", json!({"prompt": "a", "zeta": 1})),
         ("/detokenize", json!({"tokens": [5], "zeta": 1})),
@@ -250,6 +253,9 @@ fn what_is_not_there_is_told_before_anything_is_bound_or_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let model = common::synthetic(Family::Qwen3).display().to_string();
     std::fs::write(folder.path().join("bad.jsonl"), "{\"txt\": \"A.\"}\n").unwrap();
+    std::fs::write(folder.path().join("open-keys"), "").unwrap();
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    std::fs::set_permissions(folder.path().join("open-keys"), everybody).unwrap();
     let shown = format!("{model} --system edinburgh --exemplars bad.jsonl");
     for (flags, code, said) in [
         ("no-such-model", 2, "no-such-model"),
@@ -265,6 +271,7 @@ fn what_is_not_there_is_told_before_anything_is_bound_or_loaded() {
         (&*format!("{model} --system medreflex"), 2, "--corpus"),
         (&*format!("{model} --system medmad --prompts no-such-folder"), 2, "no-such-folder"),
         (&*format!("{model} --keys no-such-keys"), 2, "wardround keys add"),
+        (&*format!("{model} --keys open-keys"), 2, "chmod go-w"),
         (&*format!("{model} --tls-cert no.pem --tls-key no.pem"), 2, "--tls-cert with the chain"),
     ] {
         let arguments = format!("serve {flags} --port 0 --offline");

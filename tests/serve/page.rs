@@ -106,6 +106,30 @@ fn without_keys_a_note_goes_in_and_its_case_comes_out_escaped() {
 }
 
 #[test]
+fn who_logs_in_again_and_again_logs_nobody_else_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = |name: &str| add_key(folder.path(), name, "clinician");
+    let (ward, lab) = (key("ward"), key("lab"));
+    let server = Server::start_in(folder, &format!("{QUICK} --keys keys"));
+    let page = server.get("/login");
+    let visitor = cookie(&page);
+    let status = |session: &str| {
+        let headers = [("cookie", session)];
+        server.ask(&Ask { method: "GET", path: "/", headers: &headers, body: "" }).status
+    };
+    let session = |key: &str| {
+        let fields = [("token", &*token(&page)), ("key", key)];
+        let opened = form(&server, "/login", &fields, &[("cookie", &visitor)]);
+        assert_eq!(opened.status, 303);
+        cookie(&opened)
+    };
+    let of_lab = session(&lab);
+    let sessions: Vec<String> = (0..17).map(|_| session(&ward)).collect();
+    assert_eq!(status(&of_lab), 200);
+    assert_eq!((status(&sessions[0]), status(&sessions[16])), (303, 200));
+}
+
+#[test]
 fn with_keys_a_session_is_a_cookie_for_cases_alone() {
     let folder = tempfile::tempdir().unwrap();
     let key = |name: &str, role: &str| add_key(folder.path(), name, role);
@@ -152,13 +176,19 @@ fn with_keys_a_session_is_a_cookie_for_cases_alone() {
     assert!(stream.body.contains("event: done"), "{}", stream.body);
     let case = get(&place);
     assert!(case.body.contains("Was this right?"));
-    let said = form(
-        &server,
-        &format!("{place}/feedback"),
-        &[("token", &token(&case)), ("helpful", "no"), ("comment", "canary")],
-        &own,
-    );
+    let judge = |helpful: &str, comment: &str| {
+        let fields = [("token", &*token(&case)), ("helpful", helpful), ("comment", comment)];
+        form(&server, &format!("{place}/feedback"), &fields, &own)
+    };
+    for helpful in ["maybe", "YES", ""] {
+        assert_eq!(judge(helpful, "").status, 400, "{helpful}");
+    }
+    assert_eq!(judge("maybe", "canary").status, 400);
+    let said = judge("no", "canary");
     assert_eq!((said.status, said.header("location")), (303, format!("{place}#feedback").as_str()));
+    // A case is judged once.
+    let again = judge("yes", "");
+    assert!(again.status == 400 && again.body.contains("has your judgement already"), "{again:?}");
     assert!(get(&place).body.contains("it is in the audit log"));
     let out = form(&server, "/logout", &[("token", &token(&index))], &own);
     assert!(out.header("set-cookie").contains("Max-Age=0"));
@@ -167,6 +197,7 @@ fn with_keys_a_session_is_a_cookie_for_cases_alone() {
     for event in ["login_failed", "login", "case", "feedback"] {
         assert!(log.contains(&format!("\"event\":\"{event}\"")), "{event}");
     }
+    assert_eq!(log.matches("\"event\":\"feedback\"").count(), 1, "{log}");
     assert!(
         log.contains("\"is_helpful\":false") && !log.contains("canary") && !log.contains(&ward)
     );

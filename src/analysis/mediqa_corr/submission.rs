@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::SubmissionError;
 use super::template::expand;
+use crate::sandbox::outside;
 use crate::text::{is_whitespace, split_words};
 
 /// Stands for no correction.
@@ -34,7 +35,7 @@ impl Submission {
     /// # Errors
     /// A file that cannot be read; as [`Submission::parse`].
     pub fn read(path: &Path) -> Result<Submission, SubmissionError> {
-        let text = String::from_utf8(fs_err::read(path)?);
+        let text = String::from_utf8(outside::file(path)?);
         let text = text.map_err(|_| SubmissionError::Encoding { path: path.to_owned() })?;
         Submission::parse(&text, path)
     }

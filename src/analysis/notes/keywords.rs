@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
+use crate::sandbox::outside;
 
 /// Of one or several files.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,7 +42,7 @@ impl GivenKeywords {
     /// # Errors
     /// A file that is not there, or is no object from note id to a list of keywords.
     pub fn read(&mut self, path: &Path) -> Result<(), Failure> {
-        let bytes = fs_err::read(path)?;
+        let bytes = outside::file(path)?;
         let read: BTreeMap<String, Vec<String>> =
             serde_json::from_slice(&bytes).map_err(|error| {
                 Failure::usage(
@@ -63,7 +64,7 @@ impl GivenKeywords {
     /// # Errors
     /// A file that is not there, or is no object from word to a list of words.
     pub fn read_synonyms(&mut self, path: &Path) -> Result<(), Failure> {
-        let bytes = fs_err::read(path)?;
+        let bytes = outside::file(path)?;
         let refuse = |problem: String| {
             let hint = r#"expected a JSON object from word to a list of words, such as {"salbutamol": ["albuterol"]}"#;
             Failure::usage(format!("{}: {problem}", path.display()), hint)

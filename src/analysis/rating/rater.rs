@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::key::Key;
 use super::{BEST, RatingError};
 use crate::record::Schema;
+use crate::sandbox::outside;
 
 const KIND: &str = "wardround-ratings";
 
@@ -136,14 +137,14 @@ impl Rater {
 /// Reads a file of ours, which is recognised by its `kind`.
 ///
 /// # Errors
-/// What is missing, no JSON, of another kind, or not shaped as its kind is.
+/// What is missing, no file, no JSON, of another kind, or not shaped as its kind is.
 pub(super) fn read_json<T: DeserializeOwned>(
     path: &Path,
     kind: &str,
     what: &'static str,
 ) -> Result<T, RatingError> {
     let wrong = |reason: String| RatingError::NotRead { path: path.to_owned(), what, reason };
-    let bytes = fs_err::read(path)?;
+    let bytes = outside::file(path)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     match value.get("kind").and_then(Value::as_str) {
         Some(found) if found == kind => {
@@ -151,5 +152,21 @@ pub(super) fn read_json<T: DeserializeOwned>(
         }
         Some(found) => Err(wrong(format!("its kind is {found}, not {kind}"))),
         None => Err(wrong(format!("it has no kind, which should be {kind}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `report` would wait for it without end.
+    #[test]
+    fn a_pipe_holds_no_ratings() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ratings.json");
+        mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let error = read_json::<Value>(&path, KIND, "rater's file").unwrap_err().to_string();
+        assert!(error.contains("ratings.json: it is no file"), "{error}");
     }
 }

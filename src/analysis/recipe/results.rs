@@ -28,6 +28,7 @@ use crate::experiment::recipe::{Recipe, RecipeError};
 use crate::experiment::results::{self, Results};
 use crate::experiment::whole_file;
 use crate::record::Schema;
+use crate::sandbox::outside;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "results.json";
@@ -169,7 +170,7 @@ impl CellResult {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
-    let results = serde_json::from_str(&fs_err::read_to_string(path)?);
+    let results = serde_json::from_slice(&outside::file(path)?);
     Ok(results.map_err(|error| RecipeError::malformed(path.display(), error))?)
 }
 

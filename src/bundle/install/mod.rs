@@ -75,9 +75,9 @@ pub struct Outcome {
 /// Installs a bundle, or makes the same version current again where it is there whole.
 ///
 /// # Errors
-/// A bundle that is not signed, not whole, too old, or lacks the version it builds on; a licence that was not accepted; too little
-/// space; a selftest that finds differences, after which the version is there and not current; a unit that cannot be written, after which it
-/// is current.
+/// A bundle that is not signed, not whole, too old, or lacks the version it builds on; a root that has lost the names of its signers;
+/// a licence that was not accepted; too little space; a selftest that finds differences, after which the version is there and not
+/// current; a unit that cannot be written, after which it is current.
 pub fn install(request: &Request) -> Result<Outcome, Failure> {
     if request.keys.is_empty() {
         return Err(BundleError::NoKey { directory: request.bundle.to_owned() }.into());
@@ -94,20 +94,27 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
     let version = bundle.manifest.version.clone();
     let before = root.current()?.filter(|before| *before != version);
     let trust = Trust::in_bundle(&bundle, request.keys);
-    let pinned = Trust::of_root(&root.path)?;
+    let pinned = match request.new_signer {
+        true => Trust::of_root(&root.path)?,
+        false => root.trust()?,
+    };
     if let Some(pinned) = pinned.as_ref().filter(|_| !request.new_signer) {
         pinned.expect(&root.path, &trust)?;
     }
     let installed = root.installed()?;
     let same = of_version(root, &bundle, &installed, request)?;
     let acceptances = accept::gather(&bundle, root, &request.consent)?;
+    if pinned.is_none() {
+        // Before there is a version: whatever ends the installation, none is without its signers.
+        trust.pin(&root.path)?;
+    }
     match same {
         Some(same) => recheck(same, request)?,
         None => copy::copy(&bundle, root, &installed)?,
     }
     accept::record(root, &acceptances)?;
     let is_tested = selftest::run(root, &bundle.manifest)?;
-    if pinned.is_none() || request.new_signer {
+    if request.new_signer {
         trust.pin(&root.path)?;
     }
     locked.make_current(&version)?;

@@ -18,7 +18,7 @@ pub(super) fn old_name(id: &str) -> String {
 /// first digits of its id. Killed, it goes on as a build does.
 ///
 /// # Errors
-/// The label is taken; another encoder than the corpus's; an input that is none, and then the corpus is as it was.
+/// The label is taken; another encoder than the corpus's; a text that was changed; an input that is none. The corpus is then as it was.
 pub fn add(directory: &Path, source: Source, encoder: &dyn Embed) -> Result<(), CorpusError> {
     let corpus = Corpus::open(directory)?;
     let ManifestFile { mut manifest, local, .. } = corpus.file().clone();
@@ -31,6 +31,10 @@ pub fn add(directory: &Path, source: Source, encoder: &dyn Embed) -> Result<(), 
             path: directory.join(MANIFEST),
             problem: format!("two sources are called `{}`", source.label),
         });
+    }
+    // All sums are taken anew below: a text that was changed since must not get one.
+    for number in 0..corpus.len() {
+        corpus.chunk(number)?;
     }
     drop(corpus);
     // What cannot be read is found before anything is written.

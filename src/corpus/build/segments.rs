@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::appended;
-use crate::corpus::CorpusError;
 use crate::corpus::embed::cut;
 use crate::corpus::store::layout::{
     CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS,
     TEXTS, VECTORS, VectorHeader,
 };
 use crate::corpus::store::manifest::VectorForm;
+use crate::corpus::{CorpusError, expect_file};
 use crate::digest::sha256;
 use crate::ops::vectors::VectorType;
 
@@ -249,6 +249,7 @@ pub fn read_lines(path: &Path) -> Result<Vec<SegmentLine>, CorpusError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
+    expect_file(path)?;
     let file = fs_err::read(path)?;
     let read = |(index, line): (usize, &[u8])| {
         serde_json::from_slice(line).map_err(|error| CorpusError::Damaged {

@@ -77,7 +77,7 @@ pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, CorpusError>> + 'a
 /// The files of a source in the data directory, in the order in which they are read.
 ///
 /// # Errors
-/// None is there; one that cannot be read as text.
+/// None is there; one that cannot be read as text; a link inside the source's folder.
 pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, CorpusError> {
     let root = data.join(&source.path);
     let none = || CorpusError::NoInput { label: source.label.clone(), path: root.clone() };
@@ -193,13 +193,28 @@ fn refuse(path: &Path) -> Result<(), CorpusError> {
     }
 }
 
-/// Every file below a folder.
+/// Every file below a folder. A link there would put into the corpus what lies outside of the folder.
+///
+/// # Errors
+/// What is neither file nor folder, by its name.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
     for entry in fs_err::read_dir(folder)? {
         let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => list(&entry.path(), files)?,
-            false => files.push(entry.path()),
+        let (kind, path) = (entry.file_type()?, entry.path());
+        if kind.is_dir() {
+            list(&path, files)?;
+        } else if kind.is_file() {
+            files.push(path);
+        } else {
+            let (problem, hint) = match kind.is_symlink() {
+                true => (
+                    "is a link, and links inside a source are not followed",
+                    "put what it leads to in its place, or give that as a source of its own",
+                ),
+                false => ("is neither a file nor a folder", "take it out of the source's folder"),
+            };
+            let (problem, hint) = (problem.to_owned(), Some(hint.to_owned()));
+            return Err(CorpusError::Input { path, problem, hint });
         }
     }
     Ok(())
@@ -215,5 +230,34 @@ mod tests {
         assert!(matches("a*b*c", "a-b-b-c") && matches("exact.txt", "exact.txt"));
         assert!(!matches("*.jsonl", "a.jsonl.gz") && !matches("exact", "exact.txt"));
         assert!(!matches("ab*ba", "aba"));
+    }
+
+    #[test]
+    fn links_and_pipes_in_a_sources_folder_are_refused_by_name() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join("ward");
+        fs_err::create_dir_all(folder.join("inner")).unwrap();
+        fs_err::create_dir(data.path().join("elsewhere")).unwrap();
+        fs_err::write(data.path().join("secret.txt"), "Not of the ward.").unwrap();
+        fs_err::write(folder.join("a.txt"), "Of the ward.").unwrap();
+        let source = Source::own("ward", Format::Folder, &folder, "internal");
+        assert_eq!(inputs(&source, data.path()).unwrap(), [folder.join("a.txt")]);
+        let refused = |name: &str, problem: &str| {
+            let error = inputs(&source, data.path()).unwrap_err().to_string();
+            assert!(error.contains(&format!("ward/{name} {problem}")), "{error}");
+            fs_err::remove_file(folder.join(name)).unwrap();
+        };
+        for (name, target) in [("b.txt", "secret.txt"), ("inner/more", "elsewhere")] {
+            std::os::unix::fs::symlink(data.path().join(target), folder.join(name)).unwrap();
+            refused(name, "is a link");
+        }
+        let pipe = folder.join("c.txt");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        refused("c.txt", "is neither a file nor a folder");
+        // The source itself may be a link: somebody named it.
+        std::os::unix::fs::symlink(&folder, data.path().join("link")).unwrap();
+        let named = Source { path: "link".to_owned(), ..source.clone() };
+        assert_eq!(inputs(&named, data.path()).unwrap().len(), 1);
     }
 }

@@ -9,8 +9,8 @@ use fs_err::File;
 use serde_json::{Map, Value};
 
 use super::{Form, Format, LARGEST, Record, Records};
-use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
+use crate::corpus::{CorpusError, expect_file};
 
 /// Where a format keeps what.
 struct Fields {
@@ -206,6 +206,7 @@ fn until_error<'a>(
 
 /// A file to be read, unpacked where it is compressed by gzip.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
+    expect_file(path)?;
     let file = File::open(path)?;
     let is_compressed = path.extension().is_some_and(|ending| ending == "gz");
     Ok(match is_compressed {

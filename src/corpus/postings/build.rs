@@ -34,22 +34,22 @@ pub fn write(directory: &Path, chunks: usize) -> Result<(), CorpusError> {
     let mut runs = Runs::new(folder.clone(), RUN);
     // Documents come in the order of their chunks.
     let (mut at, mut next, mut title) = (0, 0, String::new());
-    let damaged = |name: &str| CorpusError::Damaged {
-        path: directory.join(name),
+    let damaged = || CorpusError::Damaged {
+        path: directory.join(DOCUMENTS),
         problem: "it contradicts chunks.bin".to_owned(),
     };
     for (number, bytes) in records.as_chunks::<CHUNK_BYTES>().0.iter().take(chunks).enumerate() {
         let record = ChunkRecord::from_bytes(bytes);
         while next <= u64::from(record.document) {
             let read = DocumentRecord::read(&documents[at..]);
-            let (document, length) = read.ok_or_else(|| damaged(DOCUMENTS))?;
+            let (document, length) = read.ok_or_else(damaged)?;
             document.title.clone_into(&mut title);
             (at, next) = (at + length, next + 1);
         }
-        let start = record.offset as usize;
-        let text = texts.get(start..start.saturating_add(record.length as usize));
-        let text = text.and_then(|text| std::str::from_utf8(text).ok());
-        let text = text.ok_or_else(|| damaged(TEXTS))?;
+        let text = record.text(&texts).map_err(|problem| CorpusError::Damaged {
+            path: directory.join(TEXTS),
+            problem: format!("chunk {number} {problem}"),
+        })?;
         runs.add(number as u32, words(&title).chain(words(text)))?;
     }
     runs.merge(&directory.join(POSTINGS))?;

@@ -1,5 +1,7 @@
 //! The bytes of a corpus's files: records of chunks and documents, the header of vectors. Little-endian throughout.
 
+use sha2::{Digest, Sha256};
+
 use crate::ops::vectors::VectorType;
 
 pub const TEXTS: &str = "texts.bin";
@@ -64,6 +66,20 @@ impl ChunkRecord {
             flags: half(22),
             sum: [0, 1, 2, 3, 4, 5, 6, 7].map(|byte| bytes[24 + byte]),
         }
+    }
+
+    /// Its text in the bytes of `texts.bin`, compared with its sum: whatever is shown or searched of a chunk is taken here.
+    ///
+    /// # Errors
+    /// What is wrong, as the end of a sentence about the chunk.
+    pub fn text(self, texts: &[u8]) -> Result<&str, &'static str> {
+        let start = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(self.length as usize);
+        let bytes = texts.get(start..end).ok_or("lies outside of it")?;
+        if Sha256::digest(bytes)[..self.sum.len()] != self.sum {
+            return Err("has another sum than chunks.bin says");
+        }
+        std::str::from_utf8(bytes).map_err(|_| "is no text")
     }
 }
 

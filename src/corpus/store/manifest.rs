@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
+use crate::corpus::{CorpusError, expect_file};
 use crate::digest::sha256;
 use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
@@ -120,7 +120,11 @@ pub struct InputFile {
 
 impl InputFile {
     /// The file at `path`, which `name` says where to find.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no file.
     pub fn of(label: &str, path: &Path, name: String) -> Result<InputFile, CorpusError> {
+        expect_file(path)?;
         Ok(InputFile {
             source: label.to_owned(),
             path: name,

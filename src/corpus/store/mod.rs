@@ -1,4 +1,5 @@
-//! A built corpus, mapped: chunks, documents and vectors by number. Opening it looks at sizes alone and reads no vectors.
+//! A built corpus, mapped: chunks, documents and vectors by number. Opening it looks at sizes alone and reads no vectors; a chunk's text is
+//! compared with its sum whenever it is taken.
 
 pub mod layout;
 pub mod manifest;
@@ -15,7 +16,7 @@ use layout::{
 };
 use manifest::{BuiltSource, MANIFEST, Manifest, ManifestFile, PLAN};
 
-use super::CorpusError;
+use super::{CorpusError, expect_file};
 use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::{VectorRows, VectorType};
 
@@ -57,12 +58,17 @@ impl Corpus {
         let file = ManifestFile::read(&path)?;
         for stored in &file.manifest.files {
             let path = directory.join(&stored.name);
+            expect_file(&path)?;
             let found = fs_err::metadata(&path)?.len();
             if found != stored.size_bytes {
                 return Err(CorpusError::Size { path, expected: stored.size_bytes, found });
             }
         }
-        let map = |name: &str| MappedFile::open(&directory.join(name));
+        let map = |name: &str| {
+            let path = directory.join(name);
+            expect_file(&path)?;
+            Ok::<_, CorpusError>(MappedFile::open(&path)?)
+        };
         let manifest = &file.manifest;
         let is_bytes = manifest.vectors.dtype == VectorType::I8;
         let corpus = Corpus {
@@ -159,21 +165,34 @@ impl Corpus {
         self.len() == 0
     }
 
+    /// What is known of a chunk beside its text.
+    ///
     /// # Errors
     /// The corpus is damaged there.
-    pub fn chunk(&self, number: usize) -> Result<Chunk<'_>, CorpusError> {
+    pub fn record(&self, number: usize) -> Result<ChunkRecord, CorpusError> {
         let damaged = |problem: &str| self.damaged(CHUNKS, &format!("chunk {number} {problem}"));
         let record = self.chunks.as_chunks::<CHUNK_BYTES>().0.get(number);
         let record = ChunkRecord::from_bytes(record.ok_or_else(|| damaged("is not there"))?);
-        let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
-        let end = start.saturating_add(record.length as usize);
-        let bytes =
-            self.texts.get(start..end).ok_or_else(|| damaged("lies outside of texts.bin"))?;
-        let text = std::str::from_utf8(bytes).map_err(|_| damaged("is no text"))?;
         let is_known = usize::from(record.source) < self.manifest().sources.len();
         match is_known {
-            true => Ok(Chunk { text, record }),
+            true => Ok(record),
             false => Err(damaged("is of no source")),
+        }
+    }
+
+    /// A chunk with its text, which is the one that was built.
+    ///
+    /// # Errors
+    /// The corpus is damaged there, or was cut off since it was opened.
+    pub fn chunk(&self, number: usize) -> Result<Chunk<'_>, CorpusError> {
+        let record = self.record(number)?;
+        match record.text(&self.texts) {
+            Ok(text) => Ok(Chunk { text, record }),
+            Err(problem) => {
+                // What was cut off reads as zeros.
+                self.check_whole()?;
+                Err(self.damaged(TEXTS, &format!("chunk {number} {problem}")))
+            }
         }
     }
 
@@ -195,9 +214,9 @@ impl Corpus {
         record.map(|(record, _)| record).ok_or_else(absent)
     }
 
-    /// The source of a chunk that was read.
-    pub fn source(&self, chunk: &Chunk<'_>) -> &BuiltSource {
-        &self.manifest().sources[usize::from(chunk.record.source)]
+    /// The source of a chunk whose record was read.
+    pub fn source(&self, record: &ChunkRecord) -> &BuiltSource {
+        &self.manifest().sources[usize::from(record.source)]
     }
 
     /// `LABEL/DOCUMENT#PARAGRAPH`.
@@ -205,10 +224,10 @@ impl Corpus {
     /// # Errors
     /// The corpus is damaged there.
     pub fn name(&self, number: usize) -> Result<String, CorpusError> {
-        let chunk = self.chunk(number)?;
-        let document = self.document(chunk.record.document)?;
-        let label = &self.source(&chunk).description.label;
-        Ok(format!("{label}/{}#{}", document.id, chunk.record.paragraph))
+        let record = self.record(number)?;
+        let document = self.document(record.document)?;
+        let label = &self.source(&record).description.label;
+        Ok(format!("{label}/{}#{}", document.id, record.paragraph))
     }
 
     /// The vectors that are searched, a row a chunk.

@@ -1,10 +1,14 @@
-//! Opening a corpus of a gigabyte of vectors, of which the disk holds nothing but holes.
+//! Opening a corpus of a gigabyte of vectors, of which the disk holds nothing but holes; taking texts that were changed.
 
 use std::path::Path;
 
 use super::manifest::{MANIFEST, ManifestFile};
 use super::*;
+use crate::corpus::build::add;
 use crate::corpus::build::tests::Sources;
+use crate::corpus::description::Source;
+use crate::corpus::fake::FakeEncoder;
+use crate::corpus::formats::Format;
 
 const CHUNKS_THERE: u64 = 16 << 20;
 /// Far less than the vectors, far more than a header with what the system reads ahead of it.
@@ -73,4 +77,42 @@ fn opening_a_corpus_reads_no_vectors() {
     let vectors = corpus.vectors().unwrap();
     assert!((0..rows).all(|row| vectors.numbers(row).len() == 8));
     assert!(resident(&options.out.join(VECTORS)) > MOST_BYTES);
+}
+
+#[test]
+fn a_changed_text_is_an_error_of_its_chunk_and_not_built_upon() {
+    let sources = Sources::new(20);
+    let options = sources.options("out");
+    drop(sources.build(&options));
+    let path = options.out.join(TEXTS);
+    let mut texts = fs_err::read(&path).unwrap();
+    texts[3] ^= 1;
+    fs_err::write(&path, texts).unwrap();
+    let corpus = Corpus::open(&options.out).unwrap();
+    let problem = "is damaged: chunk 0 has another sum than chunks.bin says";
+    let expected = format!("{} {problem}", path.display());
+    assert_eq!(corpus.chunk(0).unwrap_err().to_string(), expected);
+    assert!(corpus.name(0).is_ok() && corpus.chunk(1).is_ok());
+    let id = corpus.id().to_owned();
+    drop(corpus);
+    // Another source would have every sum taken anew.
+    fs_err::write(sources.path("more.txt"), "More of the ward.").unwrap();
+    let more = Source::own("more", Format::Folder, &sources.path("more.txt"), "internal");
+    let error = add::add(&options.out, more, &FakeEncoder::new()).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(Corpus::open(&options.out).unwrap().id(), id);
+}
+
+/// A pipe would be waited for without end.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let sources = Sources::new(5);
+    let options = sources.options("out");
+    drop(sources.build(&options));
+    let path = options.out.join(TEXTS);
+    fs_err::remove_file(&path).unwrap();
+    mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let error = Corpus::open(&options.out).unwrap_err().to_string();
+    assert_eq!(error, format!("{} is no file", path.display()));
 }

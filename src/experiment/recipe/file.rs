@@ -217,7 +217,11 @@ impl Recipe {
         Ok(recipe)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Whether datasets, methods and variants have names that folders may be called by, each once.
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence.
+    pub(super) fn check_names(&self) -> Result<(), String> {
         let datasets: Vec<&str> = self.dataset.iter().map(|one| one.name.as_str()).collect();
         let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
         let variants: Vec<&str> = self.variants.iter().map(|one| one.name.as_str()).collect();
@@ -238,6 +242,13 @@ impl Recipe {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.check_names()?;
+        let datasets: Vec<&str> = self.dataset.iter().map(|one| one.name.as_str()).collect();
+        let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
         if self.runs == 0 || self.panel.is_empty() {
             return Err("`runs` and `panel` may not be empty".to_owned());
         }

@@ -103,7 +103,7 @@ impl RecipeManifest {
     /// What the folder `out` was begun with; `None` where it is no recipe's.
     ///
     /// # Errors
-    /// A file that cannot be read as one.
+    /// A file that cannot be read as one, or whose names would lead out of the folder.
     pub fn read(out: &Path) -> Result<Option<RecipeManifest>, Failure> {
         let path = out.join(FILE);
         // A path that is not a folder is reported by whoever opens a run there.
@@ -111,8 +111,11 @@ impl RecipeManifest {
             return Ok(None);
         }
         let text = fs_err::read_to_string(&path)?;
-        let begun = toml::from_str(&text)
+        let begun: RecipeManifest = toml::from_str(&text)
             .map_err(|error| RecipeError::malformed(path.display(), error.message()))?;
+        // The rest may be as no file of a recipe is: flags have changed it.
+        let names = begun.recipe.check_names();
+        names.map_err(|problem| RecipeError::malformed(path.display(), problem))?;
         Ok(Some(begun))
     }
 
@@ -170,6 +173,30 @@ impl RecipeManifest {
             corpus: None,
             exemplars: None,
             recipe: Recipe::find(name).expect("a recipe of the binary"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cells lie in folders that are called by them.
+    #[test]
+    fn names_that_lead_out_of_the_folder_are_refused() {
+        let out = tempfile::tempdir().unwrap();
+        let manifest = RecipeManifest::plain("table4");
+        manifest.begin(out.path()).unwrap();
+        assert_eq!(RecipeManifest::read(out.path()).unwrap(), Some(manifest));
+        let path = out.path().join(FILE);
+        let good = fs_err::read_to_string(&path).unwrap();
+        for name in ["medqa", "no-debate"] {
+            let own = format!("name = \"{name}\"");
+            assert!(good.contains(&own), "{good}");
+            let bad = good.replacen(&own, "name = \"../../elsewhere\"", 1);
+            fs_err::write(&path, bad).unwrap();
+            let error = RecipeManifest::read(out.path()).unwrap_err().to_string();
+            assert!(error.contains(FILE) && error.contains("names are lower-case"), "{error}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The address of a remote member, as a user types it: `openai:MODEL@URL`.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use super::RemoteError;
 
@@ -67,6 +68,26 @@ impl Address {
     pub fn host(&self) -> &str {
         let rest = self.base.split_once("://").map_or("", |(_, rest)| rest);
         split_port(rest.split('/').next().unwrap_or_default()).0
+    }
+
+    /// Scheme, host and port: whom a request reaches.
+    pub fn origin(&self) -> &str {
+        let host = self.base.find("://").map_or(0, |at| at + "://".len());
+        let end = self.base[host..].find('/').map_or(self.base.len(), |at| host + at);
+        &self.base[..end]
+    }
+
+    /// Whether nobody between here and the endpoint can read what is sent.
+    pub fn is_encrypted(&self) -> bool {
+        self.base.starts_with("https://")
+    }
+
+    /// Whether the endpoint is this machine.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.host();
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+        host.eq_ignore_ascii_case("localhost")
+            || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
     /// The URL of chat completions.
@@ -140,6 +161,22 @@ mod tests {
         ] {
             let address = Address::parse(&format!("openai:m@{url}")).unwrap();
             assert_eq!(address.host(), host);
+        }
+    }
+
+    #[test]
+    fn an_origin_is_whom_a_request_reaches() {
+        for (url, origin, is_loopback) in [
+            ("https://api.openai.com/v1", "https://api.openai.com", false),
+            ("http://LOCALHOST:8000", "http://LOCALHOST:8000", true),
+            ("http://127.9.0.1/v1/chat/completions", "http://127.9.0.1", true),
+            ("http://[::1]:8000", "http://[::1]:8000", true),
+            ("http://localhost.example.org", "http://localhost.example.org", false),
+            ("http://127.0.0.1.example.org", "http://127.0.0.1.example.org", false),
+        ] {
+            let address = Address::parse(&format!("openai:m@{url}")).unwrap();
+            assert_eq!((address.origin(), address.is_loopback()), (origin, is_loopback));
+            assert_eq!(address.is_encrypted(), url.starts_with("https"));
         }
     }
 

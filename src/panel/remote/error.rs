@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::Address;
-use super::key::WARDROUND_API_KEY;
+use super::key::{WARDROUND_API_KEY, own_variable};
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::hub::OfflineReason;
 use crate::hub::proxy::ProxyError;
@@ -16,6 +16,12 @@ pub enum RemoteError {
     BadAddress { member: String, reason: &'static str },
     #[error("{variable} holds characters that no key has")]
     BadKey { variable: String },
+    #[error("the key in {variable} is not sent to {address}: the connection is not encrypted")]
+    KeyInTheClear { address: Address, variable: String },
+    #[error(
+        "the key in WARDROUND_API_KEY is not sent to {address}: no argument of this command names it"
+    )]
+    KeyWithheld { address: Address },
     #[error("{address} cannot be asked: this build lacks the feature `remote`")]
     NoFeature { address: Address },
     #[error("{address} cannot be asked: {reason}")]
@@ -66,6 +72,8 @@ impl RemoteError {
             | RemoteError::Exhausted { .. } => true,
             RemoteError::BadAddress { .. }
             | RemoteError::BadKey { .. }
+            | RemoteError::KeyInTheClear { .. }
+            | RemoteError::KeyWithheld { .. }
             | RemoteError::NoFeature { .. }
             | RemoteError::Forbidden { .. }
             | RemoteError::Proxy { .. }
@@ -92,6 +100,14 @@ impl Diagnosis for RemoteError {
             RemoteError::BadAddress { .. } => format!(
                 "write openai:MODEL@URL, as in openai:gpt-4o@https://api.openai.com/v1; a key goes into {WARDROUND_API_KEY}"
             ),
+            RemoteError::KeyInTheClear { address, .. } => format!(
+                "use https, or set {} to a key that others may read on its way",
+                own_variable(address.host())
+            ),
+            RemoteError::KeyWithheld { address } => format!(
+                "if you trust the endpoint, set {} to its key (to any word if it needs none), or name it with --panel",
+                own_variable(address.host())
+            ),
             RemoteError::NoFeature { .. } => {
                 "build with the feature `remote`, which is on by default, or name a local model"
                     .to_owned()
@@ -100,10 +116,12 @@ impl Diagnosis for RemoteError {
                 "name a local model, or run where connections are allowed".to_owned()
             }
             RemoteError::Proxy { problem, .. } => return problem.hint(),
-            RemoteError::Denied { variable, .. } => match variable {
+            RemoteError::Denied { address, variable, .. } => match variable {
                 Some(variable) => format!("check the key in {variable}, its rights and its quota"),
                 None => format!(
-                    "set {WARDROUND_API_KEY} to the endpoint's key; OPENAI_API_KEY goes to openai.com alone"
+                    "set {} to the endpoint's key, or {WARDROUND_API_KEY} where an argument names the endpoint; OPENAI_API_KEY goes to \
+                     openai.com alone",
+                    own_variable(address.host())
                 ),
             },
             RemoteError::NotFound { address, .. } => format!(

@@ -49,8 +49,17 @@ impl Sent {
     }
 }
 
+impl Audit {
+    /// What the lines of a completion have of its request's JSON; nothing where there is no trail. Its sum takes a while, so it is made on
+    /// the thread that parses.
+    pub fn input(&self, body: &[u8]) -> Input {
+        self.trail.as_ref().map_or(Value::Null.into(), |trail| trail.sent(body))
+    }
+}
+
 impl Pending {
-    /// `body` is the request's JSON, which whoever calls keeps a place for in the server's budget; `answer` what it is about to get. Waits until the line is durable.
+    /// `body` is of the request's JSON, which whoever calls keeps a place for in the server's budget; `answer` what it is about to get.
+    /// Waits until the line is durable; if the future is dropped before, the line has its end all the same.
     ///
     /// # Errors
     /// See [`Audit::check`].
@@ -58,7 +67,7 @@ impl Pending {
         audit: &Audit,
         who: Who,
         path: &str,
-        body: &[u8],
+        body: Input,
         answer: &Answer,
     ) -> Result<Pending, ApiError> {
         let mut pending = Pending {
@@ -66,23 +75,30 @@ impl Pending {
             who,
             path: path.to_owned(),
             call: String::new(),
-            body: Value::Null.into(),
+            body,
             sent: Sent::default(),
             began: Instant::now(),
             is_told: true,
         };
-        let Some(trail) = &audit.trail else { return Ok(pending) };
-        pending.call = random_name().map_err(|_| failed())?;
-        pending.body = trail.sent(body);
-        let event = pending.event("begun", answer);
-        // How it ended is told with it.
-        let input = match &pending.body {
+        if audit.is_on() {
+            pending.call = random_name().map_err(|_| failed())?;
+            let event = pending.event("begun", answer);
+            pending.tell_begun(event).await?;
+        }
+        Ok(pending)
+    }
+
+    /// From here on it has an end, also if its client leaves while the line is written.
+    async fn tell_begun(&mut self, event: Event) -> Result<(), ApiError> {
+        // The text itself is told with the end.
+        let input = match &self.body {
             Input::Sent { sum, .. } => Input::Sent { sum: sum.clone(), json: None },
             Input::Value(_) => Value::Null.into(),
         };
-        audit.tell(event.with_sum_of(&input)).await?;
-        pending.is_told = false;
-        Ok(pending)
+        self.is_told = false;
+        let told = self.audit.tell(event.with_sum_of(&input)).await;
+        self.is_told = told.is_err();
+        told
     }
 
     /// Notes what is sent next.
@@ -158,5 +174,41 @@ impl Drop for Pending {
             let event = self.end("cancelled", None);
             self.audit.note(event);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::audit::{AuditOptions, Trail, files};
+
+    #[test]
+    fn a_client_that_leaves_while_the_first_line_is_written_leaves_a_call_with_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let trail = Trail::open(&AuditOptions::new(folder.path().join("audit"))).unwrap();
+        let audit = Audit { trail: Some(trail) };
+        let mut pending = Pending {
+            audit: audit.clone(),
+            who: Who::default(),
+            path: "/v1/completions".to_owned(),
+            call: "abc".to_owned(),
+            body: audit.input(b"{}"),
+            sent: Sent::default(),
+            began: Instant::now(),
+            is_told: true,
+        };
+        // Begun, and dropped at its first wait.
+        let begun = Event::new("begun").with("call", "abc");
+        let _ = pending.tell_begun(begun).now_or_never();
+        drop(pending);
+        audit.stop().unwrap();
+        let lines = fs_err::read_to_string(files::current(&folder.path().join("audit"))).unwrap();
+        let of_call: Vec<&str> =
+            lines.lines().filter(|line| line.contains("\"call\":\"abc\"")).collect();
+        assert_eq!(of_call.len(), 2, "{lines}");
+        assert!(of_call[0].contains("\"event\":\"begun\"") && of_call[0].contains("\"input\":"));
+        assert!(of_call[1].contains("\"status\":\"cancelled\""));
     }
 }

@@ -4,8 +4,10 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
+use sha1::{Digest, Sha1};
 
 use crate::serve::error::{ApiError, Code};
+use crate::serve::request::fields::Fields;
 
 /// Padding is optional, since some writers omit it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -13,14 +15,24 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
+/// What a document says of itself that must not be used: it was made in error, or another has replaced it.
+const UNUSABLE: [(&str, &[&str]); 2] =
+    [("status", &["entered-in-error", "superseded"]), ("docStatus", &["entered-in-error"])];
+const MODIFIER: &str = "modifierExtension";
+
 /// The note of a body.
 ///
 /// # Errors
-/// A body that is neither a DocumentReference nor a Bundle; no inline text, or several.
+/// A body that is neither a DocumentReference nor a Bundle; no inline text, or several; a document that says that it is not to be used,
+/// or whose text is not the one that it describes.
 pub fn note(body: &[u8]) -> Result<String, ApiError> {
-    let resource: Value = serde_json::from_slice(body).map_err(|error| {
-        ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
-    })?;
+    let resource = Fields::parse(body)?.object();
+    if is_modified(&resource) {
+        let message = format!(
+            "the body has a {MODIFIER}, which may turn what it says around, and none is known here: send what holds without one"
+        );
+        return Err(ApiError::of(Code::InvalidValue, MODIFIER, message));
+    }
     let texts = match resource["resourceType"].as_str() {
         Some("DocumentReference") => texts(&resource, "DocumentReference")?,
         Some("Bundle") => {
@@ -53,8 +65,28 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
     }
 }
 
+/// Whether something in it changes the meaning of what it is in: whoever does not know it must not go on.
+fn is_modified(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            map.iter().any(|(name, inner)| name == MODIFIER || is_modified(inner))
+        }
+        Value::Array(list) => list.iter().any(is_modified),
+        _ => false,
+    }
+}
+
 /// The texts of one DocumentReference.
 fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
+    for (name, codes) in UNUSABLE {
+        if let Some(code) = resource[name].as_str().filter(|code| codes.contains(code)) {
+            let param = format!("{place}.{name}");
+            let message = format!(
+                "{param} is {code}: the document is not to be used; send the one that holds"
+            );
+            return Err(ApiError::of(Code::InvalidValue, &param, message));
+        }
+    }
     let contents = resource["content"].as_array().map_or(&[][..], Vec::as_slice);
     let mut texts = Vec::new();
     for (index, content) in contents.iter().enumerate() {
@@ -67,15 +99,33 @@ fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
         if !is_plain_text(kind) {
             continue;
         }
-        let param = format!("{place}.content[{index}].attachment.data");
-        let wrong =
-            |what: &str| ApiError::of(Code::InvalidValue, &param, format!("{param} {what}"));
-        // FHIR allows whitespace in base64.
-        let data: String = data.split_ascii_whitespace().collect();
-        let bytes = BASE64.decode(data).map_err(|_| wrong("is not base64"))?;
-        texts.push(String::from_utf8(bytes).map_err(|_| wrong("is not UTF-8"))?);
+        let wrong = |name: &str, what: &str| {
+            let param = format!("{place}.content[{index}].attachment.{name}");
+            ApiError::of(Code::InvalidValue, &param, format!("{param} {what}"))
+        };
+        let bytes = decoded(data).ok_or_else(|| wrong("data", "is not base64"))?;
+        let given = |name: &str| attachment.get(name).filter(|value| !value.is_null());
+        if given("size").is_some_and(|size| length(size) != Some(bytes.len() as u64)) {
+            return Err(wrong("size", "is not the number of bytes of the data"));
+        }
+        let sum: [u8; 20] = Sha1::digest(&bytes).into();
+        let is_sum = |hash: &Value| hash.as_str().and_then(decoded).is_some_and(|hash| hash == sum);
+        if given("hash").is_some_and(|hash| !is_sum(hash)) {
+            return Err(wrong("hash", "is not the SHA-1 of the data, in base64"));
+        }
+        texts.push(String::from_utf8(bytes).map_err(|_| wrong("data", "is not UTF-8"))?);
     }
     Ok(texts)
+}
+
+/// The bytes of base64, in which FHIR allows whitespace.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    BASE64.decode(text.split_ascii_whitespace().collect::<String>()).ok()
+}
+
+/// A number of bytes: from FHIR R5 on it is written as a string.
+fn length(size: &Value) -> Option<u64> {
+    size.as_u64().or_else(|| size.as_str()?.parse().ok())
 }
 
 /// Whether a content type is plain text in UTF-8 or ASCII.
@@ -135,5 +185,63 @@ mod tests {
         assert!(read(&document("text/plain", "%")).unwrap_err().1.ends_with("is not base64"));
         assert!(read(&document("text/plain", "/w==")).unwrap_err().1.ends_with("is not UTF-8"));
         assert!(note(b"{").is_err());
+        assert!(note(br#"{"resourceType": "Patient", "resourceType": "Bundle"}"#).is_err());
+    }
+
+    /// A good document with a field at its place: in the document, or in its attachment.
+    fn with(place: &str, value: Value) -> Value {
+        let mut document = document("text/plain", "RmV2ZXIu");
+        match place.split_once('.') {
+            Some((_, name)) => document["content"][0]["attachment"][name] = value,
+            None => document[place] = value,
+        }
+        document
+    }
+
+    #[test]
+    fn what_is_not_to_be_used_is_refused_alone_and_in_a_bundle() {
+        for (place, value, said) in [
+            ("status", json!("entered-in-error"), "status is entered-in-error"),
+            ("status", json!("superseded"), "status is superseded"),
+            ("docStatus", json!("entered-in-error"), "docStatus is entered-in-error"),
+            (
+                "modifierExtension",
+                json!([{"url": "urn:not", "valueBoolean": true}]),
+                "has a modifierExtension",
+            ),
+            (
+                "attachment.modifierExtension",
+                json!([{"url": "urn:not"}]),
+                "has a modifierExtension",
+            ),
+            ("attachment.size", json!(5), "attachment.size is not the number of bytes"),
+            ("attachment.size", json!("7"), "attachment.size is not the number of bytes"),
+            ("attachment.size", json!(-6), "attachment.size is not the number of bytes"),
+            (
+                "attachment.hash",
+                json!("AAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+                "attachment.hash is not the SHA-1",
+            ),
+            ("attachment.hash", json!("%"), "attachment.hash is not the SHA-1"),
+            ("attachment.hash", json!(1), "attachment.hash is not the SHA-1"),
+        ] {
+            let document = with(place, value);
+            let bundle = json!({"resourceType": "Bundle", "entry": [{"resource": document}]});
+            for resource in [&document, &bundle] {
+                let (code, message) = read(resource).unwrap_err();
+                assert!(code == "invalid_value" && message.contains(said), "{message}");
+            }
+        }
+        // The SHA-1 of `Fever.`, in base64.
+        for (place, value) in [
+            ("status", json!("current")),
+            ("docStatus", json!("final")),
+            ("attachment.size", json!(6)),
+            ("attachment.size", json!("6")),
+            ("attachment.size", Value::Null),
+            ("attachment.hash", json!("vRCmrEdS2IL7YiufMUsL4z6Rc54=")),
+        ] {
+            assert_eq!(read(&with(place, value)).unwrap(), "Fever.");
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::data::{Item, ItemKind};
+use crate::data::{Item, ItemKind, json};
 use crate::experiment::case;
 use crate::record::Language;
 use crate::serve::error::{ApiError, Code};
+use crate::serve::request::fields::{kind, quoted};
 
 /// The cues that evaluation harnesses append to the options.
 const CUES: [&str; 2] = ["answer:", "the answer is"];
@@ -47,11 +48,15 @@ pub fn question(question: &str, options: &Value, param: &str) -> Result<Item, Ap
 fn of_json(text: &str) -> Result<Item, ApiError> {
     const PARAM: &str = "messages";
     let refuse = |what: String| ApiError::of(Code::InvalidValue, PARAM, format!("{what}; {FORMS}"));
-    let fields: Map<String, Value> = serde_json::from_str(text)
-        .map_err(|error| refuse(format!("the question begins as JSON and is none: {error}")))?;
+    let invalid =
+        |problem: String| refuse(format!("the question begins as JSON and is none: {problem}"));
+    let fields = match json::parse(text).map_err(|error| invalid(error.to_string()))? {
+        Value::Object(fields) => fields,
+        other => return Err(invalid(format!("it is {}", kind(&other)))),
+    };
     if let Some(name) = fields.keys().find(|name| !["question", "options"].contains(&name.as_str()))
     {
-        let name = crate::serve::request::fields::quoted(name);
+        let name = quoted(name);
         return Err(refuse(format!("the question has a field {name}")));
     }
     match (fields.get("question"), fields.get("options")) {
@@ -162,6 +167,7 @@ mod tests {
             r#"{"question": "Q?", "options": ["one"]}"#,
             r#"{"question": "Q?", "options": ["a", "b"], "answer": "A"}"#,
             "{not json",
+            r#"{"question": "Q?", "options": ["a", "b"], "options": ["a", "c"]}"#,
         ] {
             let error = item(ItemKind::Questions, text).unwrap_err();
             assert_eq!(

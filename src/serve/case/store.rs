@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
+use self::room::{End, excess, expired};
 use super::{Ask, CaseEvent};
 use crate::experiment::case::Worked;
 use crate::record::CallLine;
@@ -15,11 +16,9 @@ use crate::serve::error::{ApiError, Code};
 use crate::serve::guard::Identity;
 use crate::serve::session::Sessions;
 
-/// How long a case is kept after its end.
-const KEPT: Duration = Duration::from_secs(60 * 60);
-/// The most cases kept; the oldest that has ended is dropped first.
-const MOST: usize = 1000;
-/// What the texts of all kept cases may take, in bytes; the oldest that has ended is dropped first.
+mod room;
+
+/// What the texts of all kept cases may take, in bytes; the oldest that has ended of whoever keeps most of them is dropped first.
 const MOST_BYTES: usize = 256 << 20;
 /// How often expired cases and sessions are removed.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -109,11 +108,30 @@ impl CaseStore {
         self.tell(move |state| state.remove(&id));
     }
 
-    /// Records that a user gave feedback on a case.
-    pub fn set_rated(&self, id: String) {
+    /// Records that the owner gives feedback on a case: once.
+    ///
+    /// # Errors
+    /// See [`CaseStore::look`]; a case that has its feedback.
+    pub async fn rate(&self, case: Named) -> Result<(), ApiError> {
+        let rate = move |state: &mut State| {
+            let kept = state.find(&case)?;
+            Some(std::mem::replace(&mut kept.case.is_rated, true))
+        };
+        match self.ask(rate).await.flatten() {
+            None => Err(unknown()),
+            Some(false) => Ok(()),
+            Some(true) => {
+                let message = "this case has your judgement already: it is in the audit log";
+                Err(ApiError::new(Code::InvalidValue, message))
+            }
+        }
+    }
+
+    /// Takes back [`CaseStore::rate`]: the feedback could not be logged.
+    pub fn unrate(&self, id: String) {
         self.tell(move |state| {
             if let Some(kept) = state.get(&id) {
-                kept.case.is_rated = true;
+                kept.case.is_rated = false;
             }
         });
     }
@@ -234,13 +252,26 @@ impl State {
         true
     }
 
-    /// Removes the oldest ended cases until so many bytes fit, or none is left.
+    /// Removes ended cases until so many bytes fit, or none is left.
     fn make_room(&mut self, bytes: usize) {
-        while self.bytes + bytes > MOST_BYTES {
-            let ended = self.cases.values().find(|kept| kept.ended_at.is_some());
-            let Some(id) = ended.map(|kept| kept.case.head.id.clone()) else { return };
-            self.remove(&id);
+        let beyond = (self.bytes + bytes).saturating_sub(MOST_BYTES);
+        if beyond == 0 {
+            return;
         }
+        for number in excess(self.ends(), beyond, |end| end.bytes) {
+            self.forget(number);
+        }
+    }
+
+    /// When each case ended, in the order of arrival.
+    fn ends(&self) -> Vec<End> {
+        let end = |(number, kept): (&u64, &Kept)| End {
+            number: *number,
+            owner: kept.case.head.owner,
+            bytes: kept.bytes,
+            at: kept.ended_at,
+        };
+        self.cases.iter().map(end).collect()
     }
 
     fn record(&mut self, id: &str, event: CaseEvent) {
@@ -279,32 +310,13 @@ impl State {
         }
     }
 
-    /// Removes old cases, and the oldest ended ones if there is no room for another. Running cases stay; the server's queue
-    /// limits their number.
+    /// Removes old cases, and ended ones if there is no room for another. Running cases stay; the server's queue limits their number.
     fn sweep(&mut self, now: Instant) {
         self.sessions.sweep(now);
-        let ends =
-            self.cases.iter().map(|(number, kept)| End { number: *number, at: kept.ended_at });
-        for number in expired(&ends.collect::<Vec<_>>(), now) {
+        for number in expired(self.ends(), now) {
             self.forget(number);
         }
     }
-}
-
-/// When a case ended; `None` while it waits or runs.
-struct End {
-    number: u64,
-    at: Option<Instant>,
-}
-
-/// The arrival numbers of the cases to remove before another one is added; `cases` are in the order of arrival.
-fn expired(cases: &[End], now: Instant) -> Vec<u64> {
-    let is_old = |end: &&End| end.at.is_some_and(|at| now - at >= KEPT);
-    let mut gone: Vec<u64> = cases.iter().filter(is_old).map(|end| end.number).collect();
-    let ended = cases.iter().filter(|end| end.at.is_some() && !is_old(end));
-    let beyond = (cases.len() - gone.len() + 1).saturating_sub(MOST);
-    gone.extend(ended.map(|end| end.number).take(beyond));
-    gone
 }
 
 impl Case {
@@ -327,28 +339,5 @@ impl Case {
         let calls = self.calls.iter().cloned().map(CaseEvent::Call);
         let ended = self.outcome.clone().map(CaseEvent::Ended);
         begun.into_iter().chain(calls).chain(ended).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cases_are_kept_for_an_hour_after_their_end_and_a_thousand_of_them() {
-        let start = Instant::now();
-        let minutes = |count: u64| start + Duration::from_secs(60 * count);
-        let of = |at: Option<Instant>| move |number| End { number, at };
-        let few: Vec<End> =
-            (0..3).map(|number| End { number, at: Some(minutes(number)) }).collect();
-        assert!(expired(&few, minutes(59)).is_empty());
-        assert_eq!(expired(&few, minutes(61)), [0, 1]);
-        // What is at work stays for ever, what ended makes room, the oldest first.
-        let full: Vec<End> = (0..10).map(of(None)).chain((10..1000).map(of(Some(start)))).collect();
-        assert!(expired(&full[..999], start).is_empty());
-        assert_eq!(expired(&full, start), [10]);
-        assert_eq!(expired(&full, minutes(60)).len(), 990);
-        let at_work: Vec<End> = (0..1200).map(of(None)).collect();
-        assert!(expired(&at_work, minutes(999)).is_empty());
     }
 }

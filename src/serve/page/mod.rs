@@ -357,18 +357,27 @@ async fn feedback(
     visitor: &Visitor,
 ) -> Result<(), ApiError> {
     visitor.shell.check(&form.token)?;
-    app.cases.store.look(visitor.named(id.to_owned())).await?;
+    let case = visitor.named(id.to_owned());
+    app.cases.store.look(case.clone()).await?;
+    let comment = form.comment.trim().replace("\r\n", "\n");
     let is_helpful = match form.helpful.as_str() {
         "yes" => Some(true),
         "no" => Some(false),
-        _ => None,
+        "" if !comment.is_empty() => None,
+        _ => {
+            let message = "the judgement is neither yes nor no";
+            return Err(ApiError::of(Code::InvalidValue, "helpful", message));
+        }
     };
-    let comment = form.comment.trim().replace("\r\n", "\n");
     if comment.chars().count() > MOST_COMMENT {
         let message = format!("the comment has more than {MOST_COMMENT} characters");
         return Err(ApiError::new(Code::InvalidValue, message));
     }
-    app.audit.feedback(&visitor.who, id, is_helpful, &comment).await?;
-    app.cases.store.set_rated(id.to_owned());
-    Ok(())
+    // Before it is logged: of two that come at once, one is taken.
+    app.cases.store.rate(case).await?;
+    let logged = app.audit.feedback(&visitor.who, id, is_helpful, &comment).await;
+    if logged.is_err() {
+        app.cases.store.unrate(id.to_owned());
+    }
+    logged
 }

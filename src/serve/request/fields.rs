@@ -2,8 +2,10 @@
 
 use std::ops::RangeInclusive;
 
+use axum::http::HeaderValue;
 use serde_json::{Map, Value};
 
+use crate::data::json;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::guard::is_plain_id;
 
@@ -20,13 +22,13 @@ pub struct Fields {
 
 impl Fields {
     /// # Errors
-    /// A body that is not a JSON object.
+    /// A body that is not a JSON object; a key that comes twice, at any depth: who sent it may mean either value.
     pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
-        let value: Value = serde_json::from_slice(body).map_err(|error| {
-            let message = format!("the body is not valid JSON: {error}");
-            ApiError::new(Code::InvalidJson, message)
-        })?;
-        match value {
+        let invalid = |problem: String| {
+            ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {problem}"))
+        };
+        let text = str::from_utf8(body).map_err(|error| invalid(error.to_string()))?;
+        match json::parse(text).map_err(|error| invalid(error.to_string()))? {
             Value::Object(map) => Ok(Fields { map, given: Vec::new() }),
             other => Err(ApiError::new(
                 Code::InvalidType,
@@ -122,6 +124,11 @@ impl Fields {
         Ok(self.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64))
     }
 
+    /// The fields that were not taken, as one value.
+    pub fn object(self) -> Value {
+        Value::Object(self.map)
+    }
+
     /// The names of the fields that were not taken.
     pub fn rest(self) -> Vec<String> {
         self.map.into_iter().map(|(name, _)| name).collect()
@@ -139,6 +146,31 @@ pub fn listed(ignored: &[String]) -> Vec<String> {
         names.push(format!("and {} more", ignored.len() - MOST_LISTED));
     }
     names
+}
+
+/// The most bytes of a name in a header.
+const MOST_IN_HEADER: usize = 100;
+
+/// The same list as a header; `None` if there is nothing to list.
+pub fn listed_in_header(ignored: &[String]) -> Option<HeaderValue> {
+    let names: Vec<String> = listed(ignored).iter().map(|name| in_header(name)).collect();
+    HeaderValue::from_str(&names.join(",")).ok().filter(|_| !ignored.is_empty())
+}
+
+/// A name with what no header can carry, and what divides names there, as `%` and two hexadecimal digits.
+fn in_header(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if text.len() >= MOST_IN_HEADER {
+            text.push_str("...");
+            break;
+        }
+        match byte {
+            b' '..=b'~' if !b"%,".contains(&byte) => text.push(char::from(byte)),
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
 }
 
 /// The names of the unknown fields of an inner object, without those that ask for nothing.
@@ -282,9 +314,34 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_left_over_and_the_last_of_two_wins() {
-        let mut body = fields(r#"{"a": 1, "zeta": 2, "a": 3}"#);
+    fn a_header_lists_every_name_whatever_is_in_it() {
+        let list = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            listed_in_header(&names).map(|value| value.to_str().unwrap().to_owned())
+        };
+        assert_eq!(list(&[]), None);
+        assert_eq!(list(&["messages[0].a b", "zeta"]).unwrap(), "messages[0].a b,zeta");
+        assert_eq!(
+            list(&["ä", "a,b%", "\r\nx: y", "zeta"]).unwrap(),
+            "%C3%A4,a%2Cb%25,%0D%0Ax: y,zeta"
+        );
+        let long = "患".repeat(60);
+        assert!(list(&[&*long; 40]).unwrap().len() < 4000);
+    }
+
+    #[test]
+    fn what_nobody_takes_is_left_over() {
+        let mut body = fields(r#"{"a": 3, "zeta": 2}"#);
         assert_eq!(body.count("a", 9).unwrap(), Some(3));
         assert_eq!(body.rest(), ["zeta"]);
+    }
+
+    #[test]
+    fn a_key_that_comes_twice_is_refused_by_its_name() {
+        for text in [r#"{"a": 1, "zeta": 2, "a": 3}"#, r#"{"b": [{"a": 1, "\u0061": 1}]}"#] {
+            let error = Fields::parse(text.as_bytes()).unwrap_err();
+            assert_eq!(error.code, Code::InvalidJson);
+            assert!(error.message.contains("the key `a` comes twice"), "{}", error.message);
+        }
     }
 }

@@ -39,8 +39,8 @@ fn options() -> RemoteOptions {
 }
 
 fn key(address: &Address) -> Option<ApiKey> {
-    ApiKey::from_lookup(address, |name| (name == WARDROUND_API_KEY).then(|| OsString::from(SECRET)))
-        .unwrap()
+    let lookup = |name: &str| (name == WARDROUND_API_KEY).then(|| OsString::from(SECRET));
+    ApiKey::from_lookup(address, &[], lookup).unwrap()
 }
 
 fn open(server: &FakeServer, options: RemoteOptions) -> RemoteModel {
