@@ -7,7 +7,7 @@ use super::sentences::{ESCAPED, is_punctuation};
 use super::{DataError, Note, Place, notice};
 
 /// What annotators lose where they copy, beside blanks and what ends a sentence.
-const MARKS: &str = "'’‘`\"“”,،、…";
+const MARKS: &str = "'’‘`\"“”,，،、…";
 
 /// Whether two texts are the same but for blanks and marks. A mark between two digits counts, as in `1.5`.
 pub(super) fn is_same(one: &str, other: &str) -> bool {

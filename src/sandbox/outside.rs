@@ -31,7 +31,9 @@ pub enum JsonError {
 /// One that cannot be read, or is longer; what is no file, such as a pipe, which may never end.
 pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let named = |problem: String| io::Error::other(format!("{}: {problem}", path.display()));
-    if !fs_err::metadata(path)?.is_file() {
+    // What is not there is said as by opening it.
+    let there = fs_err::metadata(path).or_else(|_| fs_err::File::open(path)?.metadata())?;
+    if !there.is_file() {
         return Err(named("it is no file".to_owned()));
     }
     let mut bytes = Vec::new();
