@@ -129,7 +129,8 @@ pub(super) fn has(directory: &Path, head: &Head) -> Result<bool, Failure> {
 /// Refuses what others than its owner may read or write. `mode` is the one that it is made with.
 fn refuse_open(path: &Path, mode: &str) -> Result<(), Failure> {
     let found = fs_err::metadata(path)?.permissions().mode() & 0o777;
-    match found & 0o077 {
+    // A group's rights are its owner's to give: volumes and log shippers come with them.
+    match found & 0o007 {
         0 => Ok(()),
         _ => Err(Failure::usage(
             format!("{} has mode {found:03o}: others may read or write it", path.display()),

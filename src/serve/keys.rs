@@ -25,7 +25,7 @@ const MOST_NAME_CHARS: usize = 64;
 const MOST_BYTES: u64 = 16 << 20;
 /// The bits of a mode by which others than the owner write, and read.
 const WRITE: u32 = 0o022;
-const READ: u32 = 0o044;
+const READ: u32 = 0o004;
 
 /// The access that a key gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -198,7 +198,7 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, KeyError> {
     if mode & READ != 0 {
         let path = path.display();
         console::note(format!(
-            "note: {path}: others than its owner may read it (mode {mode:03o}); `chmod go-r` takes the right away"
+            "note: {path}: others than its owner and group may read it (mode {mode:03o}); `chmod o-r` takes the right away"
         ));
     }
     Ok(bytes)

@@ -161,9 +161,9 @@ fn a_trail_that_others_may_read_or_write_is_not_gone_on_with() {
     let key = options.directory.join("key");
     for (path, mode, own) in [
         (&options.directory, 0o777, 0o700),
-        (&options.directory, 0o750, 0o700),
+        (&options.directory, 0o705, 0o700),
         (&key, 0o666, 0o600),
-        (&key, 0o640, 0o600),
+        (&key, 0o604, 0o600),
     ] {
         fs_err::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         let error = Trail::open(&options).map(|_| ()).unwrap_err();
@@ -172,5 +172,8 @@ fn a_trail_that_others_may_read_or_write_is_not_gone_on_with() {
         assert!(error.hint().is_some_and(|hint| hint.contains(&chmod)), "{error}");
         fs_err::set_permissions(path, Permissions::from_mode(own)).unwrap();
     }
+    // A volume's group has its rights.
+    fs_err::set_permissions(&options.directory, Permissions::from_mode(0o770)).unwrap();
+    fs_err::set_permissions(&key, Permissions::from_mode(0o660)).unwrap();
     Trail::open(&options).unwrap().finish(Event::new("stop")).unwrap();
 }

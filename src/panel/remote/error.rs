@@ -22,6 +22,8 @@ pub enum RemoteError {
         "the key in WARDROUND_API_KEY is not sent to {address}: no argument of this command names it"
     )]
     KeyWithheld { address: Address },
+    #[error("{old} is the variable of another host: this one's is {new}")]
+    OldVariable { old: String, new: String },
     #[error("{address} cannot be asked: this build lacks the feature `remote`")]
     NoFeature { address: Address },
     #[error("{address} cannot be asked: {reason}")]
@@ -74,6 +76,7 @@ impl RemoteError {
             | RemoteError::BadKey { .. }
             | RemoteError::KeyInTheClear { .. }
             | RemoteError::KeyWithheld { .. }
+            | RemoteError::OldVariable { .. }
             | RemoteError::NoFeature { .. }
             | RemoteError::Forbidden { .. }
             | RemoteError::Proxy { .. }
@@ -104,6 +107,9 @@ impl Diagnosis for RemoteError {
                 "use https, or set {} to a key that others may read on its way",
                 own_variable(address.host())
             ),
+            RemoteError::OldVariable { new, .. } => {
+                format!("set {new} instead: a hyphen of a host's name is `__`")
+            }
             RemoteError::KeyWithheld { address } => format!(
                 "if you trust the endpoint, set {} to its key (to any word if it needs none), or name it with --panel",
                 own_variable(address.host())

@@ -6,6 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 use sha1::{Digest, Sha1};
 
+use crate::digest::hex;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::request::fields::Fields;
 
@@ -109,7 +110,16 @@ fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
             return Err(wrong("size", "is not the number of bytes of the data"));
         }
         let sum: [u8; 20] = Sha1::digest(&bytes).into();
-        let is_sum = |hash: &Value| hash.as_str().and_then(decoded).is_some_and(|hash| hash == sum);
+        // Gateways of IHE carry the sum over in hexadecimal digits, as they are or in base64.
+        let digits = hex(&sum);
+        let is_sum = |hash: &Value| {
+            hash.as_str().is_some_and(|hash| {
+                hash.eq_ignore_ascii_case(&digits)
+                    || decoded(hash).is_some_and(|hash| {
+                        hash == sum || hash.eq_ignore_ascii_case(digits.as_bytes())
+                    })
+            })
+        };
         if given("hash").is_some_and(|hash| !is_sum(hash)) {
             return Err(wrong("hash", "is not the SHA-1 of the data, in base64"));
         }

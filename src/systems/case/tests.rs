@@ -39,6 +39,15 @@ fn a_letter_beside_another_options_text_is_unread_and_the_record_says_so() {
     let (answer, parse, record) = said(r#"{"reasoning": "Option B.", "answer": "A"}"#, &[]);
     assert_eq!((answer.as_str(), parse), ("", Parse::Unread));
     assert_eq!(record["contradiction"], true);
+    // What says of another option that it is none, or what else it is, concludes nothing.
+    for reasons in [
+        "It cannot be option B.",
+        "The usual drug is option B.",
+        "The best answer should not be option B.",
+    ] {
+        let text = format!(r#"{{"reasoning": "{reasons}", "answer": "A"}}"#);
+        assert_eq!(said(text.leak(), &[]).0, "A", "{reasons}");
+    }
     let concluded = r#"{"reasoning": "The most likely cause is option B.", "answer": "A"}"#;
     assert_eq!((said(concluded, &[]).0, said(concluded, &[]).1), (String::new(), Parse::Unread));
     for text in [

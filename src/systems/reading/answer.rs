@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::letter::{announced, letter};
+use super::letter::{SUPERLATIVE, announced, letter};
 use super::options::{concluded, is_contradicted, whole};
 use super::{json, record, said, sentences};
 use crate::data::Choice;
@@ -40,7 +40,9 @@ fn reasons(object: &Map<String, Value>, options: &[Choice]) -> impl Iterator<Ite
     texts.filter_map(|(_, value)| {
         let text = value.as_str()?;
         let is_sentence = || sentences(text).nth(1).is_none();
-        whole(text, options).or_else(|| concluded(text, options).filter(|_| is_sentence()))
+        whole(text, options).or_else(|| {
+            concluded(text, options).filter(|_| is_sentence() && SUPERLATIVE.is_match(text))
+        })
     })
 }
 

@@ -26,7 +26,10 @@ pub fn without_number(text: &str) -> &str {
     let digits = number.len() - marked.len();
     let spaced = marked.trim_start_matches(['.', ')', ':']);
     let rest = spaced.trim_start();
-    let ends = spaced.len() < marked.len() || rest.starts_with(char::is_uppercase);
+    let is_sentence =
+        rest.starts_with(char::is_uppercase) && rest.ends_with(['.', '!', '?', '"', '”']);
+    let ends = spaced.len() < marked.len() && !rest.starts_with(|c: char| c.is_ascii_digit())
+        || is_sentence;
     if (1..=3).contains(&digits) && rest.len() < spaced.len() && ends { rest } else { text }
 }
 
@@ -51,7 +54,16 @@ mod tests {
         {
             assert_eq!(without_number(said), "He had asthma.");
         }
-        for said in ["2 mg of it were given.", "110/70 mm Hg", "2.5 mg", "He had it."] {
+        for said in [
+            "2 mg of it were given.",
+            "20 Gy in 5 fractions",
+            "5 L of oxygen",
+            "12 Lead ECG",
+            "1: 10 dilution",
+            "110/70 mm Hg",
+            "2.5 mg",
+            "He had it.",
+        ] {
             assert_eq!(without_number(said), said);
         }
     }

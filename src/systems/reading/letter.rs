@@ -22,9 +22,9 @@ static ALONE: Pattern = Pattern::new(
     r"(?m)(?:^|[.!?]\s+)[\s>#*_\x22'“`(\[{-]*(?i:(?:so|therefore|thus|hence|option|choice|letter),?\s+)?([A-J])[\s*_\x22'”`)\]}.!]*$",
 );
 /// A further option in the line of one.
-static LISTED: Pattern = Pattern::new(r"[.;,!?]\s+\(?([A-J])[:.)]\s");
+static LISTED: Pattern = Pattern::new(r"[.;,!?]\s+\(?([A-J])(?:[:)]\s|\.\s+[^\p{Ll}\s])");
 /// What gives an answer in words, without a letter.
-static SUPERLATIVE: Pattern =
+pub(super) static SUPERLATIVE: Pattern =
     Pattern::new(r"(?i)\b(?:the|my) (?:most (?:likely|appropriate)|best|correct|right)\b");
 /// A line that begins with a letter and a mark.
 static MARKED: Pattern = Pattern::new(
@@ -81,8 +81,14 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
     found.extend(text.lines().filter_map(|line| whole(line, options)).map(Some));
     let ends = [sentences(text).next(), sentences(text).last()].into_iter().flatten();
     found.extend(ends.filter_map(|sentence| concluded(sentence, options)).map(Some));
-    if is_in_words {
-        let superlatives = sentences(text).filter(|sentence| SUPERLATIVE.is_match(sentence));
+    // Where the last sentence concludes, it is the answer, whatever was weighed before.
+    let is_over = sentences(text).last().and_then(|one| concluded(one, options)).is_some();
+    if is_in_words && !is_over {
+        let is_other = |sentence: &str| {
+            [" alternative ", " second "].iter().any(|word| plain(sentence).contains(word))
+        };
+        let superlatives = sentences(text)
+            .filter(|sentence| SUPERLATIVE.is_match(sentence) && !is_other(sentence));
         found.extend(superlatives.filter_map(|sentence| concluded(sentence, options)).map(Some));
     }
     found.extend(opened(text, options).map(Some));
@@ -102,8 +108,10 @@ fn listed(text: &str, options: &[Choice]) -> Option<Option<char>> {
     let mut lines = MARKED.captures_iter(text);
     let first = lines.next()?;
     let (letter, said) = (first[1].chars().next()?, first.get(2)?.as_str());
-    let others = LISTED.captures_iter(said).filter(|other| other[1] != first[1]);
-    if lines.any(|line| line[1] != first[1]) || others.count() > 1 {
+    // What is said of others behind the answer comes in any order.
+    let others: Vec<_> = LISTED.captures_iter(said).filter(|other| other[1] != first[1]).collect();
+    let is_list = others.len() > 1 && others.iter().all(|other| other[1] > first[1]);
+    if lines.any(|line| line[1] != first[1]) || is_list {
         return None;
     }
     let is_other =
@@ -213,6 +221,10 @@ mod tests {
             "The best next step is B: Heparin.",
             "The answer is: Heparin, which stops the clot.",
             "The letter of the right option is \"heparin\"",
+            "B: Heparin covers what there is, E. coli, C. freundlii and others.",
+            "B. Heparin. A. Aspirin is weaker; C. Vitamin K reverses it.",
+            "In others the best drug is aspirin. As she bleeds, the most appropriate drug is heparin.",
+            "The most appropriate drug is heparin. The best alternative is aspirin. It is not needed here.",
             "The best choice is heparin. The best known alternative is aspirin. The most likely cause is a clot. Answer: B",
         ] {
             assert_eq!(letter(said, &options()), Some('B'), "{said}");

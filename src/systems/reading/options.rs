@@ -47,6 +47,12 @@ pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
     let articles = [" a ", " an ", " the ", " to "];
     let before =
         articles.iter().find_map(|one| before.strip_suffix(one.trim_start())).unwrap_or(before);
+    if [" not be ", " cannot be ", " never be ", " t be ", " is not ", " are not "]
+        .iter()
+        .any(|no| before.ends_with(no))
+    {
+        return None;
+    }
     let is_verb = |verb: &&str| before.ends_with(*verb);
     let is_words = signs(&longest.text).next().is_none();
     (is_words && [" is ", " are ", " be "].iter().any(is_verb)).then_some(longest.letter)
