@@ -161,7 +161,7 @@ pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
         Failure::usage(format!("{}: {problem}", path.display()), hint)
     };
     let certificates = |path: &Path| -> Result<Vec<CertificateDer<'static>>, Failure> {
-        let bytes = outside::file(path)?;
+        let bytes = outside::file(path).map_err(|error| refuse(path, error.to_string()))?;
         match CertificateDer::pem_slice_iter(&bytes).collect::<Result<_, _>>() {
             Ok(list) if Vec::is_empty(&list) => {
                 Err(refuse(path, "it holds no certificate".to_owned()))

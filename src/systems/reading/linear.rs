@@ -28,6 +28,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("confidence::converted", &|text| keep(confidence::converted(&text.into()))),
         ("correction::corrected", &|text| keep(correction::corrected(text))),
         ("correction::without_marks", &|text| keep(correction::without_marks(text))),
+        ("correction::without_number", &|text| keep(correction::without_number(text))),
         ("echo::without_echo", &|text| {
             let messages = [Message::new("user", text)];
             keep(echo::without_echo(text, &messages, &[]));
