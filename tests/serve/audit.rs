@@ -290,9 +290,12 @@ fn no_answer_goes_without_its_line_whenever_the_server_is_killed() {
             clients.into_iter().map(|client| client.join().unwrap()).sum::<usize>()
         });
         folder = server.kill();
-        let done = lines_in(folder.path());
-        let done = of(&done, "request").iter().filter(|line| line["status"] == "done").count();
+        let all = lines_in(folder.path());
+        let done = of(&all, "request").iter().filter(|line| line["status"] == "done").count();
         assert!(done >= answered, "{answered} answers, {done} lines");
+        // Each was begun first.
+        let begun = of(&all, "begun").len();
+        assert!(begun >= of(&all, "request").len() && begun >= answered, "{begun} begun");
         let (code, said) = run(folder.path(), "verify --audit audit");
         assert_eq!(code, Some(0), "{said}");
     }
