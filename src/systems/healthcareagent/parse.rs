@@ -9,7 +9,7 @@ use crate::systems::case::Record;
 use crate::systems::reading::answer::{of_field, of_text};
 use crate::systems::reading::reply::{Explained, Reply};
 use crate::systems::reading::words::{list_items, one_of};
-use crate::systems::reading::{harness, json, record, said, text, without_thinking};
+use crate::systems::reading::{harness, json, plain, record, said, text, without_thinking};
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
@@ -107,9 +107,16 @@ pub fn follow_ups_as_harness(completion: &str) -> (FollowUps, Parse) {
     (FollowUps { questions: found.unwrap_or_default() }, parse)
 }
 
-/// Parses a critique: its whole text is the feedback.
-pub fn critique(completion: &str, finish_reason: FinishReason) -> (Critique, Parse) {
-    let feedback = said(completion).to_owned();
+/// Parses a critique: its whole text is the feedback; none where it only repeats what it reviews.
+pub fn critique(
+    completion: &str,
+    finish_reason: FinishReason,
+    reviewed: &str,
+) -> (Critique, Parse) {
+    let mut feedback = said(completion).to_owned();
+    if !reviewed.is_empty() && plain(reviewed).contains(&plain(&feedback)) {
+        feedback.clear();
+    }
     let parse = match finish_reason {
         _ if feedback.is_empty() => Parse::Unread,
         FinishReason::Length => Parse::Fallback,
@@ -251,9 +258,12 @@ mod tests {
 
     #[test]
     fn a_critique_is_all_of_its_text() {
-        let (read, parse) = critique("<think>x</think>\n Add a {warning}. ", STOP);
+        let (read, parse) = critique("<think>x</think>\n Add a {warning}. ", STOP, "B.");
         assert_eq!((read.feedback.as_str(), parse), ("Add a {warning}.", Parse::Ok));
-        assert_eq!(critique(" ", STOP).1, Parse::Unread);
-        assert_eq!(critique("Add", FinishReason::Length).1, Parse::Fallback);
+        assert_eq!(critique(" ", STOP, "").1, Parse::Unread);
+        assert_eq!(critique("Add", FinishReason::Length, "").1, Parse::Fallback);
+        let (read, parse) =
+            critique("It is B: heparin", STOP, "So it is **B**: heparin. It stops the clot.");
+        assert_eq!((read.feedback.as_str(), parse), ("", Parse::Unread));
     }
 }
