@@ -88,7 +88,7 @@ fn of_healthcareagents_stages() {
     reads("HealthcareAgent's stages", |text, finish_reason| {
         let _ = healthcareagent::parse::plan(text, finish_reason, false);
         let _ = healthcareagent::parse::follow_ups(text, finish_reason);
-        let _ = healthcareagent::parse::critique(text, finish_reason);
+        let _ = healthcareagent::parse::critique(text, finish_reason, "It is B.");
         let _ = healthcareagent::parse::conclusion(text, finish_reason, &options);
     });
 }
