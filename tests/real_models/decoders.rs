@@ -12,8 +12,9 @@ use wardround::record::Message;
 
 use super::{common, golden, real_model};
 
-/// How far a logit may be from transformers', as a share of the row's largest, which is 20 to 98: rounding of f32 in sums of another order.
-const TOLERANCE: f32 = 1e-5;
+/// How far a logit may be from transformers', as a share of the row's largest, which is 18 to 98: rounding of f32 in sums of another order.
+/// The furthest seen: 1.02e-5, by AVX2.
+const TOLERANCE: f32 = 2e-5;
 
 #[derive(Deserialize)]
 struct Case {

@@ -223,7 +223,7 @@ mod tests {
             "The letter of the right option is \"heparin\"",
             "B: Heparin covers what there is, E. coli, C. freundlii and others.",
             "B. Heparin. A. Aspirin is weaker; C. Vitamin K reverses it.",
-            "In others the best drug is aspirin. As she bleeds, the most appropriate drug is heparin.",
+            "She bleeds. In others the best drug is aspirin. In her the most appropriate drug is heparin.",
             "The most appropriate drug is heparin. The best alternative is aspirin. It is not needed here.",
             "The best choice is heparin. The best known alternative is aspirin. The most likely cause is a clot. Answer: B",
         ] {
