@@ -209,6 +209,7 @@ fn refused(folder: &Path) -> Vec<String> {
 /// A server that answers: it is sealed before the first connection is taken, and misses nothing.
 #[test]
 #[ignore = "needs strace"]
+#[allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
 fn with_strace_a_server_is_sealed_before_it_accepts() {
     let folder = folder();
     let serve = "serve llama --port 0 --offline --threads 2 --kv-tokens 8192 --sandbox require --audit audit";
