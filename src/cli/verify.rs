@@ -25,10 +25,10 @@ pub struct Verify {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["directory", "head"])]
     audit: Option<PathBuf>,
     /// Heads that were kept elsewhere, as `serve` writes them to stderr: a file with lines `audit head NUMBER SHA256`
-    #[arg(long, value_name = "FILE", requires = "audit")]
+    #[arg(long, value_name = "FILE", requires = "audit", conflicts_with = "directory")]
     heads: Option<PathBuf>,
     /// Check a copy that lacks the trail's key on purpose: its lines, and not the sums of texts
-    #[arg(long, requires = "audit")]
+    #[arg(long, requires = "audit", conflicts_with = "directory")]
     without_key: bool,
 }
 
