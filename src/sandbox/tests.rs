@@ -1,4 +1,4 @@
-//! What is said of a sandbox. What it does to a process is tested on processes of their own: `tests/sandbox.rs`.
+//! What is said of a sandbox. What it does to a process is tested on processes of their own: `tests/airgap/sandbox.rs`.
 
 use super::{Network, Policy, Report, SandboxMode, enter};
 

@@ -4,16 +4,17 @@ mod bad_checkpoints;
 mod bad_data;
 mod bad_notes;
 mod baselines;
+mod bench;
 mod binary;
+#[path = "../common/mod.rs"]
+mod common;
 mod comparing;
 mod corpus;
 mod corpus_faults;
 #[cfg(feature = "hub")]
 mod datasets;
 mod determinism;
-#[cfg(feature = "remote")]
-#[path = "../common/endpoint.rs"]
-mod endpoint;
+mod docs;
 #[cfg(feature = "remote")]
 mod endpoints;
 mod evaluation;
@@ -31,6 +32,8 @@ mod notes;
 mod rating;
 #[cfg(feature = "remote")]
 mod real_models;
+#[cfg(feature = "remote")]
+mod real_server;
 mod recipes;
 mod recompute;
 mod recompute_notes;

@@ -5,7 +5,7 @@ use wardround::experiment::contents::Contents;
 use wardround::record::Parse;
 
 use crate::binary::{Scratch, outcome};
-pub use crate::endpoint::{said, serve};
+pub use crate::common::endpoint::{said, serve};
 
 const QUICK: &str = "run zero-shot --data questions.jsonl --format mcq --remote-attempts 1";
 

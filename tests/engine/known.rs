@@ -10,8 +10,8 @@ use wardround::model::{Family, WantedPrecision, WantedType};
 use wardround::ops::sampling::{forbid, logprobs};
 use wardround::ops::{Cpu, Quantisation, StoredType};
 
+use crate::alone::{Likelihoods, Model, likelihoods};
 use crate::common::{self, GREEDY, OPTIONS, complete, tokens};
-use crate::{Likelihoods, Model, likelihoods};
 
 /// A model of each family, with requests of every kind that a server is sent.
 pub static SERVED: LazyLock<Vec<Model>> = LazyLock::new(|| {

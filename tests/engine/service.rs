@@ -11,7 +11,7 @@ use wardround::model::{Config, Decoder, Family};
 use wardround::ops::{Cpu, PAGE, StoredType};
 
 use super::known::SERVED;
-use crate::Outcome;
+use crate::alone::Outcome;
 use crate::common::{self, OPTIONS, tokens};
 
 /// A request on its way, its events as they come.

@@ -1,7 +1,7 @@
 """Writes rendered.json: every template of a folder, with every chat, as transformers renders it.
 
 The templates of this folder were written for it, in the shapes of published families. `render.py FOLDER` does the same
-for any other folder of *.jinja, of which `WARDROUND_TEMPLATES=FOLDER cargo test --test chats -- --ignored with_templates`
+for any other folder of *.jinja, of which `WARDROUND_TEMPLATES=FOLDER cargo test --test engine -- --ignored with_templates`
 is the test: the source package of llama-cpp-python carries 56 published ones (vendor/llama.cpp/models/templates), that of
 vllm 31 (examples). It needs `pip install transformers==5.23.0 jinja2==3.1.6 tokenizers==0.23.3`, and no torch.
 """

@@ -1,4 +1,4 @@
-//! What the backend takes and measures, on candle's CPU device; whole models on it are in tests/metal.rs of the program.
+//! What the backend takes and measures, on candle's CPU device; whole models on it are in tests/engine/metal.rs of the program.
 
 use candle_core::{Device, Tensor};
 

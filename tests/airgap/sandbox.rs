@@ -1,0 +1,267 @@
+//! The sandbox on processes of their own: what it forbids is refused, and what runs in it gives the same bytes.
+
+use std::io::{BufRead, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use wardround::model::Family;
+
+use crate::common;
+
+const NOTE: &str = "Fever for two days. Malaria is treated with aspirin.";
+
+fn wardround(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+    command.current_dir(folder).args(arguments.split_whitespace());
+    for (name, _) in std::env::vars() {
+        if name.starts_with("WARDROUND_") || name.starts_with("HF_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs it to its end. Gives what it wrote to stdout.
+fn done(mut command: Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{status}: {said}{}", String::from_utf8_lossy(&stdout));
+    String::from_utf8(stdout).unwrap()
+}
+
+/// A folder with a note and a model.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("note.txt"), NOTE).unwrap();
+    let model = folder.path().join("llama");
+    std::os::unix::fs::symlink(common::synthetic(Family::Llama), model).unwrap();
+    folder
+}
+
+const CHECK: &str = "check note.txt --json --offline --panel llama --set agents=1 --set max_tokens=8 --threads 2 --kv-tokens 8192 --seed 3";
+
+#[test]
+fn every_forbidden_act_is_refused_and_what_is_allowed_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = done(wardround(folder.path(), "doctor --sandbox"));
+    assert!(said.starts_with("sandbox: files by Landlock ABI "), "{said}");
+    assert!(said.contains("network and processes by seccomp"), "{said}");
+    assert!(!said.contains("WRONG"), "{said}");
+    let accepted = said.lines().find(|line| line.contains("accept on the inherited listener"));
+    assert!(accepted.is_some_and(|line| line.starts_with("allowed") && line.ends_with("done")));
+    let process = "read what another process is";
+    for act in [
+        "read /etc/passwd",
+        process,
+        "connect by TCP",
+        "open a UDP socket",
+        "send to a Unix socket by its path",
+        "send a descriptor",
+        "start a program",
+        "signal another process",
+        "limit another process",
+        "type into the terminal",
+        "change a file's mode",
+        "change a file's owner",
+        "set a file's attribute",
+        "set a file's times",
+        "make a device",
+        "read through a link of a model",
+    ] {
+        let line = said.lines().find(|line| line.contains(act)).unwrap();
+        assert!(line.starts_with("refused"), "{line}");
+    }
+}
+
+#[test]
+fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
+    let folder = folder();
+    let path = folder.path();
+    let outside = done(wardround(path, &format!("{CHECK} --sandbox off --out off")));
+    let inside =
+        done(wardround(path, &format!("{CHECK} --sandbox require --out require --audit audit")));
+    assert_eq!(outside, inside);
+    assert_eq!(done(wardround(path, &format!("{CHECK} --sandbox require"))), outside);
+    let plan = |name: &str| std::fs::read_to_string(path.join(name).join("plan.toml")).unwrap();
+    assert!(plan("require").contains("sandbox = \"sandbox: files by Landlock ABI"));
+    assert!(!plan("off").contains("sandbox = "));
+    done(wardround(path, "verify require"));
+    done(wardround(path, "verify --audit audit"));
+    // A run that never begins leaves no directory.
+    let failed =
+        wardround(path, &CHECK.replace("note.txt", "none.txt")).args(["--out", "new"]).output();
+    assert!(!failed.unwrap().status.success());
+    assert!(!path.join("new").exists());
+}
+
+/// The hub's cache links to where its files lie; a stranger's folder may link to anything.
+#[test]
+fn links_of_a_model_lead_into_its_blobs_and_nowhere_else() {
+    let folder = folder();
+    let path = folder.path();
+    let (snapshot, blobs) = (path.join("hub/snapshots/rev"), path.join("hub/blobs"));
+    std::fs::create_dir_all(&snapshot).unwrap();
+    std::fs::create_dir_all(&blobs).unwrap();
+    std::fs::create_dir_all(path.join("elsewhere")).unwrap();
+    let link = |name: &str, to: &str, target: &str| {
+        std::fs::copy(path.join("llama").join(name), path.join(to)).unwrap();
+        let _ = std::fs::remove_file(snapshot.join(name));
+        std::os::unix::fs::symlink(target, snapshot.join(name)).unwrap();
+    };
+    for entry in std::fs::read_dir(path.join("llama")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        link(&name, &format!("hub/blobs/{name}"), &format!("../../blobs/{name}"));
+    }
+    let check = CHECK.replace("--panel llama", "--panel ./hub/snapshots/rev --sandbox require");
+    done(wardround(path, &check));
+    link("config.json", "elsewhere/config.json", "../../../elsewhere/config.json");
+    let Output { status, stderr, .. } = wardround(path, &check).output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(!status.success() && said.contains("Permission denied"), "{said}");
+    done(wardround(path, &check.replace("require", "off")));
+}
+
+/// A socket or a folder that the one who started it left open.
+#[test]
+fn inherited_descriptors_are_closed() {
+    let folder = folder();
+    let script = format!("exec 9</etc/hostname; exec {} check -", env!("CARGO_BIN_EXE_wardround"));
+    let mut command = Command::new("sh");
+    command.current_dir(folder.path()).args(["-c", &script]).stdin(Stdio::piped());
+    let mut child = command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let own = PathBuf::from(format!("/proc/{}", child.id()));
+    let is_closed = || {
+        let runs = std::fs::read_link(own.join("exe")).is_ok_and(|exe| exe.ends_with("wardround"));
+        runs && own.join("fd/0").exists() && std::fs::read_link(own.join("fd/9")).is_err()
+    };
+    let closed = (0..400).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(25));
+        is_closed()
+    });
+    let ended = child.try_wait().unwrap();
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(closed, "{ended:?}");
+}
+
+#[test]
+fn the_demonstration_runs_inside_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let demo = "demo --quiet --models models --sandbox require";
+    done(wardround(path, &format!("{demo} --out run")));
+    let plan = std::fs::read_to_string(path.join("run/plan.toml")).unwrap();
+    assert!(plan.contains("sandbox = \"sandbox: files by Landlock ABI"), "{plan}");
+    done(wardround(path, &format!("{demo} --out notes --system medreflex")));
+    done(wardround(path, "verify notes"));
+}
+
+#[test]
+fn models_that_are_asked_elsewhere_are_no_sandbox() {
+    let folder = folder();
+    let command = wardround(
+        folder.path(),
+        &CHECK.replace("--panel llama", "--panel http://127.0.0.1:9/v1#x --sandbox require"),
+    );
+    let Output { status, stderr, .. } = { command }.output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(2), "{said}");
+}
+
+const RUN: &str = "run zero-shot --data question.jsonl --format mcq --offline --panel llama --set max_tokens=8 --threads 2 --kv-tokens 8192";
+const QUESTION: &str = r#"{"id": "a", "question": "Which vitamin is retinol?", "options": {"A": "A", "B": "D"}, "answer": "A"}"#;
+
+/// The list has what a whole check and a whole run make: nothing of it is refused once it is sealed, but what newer C libraries try first.
+#[test]
+#[ignore = "needs strace"]
+fn with_strace_no_call_is_missing_from_the_list() {
+    let folder = folder();
+    std::fs::write(folder.path().join("question.jsonl"), QUESTION).unwrap();
+    for (command, out) in [(CHECK, "checked"), (RUN, "run")] {
+        let arguments = format!("{command} --sandbox require --out {out} --audit audit");
+        let mut traced = traced(folder.path(), &arguments);
+        let output = traced.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let refused = refused(folder.path());
+        assert!(refused.iter().all(|line| line.contains("clone3")), "{refused:?}");
+        assert!(!refused.is_empty(), "nothing was sealed");
+    }
+}
+
+fn traced(folder: &Path, arguments: &str) -> Command {
+    let binary = env!("CARGO_BIN_EXE_wardround");
+    let arguments = format!("-f -o calls {binary} {arguments}");
+    let mut command = Command::new("strace");
+    command.current_dir(folder).args(arguments.split_whitespace());
+    command
+}
+
+/// The calls that were refused behind the last seal.
+fn refused(folder: &Path) -> Vec<String> {
+    let calls = std::fs::read_to_string(folder.join("calls")).unwrap();
+    let sealed = calls.rfind("seccomp(").unwrap();
+    // PR_GET_AUXV: what a library asks for first, and reads from /proc where it is refused.
+    let is_auxv = |line: &&str| line.contains("prctl(0x41555856") || line.contains("PR_GET_AUXV");
+    let refused = |line: &&str| {
+        (line.contains("= -1 EPERM") || line.contains("= -1 ENOSYS")) && !is_auxv(line)
+    };
+    calls[sealed..].lines().filter(refused).map(str::to_owned).collect()
+}
+
+/// A server that answers: it is sealed before the first connection is taken, and misses nothing.
+#[test]
+#[ignore = "needs strace"]
+#[allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
+fn with_strace_a_server_is_sealed_before_it_accepts() {
+    let folder = folder();
+    let serve = "serve llama --port 0 --offline --threads 2 --kv-tokens 8192 --sandbox require --audit audit";
+    let mut traced = traced(folder.path(), serve);
+    let mut server = traced.stdout(Stdio::piped()).spawn().unwrap();
+    let mut address = String::new();
+    std::io::BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
+    let address = address.trim().strip_prefix("listening on http://").unwrap().to_owned();
+    let ask = |head: &str, body: &str| {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        let length = body.len();
+        let request = format!(
+            "{head} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let body = r#"{"prompt": "Fever", "max_tokens": 4}"#;
+    let began = std::time::Instant::now();
+    while !ask("POST /v1/completions", body).starts_with("HTTP/1.1 200") {
+        assert!(began.elapsed().as_secs() < 120, "it does not answer");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+    let process = calls.split_whitespace().next().unwrap();
+    assert!(Command::new("kill").args(["-TERM", process]).status().unwrap().success());
+    assert!(server.wait().unwrap().success());
+    let refused = refused(folder.path());
+    assert!(refused.iter().all(|line| line.contains("clone3")), "{refused:?}");
+    let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+    assert!(calls.find("accept4(").unwrap() > calls.rfind("seccomp(").unwrap());
+}
+
+/// The calls of a whole check: no socket is made, and no file of the network is opened.
+#[test]
+#[ignore = "needs strace"]
+fn with_strace_no_socket_is_made() {
+    let folder = folder();
+    let binary = env!("CARGO_BIN_EXE_wardround");
+    let arguments =
+        format!("-f -o calls -e trace=network,openat,execve {binary} {CHECK} --sandbox off");
+    let mut command = Command::new("strace");
+    command.current_dir(folder.path()).args(arguments.split_whitespace());
+    done(command);
+    let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+    for forbidden in ["socket(", "connect(", "/etc/resolv.conf", "/etc/hosts"] {
+        let line = calls.lines().find(|line| line.contains(forbidden));
+        assert!(line.is_none(), "{line:?}");
+    }
+    assert_eq!(calls.lines().filter(|line| line.contains("execve(")).count(), 1);
+}

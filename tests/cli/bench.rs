@@ -1,0 +1,313 @@
+//! `wardround bench`, as a user or a script runs it, on tiny synthetic models.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use wardround::model::Family;
+
+use crate::common;
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_wardround"))
+        .arg("bench")
+        .args(arguments)
+        .args(["--offline", "--threads", "2"])
+        .output()
+        .unwrap()
+}
+
+/// What a bench that ends well prints.
+fn stdout(arguments: &[&str]) -> String {
+    let output = bench(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn of_model<'a>(model: &'a Path, arguments: &[&'a str]) -> Vec<&'a str> {
+    [&["--model", model.to_str().unwrap()], arguments].concat()
+}
+
+fn number(value: &Value) -> f64 {
+    let number = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    assert!(number.is_finite() && number >= 0.0, "{number}");
+    number
+}
+
+#[test]
+fn json_names_each_test_and_sums_tokens_over_the_batch() {
+    let model = common::synthetic(Family::Qwen3);
+    let sizes = ["-p", "70", "-n", "3", "-d", "0,40", "--batch", "1,3"];
+    let others = ["--repetitions", "2", "--mixed", "--seed", "7", "--format", "json"];
+    let text = stdout(&of_model(&model, &[&sizes[..], &others].concat()));
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let mut expected = Vec::new();
+    for depth in [0, 40] {
+        for (test, tokens) in [("pp70", [70, 210]), ("tg3", [3, 9]), ("mixed70", [71, 73])] {
+            for (batch, tokens) in [1, 3].into_iter().zip(tokens) {
+                expected.push((test.to_owned(), batch, depth, tokens));
+            }
+        }
+    }
+    let results = report["results"].as_array().unwrap();
+    let found: Vec<(String, u64, u64, u64)> = results
+        .iter()
+        .map(|result| {
+            let whole = |field: &str| result[field].as_u64().unwrap();
+            let test = result["test"].as_str().unwrap().to_owned();
+            (test, whole("batch"), whole("depth"), whole("tokens"))
+        })
+        .collect();
+    assert_eq!(found, expected);
+    for result in results {
+        let seconds: Vec<f64> = result["seconds"].as_array().unwrap().iter().map(number).collect();
+        assert_eq!(seconds.len(), 2);
+        let tokens = number(&result["tokens"]);
+        let mean = (tokens / seconds[0] + tokens / seconds[1]) / 2.0;
+        let told = number(&result["tokens_per_second"]);
+        assert!((told / mean - 1.0).abs() < 1e-9, "{told}, not {mean}");
+        assert!(number(&result["tokens_per_second_min"]) <= told);
+        number(&result["tokens_per_second_std"]);
+        assert!(number(&result["share_of_bandwidth"]) > 0.0);
+        assert!(number(&result["share_of_matrix_rate"]) > 0.0);
+    }
+    assert_eq!(report["model"]["family"], "qwen3");
+    assert_eq!(report["model"]["synthetic"], true);
+    assert_eq!((&report["seed"], &report["repetitions"]), (&7.into(), &2.into()));
+    let environment = &report["environment"];
+    assert_eq!(environment["threads"], 2);
+    assert_eq!(environment["build"]["version"], env!("CARGO_PKG_VERSION"));
+    assert!(number(&environment["limits"]["bytes_per_second"]) > 1e8);
+    assert!(number(&environment["limits"]["f32_multiply_adds_per_second"]) > 1e7);
+    assert!(environment["hardware"]["cores"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_synthetic_model_is_made_once_and_the_table_has_a_row_a_test() {
+    let models = tempfile::tempdir().unwrap();
+    let root = models.path().to_str().unwrap();
+    let sizes = ["--synth", "gemma3", "--models", root, "-p", "8", "-n", "2"];
+    let table = stdout(&[&sizes[..], &["--repetitions", "1"]].concat());
+    let made = models.path().join("tiny-gemma3/model.safetensors");
+    let time = || std::fs::metadata(&made).unwrap().modified().unwrap();
+    let first = time();
+    let cells: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    assert!(cells.iter().all(|row| row.len() == cells[0].len()), "{table}");
+    let names: Vec<&str> = cells.iter().map(|row| row[1]).collect();
+    assert_eq!(names, ["test", "---", "pp8", "tg2"], "{table}");
+    assert!(table.contains("GB/s read"), "{table}");
+
+    let csv = stdout(&[&sizes[..], &["--format", "csv", "--quiet"]].concat());
+    assert_eq!(time(), first);
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let column = |name: &str| header.iter().position(|header| header == name).unwrap();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(&rows[1][column("test")], "tg2");
+    assert_eq!(rows[1][column("seconds")].split(' ').count(), 5);
+    assert!(rows[1][column("tokens_per_second")].parse::<f64>().unwrap() > 0.0);
+    assert_eq!(&rows[0][column("environment_threads")], "2");
+}
+
+#[test]
+fn a_format_of_fewer_bits_diverges_more_from_f32() {
+    let model = common::synthetic(Family::Gemma3);
+    let read = ["--window", "64", "--windows", "3", "--format", "json"];
+    let formats = ["--formats", "f32,bf16,q8_0,q4_k,kv-bf16"];
+    let quality = |flags: &[&str]| {
+        let text =
+            stdout(&[&["quality"], &of_model(&model, &[&read[..], flags].concat())[..]].concat());
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let report = quality(&formats);
+    assert_eq!(report, quality(&formats));
+    assert_eq!(
+        (&report["text"]["windows"], &report["text"]["positions"]),
+        (&3.into(), &189.into())
+    );
+    let results = report["results"].as_array().unwrap();
+    let names: Vec<&str> =
+        results.iter().map(|result| result["format"].as_str().unwrap()).collect();
+    assert_eq!(names.join(","), formats[1]);
+    let of = |field: &str| -> Vec<f64> { results.iter().map(|row| number(&row[field])).collect() };
+    let [same, _, q8_0, q4_k, kv] = of("mean_divergence")[..] else { panic!("{report}") };
+    assert_eq!((same, of("worst_divergence")[0], of("same_first")[0]), (0.0, 0.0, 1.0));
+    assert!(q4_k > 3.0 * q8_0 && q8_0 > 0.0 && kv > 0.0, "{report}");
+    assert!(of("worst_divergence")[3] > q4_k);
+    let perplexity = of("perplexity");
+    assert_eq!(perplexity[0], number(&report["perplexity"]));
+    assert_ne!(perplexity[3], perplexity[0]);
+    assert_eq!(of("bytes_per_weight")[..2], [4.0, 2.0]);
+
+    // Another text, too short at first.
+    let text = tempfile::NamedTempFile::new().unwrap();
+    let path = text.path().to_str().unwrap();
+    let cases: [(&[&str], &str); 4] = [
+        (&["--text", path], "tokens, too few for 1 of 512"),
+        (&["--windows", "1000"], "too few for 1000 of 512"),
+        (&["--formats", "q3_k"], "possible values: f32, bf16, q8_0"),
+        (&["--window", "4000000"], "and the model was made for"),
+    ];
+    for (flags, named) in cases {
+        let output = bench(&[&["quality"], &of_model(&model, flags)[..]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
+        assert!(stderr.contains(named), "{flags:?}: {stderr}");
+    }
+    std::fs::write(text.path(), "Two doctors agree. ".repeat(40)).unwrap();
+    let table = stdout(
+        &[
+            &["quality", "--formats", "q8_0", "--window", "32"],
+            &of_model(&model, &["--text", path])[..],
+        ]
+        .concat(),
+    );
+    assert_eq!(
+        table.lines().filter(|line| line.starts_with("| q8_0 | 1.06")).count(),
+        1,
+        "{table}"
+    );
+}
+
+/// Layers that add nothing leave the token table alone, which is also the head.
+#[test]
+fn under_q4_k_the_token_table_has_eight_bits() {
+    let model = common::edited(Family::Llama, |name, _, values| {
+        if name.contains("_proj") {
+            values.fill(0.0);
+        }
+    });
+    let flags = ["--formats", "q8_0,q4_k", "--window", "64", "--windows", "2", "--format", "json"];
+    let text = stdout(&[&["quality"], &of_model(model.path(), &flags)[..]].concat());
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let divergence = |at: usize| number(&report["results"][at]["mean_divergence"]);
+    assert!(divergence(0) > 0.0);
+    assert_eq!(divergence(0), divergence(1));
+}
+
+#[test]
+#[ignore = "needs WARDROUND_REAL_MODELS"]
+fn with_real_models_each_weight_format_stays_near_f32() {
+    let models = std::env::var_os("WARDROUND_REAL_MODELS");
+    let models = models.expect("WARDROUND_REAL_MODELS names the folder of real models");
+    for (name, bounds) in [
+        (
+            "smollm2",
+            [("bf16", 0.005), ("q8_0", 0.008), ("int8", 0.03), ("q4_k", 0.02), ("kv-bf16", 0.002)],
+        ),
+        (
+            "gemma3-270m",
+            [("bf16", 0.005), ("q8_0", 0.008), ("int8", 0.03), ("q4_k", 0.06), ("kv-bf16", 0.002)],
+        ),
+    ] {
+        let model = Path::new(&models).join(name);
+        // A development build takes a minute for each window.
+        let flags = ["--windows", "1", "--window", "256", "--format", "json"];
+        let text = stdout(&[&["quality"], &of_model(&model, &flags)[..]].concat());
+        let report: Value = serde_json::from_str(&text).unwrap();
+        let exact = number(&report["perplexity"]);
+        for (result, (format, most)) in report["results"].as_array().unwrap().iter().zip(bounds) {
+            assert_eq!(result["format"], format);
+            let divergence = number(&result["mean_divergence"]);
+            assert!(divergence <= most, "{name} in {format}: {divergence}, not {most}");
+            // On average the surprise at the next token grows by about the divergence.
+            let perplexity = number(&result["perplexity"]);
+            assert!((perplexity / exact).ln() < 2.0 * most, "{name} in {format}: {perplexity}");
+        }
+    }
+}
+
+#[test]
+fn a_panel_debates_and_its_figures_add_up() {
+    let models = tempfile::tempdir().unwrap();
+    let root = models.path().to_str().unwrap();
+    let arguments = ["panel", "--synth", "--models", root, "--limit", "2", "--set", "t_max=1"];
+    let text = stdout(&[&arguments[..], &["--format", "json"]].concat());
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let panel = &report["panel"];
+    assert_eq!((&panel["questions"], &panel["errors"]), (&2.into(), &0.into()));
+    let calls = panel["calls"].as_u64().unwrap();
+    assert!((6..=12).contains(&calls), "{calls}");
+    let wall = number(&panel["wall_seconds"]);
+    let close = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-6);
+    close(number(&panel["questions_per_minute"]), 120.0 / wall);
+    let completion = number(&panel["completion_tokens"]);
+    close(number(&panel["completion_tokens_per_second"]), completion / wall);
+    let computed = number(&panel["prompt_tokens"]) - number(&panel["cached_tokens"]) + completion;
+    close(number(&panel["computed_tokens_per_second"]), computed / wall);
+    assert!(number(&panel["forced_tokens"]) < completion);
+    for latency in ["time_to_first_token_ms", "inter_token_ms"] {
+        let [mean, p50, p99] = ["mean", "p50", "p99"].map(|name| number(&panel[latency][name]));
+        assert!(0.0 < p50 && p50 <= p99 && mean > 0.0, "{latency}: {mean}, {p50}, {p99}");
+    }
+    let engines = report["engines"].as_array().unwrap();
+    let names: Vec<&str> =
+        engines.iter().map(|engine| engine["backbone"].as_str().unwrap()).collect();
+    assert_eq!(names, ["tiny-gemma3", "tiny-llama", "tiny-qwen3"]);
+    let mut rows = 0.0;
+    for engine in engines {
+        let (peak, pages) = (number(&engine["pages_peak"]), number(&engine["pages"]));
+        assert!(0.0 < peak && peak <= pages, "{peak} of {pages}");
+        assert!(number(&engine["page_waste"]) < 1.0);
+        assert_eq!(engine["preemptions"], 0);
+        for kind in ["decode", "prefill"] {
+            let work = &engine[kind];
+            assert!(number(&work["steps"]) > 0.0 && number(&work["share_of_matrix_rate"]) > 0.0);
+            assert!(number(&work["busy_seconds"]) < wall);
+            rows += number(&work["rows"]);
+        }
+    }
+    // Each token is computed once, but for a completion's last, which nothing follows.
+    assert!(rows <= computed && rows > computed - 40.0 * calls as f64, "{rows} of {computed}");
+    assert_eq!(report["plan"]["settings"]["record_chars"], 32);
+    assert_eq!(report["plan"]["seed"], 42);
+}
+
+#[test]
+fn free_completions_of_equal_length_and_a_table_of_engines() {
+    let model = common::synthetic(Family::Llama);
+    let panel = ["panel", "--panel", model.to_str().unwrap(), "--limit", "1"];
+    let equal = ["--free", "--ignore-eos", "--set", "t_max=0", "--set", "max_tokens=20"];
+    let table = stdout(&[&panel[..], &equal].concat());
+    assert!(table.contains("| completion tokens (forced) | 60 (0) |"), "{table}");
+    let csv = stdout(&[&panel[..], &equal, &["--format", "csv"]].concat());
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].starts_with("backbone,time_to_first_token_ms_mean,"), "{csv}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let model = common::synthetic(Family::Qwen3);
+    let cases: [(&[&str], &str); 8] = [
+        (&["--batch", "0"], "--batch"),
+        (&["--batch", ""], "--batch"),
+        (&["--batch", "1,,3"], "--batch"),
+        (&["-p", "many"], "--prompt-tokens"),
+        (&["--repetitions", "0"], "--repetitions"),
+        (&["--format", "yaml"], "--format"),
+        (&["-p", "0", "-n", "0"], "nothing to measure"),
+        (&["-d", "16000", "-p", "500"], "the model was made for 16384"),
+    ];
+    for (flags, named) in cases {
+        let output = bench(&of_model(&model, flags));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
+        assert!(stderr.contains(named), "{flags:?}: {stderr}");
+        assert!(output.stdout.is_empty());
+    }
+    let both = bench(&of_model(&model, &["--synth", "qwen3"]));
+    assert_eq!(both.status.code(), Some(2));
+    for flags in [&["--synth", "gpt2"][..], &["--synth", "llama", "--shape", "qwen3-0.6b"], &[]] {
+        let models = tempfile::tempdir().unwrap();
+        let root = ["--models", models.path().to_str().unwrap()];
+        let output = bench(&[flags, &root].concat());
+        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+    }
+}

@@ -1,0 +1,191 @@
+//! README, docs/, CONTRIBUTING and the notes beside: links lead somewhere, commands still parse, files that are named exist.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use regex::Regex;
+use wardround::cli::Arguments;
+use wardround::systems::SYSTEMS;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+fn pages() -> Vec<Page> {
+    let top =
+        ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "tests/goldens/README.md"];
+    let docs = std::fs::read_dir(root().join("docs")).unwrap();
+    let docs = docs.map(|entry| entry.unwrap().path());
+    let docs = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let read = |path: PathBuf| Page { text: std::fs::read_to_string(&path).unwrap(), path };
+    let top = top.into_iter().map(|name| root().join(name));
+    top.chain(docs).map(read).collect()
+}
+
+impl Page {
+    fn name(&self) -> String {
+        let name = self.path.strip_prefix(root()).unwrap();
+        name.display().to_string()
+    }
+
+    /// What `#…` may name: headings as their pages show them.
+    fn anchors(&self) -> BTreeSet<String> {
+        let heading = Regex::new(r"(?m)^#+ (.*)$").unwrap();
+        let slug = |heading: &str| -> String {
+            let kept = heading.to_lowercase().replace(' ', "-");
+            kept.chars()
+                .filter(|char| char.is_alphanumeric() || ['-', '_'].contains(char))
+                .collect()
+        };
+        heading.captures_iter(&self.text).map(|heading| slug(&heading[1])).collect()
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let link = Regex::new(r"\]\(([^)\s]*)\)").unwrap();
+    let pages = pages();
+    let mut dead = Vec::new();
+    for page in &pages {
+        for found in link.captures_iter(&page.text) {
+            let (file, anchor) = found[1].split_once('#').unwrap_or((&found[1], ""));
+            if file.contains("://") {
+                continue;
+            }
+            let target = match file {
+                "" => page.path.clone(),
+                file => page.path.parent().unwrap().join(file),
+            };
+            let target = target.canonicalize().unwrap_or(target);
+            let anchors = pages.iter().find(|page| page.path == target);
+            let has_anchor = anchors.is_none_or(|page| page.anchors().contains(anchor));
+            if !target.exists() || (!anchor.is_empty() && !has_anchor) {
+                dead.push(format!("{}: {}", page.name(), &found[1]));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "dead links:\n{}", dead.join("\n"));
+}
+
+/// A command in a text: its words, and whether it stands for itself, so that nothing may be missing.
+struct Command {
+    place: String,
+    words: Vec<String>,
+    is_whole: bool,
+}
+
+/// Lines of shell blocks, with what they quote, and code between backticks.
+fn commands() -> Vec<Command> {
+    let block = Regex::new(r"(?ms)^[ ]*```sh\n(.*?)^[ ]*```").unwrap();
+    let inline = Regex::new(r"`(wardround [^`\n]+)`").unwrap();
+    let mut commands = Vec::new();
+    for page in pages() {
+        for found in block.captures_iter(&page.text) {
+            for line in found[1].lines() {
+                commands.extend(command(&page, line, true));
+            }
+        }
+        for found in inline.captures_iter(&page.text) {
+            commands.extend(command(&page, &found[1], false));
+        }
+    }
+    commands
+}
+
+fn command(page: &Page, line: &str, is_whole: bool) -> Vec<Command> {
+    let words = words(line);
+    let quoted: Vec<Command> = words
+        .iter()
+        .filter(|word| word.starts_with("wardround "))
+        .flat_map(|word| command(page, word, is_whole))
+        .collect();
+    if words.first().is_none_or(|word| word != "wardround") {
+        return quoted;
+    }
+    vec![Command { place: format!("{}: {line}", page.name()), words, is_whole }]
+}
+
+/// As a shell splits a line: blanks, two kinds of quotes, a comment.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for char in line.chars() {
+        match (char, quote) {
+            (_, Some(open)) if char == open => quote = None,
+            (_, Some(_)) => word.get_or_insert_default().push(char),
+            ('\'' | '"', None) => {
+                quote = Some(char);
+                word.get_or_insert_default();
+            }
+            ('#', None) if word.is_none() => break,
+            (char, None) if char.is_whitespace() => words.extend(word.take()),
+            (char, None) => word.get_or_insert_default().push(char),
+        }
+    }
+    words.extend(word);
+    // A number that the scheduler's array gives.
+    words.into_iter().map(|word| word.replace("$SLURM_ARRAY_TASK_ID", "1")).collect()
+}
+
+#[test]
+fn commands_parse() {
+    let mut wrong = Vec::new();
+    let commands = commands();
+    assert!(commands.len() > 30, "{} commands", commands.len());
+    for command in commands {
+        let parsed = Arguments::command().try_get_matches_from(&command.words);
+        let Err(error) = parsed else { continue };
+        let is_mention = matches!(
+            error.kind(),
+            ErrorKind::MissingRequiredArgument
+                | ErrorKind::MissingSubcommand
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        );
+        if command.is_whole || !is_mention {
+            wrong.push(format!("{}\n{error}", command.place));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_that_are_named_exist() {
+    let named =
+        Regex::new(r"`((?:src|tests|tools|benches|recipes|prompts|models|kernels|docs|examples|\.ci)/[\w./-]*)`")
+            .unwrap();
+    let mut missing = Vec::new();
+    for page in pages() {
+        for found in named.captures_iter(&page.text) {
+            let beside = page.path.parent().unwrap();
+            let is_there = [root(), beside].map(|folder| folder.join(&found[1]).exists());
+            // NAME stands for a file that the reader is to write.
+            if !found[1].contains("NAME") && !is_there.contains(&true) {
+                missing.push(format!("{}: {}", page.name(), &found[1]));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "no such files:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn the_readmes_table_has_every_system_and_every_page_is_linked() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for page in pages() {
+        let name = page.name();
+        if name.starts_with("docs/") {
+            assert!(readme.contains(&format!("]({name})")), "README links no {name}");
+        }
+    }
+    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+    for system in SYSTEMS {
+        let name = format!("`{}`", system.name);
+        let is_there = rows.iter().any(|row| row[..row.find(" | ").unwrap()].contains(&name));
+        assert!(is_there, "README's table of systems lacks {name}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Both decoders against transformers, on medical prose, a chat, code, Chinese, Arabic, and more than Gemma's window: ids, logits, greedy
+//! tokens.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use wardround::chat::ChatTemplate;
+use wardround::engine::Request;
+use wardround::model::{WantedPrecision, WantedType};
+use wardround::ops::Cpu;
+use wardround::record::Message;
+
+use super::{golden, real_model};
+use crate::common;
+
+/// How far a logit may be from transformers', as a share of the row's largest, which is 18 to 98: rounding of f32 in sums of another order.
+/// The furthest seen: 1.02e-5, by AVX2.
+const TOLERANCE: f32 = 2e-5;
+
+#[derive(Deserialize)]
+struct Case {
+    case: String,
+    text: Option<String>,
+    messages: Option<Vec<Message>>,
+    ids: Vec<u32>,
+    greedy: Vec<u32>,
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    position: usize,
+    /// The best ones and some others, by token.
+    logits: BTreeMap<u32, f32>,
+    /// Of all: the logarithm of the sum of their exponentials.
+    log_sum_exp: f64,
+}
+
+fn cases(model: &str) -> Vec<Case> {
+    let cases: Vec<Case> = serde_json::from_value(golden(model)["cases"].clone()).unwrap();
+    assert_eq!(cases.len(), 6);
+    cases
+}
+
+fn ids_are_those_of_transformers(model: &str) {
+    let directory = real_model(model);
+    let tokenizer = common::tokenizer(&directory);
+    let template = ChatTemplate::load(&directory).unwrap();
+    for case in cases(model) {
+        let ids = match (&case.text, &case.messages) {
+            (Some(text), None) => tokenizer.encode(text).unwrap(),
+            (None, Some(messages)) => template.prompt(&tokenizer, messages, false).unwrap().tokens,
+            other => panic!("{other:?}"),
+        };
+        // A text alone gets no token of its beginning from us; Gemma's has one.
+        let begins = usize::from(model.starts_with("gemma3") && case.text.is_some());
+        assert_eq!(ids, case.ids[begins..], "{model}, {}", case.case);
+    }
+}
+
+fn logits_are_those_of_transformers(model: &str) {
+    let decoder = common::load(&real_model(model), WantedType::Auto);
+    let cpu = Cpu::exact(2).unwrap();
+    let mut furthest = 0.0_f32;
+    for case in cases(model) {
+        let tokens = [&case.ids[..], &case.greedy[..]].concat();
+        let wanted = |position| case.rows.iter().any(|row| row.position == position);
+        let ours = common::logits_of(&cpu, &decoder, &tokens, 128, wanted);
+        assert_eq!(ours.len(), case.rows.len());
+        for (row, ours) in case.rows.iter().zip(&ours) {
+            let place = format!("{model}, {} at {}", case.case, row.position);
+            let scale = row.logits.values().fold(0.0_f32, |most, logit| most.max(logit.abs()));
+            for (&token, &theirs) in &row.logits {
+                let off = (ours[token as usize] - theirs).abs() / scale;
+                assert!(off <= TOLERANCE, "{place}: {token} off by {off} of {theirs}");
+                furthest = furthest.max(off);
+            }
+            let largest = f64::from(ours.iter().copied().fold(f32::MIN, f32::max));
+            let sum: f64 = ours.iter().map(|logit| (f64::from(*logit) - largest).exp()).sum();
+            let off = (largest + sum.ln() - row.log_sum_exp).abs();
+            assert!(off <= f64::from(TOLERANCE * scale), "{place}: log-sum-exp off by {off}");
+        }
+    }
+    println!("{model}: logits within {furthest:.1e} of the largest from transformers'");
+}
+
+fn greedy_tokens_are_those_of_transformers(model: &str) {
+    let directory = real_model(model);
+    let cpu = Cpu::exact(2).unwrap();
+    let kv = WantedType::Exactly(wardround::ops::StoredType::F32);
+    let decoder =
+        common::load_on(&cpu, &directory, WantedPrecision { kv, ..WantedPrecision::default() });
+    let engine = common::start(decoder, common::tokenizer(&directory), common::OPTIONS, &cpu);
+    let ticket = |case: &Case| {
+        let request = Request {
+            tokens: case.ids.clone(),
+            sampling: common::GREEDY,
+            max_tokens: case.greedy.len(),
+            min_tokens: case.greedy.len(),
+            ..Request::default()
+        };
+        engine.submit(request).unwrap()
+    };
+    let cases = cases(model);
+    let tickets: Vec<_> = cases.iter().map(ticket).collect();
+    for (case, ticket) in cases.iter().zip(tickets) {
+        assert_eq!(case.greedy.len(), 64);
+        assert_eq!(ticket.wait().unwrap().tokens, case.greedy, "{model}, {}", case.case);
+    }
+}
+
+#[test]
+#[ignore = "needs WARDROUND_REAL_MODELS"]
+fn with_real_models_texts_and_chats_are_the_tokens_of_transformers() {
+    ids_are_those_of_transformers("smollm2");
+    ids_are_those_of_transformers("gemma3-270m");
+}
+
+#[test]
+#[ignore = "needs WARDROUND_REAL_MODELS"]
+fn with_real_models_logits_equal_transformers() {
+    logits_are_those_of_transformers("smollm2");
+    logits_are_those_of_transformers("gemma3-270m");
+}
+
+#[test]
+#[ignore = "needs WARDROUND_REAL_MODELS"]
+fn with_real_models_sixty_four_greedy_tokens_equal_transformers() {
+    greedy_tokens_are_those_of_transformers("smollm2");
+    greedy_tokens_are_those_of_transformers("gemma3-270m");
+}

@@ -1,0 +1,153 @@
+//! Statistics against numpy, scipy and scikit-learn (tests/goldens/metrics.json).
+
+use serde_json::Value;
+use wardround::analysis::metrics::bootstrap::{Estimate, paired_difference};
+use wardround::analysis::metrics::calibration::{Prediction, calibration};
+use wardround::analysis::metrics::kappa::{Weights, cohen_kappa};
+use wardround::analysis::metrics::mcnemar::mcnemar;
+use wardround::analysis::metrics::net_gain::net_gain;
+use wardround::analysis::metrics::over_runs::OverRuns;
+
+use crate::common;
+
+/// The cases of one figure, and the tolerance.
+fn cases(figure: &str) -> (Vec<Value>, f64) {
+    let goldens = common::golden::read(&common::goldens().join("metrics.json"));
+    let all = goldens["cases"].as_array().unwrap().iter();
+    let cases: Vec<Value> = all.filter(|case| case["figure"] == figure).cloned().collect();
+    assert!(!cases.is_empty(), "{figure}");
+    (cases, goldens["tolerance"].as_f64().unwrap())
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+
+fn count(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
+fn verdicts(value: &Value) -> Vec<bool> {
+    let text = value.as_str().unwrap();
+    text.chars().map(|verdict| verdict == '1').collect()
+}
+
+fn runs(value: &Value) -> Vec<Vec<bool>> {
+    value.as_array().unwrap().iter().map(verdicts).collect()
+}
+
+fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
+    let off = (found - expected).abs();
+    assert!(
+        off <= tolerance * expected.abs().max(f64::MIN_POSITIVE) || off == 0.0,
+        "{what}: {found}, not {expected}"
+    );
+}
+
+/// The same resamples, drawn and averaged by numpy: to the last bit. Other resamples, drawn by scipy: as near as two
+/// bootstraps are.
+fn check(estimate: &Estimate, case: &Value) {
+    let name = &case["case"];
+    let found = (estimate.mean, estimate.low, estimate.high);
+    let expected = (number(&case["mean"]), number(&case["low"]), number(&case["high"]));
+    assert_eq!(found, expected, "{name}");
+    assert_eq!(estimate.n_units, count(&case["n_units"]), "{name}");
+    let scipy = &case["scipy"];
+    if !scipy.is_null() {
+        let tolerance = number(&scipy["tolerance"]);
+        assert!(tolerance < 0.2 * (estimate.high - estimate.low), "{name}");
+        assert!((estimate.low - number(&scipy["low"])).abs() <= tolerance);
+        assert!((estimate.high - number(&scipy["high"])).abs() <= tolerance);
+    }
+}
+
+#[test]
+fn bootstraps_equal_numpys_to_the_last_bit_and_scipys_within_monte_carlo_error() {
+    for case in cases("bootstrap").0 {
+        let units = case["units"].as_array();
+        let units: Option<Vec<usize>> = units.map(|units| units.iter().map(count).collect());
+        let (left, right) = (runs(&case["left"]), runs(&case["right"]));
+        let estimate = paired_difference(&left, &right, units.as_deref()).unwrap();
+        check(&estimate, &case);
+        assert_eq!(estimate.n_questions, left[0].len());
+    }
+}
+
+#[test]
+fn net_gain_equals_numpys() {
+    for case in cases("net_gain").0 {
+        let gain = net_gain(&runs(&case["round0"]), &runs(&case["last"]), None).unwrap();
+        check(&gain.estimate, &case);
+        for (run, flips) in gain.per_run.iter().enumerate() {
+            assert_eq!(flips.wrong_to_right, count(&case["wrong_to_right"][run]));
+            assert_eq!(flips.right_to_wrong, count(&case["right_to_wrong"][run]));
+        }
+    }
+}
+
+#[test]
+fn mcnemars_test_equals_scipys_binomial_test() {
+    let (cases, tolerance) = cases("mcnemar");
+    for case in cases {
+        let (only_left, only_right) = (count(&case["only_left"]), count(&case["only_right"]));
+        let left = [vec![true; only_left], vec![false; only_right]].concat();
+        let right: Vec<bool> = left.iter().map(|right| !right).collect();
+        let test = mcnemar(&left, &right).unwrap();
+        assert_eq!((test.only_left, test.only_right), (only_left, only_right));
+        let what = format!("{only_left}, {only_right}");
+        near(test.p_value, number(&case["p_value"]), tolerance, &what);
+    }
+}
+
+#[test]
+fn calibration_equals_numpys_and_scikit_learns() {
+    let (cases, tolerance) = cases("calibration");
+    for case in cases {
+        let confidences = case["confidences"].as_array().unwrap().iter().map(number);
+        let predictions: Vec<Prediction> = confidences.zip(verdicts(&case["right"])).collect();
+        let counts = case["n"].as_array().unwrap();
+        let table = calibration(&predictions, counts.len()).unwrap();
+        let what = case["case"].as_str().unwrap();
+        near(table.brier, number(&case["brier"]), tolerance, what);
+        near(table.ece, number(&case["ece"]), tolerance, what);
+        for (at, bin) in table.bins.iter().enumerate() {
+            assert_eq!(bin.n, count(&counts[at]), "{what}, bin {at}");
+            for (found, field) in [(bin.confidence, "confidence"), (bin.accuracy, "accuracy")] {
+                let expected = case[field][at].as_f64();
+                assert_eq!(found.is_some(), expected.is_some(), "{what}, bin {at}");
+                let (found, expected) = (found.unwrap_or(0.0), expected.unwrap_or(0.0));
+                near(found, expected, tolerance, what);
+            }
+        }
+    }
+}
+
+#[test]
+fn deviations_over_runs_equal_numpys() {
+    let (cases, tolerance) = cases("over_runs");
+    for case in cases {
+        let per_run = case["per_run"].as_array().unwrap().iter().map(number);
+        let figure = OverRuns::of(per_run.collect()).unwrap();
+        near(figure.mean, number(&case["mean"]), tolerance, "mean");
+        let std = figure.std.unwrap();
+        assert!((std - number(&case["std"])).abs() <= tolerance, "{std}");
+    }
+}
+
+#[test]
+fn kappas_equal_scikit_learns() {
+    let (cases, tolerance) = cases("kappa");
+    for case in cases {
+        let scores = |side: &str| -> Vec<u8> {
+            let digits = case[side].as_str().unwrap().bytes();
+            digits.map(|digit| digit - b'0').collect()
+        };
+        let (first, second) = (scores("first"), scores("second"));
+        for (weights, field) in [(Weights::None, "unweighted"), (Weights::Quadratic, "quadratic")] {
+            let found = cohen_kappa(&first, &second, weights).unwrap().unwrap();
+            // Near 0 the difference of two numbers near 1 keeps their error.
+            let off = (found - number(&case[field])).abs();
+            assert!(off <= tolerance, "{field}: {found}, not {}", case[field]);
+        }
+    }
+}
