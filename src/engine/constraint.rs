@@ -13,10 +13,11 @@ use serde_json::json;
 
 use super::effort::Effort;
 use super::ending::{Budget, Closers};
+use super::kept_grammars::KeptGrammars;
 use super::schema::{refuse_costly, with_spacing};
 use super::{EngineError, annotations};
 use crate::record::Grammar;
-use crate::sandbox::ceiling::{Ceiling, CeilingError, bounded};
+use crate::sandbox::ceiling::{Ceiling, CeilingError, bounded, held};
 use crate::tokenizer::{Piece, Tokenizer};
 
 /// What a completion must look like.
@@ -26,9 +27,6 @@ pub struct Constraint {
     /// A token that must have come before the grammar holds: the end of a `<think>` section.
     pub after: Option<u32>,
 }
-
-/// Compiled grammars that are kept: a panel asks under a few at a time, a run of notes under one or more a note.
-const KEPT_GRAMMARS: usize = 256;
 
 /// What compiling a grammar and computing a mask may cost: llguidance's own limits, named because they bound the time that
 /// a stranger's grammar takes. The fuel of a compile is worth some 20 ms, that of a mask as much; a grammar that needs more
@@ -57,12 +55,8 @@ pub struct Compiler {
     eos_ids: Vec<u32>,
     factory: OnceLock<Result<Arc<ParserFactory>, EngineError>>,
     closers: OnceLock<Arc<Closers>>,
-    /// The most recently used one last.
-    kept: Mutex<Vec<(Grammar, Arc<Slot>)>>,
+    kept: KeptGrammars,
 }
-
-/// Filled by the first who asks for its grammar; others wait for that. A refusal is kept too.
-type Slot = OnceLock<Result<CompiledGrammar, EngineError>>;
 
 /// A grammar compiled for one model.
 #[derive(Clone)]
@@ -75,6 +69,8 @@ pub struct CompiledGrammar {
     /// Tokens of the shortest text behind `dictated`.
     shortest: Option<usize>,
     effort: Arc<Effort>,
+    /// What it holds in memory, and each of its states again.
+    pub bytes: usize,
 }
 
 impl CompiledGrammar {
@@ -116,7 +112,7 @@ impl Compiler {
             eos_ids: eos_ids.to_vec(),
             factory: OnceLock::new(),
             closers: OnceLock::new(),
-            kept: Mutex::default(),
+            kept: KeptGrammars::default(),
         }
     }
 
@@ -147,26 +143,12 @@ impl Compiler {
     /// # Errors
     /// When the grammar does not compile, or the model has no end-of-turn token.
     pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
-        let slot = self.slot(grammar);
+        let slot = self.kept.slot(grammar);
         let compiled = slot.get_or_init(|| self.compile_anew(grammar)).clone()?;
         match compiled.effort.is_beyond() {
             true => Err(refuse(TOO_SLOW)),
             false => Ok(compiled),
         }
-    }
-
-    /// The place of `grammar` among those that are kept.
-    fn slot(&self, grammar: &Grammar) -> Arc<Slot> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.iter().position(|(known, _)| known == grammar);
-        let entry = known.map(|index| kept.remove(index));
-        let entry = entry.unwrap_or_else(|| (grammar.clone(), Arc::default()));
-        if kept.len() == KEPT_GRAMMARS {
-            kept.remove(0);
-        }
-        let slot = entry.1.clone();
-        kept.push(entry);
-        slot
     }
 
     fn compile_anew(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
@@ -176,7 +158,11 @@ impl Compiler {
         let closers = || Arc::new(Closers::new(&self.tokenizer, &self.eos_ids));
         let closers = self.closers.get_or_init(closers).clone();
         let grammar = grammar.clone();
-        let compile = move || compile(&grammar, &factory, closers);
+        let compile = move || {
+            let before = held();
+            let compiled = compile(&grammar, &factory, closers)?;
+            Ok(CompiledGrammar { bytes: held().saturating_sub(before), ..compiled })
+        };
         bounded("compiling the grammar", COMPILING, compile).map_err(|error| match error {
             CeilingError::Panicked { .. } => refuse("the compiler of grammars fails on it"),
             error => refuse(error),
@@ -210,7 +196,7 @@ fn compile(
             let shortest = closers.length(&matcher);
             let matcher = Arc::new(Mutex::new(matcher));
             let effort = Arc::default();
-            Ok(CompiledGrammar { matcher, dictated, closers, shortest, effort })
+            Ok(CompiledGrammar { matcher, dictated, closers, shortest, effort, bytes: 0 })
         }
     }
 }
@@ -316,12 +302,12 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::model::Family;
     use crate::synth::{Recipe, Shape, write_checkpoint};
 
-    fn compiler(eos_ids: &[u32]) -> Compiler {
+    pub fn compiler(eos_ids: &[u32]) -> Compiler {
         let directory = tempfile::tempdir().unwrap();
         let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
         write_checkpoint(&recipe, directory.path()).unwrap();
@@ -330,23 +316,8 @@ mod tests {
         Compiler::new(Arc::new(tokenizer), rows, eos_ids)
     }
 
-    fn word(index: usize) -> Grammar {
+    pub fn word(index: usize) -> Grammar {
         Grammar::Regex(format!("word {index}"))
-    }
-
-    #[test]
-    fn only_the_most_recently_used_grammars_are_kept() {
-        let compiler = compiler(&[1]);
-        for index in 0..KEPT_GRAMMARS {
-            compiler.compile(&word(index)).unwrap();
-        }
-        // The first is used again, so the second is the one that goes.
-        compiler.compile(&word(0)).unwrap();
-        compiler.compile(&word(KEPT_GRAMMARS)).unwrap();
-        let kept = compiler.kept.lock().unwrap();
-        assert_eq!(kept.len(), KEPT_GRAMMARS);
-        let is_kept = |index| kept.iter().any(|(known, _)| *known == word(index));
-        assert!(is_kept(0) && !is_kept(1) && is_kept(2) && is_kept(KEPT_GRAMMARS));
     }
 
     #[test]
@@ -373,7 +344,7 @@ mod tests {
         let refusal = compiler.compile(&broken).err().unwrap();
         assert!(refusal.to_string().starts_with("the grammar does not compile: "), "{refusal}");
         assert_eq!(compiler.compile(&broken).err().unwrap(), refusal);
-        assert_eq!(compiler.kept.lock().unwrap().len(), 1);
+        assert_eq!(compiler.kept.len(), 1);
     }
 
     /// The library cuts a long name for its message within a character, and panics.

@@ -13,6 +13,7 @@ mod effort;
 mod ending;
 mod error;
 mod events;
+mod kept_grammars;
 mod latencies;
 mod prefix;
 mod request;

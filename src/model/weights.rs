@@ -72,6 +72,7 @@ impl<B: Backend> Decoder<B> {
             Family::Gemma3 => precision.stored.round((config.hidden_size as f32).sqrt()),
             Family::Llama | Family::Qwen3 => 1.0,
         };
+        checkpoint.check()?;
         let rope = |rope: &super::config::RopeConfig| {
             ops.rope(&rope.inverse_frequencies(config.head_dim), positions)
         };

@@ -59,6 +59,9 @@ impl Parse {
     }
 }
 
+/// The key of an unread call's record under which stand the values that the protocol goes on with instead.
+pub const ASSUMED: &str = "assumed";
+
 /// The key of a call's record that keeps an answer letter which is not one of the item's options.
 pub const NOT_AN_OPTION: &str = "not_an_option";
 

@@ -10,3 +10,13 @@ pub enum Grammar {
     /// llguidance's variant of Lark.
     Lark(String),
 }
+
+impl Grammar {
+    /// As it was sent.
+    pub fn text(&self) -> &str {
+        match self {
+            Grammar::JsonObject => "",
+            Grammar::JsonSchema(text) | Grammar::Regex(text) | Grammar::Lark(text) => text,
+        }
+    }
+}

@@ -15,7 +15,7 @@ mod text;
 mod trajectory;
 
 pub use answer::{AnswerLine, RoundLine};
-pub use call::{CONTRADICTION, CallKey, CallLine, NOT_AN_OPTION, Parse, Stage};
+pub use call::{ASSUMED, CONTRADICTION, CallKey, CallLine, NOT_AN_OPTION, Parse, Stage};
 pub use completion::{AnsweredBy, FinishReason, SamplingLine, Usage};
 pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
 pub use grammar::Grammar;

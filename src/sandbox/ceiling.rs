@@ -168,6 +168,11 @@ pub fn lost() -> usize {
     LOST.load(Ordering::Relaxed)
 }
 
+/// Bytes that this thread holds under its ceiling; 0 where it has none.
+pub fn held() -> usize {
+    here().map_or(0, |watch| watch.bytes - watch.left.load(Ordering::Relaxed))
+}
+
 /// The most that `work` held at a time: what ceilings are set by.
 #[cfg(test)]
 pub fn measured(work: impl FnOnce() + Send + 'static) -> usize {

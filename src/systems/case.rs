@@ -13,7 +13,7 @@ use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Asked, Call, Panel, PanelError, Reading};
 use crate::record::{
-    AnswerLine, Basis, CONTRADICTION, CallKey, FinishReason, GoldLine, ItemLine, Message,
+    ASSUMED, AnswerLine, Basis, CONTRADICTION, CallKey, FinishReason, GoldLine, ItemLine, Message,
     NOT_AN_OPTION, NoteLine, Parse, RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
 };
 use crate::retrieval::SearchRequest;
@@ -60,9 +60,23 @@ impl Step {
 
 /// A value parsed from a reply, as the call's log line has it.
 pub trait Record: Serialize {
+    /// Fields that hold what the protocol goes on with where the reply gave nothing. The log then has them under [`ASSUMED`], so that no
+    /// record says what its reply does not.
+    const ASSUMED: &[&str] = &[];
+
     /// The letter that answers the question, where the reply should give one; empty where it gave none.
     fn answer(&mut self) -> Option<&mut String> {
         None
+    }
+}
+
+/// Moves the fields that nothing in the reply says below [`ASSUMED`].
+fn set_apart(record: &mut Value, assumed: &[&str]) {
+    let Some(fields) = record.as_object_mut() else { return };
+    let apart = assumed.iter().filter_map(|key| fields.shift_remove_entry(*key));
+    let apart: serde_json::Map<String, Value> = apart.collect();
+    if !apart.is_empty() {
+        fields.insert(ASSUMED.to_owned(), apart.into());
     }
 }
 
@@ -344,6 +358,9 @@ impl<'a, T> Case<'a, T> {
             false if parse == Parse::Ok && (is_cut || is_stripped) => Parse::Repaired,
             false => parse,
         };
+        if matches!(parse, Parse::Unread | Parse::Refused) {
+            set_apart(&mut record, R::ASSUMED);
+        }
         if let Item::Question(question) = self.task.item
             && value.answer().is_some_and(|answer| answer.is_empty())
             && parse == Parse::Unread

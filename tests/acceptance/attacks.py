@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import pathlib
 import re
 import signal
@@ -10,21 +11,15 @@ import subprocess
 import sys
 import threading
 import time
-import os
 from urllib.parse import urlencode, urlsplit
+
+from attacks_common import Program, done, pipe_at, said
 
 url, pid, wardround, *names = sys.argv[1:]
 host, port = urlsplit(url).hostname, urlsplit(url).port
 KEYS = {name: pathlib.Path(f"key-{name}").read_text().strip() for name in ("ward", "lab")}
 JSON = {"content-type": "application/json"}
 MIB = 1 << 20
-failed = []
-
-
-def said(name, held, what):
-    print(f"{'held' if held else 'got through'}: {name}: {what}", flush=True)
-    if not held:
-        failed.append(name)
 
 
 def ask(method, path, body=None, headers=None, key="ward", pairs=()):
@@ -196,9 +191,7 @@ def open_case(**who):
 
 def identity():
     place = open_case()
-    token, own = page("/login")
-    _, got, _ = form("/login", {"token": token, "key": KEYS["ward"]}, {"cookie": own})
-    session = {"cookie": [line.split(";")[0] for line in got.get_all("set-cookie") if "wr_session" in line][0]}
+    session = log_in("ward", *page("/login"))
     subprocess.run([wardround, "keys", "revoke", "keys", "ward"], check=True, stdout=subprocess.DEVNULL)
     made = subprocess.run([wardround, "keys", "add", "keys", "ward", "--role", "api"], check=True, capture_output=True, text=True)
     KEYS["ward"] = made.stdout.split()[0]
@@ -260,6 +253,163 @@ def connections():
     said("connections", " 200 " in answer, f"sixty half-open connections of one address, and another's request: {answer.split(chr(13))[0]}")
 
 
+def at_once(count, work):
+    """Starts so many threads of `work`, which is given its number."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def grammars():
+    """Grammars whose every step takes the engine long, each another, so that none is known already."""
+    def lark(number):
+        ends = " | ".join(f'/[\\s\\S]/ s "{chr(97 + at % 26)}{at + number}"' for at in range(300))
+        return f'start: s\ns: "" | {ends}'
+
+    def honest():
+        began = time.monotonic()
+        post("/v1/completions", {"prompt": "a", "max_tokens": 16, "ignore_eos": True}, key="lab")
+        return time.monotonic() - began
+
+    idle = min(honest() for _ in range(3))
+    body = {"prompt": "a", "max_tokens": 400}
+    threads = at_once(12, lambda number: post("/v1/completions", body | {"structured_outputs": {"grammar": lark(1000 * number)}}))
+    slowest = 0.0
+    while any(thread.is_alive() for thread in threads):
+        slowest = max(slowest, honest())
+    said("grammars", slowest <= 5 * SLOW, f"beside twelve grammars of 300 alternatives another key waits {slowest:.1f} s; alone {idle:.2f} s")
+
+
+def twice():
+    tries = {
+        "/v1/chat/completions": '{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1, "max_tokens": 2}',
+        "/v1/completions": '{"prompt": "a", "prompt": "b", "max_tokens": 1}',
+        "/tokenize": '{"prompt": "a", "prompt": "b"}',
+        "/v1/check": '{"text": "Fever.", "text": "Cough."}',
+        "/v1/ask": '{"question": "a", "options": ["a", "b"], "options": ["c", "d"]}',
+        "/v1/chat/completions#": '{"messages": [{"role": "user", "content": "a", "content": "b"}], "max_tokens": 1}',
+    }
+    statuses = {path: post(path.strip("#"), body)[0] for path, body in tries.items()}
+    said("twice", set(statuses.values()) == {400}, f"two values under one key: {statuses}")
+
+
+def documents():
+    attachment = {"contentType": "text/plain", "data": "RmV2ZXIu"}
+    good = {"resourceType": "DocumentReference", "status": "current", "content": [{"attachment": attachment}]}
+    bad = {
+        "entered in error": good | {"status": "entered-in-error"},
+        "superseded": good | {"status": "superseded"},
+        "its document in error": good | {"docStatus": "entered-in-error"},
+        "modified": good | {"modifierExtension": [{"url": "urn:not", "valueBoolean": True}]},
+        "of another size": good | {"content": [{"attachment": attachment | {"size": 5}}]},
+        "of another sum": good | {"content": [{"attachment": attachment | {"hash": "AAAAAAAAAAAAAAAAAAAAAAAAAAA="}}]},
+        "elsewhere": good | {"content": [{"attachment": {"contentType": "text/plain", "url": "http://127.0.0.1:9/x"}}]},
+    }
+    def status(document):
+        return post("/v1/check", document, headers={"content-type": "application/fhir+json"})[0]
+    bundled = lambda document: {"resourceType": "Bundle", "entry": [{"resource": document}]}
+    read = [name for name, document in bad.items() if {status(document), status(bundled(document))} & {200, 500}]
+    said("documents", not read and status(good) == 200, f"FHIR documents that must not be used and were: {read or 'none'}")
+
+
+def log_in(key, token, own):
+    _, got, _ = form("/login", {"token": token, "key": KEYS[key]}, {"cookie": own})
+    return {"cookie": [line.split(";")[0] for line in got.get_all("set-cookie") if "wr_session" in line][0]}
+
+
+def sessions():
+    token, own = page("/login")
+    other = log_in("lab", token, own)
+    for _ in range(1000):
+        log_in("ward", token, own)
+    lives = ask("GET", "/", headers=other, key=None)[0]
+    said("sessions", lives == 200, f"after a thousand log-ins of one key another's session: {lives}")
+
+
+def key_files():
+    """Key files that others may write, and those that are none: no server starts with them."""
+    program, text = Program(wardround), pathlib.Path("keys").read_text()
+    serve = ("serve", "qwen3", "--port", "0", "--offline")
+    for name, mode in (("others-keys", 0o666), ("groups-keys", 0o620)):
+        pathlib.Path(name).write_text(text)
+        os.chmod(name, mode)
+    pipe_at("pipe-keys")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=a", "-keyout", "tls.key", "-out", "tls.pem"], capture_output=True, check=False
+    )
+    tries = {name: ("--keys", name) for name in ("others-keys", "groups-keys", "pipe-keys")}
+    if pathlib.Path("tls.key").exists():
+        os.chmod("tls.key", 0o666)
+        tries["TLS"] = ("--tls-cert", "tls.pem", "--tls-key", "tls.key", "--keys", "keys")
+    taken = {name: problem for name, flags in tries.items() if (problem := program.refuses((*serve, *flags), codes=(2, 70)))}
+    said("key_files", not taken, f"key files that others may write and that are none, taken: {taken or 'none'} of {len(tries)}")
+
+
+def trail():
+    return [json.loads(line) for line in pathlib.Path("audit/trail.jsonl").read_text().splitlines()]
+
+
+def left():
+    """A client that leaves a stream leaves a line of what was sent to it, of a model's as of a system's."""
+    before = len(trail())
+    for body in (
+        {"model": "qwen3", "messages": [{"role": "user", "content": "a"}], "max_tokens": 900, "n": 16, "ignore_eos": True, "stream": True},
+        {"model": "medguards", "messages": [{"role": "user", "content": "Fever. Malaria is treated with aspirin."}], "n": 4, "stream": True},
+    ):
+        text = json.dumps(body)
+        one = socket.create_connection((host, port))
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {KEYS['ward']}\r\ncontent-type: application/json\r\n"
+        one.sendall(f"{head}content-length: {len(text)}\r\n\r\n{text}".encode())
+        read = b""
+        while b"data: " not in read and (more := one.recv(256)):
+            read += more
+        one.close()
+    until = time.monotonic() + 60
+    told = []
+    while len(told) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+        told = [line["event"] for line in trail()[before:] if line.get("sent_bytes")]
+    said("left", sorted(told) == ["left", "request"], f"lines of what was sent of two streams that were left: {told}")
+
+
+def is_running():
+    """Whether the server runs; one that has ended and was not waited for has no command line."""
+    try:
+        return bool(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def behind():
+    """A trail that is cut off under a running server takes no more lines; and as the server tells its head when it ends, none starts on it."""
+    path = pathlib.Path("audit/trail.jsonl")
+    whole = path.read_text().splitlines(keepends=True)
+    os.truncate(path, sum(len(line.encode()) for line in whole[: len(whole) // 2]))
+    statuses = {post("/v1/completions", {"prompt": "a", "max_tokens": 1})[0] for _ in range(3)}
+    os.kill(int(pid), signal.SIGTERM)
+    while is_running():
+        time.sleep(0.1)
+    started = Program(wardround).refuses(("serve", "qwen3", "--port", "0", "--offline", "--audit", "audit"), "was cut off or written again", (3,))
+    said("behind", statuses == {503} and not started, f"requests on a trail that was cut off: {statuses}; another start: {started or 'refused'}")
+
+
+def users():
+    """Where a proxy alone says who asks: users in whatever letters are told apart, and nobody is nobody."""
+    def status(path, name):
+        return ask("GET", path, key=None, headers={} if name is None else {"x-remote-user": name})[0]
+    _, got, _ = post(
+        "/v1/check", "Fever for two days.", key=None,
+        headers={"content-type": "text/plain", "prefer": "respond-async", "x-remote-user": "jos\u00e9"},
+    )
+    place = got.get("location") or ""
+    seen = {name: status(place, name) for name in ("jos\u00e9", "zo\u00eb", "jos", "", " ", None)}
+    roles = {path: status(path, "ward") for path in ("/metrics", "/v1/models")}
+    nobody = {path: status(path, None) for path in ("/v1/models", "/metrics", "/v1/cases/1")}
+    held = list(seen.values()) == [200, 404, 404, 401, 401, 401] and set(roles.values()) == {403} and set(nobody.values()) == {401}
+    said("users", held, f"the case of one user, asked for by others: {seen}; a user's {roles}; nobody's {nobody}")
+
+
 for name in names:
     globals()[name]()
-sys.exit(1 if failed else 0)
+done()

@@ -1,46 +1,70 @@
 #!/usr/bin/env bash
-# The attacks on the server that SECURITY.md lists, against a built binary with synthetic models on loopback: each is said to have «held» or
-# «got through», and one that got through makes the exit code 1.
+# The attacks that SECURITY.md lists, against a built binary with synthetic models: on a server on loopback, by models, corpora, data, plans and
+# run directories from elsewhere, on the sandbox, an audit trail and bundles. Each is said to have «held» or «GOT THROUGH», or why it was
+# «not tried»; one that got through makes the exit code 1.
 #
 #     tests/acceptance/attacks.sh OUT
 #
-# OUT is new. Takes the debug binary, or the one that WARDROUND names. Needs python3. Attacks on the sandbox, on templates and checkpoints, on the
-# trail and on bundles belong below the server's, each with a function of its own.
+# OUT is new; its file `results` has what is said. Takes the debug binary, or the one that WARDROUND names. Needs python3 and Linux. What is tried
+# of the sandbox's files needs a kernel with Landlock.
 set -euo pipefail
 
 if [ $# -ne 1 ]; then
     sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
-root=$(cd "$(dirname "$0")/../.." && pwd)
-wardround=${WARDROUND:-${CARGO_TARGET_DIR:-$root/target}/debug/wardround}
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+wardround=$(realpath "${WARDROUND:-${CARGO_TARGET_DIR:-$root/target}/debug/wardround}")
+encoder=$root/tests/goldens/encoders/tiny-mean
 mkdir -p "$1"
 cd "$1"
-export HOME=$PWD
+export HOME=$PWD PYTHONDONTWRITEBYTECODE=1
+unset "${!WARDROUND_@}" WARDROUND
 
 "$wardround" models synth qwen3 qwen3 >/dev/null
 for name in ward lab; do
     "$wardround" keys add keys "$name" --role api | sed -n 1p >"key-$name"
 done
 
-start() { # start FLAG…: a server with keys and one system that checks notes; its address is in `address`
+start() { # start FLAG…: a server of one model and of one system that checks notes; its address is in `address`
+    stop
     : >address
-    "$wardround" serve qwen3 --port 0 --offline --threads 1 --context 1024 --kv-tokens 8192 --keys keys \
-        --trust-user-header x-remote-user --system medguards --set medguards.agents=1 --set medguards.max_tokens=8 "$@" \
-        >address 2>>stderr &
+    "$wardround" serve qwen3 --port 0 --offline --threads 1 --context 1024 --kv-tokens 8192 --system medguards --set medguards.agents=1 \
+        --set medguards.max_tokens=8 "$@" >address 2>>stderr &
     server=$!
     until [ -s address ]; do sleep 0.1; done
 }
-trap 'kill -9 "$server" 2>/dev/null || true' EXIT
+stop() {
+    [ -n "${server:-}" ] || return 0
+    { kill -9 "$server" && wait "$server"; } 2>/dev/null || true
+    server=
+}
+trap stop EXIT
 
 failed=0
 attack() { # attack NAME…: each in turn, against the server that runs
-    python3 "$root/tests/acceptance/attacks.py" "$(sed 's/^listening on //' address)" "$server" "$wardround" "$@" || failed=1
+    python3 "$here/attacks.py" "$(sed 's/^listening on //' address)" "$server" "$wardround" "$@" | tee -a results || failed=1
+}
+attack_by() { # attack_by KIND NAME…: those of attacks_KIND.py, in a folder of their own
+    mkdir "$1"
+    (cd "$1" && python3 "$here/attacks_$1.py" "$wardround" "${@:2}") | tee -a results || failed=1
 }
 
-start --max-connections 40
-attack ready texts live bodies values routes csrf hosts headers identity proxied cached share logprobs kept connections
-kill -9 "$server"
+start --keys keys --trust-user-header x-remote-user --max-connections 40
+attack ready texts live bodies values routes csrf hosts headers identity proxied cached share logprobs kept grammars twice documents sessions \
+    key_files connections
+start --keys keys --audit audit
+attack ready left behind
+start --trust-user-header x-remote-user
+attack ready users
+stop
 
-if [ "$failed" = 0 ]; then echo "all held"; else echo "something got through"; fi
+attack_by files "$encoder" templates tokenizers configurations weights links pipes terminals sandbox widened corpora data
+attack_by runs plans pipes links strange_names
+attack_by trail cut rolled_back changed texts key outside links pipes terminals
+attack_by bundles changed modes manifests terminals older roots
+
+count() { grep -c "^$1" results || true; }
+echo "$(count held) held, $(count 'GOT THROUGH') got through, $(count 'not tried') not tried"
 exit "$failed"

@@ -1,15 +1,28 @@
 //! The tensors of a checkpoint's safetensors files, memory-mapped; nothing is read before it is asked for.
 
+use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use candle_core::safetensors::MmapedSafetensors;
+use safetensors::SafeTensors;
+use safetensors::tensor::TensorInfo;
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
+use crate::mapped::MappedFile;
+
 /// The files of one checkpoint.
 pub struct Checkpoint {
-    tensors: MmapedSafetensors,
     files: Vec<PathBuf>,
+    maps: Vec<MappedFile>,
+    tensors: HashMap<String, Place>,
+}
+
+/// Where a tensor lies: in which file, and behind how many bytes of header.
+struct Place {
+    file: usize,
+    data_start: usize,
+    info: TensorInfo,
 }
 
 /// How a file keeps its numbers.
@@ -31,6 +44,10 @@ pub struct RawTensor<'a> {
 pub enum CheckpointError {
     #[error("{path} is not a sound safetensors file: {problem}")]
     Corrupt { path: PathBuf, problem: String },
+    #[error("{0}")]
+    Unreadable(io::Error),
+    #[error("tensor `{name}` stands in {first} and in {second}")]
+    Twice { name: String, first: PathBuf, second: PathBuf },
     #[error("no tensor `{name}` in {}", list(files))]
     Missing { name: String, files: Vec<PathBuf> },
     #[error(
@@ -49,12 +66,13 @@ impl Diagnosis for CheckpointError {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            CheckpointError::Corrupt { .. } => {
+            CheckpointError::Corrupt { .. } | CheckpointError::Unreadable(_) => {
                 "the file is damaged or cut short: copy or fetch it again"
             }
             CheckpointError::Missing { .. } | CheckpointError::Shape { .. } => {
                 "config.json and the weights are not of one model: copy or fetch both again"
             }
+            CheckpointError::Twice { .. } => "remove the file that is not of this model",
             CheckpointError::StoredType { .. } => return None,
         };
         Some(hint.to_owned())
@@ -67,62 +85,72 @@ fn list(files: &[PathBuf]) -> String {
 
 impl Checkpoint {
     /// Maps `files` and checks their headers: a truncated file is found here.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not whole; a tensor that stands in two of them.
     pub fn open(files: &[PathBuf]) -> Result<Checkpoint, CheckpointError> {
+        let mut checkpoint =
+            Checkpoint { files: files.to_vec(), maps: Vec::new(), tensors: HashMap::new() };
         for path in files {
-            check(path)?;
+            checkpoint.add(path)?;
         }
-        // SAFETY: the mapping is read-only, and the checkpoint is not to be changed while a run reads it.
-        let tensors = unsafe { MmapedSafetensors::multi(files) }.map_err(|error| {
-            CheckpointError::Corrupt {
-                path: files.first().cloned().unwrap_or_default(),
-                problem: error.to_string(),
+        Ok(checkpoint)
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), CheckpointError> {
+        let map = MappedFile::open(path).map_err(CheckpointError::Unreadable)?;
+        let corrupt = |problem: String| CheckpointError::Corrupt { path: path.to_owned(), problem };
+        let (header_bytes, header) =
+            SafeTensors::read_metadata(&map).map_err(|error| corrupt(error.to_string()))?;
+        let (file, data_start) = (self.maps.len(), size_of::<u64>() + header_bytes);
+        for (name, info) in header.tensors() {
+            let place = Place { file, data_start, info: info.clone() };
+            if let Some(other) = self.tensors.insert(name.clone(), place) {
+                let first = self.files[other.file].clone();
+                return Err(CheckpointError::Twice { name, first, second: path.to_owned() });
             }
-        })?;
-        Ok(Checkpoint { tensors, files: files.to_vec() })
+        }
+        self.maps.push(map);
+        Ok(())
     }
 
     pub fn contains(&self, name: &str) -> bool {
-        self.tensors.get(name).is_ok()
+        self.tensors.contains_key(name)
     }
 
     /// The tensor `name`, if it has `shape`.
     pub fn get(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'_>, CheckpointError> {
-        let missing =
-            |_| CheckpointError::Missing { name: name.to_owned(), files: self.files.clone() };
-        let view = self.tensors.get(name).map_err(missing)?;
-        if view.shape() != shape {
+        let (name, files) = (|| name.to_owned(), || self.files.clone());
+        let place = self.tensors.get(&name());
+        let Place { file, data_start, info } =
+            place.ok_or_else(|| CheckpointError::Missing { name: name(), files: files() })?;
+        if info.shape != shape {
             return Err(CheckpointError::Shape {
-                name: name.to_owned(),
-                files: self.files.clone(),
-                found: view.shape().to_vec(),
+                name: name(),
+                files: files(),
+                found: info.shape.clone(),
                 expected: shape.to_vec(),
             });
         }
-        let kind = match view.dtype() {
+        let kind = match info.dtype {
             safetensors::Dtype::F32 => RawType::F32,
             safetensors::Dtype::F16 => RawType::F16,
             safetensors::Dtype::BF16 => RawType::Bf16,
             other => {
-                return Err(CheckpointError::StoredType {
-                    name: name.to_owned(),
-                    files: self.files.clone(),
-                    found: format!("{other:?}"),
-                });
+                let found = format!("{other:?}");
+                return Err(CheckpointError::StoredType { name: name(), files: files(), found });
             }
         };
-        Ok(RawTensor { kind, bytes: view.data() })
+        let (start, end) = info.data_offsets;
+        Ok(RawTensor { kind, bytes: &self.maps[*file][data_start + start..data_start + end] })
     }
-}
 
-/// candle's error for several files does not say which of them is broken; this one does.
-fn check(path: &Path) -> Result<(), CheckpointError> {
-    // SAFETY: as in `open`.
-    match unsafe { MmapedSafetensors::new(path) } {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let problem = error.to_string().replace(&format!("path: {path:?} "), "");
-            Err(CheckpointError::Corrupt { path: path.to_owned(), problem })
-        }
+    /// Whether what was read so far was in the files.
+    ///
+    /// # Errors
+    /// A file was cut off while it was read: numbers taken from it may be zeros.
+    pub fn check(&self) -> Result<(), CheckpointError> {
+        self.maps.iter().try_for_each(MappedFile::check).map_err(CheckpointError::Unreadable)
     }
 }
 
@@ -191,5 +219,43 @@ impl RawType {
             RawType::F32 => 4,
             RawType::F16 | RawType::Bf16 => 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
+
+    use super::*;
+
+    fn write(path: &Path, name: &str) {
+        let bytes = vec![1; 1 << 16];
+        let view = TensorView::new(Dtype::F32, vec![1 << 14], &bytes).unwrap();
+        serialize_to_file([(name, view)], None, path).unwrap();
+    }
+
+    #[test]
+    fn a_tensor_in_two_files_is_refused_and_both_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["one", "two"].map(|name| folder.path().join(name));
+        files.iter().for_each(|path| write(path, "norm"));
+        let said = Checkpoint::open(&files).err().unwrap().to_string();
+        assert!(
+            said.contains("`norm`") && said.contains("/one") && said.contains("/two"),
+            "{said}"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn weights_that_are_cut_off_while_they_are_read_are_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        write(&path, "norm");
+        let checkpoint = Checkpoint::open(std::slice::from_ref(&path)).unwrap();
+        fs_err::OpenOptions::new().write(true).open(&path).unwrap().set_len(200).unwrap();
+        let tensor = checkpoint.get("norm", &[1 << 14]).unwrap();
+        assert_eq!(tensor.bytes[(1 << 16) - 1], 0);
+        assert!(checkpoint.check().unwrap_err().to_string().contains("cut off while it was read"));
     }
 }

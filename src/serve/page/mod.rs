@@ -351,7 +351,7 @@ async fn take_feedback(
 }
 
 async fn feedback(
-    app: &App,
+    app: &Arc<App>,
     id: &str,
     form: FeedbackForm,
     visitor: &Visitor,
@@ -373,11 +373,16 @@ async fn feedback(
         let message = format!("the comment has more than {MOST_COMMENT} characters");
         return Err(ApiError::new(Code::InvalidValue, message));
     }
-    // Before it is logged: of two that come at once, one is taken.
-    app.cases.store.rate(case).await?;
-    let logged = app.audit.feedback(&visitor.who, id, is_helpful, &comment).await;
-    if logged.is_err() {
-        app.cases.store.unrate(id.to_owned());
-    }
-    logged
+    // On a task of its own: a browser that leaves would otherwise end this between the claim and the line.
+    let (app, who, id) = (app.clone(), visitor.who.clone(), id.to_owned());
+    let judged = tokio::spawn(async move {
+        // Before it is logged: of two that come at once, one is taken.
+        app.cases.store.rate(case).await?;
+        let logged = app.audit.feedback(&who, &id, is_helpful, &comment).await;
+        if logged.is_err() {
+            app.cases.store.unrate(id);
+        }
+        logged
+    });
+    judged.await.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?
 }

@@ -1,5 +1,7 @@
 //! Parses the replies of each step: the plan, the follow-up questions, a critique, an answer.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -9,7 +11,9 @@ use crate::systems::case::Record;
 use crate::systems::reading::answer::{of_field, of_text};
 use crate::systems::reading::reply::{Explained, Reply};
 use crate::systems::reading::words::{list_items, one_of};
-use crate::systems::reading::{harness, json, plain, record, said, text, without_thinking};
+use crate::systems::reading::{
+    harness, json, plain, record, said, sentences, text, without_thinking,
+};
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
@@ -32,7 +36,10 @@ pub struct Critique {
     pub feedback: String,
 }
 
-impl Record for Plan {}
+impl Record for Plan {
+    const ASSUMED: &[&str] = &["action"];
+}
+
 impl Record for FollowUps {}
 impl Record for Critique {}
 
@@ -107,14 +114,14 @@ pub fn follow_ups_as_harness(completion: &str) -> (FollowUps, Parse) {
     (FollowUps { questions: found.unwrap_or_default() }, parse)
 }
 
-/// Parses a critique: its whole text is the feedback; none where it only repeats what it reviews.
+/// Parses a critique: its whole text is the feedback; none where hardly a word of it is not what it reviews.
 pub fn critique(
     completion: &str,
     finish_reason: FinishReason,
     reviewed: &str,
 ) -> (Critique, Parse) {
     let mut feedback = said(completion).to_owned();
-    if !reviewed.is_empty() && plain(reviewed).contains(&plain(&feedback)) {
+    if plain(reviewed).contains(&plain(&feedback)) || repeats(&feedback, reviewed) {
         feedback.clear();
     }
     let parse = match finish_reason {
@@ -123,6 +130,17 @@ pub fn critique(
         _ => Parse::Ok,
     };
     (Critique { feedback }, parse)
+}
+
+/// Whether nine tenths of a text are sentences of another.
+fn repeats(text: &str, other: &str) -> bool {
+    let known: HashSet<String> = sentences(other).map(plain).collect();
+    let (mut all, mut new) = (0, 0);
+    for sentence in sentences(text).map(plain) {
+        all += sentence.len();
+        new += if known.contains(&sentence) { 0 } else { sentence.len() };
+    }
+    10 * new < all
 }
 
 /// Parses an answer as the harness does: correct only as the letter alone, in valid JSON.

@@ -245,7 +245,9 @@ pub struct Complexity {
     pub complexity: &'static str,
 }
 
-impl Record for Complexity {}
+impl Record for Complexity {
+    const ASSUMED: &[&str] = &["complexity"];
+}
 
 /// Parses the complexity; a reply without a level is intermediate.
 pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {

@@ -48,8 +48,13 @@ pub struct Teams {
     pub teams: Vec<Team>,
 }
 
-impl Record for Experts {}
-impl Record for Teams {}
+impl Record for Experts {
+    const ASSUMED: &[&str] = &["experts"];
+}
+
+impl Record for Teams {
+    const ASSUMED: &[&str] = &["teams"];
+}
 
 /// MedAgentBoard's, where no expert could be parsed.
 const DEFAULT_EXPERTS: [&str; EXPERTS] =

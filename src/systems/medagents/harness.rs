@@ -253,6 +253,8 @@ struct Review {
 }
 
 impl Record for Review {
+    const ASSUMED: &[&str] = &["agree"];
+
     fn answer(&mut self) -> Option<&mut String> {
         Some(&mut self.answer)
     }
@@ -328,7 +330,9 @@ pub struct Specialties {
     pub fields: Vec<&'static str>,
 }
 
-impl Record for Specialties {}
+impl Record for Specialties {
+    const ASSUMED: &[&str] = &["fields"];
+}
 
 /// Parses the gatherer's reply; as in MedAgentBoard, every specialty but five is dropped. Where `n` names are known, the remaining doctors
 /// get the known specialties from number `n` on, even if one of them is among the names.

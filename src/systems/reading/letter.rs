@@ -69,12 +69,10 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
         .find_iter(text)
         .filter_map(|start| value(&text[start.end()..], options))
         .collect();
-    let letters = |pattern: &Pattern| {
-        let letters = pattern.captures_iter(text).filter_map(|found| found[1].chars().next());
-        letters.map(Some).collect::<Vec<_>>()
-    };
-    found.extend(letters(&RIGHT));
-    found.extend(letters(&ALONE));
+    let letters =
+        |pattern: &'static Pattern| pattern.captures_iter(text).filter_map(|found| found.get(1));
+    let alone = letters(&ALONE).filter(|one| !ends_list(&text[..one.start()], one.as_str()));
+    found.extend(letters(&RIGHT).chain(alone).map(|one| one.as_str().chars().next()));
     found.extend(listed(text, options));
     let is_in_words = found.is_empty();
     // An option's text, as a line of its own or as the end of the first or last sentence.
@@ -95,6 +93,23 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
     found
 }
 
+/// Whether a letter only ends a list that was cut off: `C: Heparin` stands in the line before `D`.
+fn ends_list(before: &str, letter: &str) -> bool {
+    let Some((lines, line)) = before.rsplit_once('\n') else { return false };
+    let last = lines.trim_end().lines().next_back().and_then(|last| MARKED.captures(last));
+    let follows = |last: &str| last.bytes().map(|one| one + 1).eq(letter.bytes());
+    !line.contains(char::is_alphanumeric) && last.is_some_and(|last| follows(&last[1]))
+}
+
+/// Whether what follows an announcement is the first line of a list: a further option stands in the next.
+fn begins_list(rest: &str, value: &str) -> bool {
+    let is_below = rest[..rest.len() - value.len()].contains('\n');
+    let mut lines = value.lines().filter(|line| !line.trim().is_empty());
+    let [first, second] = [lines.next(), lines.next()]
+        .map(|line| MARKED.captures(line?).map(|line| line[1].to_owned()));
+    is_below && first.is_some() && second.is_some() && first != second
+}
+
 /// Whether a text goes on to a question of its own, with other options.
 fn asks(text: &str, options: &[Choice]) -> bool {
     let lists = text.split("Options:").skip(1).filter_map(|list| MARKED.captures(list));
@@ -108,6 +123,10 @@ fn listed(text: &str, options: &[Choice]) -> Option<Option<char>> {
     let mut lines = MARKED.captures_iter(text);
     let first = lines.next()?;
     let (letter, said) = (first[1].chars().next()?, first.get(2)?.as_str());
+    let heading = plain(text[..first.get(0)?.start()].trim_end().lines().next_back().unwrap_or(""));
+    if heading.ends_with(" options ") {
+        return None;
+    }
     // What is said of others behind the answer comes in any order.
     let others: Vec<_> = LISTED.captures_iter(said).filter(|other| other[1] != first[1]).collect();
     let is_list = others.len() > 1 && others.iter().all(|other| other[1] > first[1]);
@@ -144,8 +163,11 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     /// Of the rest only so much is looked at, in bytes: what announces may stand at every other word.
     const NEAR: usize = 4096;
     let rest = &rest[..rest.floor_char_boundary(NEAR)];
-    let rest = &rest[OPENS.find(rest).map_or(0, |opens| opens.end())..];
-    let line = rest.lines().next()?;
+    let opened = &rest[OPENS.find(rest).map_or(0, |opens| opens.end())..];
+    if begins_list(rest, opened) {
+        return None;
+    }
+    let line = opened.lines().next()?;
     let mut characters = line.chars();
     let written = characters.next()?;
     let letter = written.to_ascii_uppercase();
@@ -215,6 +237,8 @@ mod tests {
             "B. Heparin\n\nIt stops the clot.",
             "B) It stops the clot.",
             "The most likely drug to help is heparin. It stops the clot.",
+            "Answer:\nB: Heparin\n\nIt stops the clot.",
+            "Aspirin is weak.\n\nB",
             "It stops the clot.\nHeparin",
             "正确答案是B。",
             "Die richtige Antwort ist B (Heparin).",
@@ -259,6 +283,12 @@ mod tests {
             "- A: Clots need it. B: It stops them. C: No effect. D: None.",
             "The most likely drug is aspirin. It helps. The most likely drug is heparin. It may",
             "Blocking ATP-sensitive K-channels",
+            "Option:\nA: Aspirin\nB: Heparin\nC: Vitamin K\nD: E. coli vaccine\nE: Watchful waiting\n\nThink it",
+            "A man has a clot.\n\nOption:\nA: Steroids\n\nB: Penicillin\n\nWhat now?",
+            "Answer:\n\nA: Aspirin\nB: Heparin\n\nAnswer:\n\nIncorrect.",
+            "A man has a clot. Which drug?\n\nOptions:\nA: Aspirin",
+            "A: Steroids\nB: Penicillin\nC: Rest\nD",
+            "C: E. coli vaccin",
         ] {
             assert_eq!(letter(said, &options()), None, "{said}");
         }

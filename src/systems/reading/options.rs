@@ -1,5 +1,7 @@
 //! The options of a question in what a reply says: the one whose text a passage is, and the letter of one beside the text of another.
 
+use std::collections::BTreeSet;
+
 use super::plain;
 use crate::data::Choice;
 
@@ -71,7 +73,32 @@ pub fn is_contradicted(letter: char, text: &str, options: &[Choice]) -> bool {
 pub fn beside(after: &str, options: &[Choice]) -> Option<char> {
     let after = near(after, options).trim_start_matches([' ', '*', '_', '"', '\'']);
     let after = after.strip_prefix([':', ')', '.', ']', '=', '-', '–', '—', '(', ','])?;
-    leading(after.lines().next()?.trim_start_matches(['*', '_', '"', ' ', '(']), options)
+    let line = after.lines().next()?.trim_start_matches(['*', '_', '"', ' ', '(']);
+    leading(line, options).or_else(|| alike(line, options))
+}
+
+/// The option that a line's first clause is most like, where hardly a letter differs: «Calcium gluconolate» for calcium gluconate.
+fn alike(line: &str, options: &[Choice]) -> Option<char> {
+    /// Of the pairs of letters, those that both have, in per cent.
+    const ALIKE: usize = 85;
+    let said = pairs(line.split(['.', ';', '(']).next()?);
+    let share = |option: &Choice| {
+        let text = pairs(&option.text);
+        let common = said.iter().filter(|pair| text.contains(pair)).count();
+        200 * common / (said.len() + text.len()).max(1)
+    };
+    let mut shares: Vec<_> = options.iter().map(|one| (share(one), one.letter)).collect();
+    shares.sort_unstable();
+    match shares[..] {
+        [.., (second, _), (first, letter)] if first >= ALIKE && first > second => Some(letter),
+        _ => None,
+    }
+}
+
+/// The pairs of neighbouring letters of a text, each once.
+fn pairs(text: &str) -> BTreeSet<(char, char)> {
+    let text = plain(text);
+    text.chars().zip(text.chars().skip(1)).collect()
 }
 
 /// The beginning of what follows, as far as an option may reach: every letter of a text is looked behind, and the text may be one line.
@@ -133,6 +160,10 @@ mod tests {
             assert!(!contradicts_itself(said, &options), "{said}");
         }
         assert_eq!(of_field("A: since nothing else fits", "", &options), "A");
+        let options = self::options(&["Potassium iodide therapy", "Calcium gluconate therapy"]);
+        assert_eq!(of_field("A: Calcium gluconolate therapy", "", &options), "");
+        assert_eq!(of_field("B: Calcium gluconolate therapy", "", &options), "B");
+        assert_eq!(of_field("A: Potassium iodine therapy", "", &options), "A");
     }
 
     #[test]

@@ -58,7 +58,9 @@ pub struct Agreement {
     pub agree: bool,
 }
 
-impl Record for Agreement {}
+impl Record for Agreement {
+    const ASSUMED: &[&str] = &["agree"];
+}
 
 /// A reply's fields, their keys in lower case.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +87,7 @@ impl Reply {
             Some((Map::from_iter([(key.to_owned(), list.into())]), Parse::Repaired))
         };
         let (fields, parse) =
-            found.or_else(list).unwrap_or_else(|| (lines(&text), Parse::Fallback));
+            found.or_else(list).unwrap_or_else(|| (other_object(&text), Parse::Fallback));
         Reply { fields, parse, text }
     }
 
@@ -145,6 +147,16 @@ impl Reply {
         let is_prose = self.parse == Parse::Fallback && reading == ConfidenceReading::Converted;
         let said = || said_confidence(&self.text).filter(|_| is_prose);
         reading.read(self.get("confidence")).or_else(said).unwrap_or(0.0)
+    }
+}
+
+/// The fields of a text that is one object without the key that was asked for, else its lines.
+fn other_object(text: &str) -> Map<String, Value> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => {
+            fields.into_iter().map(|(key, value)| (key.to_lowercase(), value)).collect()
+        }
+        _ => lines(text),
     }
 }
 
@@ -278,6 +290,7 @@ mod tests {
     fn an_object_without_the_key_is_none() {
         let reply = read(r#"{"explanation": "because"}"#);
         assert_eq!(reply.parse, Parse::Fallback);
+        assert_eq!(reply.prose("explanation"), "because");
         let empty = read(r#"{"answer": null, "explanation": "A or B"}"#);
         assert_eq!((empty.parse, empty.answer(&question(5).options).as_str()), (Parse::Ok, ""));
     }

@@ -1,0 +1,270 @@
+"""The attacks of attacks.sh on an audit trail: `attacks_trail.py WARDROUND NAME...`; run in a folder of its own."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+from attacks_common import Program, done, fresh, lacks, link_at, pipe_at, try_each
+
+path, *names = sys.argv[1:]
+program = Program(path)
+HONEST, HOSTILE = pathlib.Path("honest"), pathlib.Path("hostile")
+JOURNAL = pathlib.Path("journal")
+ALL = ("--before", "2100-01-01")
+# What a trail that is not as it should be must end with: `wrong` lines and 3 of `verify`, and no start.
+WRONG = "wrong  "
+
+
+def check(trail, note="note-0.txt"):
+    return (
+        "check", note, "--panel", "./qwen3", "--offline", "--threads", "1", "--kv-tokens", "8192", "--set", "agents=1", "--set", "max_tokens=8",
+        "--audit", trail, "--audit-content", "full",
+    )
+
+
+def verify(*more):
+    return ("verify", "--audit", HOSTILE, *more)
+
+
+def prepare():
+    """A trail of three notes, and the heads that another machine's journal would have."""
+    if HONEST.exists():
+        return
+    program.must("models", "synth", "qwen3", "qwen3")
+    said = ""
+    for number in range(3):
+        pathlib.Path(f"note-{number}.txt").write_text(f"Fever for {number + 2} days. Malaria is treated with aspirin.\n")
+        said += program.must(*check(HONEST, f"note-{number}.txt"))
+    JOURNAL.write_text("".join(line + "\n" for line in said.splitlines() if line.startswith("audit head")))
+    assert "intact" in program.must("verify", "--audit", HONEST, "--heads", JOURNAL)
+
+
+def lines(trail=HONEST):
+    return (trail / "trail.jsonl").read_text().splitlines()
+
+
+def write(changed, with_head=False):
+    """A copy of the trail with these lines, and with the head of the last of them where that is asked for."""
+    fresh(HONEST, HOSTILE)
+    (HOSTILE / "trail.jsonl").write_text("".join(line + "\n" for line in changed))
+    if with_head and changed:
+        fields = json.loads(changed[-1])
+        (HOSTILE / "trail.head").write_text(f"audit head {fields['seq']} {fields['hash']}\n")
+
+
+def sealed(changed, first=0):
+    """The lines with the hashes that they must have from one of them on."""
+    changed, prev = list(changed), None
+    for index in range(first, len(changed)):
+        fields = json.loads(changed[index])
+        fields.pop("hash")
+        fields["prev"] = prev or fields["prev"]
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        prev = hashlib.sha256(text.encode()).hexdigest()
+        changed[index] = f'{text[:-1]},"hash":"{prev}"}}'
+    return changed
+
+
+def forged(number, **more):
+    """All lines, with these fields in one of them, and sealed again."""
+    changed = lines()
+    changed[number] = json.dumps({**json.loads(changed[number]), **more}, ensure_ascii=False, separators=(",", ":"))
+    return sealed(changed, number)
+
+
+def case():
+    """The place of the first line that has a text, and the text's id."""
+    return next((index, json.loads(line)["content"]) for index, line in enumerate(lines()) if '"content"' in line)
+
+
+def kept(trail=HOSTILE):
+    return trail / "content" / case()[1][:2] / f"{case()[1]}.json"
+
+
+def calls_it_intact(arguments):
+    """Whether `verify` says so."""
+    code, text = program.run(*arguments)
+    return code == 0 or "\nintact" in f"\n{text}"
+
+
+def starts(*more, words=(), codes=(3,)):
+    """What is wrong with the commands that write a trail where they must be refused."""
+    for command in (check(HOSTILE), ("audit", "forget", HOSTILE, *ALL), ("audit", "export", HOSTILE)):
+        problem = program.refuses(command, words, codes)
+        if problem:
+            return f"{command[0]}: {problem}"
+    return ""
+
+
+def cut():
+    whole = lines()
+    for count in range(len(whole)):
+        write(whole[:count])
+        yield f"to {count} lines, verify", "" if not calls_it_intact(verify()) else "it says intact"
+        yield f"to {count} lines, a start", starts(words="was cut off or written again") if count else program.refuses(
+            check(HOSTILE), "was cut off or written again", (3,)
+        )
+    fresh(HONEST, HOSTILE)
+    (HOSTILE / "trail.jsonl").unlink()
+    yield "deleted, a start", program.refuses(check(HOSTILE), "was cut off or written again", (3,))
+    (HOSTILE / "trail.head").unlink()
+    yield "deleted with its head, a start", program.refuses(check(HOSTILE), "was cut off or written again", (3,))
+
+
+def rolled_back():
+    """Where the head beside the trail is written again too, only heads of another machine tell; `verify` alone says that it cannot."""
+    whole = lines()
+    for count in (1, len(whole) // 2, len(whole) - 1):
+        write(whole[:count], with_head=True)
+        yield f"to {count} lines, by the journal", program.refuses(verify("--heads", JOURNAL), "was cut off", (3,))
+        yield f"to {count} lines, alone", "" if "is not told apart" in program.run(*verify())[1] else "verify does not say what it cannot tell"
+    for number in (0, len(whole) // 2):
+        write(forged(number, monotonic_ms=1), with_head=True)
+        yield f"written again from line {number + 1}, by the journal", program.refuses(verify("--heads", JOURNAL), "written again", (3,))
+    write(forged(len(whole) // 2, monotonic_ms=1))
+    yield "written again, with the old head", program.refuses(verify(), WRONG, (3,))
+    yield "written again, a start", starts(words="was cut off or written again")
+
+
+def changed():
+    whole = lines()
+    for index, line in enumerate(whole):
+        for place in range(0, len(line), 37):
+            other = "1" if line[place] == "0" else "0"
+            write([*whole[:index], line[:place] + other + line[place + 1 :], *whole[index + 1 :]])
+            yield f"byte {place} of line {index + 1}", "it says intact" if calls_it_intact(verify()) else ""
+        write([*whole[:index], *whole[index + 1 :]])
+        yield f"without line {index + 1}", "it says intact" if calls_it_intact(verify()) else ""
+        write([*whole[: index + 1], *whole[index:]])
+        yield f"line {index + 1} twice", "it says intact" if calls_it_intact(verify()) else ""
+    write([whole[1], whole[0], *whole[2:]])
+    yield "two swapped", "it says intact" if calls_it_intact(verify()) else ""
+
+
+def texts():
+    index, id = case()
+    number = str(index + 1)
+    uses = [("verify", "--audit", HOSTILE), ("replay", "--audit", HOSTILE, number, "--offline"), ("rate", "export", HOSTILE, "--notes", "1", "--out", "rated")]
+    for label, change in {
+        "changed": lambda text: text.replace("aspirin", "quinine"),
+        "changed beside input and output": lambda text: text.replace('"calls":1', '"calls":2'),
+        "with a field more": lambda text: text[:-1] + ',"more":1}',
+        "emptied": lambda text: "",
+    }.items():
+        fresh(HONEST, HOSTILE)
+        text = kept().read_text()
+        assert change(text) != text, label
+        kept().write_text(change(text))
+        for command in uses:
+            yield f"{label}, {command[0]}", program.refuses(command, codes=(1, 2, 3))
+    fresh(HONEST, HOSTILE)
+    kept().unlink()
+    yield "removed", program.refuses(verify(), "is missing", (3,))
+    # A line that does not sum the whole text, as old versions wrote them, shows raters nothing.
+    whole = [json.loads(line) for line in lines()]
+    whole[index].pop("kept")
+    write(sealed([json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in whole], index), with_head=True)
+    kept().write_text(kept().read_text().replace('"calls":1', '"calls":2'))
+    yield "a line without the sum of all", program.refuses(uses[2], codes=(2, 3))
+
+
+def key():
+    fresh(HONEST, HOSTILE)
+    (HOSTILE / "key").unlink()
+    code, text = program.run(*verify())
+    yield "removed, verify", "" if code == 1 and "\nintact" not in text else f"exit code {code}: {text}"
+    yield "removed, a start", starts(words="its key is missing")
+    yield "removed, no other is made", "a key is there" if (HOSTILE / "key").exists() else ""
+    (HOSTILE / "key").write_bytes(bytes(32))
+    (HOSTILE / "key").chmod(0o600)
+    yield "another, verify", program.refuses(verify(), "the key is not the one", (3,))
+    yield "another, a start", starts(words="its key is not the one")
+    for file, mode in ((".", 0o777), (".", 0o705), ("key", 0o666), ("key", 0o604)):
+        fresh(HONEST, HOSTILE)
+        (HOSTILE / file).chmod(mode)
+        yield f"mode {mode:o} of {file}", starts(words="has mode", codes=(2,))
+    HOSTILE.chmod(0o700)
+
+
+def outside():
+    """Ids that lead out of the trail, in lines that are sealed again."""
+    precious = pathlib.Path("precious.json")
+    number, _ = case()
+    for id in (os.path.abspath("precious"), "../../precious", "../../../precious", "..", "precious", "a" * 31 + "/", "\x1b[2J", "A" * 32):
+        for name, value in (("content", id), ("forgotten", [id])):
+            precious.write_text("{}")
+            write(forged(number, **{name: value}), with_head=True)
+            problem = program.refuses(("audit", "forget", HOSTILE, *ALL), "is no id of a text", (3,)) or program.refuses(verify(), "is no id of a text", (3,))
+            yield f"{name} {id[-20:]!r}", problem or ("" if precious.read_text() == "{}" else "a file outside was overwritten")
+
+
+def links():
+    """Links in the place of a trail's files and folders: nothing outside is overwritten, removed or written to."""
+    precious, victim = pathlib.Path("precious.json"), pathlib.Path("victim")
+    forget = ("audit", "forget", HOSTILE, *ALL)
+
+    def unharmed():
+        if not precious.exists() or precious.read_text() != "precious":
+            return "a file outside was overwritten or removed"
+        problem = program.survives(("verify", "--audit", victim)) or lacks(*program.run("verify", "--audit", victim), (), (0,))
+        return f"another's trail was written to: {problem}" if problem else ""
+
+    def begin():
+        fresh(HONEST, HOSTILE)
+        fresh(HONEST, victim)
+        precious.write_text("precious")
+
+    def folder_behind_link():
+        shutil.rmtree(HOSTILE / "content")
+        (HOSTILE / "content").symlink_to("../victim/content")
+
+    def half_behind_link():
+        shutil.rmtree(kept().parent)
+        kept().parent.symlink_to(f"../../victim/content/{kept().parent.name}")
+
+    def hard_link():
+        kept().unlink()
+        os.link(precious, kept())
+
+    for label, put in {
+        "the folder of texts": folder_behind_link,
+        "a folder of texts": half_behind_link,
+        "a text": lambda: link_at(kept(), "../../../precious.json"),
+        "a text that has another name outside": hard_link,
+        "the file of the lines": lambda: link_at(HOSTILE / "trail.jsonl", "../victim/trail.jsonl"),
+        "the lines, head and key": lambda: [link_at(HOSTILE / name, f"../victim/{name}") for name in ("trail.jsonl", "trail.head", "key")],
+        "the head": lambda: link_at(HOSTILE / "trail.head", "../victim/trail.head"),
+        "a head that is being written": lambda: link_at(HOSTILE / ".trail.head.partial", "../precious.json"),
+        "the lock": lambda: link_at(HOSTILE / "lock", "../precious.json"),
+    }.items():
+        begin()
+        put()
+        program.run(*forget)
+        yield label, unharmed()
+
+
+def pipes():
+    for name in ("trail.jsonl", "trail.head", "key", "lock", f"content/{case()[1][:2]}/{case()[1]}.json"):
+        pipe_at(fresh(HONEST, HOSTILE) / name)
+        for command in (verify(), check(HOSTILE), ("audit", "show", HOSTILE), ("audit", "forget", HOSTILE, *ALL), ("replay", "--audit", HOSTILE, "3", "--offline")):
+            yield f"{name}, {' '.join(map(str, command[:2]))}", program.survives(command)
+
+
+def terminals():
+    """Control characters in the lines of a trail, and cells that a spreadsheet would compute."""
+    clear = "\x1b[2J\x9b1m\x07"
+    for name in ("actor", "event", "status", "identity", "boot_id", "content", "why", "problem"):
+        write(forged(case()[0], **{name: clear}), with_head=True)
+        for command in (verify(), ("audit", "show", HOSTILE), ("audit", "forget", HOSTILE, *ALL)):
+            yield f"{name}, {' '.join(map(str, command[:2]))}", program.survives(command)
+    write(forged(case()[0], actor="=1+1"), with_head=True)
+    text = program.run("audit", "show", HOSTILE, "--format", "csv")[1]
+    yield "a formula", "" if ",'=1+1," in text else f"the cell is computed: {text[-200:]}"
+
+
+prepare()
+try_each("trail", globals(), names)
+done()
