@@ -1,8 +1,6 @@
 //! A completion's text piece by piece, broken bytes and all, and stop strings wherever they stand in its tokens.
 
-use wardround::engine::{
-    Completion, Constraint, Engine, FinishReason, Grammar, Request, Sampling, Stop,
-};
+use wardround::engine::{Completion, Constraint, Engine, FinishReason, Grammar, Request, Sampling};
 
 use crate::alone::FAMILIES;
 use crate::common::{self, OPTIONS, complete, tokens};
