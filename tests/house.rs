@@ -55,7 +55,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("console", ""),
     ("appended", ""),
     // The engine's crate, which knows nothing of what stands above.
-    ("loaded", "engine generation chat checkpoint model ops tokenizer diagnosis"),
+    ("local_model", "engine generation chat checkpoint model ops tokenizer diagnosis"),
     ("generation", "engine checkpoint model tokenizer outside diagnosis"),
     ("encoder", "checkpoint model ops tokenizer outside diagnosis digest"),
     ("engine", "model ops tokenizer ceiling diagnosis"),

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wardround_engine::Loaded;
+use wardround_engine::LocalModel;
 use wardround_engine::chat::Message;
 use wardround_engine::diagnosis::Failure;
 use wardround_engine::model::Family;
@@ -14,7 +14,7 @@ use wardround_engine::synth::{Recipe, Shape, write_checkpoint};
 
 fn main() -> Result<(), Failure> {
     let directory = std::env::args_os().nth(1).map_or_else(tiny_model, |path| Ok(path.into()))?;
-    let model = Loaded::open(&directory, Device::cpu(2)?, 1024, 1)?;
+    let model = LocalModel::open(&directory, Device::cpu(2)?, 1024, 1)?;
     let messages = [Message::new("user", "Name three causes of chest pain.")];
     let prompt = model.chat.prompt(&model.tokenizer, &messages, false)?;
     let completion = model.engine.submit(model.request(prompt.tokens, 64))?.wait()?;

@@ -10,14 +10,14 @@ pub mod generation; // a model's sampling defaults and end-of-turn tokens
 #[cfg(test)]
 #[path = "../../../src/linear.rs"]
 mod linear; // whether what reads a client's text takes time in proportion to it: one file, for the tests of both crates
-mod loaded; // a directory as a running engine
+mod local_model; // a directory as a running engine
 pub mod model; // one decoder for three families, and BERT
 pub mod outside; // files that others wrote, read under a ceiling
 pub mod random; // seeded draws
 pub mod synth; // checkpoints with random weights
 pub mod tokenizer; // text to token ids and back
 
-pub use loaded::Loaded;
+pub use local_model::LocalModel;
 /// The arithmetic: cpu, cuda, metal behind one interface. A crate of its own.
 pub use wardround_ops as ops;
 /// What every error says, and whom it blames.

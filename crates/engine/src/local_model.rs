@@ -13,7 +13,7 @@ use crate::ops::{Backend, Device, PAGE, Precision};
 use crate::tokenizer::Tokenizer;
 
 /// A model that runs.
-pub struct Loaded {
+pub struct LocalModel {
     /// Takes token ids, gives text.
     pub engine: Engine,
     /// Text to token ids.
@@ -24,7 +24,7 @@ pub struct Loaded {
     pub generation: Generation,
 }
 
-impl Loaded {
+impl LocalModel {
     /// Loads config.json, generation_config.json, the tokenizer, the chat template and the weights of `directory`, whose types it
     /// keeps, and starts an engine with room for `sequences` sequences of at most `context` tokens at a time. Nothing is fetched;
     /// whether memory suffices says [`crate::model::Footprint`].
@@ -36,7 +36,7 @@ impl Loaded {
         device: Device,
         context: usize,
         sequences: usize,
-    ) -> Result<Loaded, Failure> {
+    ) -> Result<LocalModel, Failure> {
         let files = CheckpointFiles::find(directory)?;
         let config = Config::read(&files.config)?;
         let path = files.tokenizer.as_deref();
@@ -70,7 +70,7 @@ impl Loaded {
             Device::Cuda(gpu) => start.on(gpu.for_engine()?)?,
             Device::Metal(gpu) => start.on(gpu.for_engine()?)?,
         };
-        Ok(Loaded { engine, tokenizer, chat, generation })
+        Ok(LocalModel { engine, tokenizer, chat, generation })
     }
 
     /// A completion of at most `max_tokens` tokens, sampled as the model's makers say, with seed 0.
