@@ -34,6 +34,7 @@ impl Ceiling {
         Ceiling { bytes, time, stack: 2 << 20 }
     }
 
+    /// With a stack of so many bytes, for work that calls itself deeply.
     pub const fn with_stack(self, stack: usize) -> Ceiling {
         Ceiling { stack, ..self }
     }
@@ -43,11 +44,12 @@ impl Ceiling {
 /// than a kernel that ends it.
 pub const MOST_LOST: usize = 4 << 30;
 
-/// Bytes that a panic may take beyond the ceiling, for its message: a thread that stopped in the middle of one would keep the
-/// standard error to itself.
+/// Bytes that a panic may take beyond the ceiling, for its message: a thread stopped in one would keep the standard error to itself.
 const LONGEST_MESSAGE: usize = 16 << 20;
 
+/// Why work was not done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum CeilingError {
     #[error("{what} would need more than {} MB of memory, and was stopped", bytes.div_ceil(1_000_000))]
     Memory { what: &'static str, bytes: usize },
@@ -241,7 +243,6 @@ impl Watch {
 
 /// The system's allocator, with a look at the thread's ceiling before each call.
 struct Counting;
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 

@@ -40,7 +40,9 @@ pub struct ChatTemplate {
 /// A chat as a model is given it.
 #[derive(Clone, Debug)]
 pub struct Prompt {
+    /// As the template writes it, control tokens by name.
     pub text: String,
+    /// Its token ids.
     pub tokens: Vec<u32>,
 }
 
@@ -64,7 +66,9 @@ impl Default for TurnOptions {
 /// The tags of a thinking section.
 const THINKING: [&str; 2] = ["<think>", "</think>"];
 
+/// Why there is no prompt of these messages.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum ChatError {
     #[error(
         "no chat template in {directory}: neither chat_template.jinja, chat_template.json nor tokenizer_config.json has one"

@@ -10,24 +10,37 @@ use thiserror::Error;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::outside::{self, JsonError};
 
+/// What a model is: its family and sizes.
 pub const CONFIG: &str = "config.json";
+/// Sampling defaults and end-of-turn tokens.
 pub const GENERATION_CONFIG: &str = "generation_config.json";
+/// Text to token ids.
 pub const TOKENIZER: &str = "tokenizer.json";
+/// The names of special tokens, and in some models the chat template.
 pub const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+/// The chat template, in newer models.
 pub const CHAT_TEMPLATE_JINJA: &str = "chat_template.jinja";
+/// The chat template, in some older ones.
 pub const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
+/// All weights in one file.
 pub const SINGLE: &str = "model.safetensors";
+/// Which shard holds which tensor.
 pub const INDEX: &str = "model.safetensors.index.json";
 
 /// The paths of a checkpoint's files, all inside its directory.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointFiles {
+    /// [`CONFIG`].
     pub config: PathBuf,
+    /// [`GENERATION_CONFIG`].
     pub generation_config: Option<PathBuf>,
     /// A directory that is not from the hub may lack it: logits from token ids need no tokenizer.
     pub tokenizer: Option<PathBuf>,
+    /// [`TOKENIZER_CONFIG`].
     pub tokenizer_config: Option<PathBuf>,
+    /// [`CHAT_TEMPLATE_JINJA`].
     pub chat_template_jinja: Option<PathBuf>,
+    /// [`CHAT_TEMPLATE_JSON`].
     pub chat_template_json: Option<PathBuf>,
     /// Present where the weights are sharded.
     pub index: Option<PathBuf>,
@@ -39,6 +52,7 @@ pub struct CheckpointFiles {
 
 /// Why a directory holds no checkpoint.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum FilesError {
     #[error("the checkpoint in {} lacks {file}", directory.display())]
     Incomplete { directory: PathBuf, file: String },

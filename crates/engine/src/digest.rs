@@ -43,6 +43,7 @@ pub struct FileDigest {
 pub struct Sum(Sha256);
 
 impl Sum {
+    /// Takes in some bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -18,7 +18,9 @@ use crate::tokenizer::Tokenizer;
 /// A model's sampling defaults, and the tokens that end its turns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generation {
+    /// How the model's makers draw.
     pub sampling: Sampling,
+    /// Any of them ends a turn.
     pub eos_ids: Vec<u32>,
 }
 
@@ -27,6 +29,7 @@ const DEFAULT_TOP_K: u32 = 50;
 
 #[derive(Debug, Error)]
 #[error("{path}: {problem}")]
+/// A file that cannot be parsed, or a value out of range; the message names both.
 pub struct GenerationError {
     path: PathBuf,
     problem: String,
@@ -147,14 +150,14 @@ fn read_json<T: DeserializeOwned + Send + 'static>(path: &Path) -> Result<T, Gen
 mod tests {
     use super::*;
     use crate::model::Family;
-    use crate::synth::{Recipe, Shape, TEXTS, write_checkpoint};
+    use crate::synth::{Recipe, Shape, write_with_our_words};
 
     #[test]
     fn the_tokenizers_eos_token_ends_turns_where_no_config_says() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("model");
         let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
-        write_checkpoint(&recipe, TEXTS, &directory).unwrap();
+        write_with_our_words(&recipe, &directory).unwrap();
         let edit = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
             let path = directory.join(name);
             let text = fs_err::read_to_string(&path).unwrap_or_else(|_| "{}".to_owned());

@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
 
 pub mod ceiling; // what bytes from outside may take of memory and time; the process's allocator
 pub mod chat; // messages, and a model's chat template

@@ -15,7 +15,9 @@ const LONGEST_JSON: u64 = 64 << 20;
 /// JSON of numbers alone takes sixteen times its length.
 const JSON: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30));
 
+/// Why a file of JSON is not read.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum JsonError {
     #[error(transparent)]
     Read(#[from] io::Error),

@@ -74,7 +74,9 @@ pub enum Piece {
 /// Larger vocabularies are refused: every id takes memory, and a damaged file may name any.
 const MOST_TOKENS: u32 = 1 << 24;
 
+/// Why a tokenizer cannot be read, or a text has no tokens.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum TokenizerError {
     #[error("cannot read {path}: {problem}")]
     Load { path: PathBuf, problem: String },

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// In JSON its content is one text, or, where it quotes passages, a list of texts and `{"passages": {"round": 0, "step": 1}}`.
 #[derive(Clone, Debug)]
 pub struct Message {
+    /// Such as `system`, `user`, `assistant`.
     pub role: String,
     /// The whole text. In a message with passages that was read from a log it is empty until [`Message::fill_in`].
     pub content: String,
@@ -20,19 +21,27 @@ pub struct Message {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Part {
+    /// As it is.
     Text(String),
-    Passages { passages: SearchPlace },
+    /// What a search found, by reference.
+    Passages {
+        /// Where the search stands in its item.
+        passages: SearchPlace,
+    },
 }
 
 /// The place of a search within its item: the outer turn of the protocol and the step in it, both counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchPlace {
+    /// The outer turn.
     pub round: u32,
+    /// The step in it.
     pub step: u32,
 }
 
 impl Message {
+    /// A message that quotes no passages.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Message {
         Message { role: role.into(), content: content.into(), parts: Vec::new() }
     }

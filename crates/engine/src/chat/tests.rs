@@ -28,7 +28,7 @@ fn tokenizer() -> Tokenizer {
     let directory = tempfile::tempdir().unwrap();
     let (family, shape) = (crate::model::Family::Qwen3, crate::synth::Shape::Tiny);
     let recipe = crate::synth::Recipe { family, shape, seed: 1, tokenizer: None };
-    crate::synth::write_checkpoint(&recipe, crate::synth::TEXTS, directory.path()).unwrap();
+    crate::synth::write_with_our_words(&recipe, directory.path()).unwrap();
     Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap()
 }
 
@@ -149,7 +149,7 @@ fn a_role_is_what_the_template_compares_it_with() {
         seed: 1,
         tokenizer: None,
     };
-    crate::synth::write_checkpoint(&recipe, crate::synth::TEXTS, directory.path()).unwrap();
+    crate::synth::write_with_our_words(&recipe, directory.path()).unwrap();
     // A control token without brackets, which begins and ends as the roles do.
     let text = fs_err::read_to_string(&path).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();

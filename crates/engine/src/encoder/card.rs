@@ -19,10 +19,12 @@ pub enum EncoderOutput {
 }
 
 impl EncoderOutput {
+    /// Whether it is a reranker's.
     pub fn is_score(self) -> bool {
         matches!(self, EncoderOutput::OneLogit | EncoderOutput::YesNo)
     }
 
+    /// As cards and `encoder.toml` write it.
     pub fn name(self) -> &'static str {
         match self {
             EncoderOutput::Cls => "cls",
@@ -47,6 +49,7 @@ pub struct KnownModel {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderCard {
+    /// What states become.
     pub output: EncoderOutput,
     /// Whether vectors are brought to length 1.
     #[serde(default)]
@@ -63,6 +66,7 @@ pub struct EncoderCard {
     #[serde(default)]
     pub prefix: String,
     #[serde(default)]
+    /// What stands after the pair.
     pub suffix: String,
     /// Whether title and text are two segments, and `document` is not used.
     #[serde(default)]
@@ -71,6 +75,7 @@ pub struct EncoderCard {
     pub query_folder: Option<String>,
     /// Tokens at which texts are cut, special tokens included.
     pub query_tokens: usize,
+    /// The same of documents.
     pub document_tokens: usize,
     /// Widths that vectors may be cut to, where the model was trained for that.
     #[serde(default)]

@@ -10,7 +10,9 @@ use crate::diagnosis::{Blame, Diagnosis};
 use crate::model::ModelError;
 use crate::ops::OpsError;
 
+/// Why texts have no vectors or scores.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum EncoderError {
     /// A file or folder that is missing, damaged, or of another model; the problem reads on from the path.
     #[error("{}{} {problem}", prefix(*card), path.display())]

@@ -14,7 +14,9 @@ use crate::checkpoint::CheckpointFiles;
 use crate::outside::{self, JsonError};
 use crate::tokenizer::Library;
 
+/// What a model is: its kind and sizes.
 pub const CONFIG: &str = "config.json";
+/// Text to token ids.
 pub const TOKENIZER: &str = "tokenizer.json";
 /// A file and its field that say where texts are cut.
 pub const TOKENIZER_LIMIT: (&str, &str) = ("tokenizer_config.json", "model_max_length");
@@ -22,6 +24,7 @@ pub const TOKENIZER_LIMIT: (&str, &str) = ("tokenizer_config.json", "model_max_l
 const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
 const INDEX: &str = "model.safetensors.index.json";
 
+/// A directory, whose errors name the file and what is wrong with it.
 pub struct Folder {
     path: PathBuf,
     /// The card whose files it should hold.
@@ -29,6 +32,10 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// `card`: the name under which its files are known.
+    ///
+    /// # Errors
+    /// It is no directory.
     pub fn open(path: &Path, card: Option<&'static str>) -> Result<Self, EncoderError> {
         let folder = Self { path: path.to_owned(), card };
         match path.is_dir() {
@@ -88,6 +95,10 @@ impl Folder {
         }
     }
 
+    /// A JSON file as a `T`.
+    ///
+    /// # Errors
+    /// It is missing, cannot be read, or holds something else.
     pub fn json<T>(&self, name: &str) -> Result<T, EncoderError>
     where
         T: DeserializeOwned + Send + 'static,
@@ -117,6 +128,7 @@ impl Folder {
         }
     }
 
+    /// The error for a field with a value that the model's code does not know.
     pub fn unsupported(
         &self,
         name: &str,

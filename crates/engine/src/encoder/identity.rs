@@ -16,25 +16,35 @@ pub struct EncoderIdentity {
     pub name: String,
     /// `cls`, `mean`, `last-token`.
     pub output: String,
+    /// Whether vectors have length 1.
     pub normalised: bool,
     /// Numbers of a vector.
     pub dims: usize,
+    /// What is read of a query; `{query}` stands for it.
     pub query: String,
+    /// What is read of a document; `{title}` and `{text}` stand for its parts.
     pub document: String,
+    /// The same of a document without a title, where that is another form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untitled: Option<String>,
     /// Whether title and text are read as a pair.
     pub pair: bool,
+    /// Tokens at which queries are cut, special tokens included.
     pub query_tokens: usize,
+    /// The same of documents.
     pub document_tokens: usize,
     /// How weights are kept: f32 or bf16, and the quantisation.
     pub dtype: String,
+    /// `none`, `q8_0`, `int8` or `q4_k`.
     pub quantisation: String,
     /// Of q4_k: the largest number of a block's scale. Older versions had 63, and their vectors are not those of today.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_scale: Option<u8>,
+    /// On machines of one kind the bits are equal: [`Device::kind`].
     pub device_kind: String,
+    /// One sum of all weights: [`weights_digest`].
     pub weights_sha256: String,
+    /// Of `tokenizer.json`.
     pub tokenizer_sha256: String,
     /// Of the model that reads queries, where it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,9 @@ pub struct EncoderOptions {
     pub max_tokens: Option<usize>,
     /// f32 unless asked for otherwise; models made of decoders as their files have it.
     pub dtype: WantedType,
+    /// How matrices are rounded when they are loaded.
     pub quantisation: Quantisation,
+    /// What it runs on.
     pub device: Device,
 }
 
@@ -49,21 +51,28 @@ impl EncoderOptions {
 /// What is retrieved; the title may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Document<'a> {
+    /// May be empty.
     pub title: &'a str,
+    /// The document's text.
     pub text: &'a str,
 }
 
 /// What a reranker scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair<'a> {
+    /// What is asked.
     pub query: &'a str,
+    /// May be empty.
     pub title: &'a str,
+    /// The document's text.
     pub text: &'a str,
 }
 
 /// Vectors, and of each whether its text was cut at the model's limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Embedded {
+    /// `[texts][width]`.
     pub vectors: Vec<Vec<f32>>,
+    /// `[texts]`.
     pub cut: Vec<bool>,
 }

@@ -21,6 +21,7 @@ use crate::tokenizer::{Piece, Tokenizer};
 /// What a completion must look like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
+    /// What the text must match.
     pub grammar: Grammar,
     /// A token that must have come before the grammar holds: the end of a `<think>` section.
     pub after: Option<u32>,
@@ -47,8 +48,7 @@ const LIMITS: ParserLimits = ParserLimits {
 /// What compiling one may take beyond what these bound. Eight times what the costliest took that they let through.
 const COMPILING: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30)).with_stack(8 << 20);
 
-/// Compiles grammars for one model, on the threads of whoever asks, and keeps the most recently used ones. Nothing is built
-/// before a grammar is asked for.
+/// Compiles grammars for one model, on the threads of whoever asks, nothing before; the most recently used ones are kept.
 pub struct Compiler {
     tokenizer: Arc<Tokenizer>,
     /// Rows of the model's embedding table; those without a token are never allowed.
@@ -108,6 +108,7 @@ impl TokenizerEnv for Environment {
 }
 
 impl Compiler {
+    /// For a model whose head has `vocab_size` rows; `eos_ids` end a text.
     pub fn new(tokenizer: Arc<Tokenizer>, vocab_size: usize, eos_ids: &[u32]) -> Compiler {
         Compiler {
             tokenizer,
@@ -318,12 +319,12 @@ impl State {
 mod tests {
     use super::*;
     use crate::model::Family;
-    use crate::synth::{Recipe, Shape, TEXTS, write_checkpoint};
+    use crate::synth::{Recipe, Shape, write_with_our_words};
 
     fn compiler(eos_ids: &[u32]) -> Compiler {
         let directory = tempfile::tempdir().unwrap();
         let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
-        write_checkpoint(&recipe, TEXTS, directory.path()).unwrap();
+        write_with_our_words(&recipe, directory.path()).unwrap();
         let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
         let rows = tokenizer.pieces().len();
         Compiler::new(Arc::new(tokenizer), rows, eos_ids)

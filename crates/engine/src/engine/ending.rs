@@ -255,12 +255,12 @@ mod tests {
     use crate::engine::constraint::Compiler;
     use crate::model::Family;
     use crate::random::SplitMix64;
-    use crate::synth::{Recipe, Shape, TEXTS, write_checkpoint};
+    use crate::synth::{Recipe, Shape, write_with_our_words};
 
     fn tokenizer() -> Arc<Tokenizer> {
         let directory = tempfile::tempdir().unwrap();
         let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
-        write_checkpoint(&recipe, TEXTS, directory.path()).unwrap();
+        write_with_our_words(&recipe, directory.path()).unwrap();
         Arc::new(Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap())
     }
 

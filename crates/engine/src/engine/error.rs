@@ -8,7 +8,9 @@ use thiserror::Error;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::ops::OpsError;
 
+/// Why a request has no completion.
 #[derive(Clone, Debug, Error, PartialEq)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum EngineError {
     #[error("the prompt is empty")]
     EmptyPrompt,

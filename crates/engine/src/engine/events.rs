@@ -22,11 +22,14 @@ pub enum Event {
     /// with a piece of the text before it or after it. All pieces together hold exactly the `text`, `tokens` and `logprobs` of
     /// the completion. The last one, right before `Done`, has no text where only such tokens are left.
     Piece {
+        /// May be empty.
         text: String,
+        /// The tokens that end in it.
         tokens: Vec<u32>,
         /// One a token where they were asked for.
         logprobs: Vec<Option<TokenLogprobs>>,
     },
+    /// The end: the completion, or why there is none.
     Done(Result<Box<Completion>, EngineError>),
 }
 

@@ -1,11 +1,13 @@
 //! The grammars of constrained decoding.
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// What a text must match.
 pub enum Grammar {
     /// Any JSON object.
     JsonObject,
     /// A JSON schema, as JSON text.
     JsonSchema(String),
+    /// A regular expression that the whole text matches.
     Regex(String),
     /// llguidance's variant of Lark.
     Lark(String),

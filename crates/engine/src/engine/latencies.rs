@@ -8,6 +8,7 @@ const STEPS: u64 = 64;
 const BUCKETS: usize = 28 * STEPS as usize;
 
 #[derive(Clone, Debug)]
+/// A histogram of durations.
 pub struct Latencies {
     counts: Vec<u64>,
     count: u64,
@@ -21,6 +22,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
+    /// Adds one.
     pub fn record(&mut self, latency: Duration) {
         let microseconds = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         self.counts[bucket(microseconds)] += 1;
@@ -37,6 +39,7 @@ impl Latencies {
         self.sum += other.sum;
     }
 
+    /// How many there are.
     pub fn count(&self) -> u64 {
         self.count
     }

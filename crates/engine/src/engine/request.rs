@@ -9,11 +9,15 @@ pub use crate::ops::sampling::{Sampling, TokenLogprobs};
 /// One completion to make.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// The prompt.
     pub tokens: Vec<u32>,
+    /// How tokens are drawn.
     pub sampling: Sampling,
     /// With a token's position, all that its draw depends on.
     pub seed: u64,
+    /// What the completion must look like.
     pub constraint: Option<Constraint>,
+    /// What ends it.
     pub stop: Stop,
     /// 0 only together with `prompt_logprobs`.
     pub max_tokens: usize,
@@ -39,6 +43,7 @@ pub struct Request {
 pub struct Stop {
     /// Tokens that end it anywhere.
     pub ids: Vec<u32>,
+    /// Texts that end it.
     pub strings: Vec<String>,
     /// Tokens that end it where a stop string would.
     pub later_ids: Vec<u32>,
@@ -52,8 +57,11 @@ pub struct Stop {
 pub struct Completion {
     /// With the stop id that ended it, if one did.
     pub tokens: Vec<u32>,
+    /// Without control tokens; bytes that are no UTF-8 become U+FFFD.
     pub text: String,
+    /// Why it ended.
     pub finish_reason: FinishReason,
+    /// Tokens that it took.
     pub usage: Usage,
     /// Why the grammar could not go on, where the finish reason is `Constraint`.
     pub problem: Option<String>,
@@ -63,6 +71,7 @@ pub struct Completion {
     pub prompt_logprobs: Vec<Option<TokenLogprobs>>,
     /// How often it was preempted; this has no effect on the tokens.
     pub preemptions: usize,
+    /// Time that it took.
     pub timings: Timings,
 }
 

@@ -31,7 +31,9 @@ pub struct Scheduler {
 pub struct Counts {
     /// Sequences that joined the batch, and their prompts' tokens; of these, those that were found in the prefix index.
     pub admitted: u64,
+    /// Of the prompts of those.
     pub prompt_tokens: u64,
+    /// Of these, found in the prefix index.
     pub cached_tokens: u64,
     /// How often a sequence made room for older ones.
     pub preemptions: u64,

@@ -9,25 +9,31 @@ use crate::model::{Cost, CostModel};
 use crate::ops::PAGE;
 
 #[derive(Clone, Debug, Default)]
+/// What was counted since the start.
 pub struct EngineStats {
     /// Steps of decoding sequences alone.
     pub decode: Work,
     /// Steps with a chunk of a prompt in them.
     pub prefill: Work,
+    /// Of the scheduler.
     pub counts: Counts,
     /// Tokens of completions that were sampled, and those that grammars dictated.
     pub sampled_tokens: u64,
+    /// Tokens that grammars dictated.
     pub forced_tokens: u64,
     /// Steps by their rows: at index `i` those of more than 2^(i-1) rows and at most 2^i, the last with all larger ones.
     pub steps_by_rows: [u64; 16],
+    /// Pages of the pool.
     pub pages: usize,
     /// Pages that sequences held at once, at most.
     pub pages_peak: usize,
     /// Positions of the pages that sequences held, summed over steps, and how many of them were filled.
     pub positions_held: u64,
+    /// Those that were filled.
     pub positions_filled: u64,
     /// Tokens that sequences drafted, and of them those that were then drawn or dictated.
     pub drafted_tokens: u64,
+    /// Drafted tokens that were drawn or dictated.
     pub accepted_tokens: u64,
     /// From a request's submission to its first sampled token; forced tokens before that do not count.
     pub time_to_first_token: Latencies,
@@ -40,6 +46,7 @@ pub struct EngineStats {
 pub struct EngineSnapshot {
     /// Sequences in the running batch, and those that wait for it.
     pub running: usize,
+    /// Sequences that wait for it.
     pub waiting: usize,
     /// Pages that sequences hold, of `stats.pages`.
     pub pages_in_use: usize,
@@ -52,8 +59,11 @@ pub struct EngineSnapshot {
 /// Steps of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
+    /// How many there were.
     pub steps: u64,
+    /// Their rows, summed.
     pub rows: u64,
+    /// Their arithmetic and traffic, summed.
     pub cost: Cost,
     /// In forward pass, masks and sampling; waiting for other engines is left out.
     pub busy: Duration,

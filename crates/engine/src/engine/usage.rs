@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 /// The token counts of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
+    /// Tokens of the prompt.
     pub prompt_tokens: usize,
     /// Tokens of the prompt that were found in the prefix cache.
     pub cached_tokens: usize,
+    /// Tokens of the completion, those that ended it too.
     pub completion_tokens: usize,
     /// Tokens of the completion that the grammar forced, so that they were not sampled.
     pub forced_tokens: usize,

@@ -10,14 +10,22 @@ use crate::ops::{
 /// `config.json` of a BERT encoder.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct BertConfig {
+    /// Rows of the token table.
     pub vocab_size: usize,
+    /// Numbers of a state.
     pub hidden_size: usize,
+    /// Layers.
     pub num_hidden_layers: usize,
+    /// Heads of a layer, each with as many keys and values.
     pub num_attention_heads: usize,
+    /// Numbers between the two products of a feed-forward layer.
     pub intermediate_size: usize,
+    /// Rows of the position table: no text is longer.
     pub max_position_embeddings: usize,
+    /// Rows of the table of segments.
     #[serde(default = "two")]
     pub type_vocab_size: usize,
+    /// What is added to a variance.
     #[serde(default = "epsilon")]
     pub layer_norm_eps: f32,
 }
@@ -32,6 +40,7 @@ fn epsilon() -> f32 {
 
 /// Where weights come from, by their published names: row-major, of this shape.
 pub trait Tensors {
+    /// Why a tensor cannot be read.
     type Error: From<OpsError>;
 
     /// # Errors
@@ -45,6 +54,7 @@ pub trait Tensors {
 /// An encoder's weights.
 #[derive(Debug)]
 pub struct Bert<B: EncoderBackend> {
+    /// Its description.
     pub config: BertConfig,
     tables: TextTables<B>,
     norm: LayerNorm<B::Vector>,

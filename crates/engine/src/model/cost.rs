@@ -35,6 +35,7 @@ pub struct CostModel {
 }
 
 impl CostModel {
+    /// Of a decoder whose numbers are kept so, on this machine.
     pub fn new(config: &Config, precision: Precision, machine: Machine) -> CostModel {
         let head = config.vocab_size * config.hidden_size;
         let layers = config.parameters() - config.table_parameters();

@@ -9,6 +9,7 @@ use crate::ops::{
 /// A decoder's weights. `None` marks what a family does not have.
 #[derive(Debug)]
 pub struct Decoder<B: Backend> {
+    /// Its description.
     pub config: Config,
     pub(super) precision: Precision,
     /// `[vocabulary, hidden]`; also the head where that is tied.
@@ -186,12 +187,14 @@ pub(super) fn scratch_bytes(
 }
 
 impl Config {
+    /// What a page of its keys and values holds.
     pub fn page_shape(&self) -> PageShape {
         PageShape { layers: self.layer_count(), kv_heads: self.kv_heads, head_dim: self.head_dim }
     }
 }
 
 impl<B: Backend> Decoder<B> {
+    /// How its numbers are kept.
     pub fn precision(&self) -> Precision {
         self.precision
     }

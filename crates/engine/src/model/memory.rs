@@ -8,8 +8,11 @@ use crate::ops::{Machine, Numbers, PAGE, PageShape, Precision, StepLimits, Store
 /// Bytes of one loaded model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
+    /// Of matrices, norms and tables.
     pub weights: usize,
+    /// Of all pages of keys and values.
     pub kv: usize,
+    /// Of what a step computes in.
     pub scratch: usize,
 }
 
@@ -71,6 +74,7 @@ impl Footprint {
         }
     }
 
+    /// All together.
     pub fn total(&self) -> usize {
         self.weights + self.kv + self.scratch
     }

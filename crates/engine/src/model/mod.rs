@@ -26,7 +26,9 @@ use crate::diagnosis::{Blame, Diagnosis};
 use crate::ops::checkpoint::CheckpointError;
 use crate::ops::{OpsError, Quantisation, StoredType};
 
+/// Why a model cannot be loaded.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum ModelError {
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -63,7 +65,9 @@ impl Diagnosis for ModelError {
 /// How weights are to be kept, as it is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WantedPrecision {
+    /// Of weights.
     pub dtype: WantedType,
+    /// Of matrices.
     pub quantisation: Quantisation,
     /// Of keys and values. Left open it is bf16, as published models were made, but where the CPU has weights of f32.
     pub kv: WantedType,
@@ -73,7 +77,9 @@ pub struct WantedPrecision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WantedType {
     #[default]
+    /// As suits.
     Auto,
+    /// This one.
     Exactly(StoredType),
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::Family;
 
+/// The sizes of a synthetic model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Shape {
@@ -17,6 +18,7 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// As command lines write it.
     pub fn name(self) -> &'static str {
         match self {
             Shape::Tiny => "tiny",

@@ -20,7 +20,9 @@ use crate::tokenizer::{Tokenizer, TokenizerError};
 /// The file that marks a directory as synthetic, and says how it was made.
 pub const MARKER: &str = "synthetic.json";
 
+/// Why no checkpoint was written.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
 pub enum SynthError {
     #[error("{path} exists and is not an empty directory")]
     Exists { path: PathBuf },
@@ -65,8 +67,11 @@ impl Diagnosis for SynthError {
 /// What to make.
 #[derive(Clone, Debug)]
 pub struct Recipe<'a> {
+    /// Its architecture.
     pub family: Family,
+    /// Its sizes.
     pub shape: Shape,
+    /// Of its weights, which are a function of it.
     pub seed: u64,
     /// A tokenizer.json, or a directory with one, and the template beside it, to use instead of a small one that is trained.
     pub tokenizer: Option<&'a Path>,
@@ -148,9 +153,18 @@ fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), SynthError> 
     Ok(fs_err::write(path, text + "\n")?)
 }
 
-/// What the vocabularies of tests are learned from.
+/// A checkpoint that knows the words of the repository's prompts and questions, as those that the program writes.
 #[cfg(test)]
-pub const TEXTS: &[&str] = &[include_str!("../../README.md")];
+pub fn write_with_our_words(recipe: &Recipe<'_>, directory: &Path) -> Result<(), SynthError> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let prompts = fs_err::read_dir(root.join("prompts/medmad"))?;
+    let mut paths = prompts.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    paths.push(root.join("src/data/demo.jsonl"));
+    let texts = paths.iter().map(fs_err::read_to_string).collect::<std::io::Result<Vec<_>>>()?;
+    let texts: Vec<&str> = texts.iter().map(|text| text.trim_end_matches('\n')).collect();
+    write_checkpoint(recipe, &texts, directory)
+}
 
 #[cfg(test)]
 mod tests {
@@ -167,7 +181,7 @@ mod tests {
             let paths = [directory.path().join("a"), directory.path().join("b")];
             let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };
             for path in &paths {
-                write_checkpoint(&recipe, TEXTS, path).unwrap();
+                write_with_our_words(&recipe, path).unwrap();
             }
             for file in [
                 "config.json",
@@ -180,7 +194,7 @@ mod tests {
                 assert!(a == b, "{file} differs");
             }
             assert!(matches!(
-                write_checkpoint(&recipe, TEXTS, &paths[0]),
+                write_with_our_words(&recipe, &paths[0]),
                 Err(SynthError::Exists { .. })
             ));
             let config = Config::read(&paths[0].join("config.json")).unwrap();
@@ -214,7 +228,7 @@ mod tests {
         ] {
             let directory = tempfile::tempdir().unwrap();
             let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };
-            write_checkpoint(&recipe, TEXTS, directory.path()).unwrap();
+            write_with_our_words(&recipe, directory.path()).unwrap();
             let text = fs_err::read_to_string(directory.path().join("tokenizer_config.json"));
             let named: serde_json::Value = serde_json::from_str(&text.unwrap()).unwrap();
             assert_eq!(
@@ -235,12 +249,12 @@ mod tests {
         let source = directory.path().join("source");
         let mut recipe =
             Recipe { family: Family::Llama, shape: Shape::Tiny, seed: 3, tokenizer: None };
-        write_checkpoint(&recipe, TEXTS, &source).unwrap();
+        write_with_our_words(&recipe, &source).unwrap();
         let file = source.join("tokenizer.json");
         for (name, tokenizer) in [("by-file", &file), ("by-directory", &source)] {
             let copy = directory.path().join(name);
             recipe.tokenizer = Some(tokenizer);
-            write_checkpoint(&recipe, TEXTS, &copy).unwrap();
+            write_with_our_words(&recipe, &copy).unwrap();
             for name in ["tokenizer.json", "chat_template.jinja"] {
                 let bytes = |folder: &Path| fs_err::read(folder.join(name)).unwrap();
                 assert!(bytes(&copy) == bytes(&source), "{name}");

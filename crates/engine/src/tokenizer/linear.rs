@@ -5,14 +5,14 @@ use crate::chat::Message;
 use crate::chat::{ChatTemplate, TurnOptions};
 use crate::linear::{self, keep};
 use crate::model::Family;
-use crate::synth::{Recipe, Shape, TEXTS, write_checkpoint};
+use crate::synth::{Recipe, Shape, write_with_our_words};
 
 #[test]
 fn what_encodes_a_text_takes_time_in_proportion_to_it() {
     for family in [Family::Gemma3, Family::Qwen3] {
         let directory = tempfile::tempdir().unwrap();
         let recipe = Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None };
-        write_checkpoint(&recipe, TEXTS, directory.path()).unwrap();
+        write_with_our_words(&recipe, directory.path()).unwrap();
         let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
         let chat = ChatTemplate::load(directory.path()).unwrap();
         let mask = Mask::new(tokenizer.control_edges(), ["a"].into_iter()).unwrap();

@@ -67,6 +67,7 @@ impl Library {
         })?
     }
 
+    /// Looks at its normalizer once, for how much longer it may make a text.
     pub fn new(inner: Inner) -> Library {
         let growth = serde_json::to_value(inner.get_normalizer());
         let growth = growth.map_or(MOST_GROWTH, |normalizer| growth_of(&normalizer));

@@ -17,6 +17,7 @@ pub struct Defaults {
 }
 
 impl Family {
+    /// Of this family.
     pub fn defaults(self) -> Defaults {
         match self {
             Family::Gemma3 => Defaults {
