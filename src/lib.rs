@@ -7,7 +7,8 @@
 //! and back: record → experiment (run directory) → analysis → report
 //! ```
 //!
-//! What stands behind the bar is a crate of its own, `wardround-engine`. Nothing flows the other way: the engine knows no prompts, the model no requests, a system no tensors.
+//! What stands behind the bar is a crate of its own, `wardround-engine`. Nothing flows the other way: the engine knows no prompts, the
+//! model no requests, a system no tensors.
 //!
 //! A debate in a few lines; `examples/debate.rs` makes its own tiny models:
 //!

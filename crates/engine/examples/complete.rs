@@ -3,7 +3,7 @@
 //! `cargo run -p wardround-engine --example complete -- DIR`
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use wardround_engine::LocalModel;
 use wardround_engine::chat::Message;
@@ -22,15 +22,11 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Its vocabulary is learned from this file.
 fn tiny_model() -> Result<PathBuf, Failure> {
     let name = format!("wardround-complete-{}", std::process::id());
     let directory = std::env::temp_dir().join(name).join("tiny-qwen3");
     let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
-    write_tiny(&recipe, &directory)?;
+    write_checkpoint(&recipe, &[include_str!("complete.rs")], &directory)?;
     Ok(directory)
-}
-
-/// Its vocabulary is learned from this file.
-fn write_tiny(recipe: &Recipe<'_>, directory: &Path) -> Result<(), Failure> {
-    Ok(write_checkpoint(recipe, &[include_str!("complete.rs")], directory)?)
 }
