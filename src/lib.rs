@@ -3,11 +3,12 @@
 //! The way of one item through the house:
 //!
 //! ```text
-//! item → systems → panel → engine → model → ops
+//! item → systems → panel → | engine → model → ops
 //! and back: record → experiment (run directory) → analysis → report
 //! ```
 //!
-//! Nothing flows the other way: the engine knows no prompts, the model no requests, a system no tensors.
+//! What stands behind the bar is a crate of its own, `wardround-engine`. Nothing flows the other way: the engine knows no prompts, the
+//! model no requests, a system no tensors.
 //!
 //! A debate in a few lines; `examples/debate.rs` makes its own tiny models:
 //!
@@ -37,22 +38,16 @@ pub mod bench; // what a model, a panel and a server do on this machine
 pub mod build_info; // which program this is
 #[cfg(feature = "airgap")]
 pub mod bundle; // program, models and data as one signed directory
-pub mod chat; // a model's chat template
 pub mod cli; // flags to a spec, print the outcome
 pub mod console; // lines to stdout and stderr
 pub mod corpus; // corpora on disk: built, added to, checked
 pub mod data; // files of questions and notes, read and checked
-pub mod digest; // sha256
-pub mod encoder; // text to vectors, pairs to scores
-pub mod engine; // one model's thread: schedule, batch, sample, constrain; token ids only
 pub mod experiment; // spec → plan → run: directory, chained logs, resume, merge, verify, replay
 pub mod hub; // model files and datasets, fetched and verified
 #[cfg(test)]
 mod linear; // whether what reads a client's text takes time in proportion to it
-pub mod model; // one decoder for three families, and BERT
 pub mod panel; // agents on models: render, ask, read
 pub mod prompts; // prompt texts, built in or from a directory
-pub mod random; // seeded draws
 pub mod record; // what lies on disk and goes over the wire
 pub mod report; // pages and tables of runs, recipes, ratings, selftests
 pub mod retrieval; // exact search, BM25, reranking
@@ -61,13 +56,13 @@ pub mod scorers; // BERTScore and BLEURT
 pub mod selftest; // whether an installation is whole and gives the tokens of its release
 #[cfg(feature = "serve")]
 pub mod serve; // models and systems over HTTP
-pub mod synth; // checkpoints with random weights
+pub mod synth; // checkpoints with random weights, which know the words of our prompts
 pub mod systems; // the published systems, a folder each, and the table of them
 pub mod text; // sentences, similarity, reading JSON out of replies
-pub mod tokenizer; // text to token ids and back
 
-/// The arithmetic: cpu, cuda, metal behind one interface. A crate of its own.
-pub use wardround_ops as ops;
-/// What every error says, and whom it blames.
-pub use wardround_ops::diagnosis;
-use wardround_ops::variable;
+use wardround_engine::ops::variable;
+/// The engine, a crate of its own: its map is its `lib.rs`.
+pub use wardround_engine::{
+    ceiling, chat, checkpoint, diagnosis, digest, encoder, engine, generation, model, ops, outside,
+    random, tokenizer,
+};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Production lines of src/ by top folder, and of crates/ops: Rust files without those of tests and without inline test modules.
+"""Production lines of src/ and crates/engine by top folder, and of crates/ops: Rust files without those of tests and without inline test modules.
 
     tools/lines.py [CHECKOUT [CHECKOUT ...]]
 
@@ -29,11 +29,11 @@ def production(source):
 
 
 def lines(checkout):
-    """Lines by top folder, or by file where one stands in src/ itself."""
-    source = pathlib.Path(checkout) / "src"
+    """Lines by top folder of a crate, or by file where one stands in src/ itself."""
     count = collections.Counter()
-    for path, text in production(source):
-        count[path.relative_to(source).parts[0].removesuffix(".rs")] += text.count("\n")
+    for source in (pathlib.Path(checkout) / "src", pathlib.Path(checkout) / "crates/engine/src"):
+        for path, text in production(source):
+            count[path.relative_to(source).parts[0].removesuffix(".rs")] += text.count("\n")
     for _, text in production(pathlib.Path(checkout) / "crates/ops/src"):
         count["ops"] += text.count("\n")
     return count

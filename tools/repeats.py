@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Repeats in src/ and crates/ops: runs of six lines or more that stand in two places of its production code, letter for letter.
+"""Repeats in src/ and crates/: runs of six lines or more that stand in two places of its production code, letter for letter.
 
     tools/repeats.py [--least 6] [--show 10] [CHECKOUT]
 
@@ -62,7 +62,7 @@ def main():
     arguments = parser.parse_args()
     files = [
         (str(path.relative_to(arguments.checkout)), list(counted(text)))
-        for folder in ("src", "crates/ops/src")
+        for folder in ("src", "crates/engine/src", "crates/ops/src")
         for path, text in production(arguments.checkout / folder)
     ]
     found = repeats(files, arguments.least)

@@ -10,18 +10,6 @@ use crate::model::{Bert, BertConfig, BertScratch, Tensors};
 use crate::ops::{EncoderBackend, OpsError, PAGE, Precision, Rows};
 use crate::random::mix;
 
-/// BERT-base.
-pub const BERT_BASE: BertConfig = BertConfig {
-    vocab_size: 30_522,
-    hidden_size: 768,
-    num_hidden_layers: 12,
-    num_attention_heads: 12,
-    intermediate_size: 3072,
-    max_position_embeddings: 512,
-    type_vocab_size: 2,
-    layer_norm_eps: 1e-12,
-};
-
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmbedWorkload {
@@ -178,6 +166,7 @@ impl EmbedReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::BERT_BASE;
     use crate::ops::{Cpu, StoredType};
 
     #[test]

@@ -11,11 +11,11 @@ use crate::chat::ChatTemplate;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Stop};
+use crate::generation::Generation;
 use crate::hub::Checkpoint;
 use crate::model::{Config, Decoder, Footprint, precision_of};
 use crate::ops::{Backend, Device, PAGE, Precision};
 use crate::panel::PanelError;
-use crate::panel::generation::Generation;
 use crate::panel::memory::expect_room_for;
 use crate::record::Message;
 use crate::tokenizer::Tokenizer;
@@ -85,8 +85,9 @@ impl Generate {
             Arc::new(Tokenizer::load(checkpoint.tokenizer()?).map_err(PanelError::from)?);
         let tokens = self.input.tokens(&checkpoint, &tokenizer)?;
         let config = Config::read(&files.config).map_err(crate::model::ModelError::from)?;
-        let generation = Generation::of_checkpoint(&checkpoint, &config, &tokenizer)
-            .map_err(PanelError::from)?;
+        let generation =
+            Generation::of_checkpoint(&checkpoint.directory, files, &config, &tokenizer)
+                .map_err(PanelError::from)?;
         let context = (self.context as usize).min(config.max_position_embeddings);
         let room = context.saturating_sub(tokens.len());
         if room == 0 {

@@ -7,7 +7,7 @@ use clap::Args;
 use super::recipe::{RecipeOutput, write_cells};
 use super::summary;
 use crate::cli::exit::Failure;
-use crate::encoder::Encoder;
+use crate::corpus::open_encoder;
 use crate::experiment::merge::merge;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::shards;
@@ -35,7 +35,7 @@ impl Merge {
     }
 
     fn merge_recipe(self) -> Result<(), Failure> {
-        let encoder = self.output.encoder.as_deref().map(Encoder::open_folder).transpose()?;
+        let encoder = self.output.encoder.as_deref().map(open_encoder).transpose()?;
         let forms = Form::all(shards::whole(&self.shards)?)?;
         let keywords = self.output.keywords(&forms[0].manifest)?;
         let merged = shards::merge_cells(&forms, &self.shards, &self.out)?;

@@ -15,6 +15,7 @@ use crate::analysis::recipe::results::{RecipeResults, VariantResult};
 use crate::analysis::recipe::tables::markdown;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::corpus::open_encoder;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::{Executed, refuse_silence};
@@ -262,7 +263,7 @@ impl RecipeOutput {
         let wants = recipe.analyses.contains(&Analysis::SimilarityInitial)
             || recipe.analyses.contains(&Analysis::SimilarityRounds);
         match (&self.encoder, wants) {
-            (Some(folder), true) => Ok(Some(Encoder::open_folder(folder)?)),
+            (Some(folder), true) => Ok(Some(open_encoder(folder)?)),
             (None, true) => {
                 console::note(
                     "note: no --encoder: similarity is left out; give the folder of all-MiniLM-L6-v2, now or once all cells have run",

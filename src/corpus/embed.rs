@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::corpus::CorpusError;
 use crate::corpus::store::manifest::{MANIFEST, ManifestFile};
-use crate::encoder::{Document, Embedded, Encoder, EncoderOptions};
+use crate::encoder::{Document, Embedded, Encoder, EncoderError, EncoderOptions};
 use crate::hub::Card;
 use crate::ops::{Device, Quantisation};
 
@@ -83,8 +83,17 @@ pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), Corp
 /// # Errors
 /// A provenance that cannot be read.
 pub fn encoder_options(directory: &Path, device: Device) -> Result<EncoderOptions, CorpusError> {
-    let card = Card::of_directory(directory)?;
-    Ok(EncoderOptions { card, ..EncoderOptions::new(directory, device) })
+    let known = Card::of_directory(directory)?.map(Card::known);
+    Ok(EncoderOptions { known, ..EncoderOptions::new(directory, device) })
+}
+
+/// The encoder of a folder as it is, on all of this machine's threads.
+///
+/// # Errors
+/// As [`Encoder::open`]; a provenance that cannot be read.
+pub fn open_encoder(directory: &Path) -> Result<Encoder, CorpusError> {
+    let cpu = Device::cpu(rayon::current_num_threads()).map_err(EncoderError::from)?;
+    Ok(Encoder::open(&encoder_options(directory, cpu)?)?)
 }
 
 /// How the encoder of a corpus is opened again: as its identity says.
@@ -120,7 +129,7 @@ fn of_identity(
             None => Err(format!("the encoder's `{key}` is {value}, not a number of 0 or more")),
         },
     };
-    options.card = text("name")?.and_then(Card::find).or(options.card);
+    options.known = text("name")?.and_then(Card::find).map(Card::known).or(options.known);
     if let Some(name) = text("quantisation")? {
         options.quantisation =
             Quantisation::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {

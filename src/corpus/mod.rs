@@ -22,6 +22,7 @@ pub mod store;
 pub mod verify;
 
 pub use description::Description;
+pub use embed::open_encoder;
 pub use error::CorpusError;
 pub use store::Corpus;
 

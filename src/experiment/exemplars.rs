@@ -11,10 +11,10 @@ use super::contents::Contents;
 use super::run::absolute;
 use super::spec::Spec;
 use crate::corpus::folder_sum;
+use crate::corpus::open_encoder;
 use crate::data::{self, DataError, Dataset, Format, Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
-use crate::encoder::Encoder;
 use crate::sandbox::outside;
 use crate::scorers::{BertScore, BertScoreModel};
 use crate::systems::exemplars::leak::Leak;
@@ -187,7 +187,7 @@ impl ExemplarSpec {
         let vectors = match &self.encoder {
             None => None,
             Some(folder) => {
-                let encoder = Encoder::open_folder(folder)?;
+                let encoder = open_encoder(folder)?;
                 let identity = toml::to_string(encoder.identity()).map_err(|error| {
                     Failure::usage(format!("{}: {error}", folder.display()), "take another encoder")
                 })?;

@@ -7,7 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::provenance::Provenance;
-use super::{EncoderCard, HubError, cache};
+use super::{HubError, cache};
+use crate::encoder::{EncoderCard, KnownModel};
 
 // `MODELS`: every file of `models/` by its name, in the order of the names.
 include!(concat!(env!("OUT_DIR"), "/models.rs"));
@@ -129,6 +130,11 @@ impl Card {
             Some(repository) => Self::find(&repository),
             None => Self::find(&name),
         })
+    }
+
+    /// What an encoder is opened by.
+    pub fn known(&'static self) -> KnownModel {
+        KnownModel { name: &self.name, encoder: self.encoder.as_ref() }
     }
 
     /// The sum of a file, where it is known.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::proxy::ProxyError;
 use super::{Authority, Card, DatasetCard, Kind};
+use crate::checkpoint::FilesError;
 use crate::diagnosis::{Blame, Diagnosis};
 
 /// Why a checkpoint cannot be found, fetched or used.
@@ -30,14 +31,9 @@ pub enum HubError {
     #[error("{name} is `{value}`, not {expected}")]
     BadVariable { name: &'static str, value: String, expected: &'static str },
 
-    #[error("the checkpoint in {} lacks {file}", directory.display())]
-    Incomplete { directory: PathBuf, file: String },
-    #[error(
-        "the checkpoint in {} has no weights: neither model.safetensors nor model.safetensors.index.json is there",
-        directory.display()
-    )]
-    NoWeights { directory: PathBuf },
-    /// An index of shards, or a provenance.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// A provenance, or what a bundle left behind.
     #[error("{} cannot be read: {reason}", path.display())]
     Malformed { path: PathBuf, reason: String },
     #[error(transparent)]
@@ -165,6 +161,7 @@ impl Diagnosis for HubError {
             | Self::NoDatasets { .. }
             | Self::BadVariable { .. }
             | Self::Busy { .. } => Blame::Usage,
+            Self::Files(error) => error.blame(),
             Self::Proxy(error) => error.blame(),
             Self::Io(error) => error.blame(),
             _ => Blame::Artefact,
@@ -201,9 +198,7 @@ impl Diagnosis for HubError {
                 Some("fetch it again; if that fails too, the source has changed".to_owned())
             }
             Self::NoCache => Some("set HF_HUB_CACHE or HF_HOME".to_owned()),
-            Self::Incomplete { .. } | Self::NoWeights { .. } => {
-                Some("copy or fetch the whole of the model's repository".to_owned())
-            }
+            Self::Files(error) => error.hint(),
             Self::RevisionOfDirectory { .. } => {
                 Some("only models of the hub have revisions; write org/name@revision".to_owned())
             }

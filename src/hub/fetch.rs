@@ -18,13 +18,14 @@ use ureq::Agent;
 use self::client::{Client, Gate, Hub, Listing, RemoteFile};
 use self::progress::Progress;
 use super::cache::{CachedRepository, is_commit};
-use super::checkpoint::{self, Checkpoint};
+use super::checkpoint::Checkpoint;
 use super::digest::git_sum_of_file;
 use super::provenance::{PROVENANCE, Provenance};
 use super::source::open_snapshot;
 use super::{
     Authority, Card, Environment, HubError, HubOptions, Kind, Repository, Token, sha256_file,
 };
+use crate::checkpoint;
 
 mod client;
 mod convert;

@@ -10,7 +10,6 @@ mod card;
 mod checkpoint;
 mod dataset;
 mod digest;
-mod encoder_card;
 mod environment;
 mod error;
 #[cfg_attr(not(feature = "hub"), path = "fetch_absent.rs")]
@@ -25,13 +24,11 @@ mod verify;
 
 pub use cache::{Cache, CachedRepository};
 pub use card::{Card, CardFile, Kind, Licence};
-pub use checkpoint::{Checkpoint, CheckpointFiles};
+pub use checkpoint::Checkpoint;
 pub use dataset::{
     Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, Record, here,
     matches, verify_datasets,
 };
-pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
-pub use encoder_card::{EncoderCard, EncoderOutput};
 pub use environment::{Environment, Token};
 pub use error::{HubError, NotCached, OfflineReason};
 pub use fetch::fetch_dataset;
@@ -40,6 +37,9 @@ pub use provenance::{PROVENANCE, Provenance};
 pub use repository::Repository;
 pub use source::{check, fetch, folder, resolve};
 pub use verify::{Authority, FileCheck, Status, verify};
+
+pub use crate::checkpoint::{CheckpointFiles, FilesError};
+pub use crate::digest::{FileDigest, digest_files, sha256_file, weights_digest};
 
 /// A file's text; `None` where there is no file.
 fn read_if_there(path: &std::path::Path) -> std::io::Result<Option<String>> {

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::cache::CachedRepository;
-use super::checkpoint::{Checkpoint, CheckpointFiles};
+use super::checkpoint::{Checkpoint, find_for};
 use super::provenance::Provenance;
 use super::{
-    Card, HubError, HubOptions, Kind, NotCached, Repository, fetch as hub_fetch, installed,
+    Card, FilesError, HubError, HubOptions, Kind, NotCached, Repository, fetch as hub_fetch,
+    installed,
 };
 
 #[cfg(test)]
@@ -119,7 +120,7 @@ fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
     installed::check_accepted(path)?;
     let provenance = Provenance::read(path)?;
     let card = provenance.as_ref().and_then(|provenance| Card::find(&provenance.repository));
-    let files = CheckpointFiles::find_for(path, card)?;
+    let files = find_for(path, card)?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let (repository, revision) =
         provenance.map(|provenance| (provenance.repository, provenance.revision)).unzip();
@@ -144,8 +145,10 @@ fn look_up(repository: &Repository, cached: &CachedRepository) -> Result<Cached,
     }
     match open_snapshot(repository, &commit, &snapshot) {
         Ok(checkpoint) => Ok(Cached::Whole(Box::new(checkpoint))),
-        Err(HubError::Incomplete { file, .. }) => Ok(Cached::Lacking(format!("{file} is missing"))),
-        Err(HubError::NoWeights { .. }) => {
+        Err(HubError::Files(FilesError::Incomplete { file, .. })) => {
+            Ok(Cached::Lacking(format!("{file} is missing")))
+        }
+        Err(HubError::Files(FilesError::NoWeights { .. })) => {
             Ok(Cached::Lacking("its weights are missing".to_owned()))
         }
         Err(error) => Err(error),
@@ -167,7 +170,7 @@ pub fn open_snapshot(
         repository: Some(repository.id.clone()),
         revision: Some(commit.to_owned()),
         card: repository.card,
-        files: CheckpointFiles::find_for(directory, repository.card)?,
+        files: find_for(directory, repository.card)?,
     };
     if repository.card.is_none_or(|card| card.kind == Kind::Decoder) {
         checkpoint.tokenizer()?;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::PanelError;
-use super::generation::Generation;
 use crate::chat::ChatTemplate;
 use crate::console;
 use crate::digest::sha256;
 use crate::engine::{Engine, EngineOptions};
-use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
+use crate::generation::Generation;
+use crate::hub::{Checkpoint, HubError, digest_files, sha256_file, weights_digest};
 use crate::model::{Config, Decoder, ModelError, WantedPrecision, precision_of};
 use crate::ops::{Backend, Device, Machine, Precision};
 use crate::record::Message;
@@ -47,15 +47,16 @@ impl Description {
         let config = Config::read(&files.config).map_err(ModelError::from)?;
         let tokenizer_path = checkpoint.tokenizer()?.to_owned();
         let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
-        let generation = Generation::of_checkpoint(&checkpoint, &config, &tokenizer)?;
+        let generation =
+            Generation::of_checkpoint(&checkpoint.directory, files, &config, &tokenizer)?;
         if generation.eos_ids.is_empty() {
             return Err(PanelError::NoEndOfTurn { path: checkpoint.directory.clone() });
         }
         let precision = precision_of(&config, &files.weights, wanted, machine)?;
         let chat = ChatTemplate::load(&checkpoint.directory)?;
-        let weights = digest_files(&checkpoint.named_weights())?;
-        let config_sha256 = sha256_file(&files.config)?;
-        let tokenizer_sha256 = sha256_file(&tokenizer_path)?;
+        let weights = digest_files(&checkpoint.named_weights()).map_err(HubError::from)?;
+        let config_sha256 = sha256_file(&files.config).map_err(HubError::from)?;
+        let tokenizer_sha256 = sha256_file(&tokenizer_path).map_err(HubError::from)?;
         Ok(Description {
             context: context.min(config.max_position_embeddings),
             is_synthetic: checkpoint.directory.join(synth::MARKER).is_file(),

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::generation::GenerationError;
 use super::remote::RemoteError;
 use crate::chat::ChatError;
 use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::engine::EngineError;
+use crate::generation::GenerationError;
 use crate::hub::HubError;
 use crate::model::ModelError;
 use crate::tokenizer::TokenizerError;

@@ -4,7 +4,6 @@ mod answer;
 pub mod backbone;
 mod decoding;
 mod error;
-pub mod generation;
 pub mod memory;
 pub mod recorder;
 pub mod remote;

@@ -1,4 +1,4 @@
-//! The sampling parameters of a completion, its token usage and its finish reason.
+//! The sampling parameters of a completion, and who answered.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,45 +18,6 @@ pub struct SamplingLine {
     /// `seed`, `enable_thinking`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_sent: Vec<String>,
-}
-
-/// The token counts of one call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    pub prompt_tokens: usize,
-    /// Tokens of the prompt that were found in the prefix cache.
-    pub cached_tokens: usize,
-    pub completion_tokens: usize,
-    /// Tokens of the completion that the grammar forced, so that they were not sampled.
-    pub forced_tokens: usize,
-}
-
-impl Usage {
-    /// The sum of both.
-    pub fn and(self, other: Usage) -> Usage {
-        Usage {
-            prompt_tokens: self.prompt_tokens + other.prompt_tokens,
-            cached_tokens: self.cached_tokens + other.cached_tokens,
-            completion_tokens: self.completion_tokens + other.completion_tokens,
-            forced_tokens: self.forced_tokens + other.forced_tokens,
-        }
-    }
-}
-
-/// Why a completion ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FinishReason {
-    /// An end-of-turn token, a stop string, or a completed grammar.
-    Stop,
-    /// `max_tokens` was reached.
-    Length,
-    /// The grammar allowed no further token, or exceeded its limits.
-    Constraint,
-    /// The request's handle was dropped.
-    Cancelled,
-    /// The model refused, according to its endpoint.
-    Refusal,
 }
 
 /// The model that answered according to its endpoint, which may serve another one under the requested name.

@@ -13,11 +13,9 @@ mod absent;
 pub mod acts;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 mod calls;
-pub mod ceiling;
 pub mod inherited;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 mod landlock;
-pub mod outside;
 pub mod report;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 mod seccomp;
@@ -34,6 +32,7 @@ use self::absent as landlock;
 use self::absent as seccomp;
 pub use self::report::Report;
 use crate::diagnosis::Failure;
+pub use crate::{ceiling, outside};
 
 /// Whether a process is sandboxed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

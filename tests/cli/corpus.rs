@@ -21,6 +21,30 @@ pub fn scratch() -> Scratch {
     scratch
 }
 
+const WARD: &str = r#"name = "ward"
+[[source]]
+label = "ward"
+format = "jsonl"
+path = "passages.jsonl"
+licence = "own"
+redistribute = true
+"#;
+
+/// A corpus of our own sentences, by a tiny encoder, as `corpus`.
+pub fn write_corpus(scratch: &Scratch) {
+    scratch.write("ward.toml", WARD);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::fs::copy(root.join("src/cli/demo/passages.jsonl"), scratch.path("passages.jsonl"))
+        .unwrap();
+    let encoder = root.join("tests/goldens/encoders/tiny-mean");
+    scratch
+        .wardround(format!(
+            "corpus build ward.toml --encoder {} --out corpus --quiet",
+            encoder.display()
+        ))
+        .succeeded();
+}
+
 pub const BUILD: &str = "corpus build own.toml --encoder encoder --out out --bm25";
 
 #[test]

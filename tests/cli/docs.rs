@@ -157,7 +157,7 @@ fn commands_parse() {
 #[test]
 fn files_that_are_named_exist() {
     let named =
-        Regex::new(r"`((?:src|tests|tools|benches|recipes|prompts|models|kernels|docs|examples|\.ci)/[\w./-]*)`")
+        Regex::new(r"`((?:src|crates|tests|tools|benches|recipes|prompts|models|kernels|docs|examples|\.ci)/[\w./-]*)`")
             .unwrap();
     let mut missing = Vec::new();
     for page in pages() {

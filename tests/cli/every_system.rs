@@ -85,7 +85,7 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
     scratch.model(Family::Qwen3);
     scratch.write("notes.jsonl", NOTES);
     scratch.write("exemplars.jsonl", crate::exemplars::NOTES);
-    crate::medreflex::write_corpus(&scratch);
+    crate::corpus::write_corpus(&scratch);
     let questions: String =
         data::demo().unwrap().questions().iter().map(|question| &*question.question).collect();
     for system in SYSTEMS {

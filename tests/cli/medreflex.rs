@@ -1,13 +1,12 @@
 //! The systems that search, whole: a corpus is built, notes run against tiny models and an endpoint, and logs, pages and refusals hold.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use wardround::experiment::compare::compare;
 use wardround::experiment::contents::Contents;
 use wardround::model::Family;
 
 use crate::binary::{Scratch, assert_equal_runs};
+use crate::corpus::write_corpus;
 use crate::remote::{said, serve};
 
 pub const NOTES: &str = r#"{"id": "a", "text": "0 A woman with asthma came with wheezing.\n1 Propranolol was given for the attack.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Salbutamol was given for the attack."}}
@@ -15,15 +14,6 @@ pub const NOTES: &str = r#"{"id": "a", "text": "0 A woman with asthma came with 
 "#;
 const WRONG: &str = "Propranolol was given for the attack.";
 const RIGHT: &str = "Salbutamol was given for the attack.";
-
-const DESCRIPTION: &str = r#"name = "ward"
-[[source]]
-label = "ward"
-format = "jsonl"
-path = "passages.jsonl"
-licence = "own"
-redistribute = true
-"#;
 
 /// Prompts of a few words, so that tiny models take seconds.
 pub const PROMPTS: [(&str, &str); 10] = [
@@ -45,21 +35,6 @@ fn corpus() -> Scratch {
     scratch.write("notes.jsonl", NOTES);
     write_corpus(&scratch);
     scratch
-}
-
-/// A corpus of our own sentences, by a tiny encoder, as `corpus`.
-pub fn write_corpus(scratch: &Scratch) {
-    scratch.write("ward.toml", DESCRIPTION);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::copy(root.join("src/cli/demo/passages.jsonl"), scratch.path("passages.jsonl"))
-        .unwrap();
-    let encoder = root.join("tests/goldens/encoders/tiny-mean");
-    scratch
-        .wardround(format!(
-            "corpus build ward.toml --encoder {} --out corpus --quiet",
-            encoder.display()
-        ))
-        .succeeded();
 }
 
 /// Says what each agent says of a note that asks for a search first; of note b that it is right.

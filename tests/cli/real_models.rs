@@ -10,7 +10,7 @@ use wardround::systems::table::Entry;
 use wardround::systems::{SYSTEMS, SystemConfig};
 
 use crate::binary::{Scratch, lines, signal, wait};
-use crate::{exemplars, medreflex};
+use crate::{corpus, exemplars};
 
 const NOTES: &str = r#"{"id": "a", "text": "0 A woman of 34 came with fever and chills after a journey to Ghana.\n1 A blood film showed Plasmodium falciparum.\n2 Malaria was treated with aspirin.", "gold": {"flag": 1, "sentence_id": 2, "correction": "Malaria was treated with artesunate."}}
 {"id": "b", "text": "0 A boy of 6 was seen with otitis media.\n1 He was given amoxicillin for five days.", "gold": {"flag": 0}}
@@ -73,7 +73,7 @@ fn every_system(at: usize) {
     std::os::unix::fs::symlink(models.join("smollm2"), scratch.path("smollm2")).unwrap();
     scratch.write("notes.jsonl", NOTES);
     scratch.write("exemplars.jsonl", exemplars::NOTES);
-    medreflex::write_corpus(&scratch);
+    corpus::write_corpus(&scratch);
     let mut killed = 0;
     for system in &systems {
         let name = system.name;

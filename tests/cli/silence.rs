@@ -12,7 +12,7 @@ fn every_system_that_check_names_starts_and_silence_opens_no_gate() {
     let scratch = Scratch::new();
     scratch.write("bed.txt", "A man came with malaria. Aspirin was given.");
     scratch.write("exemplars.jsonl", crate::exemplars::NOTES);
-    crate::medreflex::write_corpus(&scratch);
+    crate::corpus::write_corpus(&scratch);
     let member = serve(|_| said("..."));
     for system in SYSTEMS.iter().filter(|system| system.takes == ItemKind::Notes) {
         let config = SystemConfig::named(system.name).unwrap();

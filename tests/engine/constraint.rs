@@ -10,9 +10,9 @@ use wardround::engine::constraint::Compiler;
 use wardround::engine::{
     Completion, Constraint, Engine, EngineError, FinishReason, Grammar, Request, Stop, Ticket,
 };
+use wardround::generation::Generation;
 use wardround::model::{Family, WantedType};
 use wardround::ops::Cpu;
-use wardround::panel::generation::Generation;
 use wardround::record::Parse;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::systems::medmad::record::parse;

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use wardround::chat::ChatTemplate;
 use wardround::encoder::{Document, Encoder, EncoderOptions, Pair, Reranker};
+use wardround::generation::Generation;
 use wardround::hub::CheckpointFiles;
 use wardround::model::{Config, Family};
 use wardround::ops::checkpoint::Checkpoint;
 use wardround::ops::{Cpu, Device};
-use wardround::panel::generation::Generation;
 use wardround::record::Message;
 use wardround::scorers::Bleurt;
 use wardround::tokenizer::Tokenizer;

@@ -1,4 +1,5 @@
 //! `wardround serve` as clients meet it: tiny synthetic models, one process a test.
+#![cfg(feature = "serve")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "../common/mod.rs"]

@@ -66,12 +66,7 @@ impl Contents {
         file: &Path,
         component: Option<&str>,
     ) -> Result<(), BundleError> {
-        let sum = hub::sha256_file(file).map_err(|error| match error {
-            hub::HubError::Io(error) => BundleError::Io(error),
-            other => {
-                BundleError::BadFile { file: file.display().to_string(), why: other.to_string() }
-            }
-        })?;
+        let sum = hub::sha256_file(file)?;
         self.add_known(Known { path: path.to_owned(), file, sha256: sum, component })
     }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::bench::embed::{BERT_BASE, EmbedMeasurement, EmbedReport, EmbedWorkload, time};
+use crate::bench::embed::{EmbedMeasurement, EmbedReport, EmbedWorkload, time};
 use crate::bench::environment::Environment;
 use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
@@ -10,6 +10,7 @@ use crate::cli::options::{ComputeFlags, QuietFlag};
 use crate::console;
 use crate::encoder::EncoderError;
 use crate::experiment::run;
+use crate::model::BERT_BASE;
 use crate::model::WantedType;
 use crate::ops::{Device, Precision, StoredType};
 

@@ -204,7 +204,7 @@ impl DatasetFetch<'_> {
         }
         replace(&path, &converted.text)?;
         fs_err::remove_file(part)?;
-        sha256_file(&path)
+        Ok(sha256_file(&path)?)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sha1::{Digest, Sha1};
 
-use super::super::digest::Sum;
+use crate::digest::Sum;
 use crate::digest::hex;
 
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";

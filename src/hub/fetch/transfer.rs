@@ -8,9 +8,9 @@ use std::thread;
 use fs_err::{File, OpenOptions};
 
 use super::super::HubError;
-use super::super::digest::Sum;
 use super::client::{Client, RemoteFile};
 use super::progress::FileProgress;
+use crate::digest::Sum;
 
 /// A download gives up after this many attempts in a row that bring nothing; the pauses between them double.
 const FRUITLESS_ATTEMPTS: u32 = 5;

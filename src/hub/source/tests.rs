@@ -1,9 +1,9 @@
 //! What a user may type, and what comes of it without a connection.
 
-use super::super::digest::Sum;
 use super::super::{Cache, Environment, Status, verify};
 use super::*;
 use crate::diagnosis::{Blame, Diagnosis};
+use crate::digest::Sum;
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 const FILES: [(&str, &str); 5] = [

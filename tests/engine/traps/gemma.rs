@@ -1,10 +1,10 @@
 //! Gemma 3's: windows, stretched positions, scales, norms, two ends and no system turn.
 
 use serde_json::json;
+use wardround::generation::Generation;
 use wardround::model::config::{Layer, RopeConfig, RopeScaling};
 use wardround::model::{Config, Family, WantedType};
 use wardround::ops::StoredType;
-use wardround::panel::generation::Generation;
 
 use super::{Chat, chat, every_eos_ends, goldens_expose, message, published, published_chat};
 use crate::common::golden;

@@ -1,9 +1,9 @@
 //! Llama's: stretched frequencies, three ends, tied tables and a date.
 
 use wardround::chat::ChatTemplate;
+use wardround::generation::Generation;
 use wardround::model::Family;
 use wardround::model::config::{RopeConfig, RopeScaling};
-use wardround::panel::generation::Generation;
 
 use super::{every_eos_ends, goldens_expose, message, published, published_chat};
 use crate::common;

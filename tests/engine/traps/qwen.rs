@@ -1,9 +1,9 @@
 //! Qwen 3's: normed heads of a width of their own, thought and what waits for its end, two ends and no beginning.
 
 use wardround::engine::{Constraint, FinishReason, Grammar, Request, Sampling};
+use wardround::generation::Generation;
 use wardround::model::Family;
 use wardround::panel::backbone::Backbone;
-use wardround::panel::generation::Generation;
 use wardround::systems::medmad::settings::Settings;
 
 use super::{

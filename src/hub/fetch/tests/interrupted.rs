@@ -52,7 +52,7 @@ fn a_server_that_ignores_ranges_starts_the_file_anew() {
     let options = options(&hub, folder.path());
     fetch(REPOSITORY, Some(&folder.path().join("to")), &options).unwrap();
     let file = folder.path().join("to").join(SHARD);
-    let mut sum = crate::hub::digest::Sum::default();
+    let mut sum = crate::digest::Sum::default();
     sum.update(&bytes_of(SHARD));
     let part = folder.path().join("to").join(format!("{SHARD}.{}.incomplete", sum.finish()));
     fs_err::remove_file(&file).unwrap();

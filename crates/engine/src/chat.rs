@@ -1,0 +1,306 @@
+//! A model's chat template: messages to the text that the model was trained to see.
+//!
+//! The text holds every special token, so it is tokenised without adding any. What is written in a message stays text:
+//! only the template writes control tokens. A template that leaves a message out is refused, since nobody would see that the
+//! model was asked something else. Dates are pinned, or the same question would be another prompt tomorrow.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use thiserror::Error;
+
+use self::files::Found;
+use self::jinja::{Compiled, Problem};
+pub use self::message::{Message, Part, SearchPlace};
+use crate::ceiling::CeilingError;
+use crate::diagnosis::{Blame, Diagnosis};
+use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
+
+mod files;
+mod jinja;
+mod message;
+mod python;
+mod syntax;
+
+/// A compiled chat template.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    compiled: Compiled,
+    /// The tokens that it may name, such as `bos_token`.
+    tokens: Vec<(String, String)>,
+    path: PathBuf,
+    /// As it was read.
+    pub source: String,
+    /// Over the template's text.
+    pub sha256: String,
+}
+
+/// A chat as a model is given it.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// As the template writes it, control tokens by name.
+    pub text: String,
+    /// Its token ids.
+    pub tokens: Vec<u32>,
+}
+
+/// How the model's turn begins.
+#[derive(Clone, Copy, Debug)]
+pub struct TurnOptions {
+    /// What templates know as `enable_thinking`.
+    pub thinking: bool,
+    /// Whether the template opens the turn, as it does unless the caller says otherwise.
+    pub opens_turn: bool,
+    /// Whether the text ends with the last message, so that the model goes on in it.
+    pub continues_last: bool,
+}
+
+impl Default for TurnOptions {
+    fn default() -> TurnOptions {
+        TurnOptions { thinking: false, opens_turn: true, continues_last: false }
+    }
+}
+
+/// The tags of a thinking section.
+const THINKING: [&str; 2] = ["<think>", "</think>"];
+
+/// Why there is no prompt of these messages.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
+pub enum ChatError {
+    #[error(
+        "no chat template in {directory}: neither chat_template.jinja, chat_template.json nor tokenizer_config.json has one"
+    )]
+    Missing { directory: PathBuf },
+    #[error("{path}: {problem}")]
+    Unreadable { path: PathBuf, problem: String },
+    #[error("the chat template of {path} does not compile: {problem}")]
+    Compile { path: PathBuf, problem: String },
+    #[error("the chat template of {path} refuses these messages: {problem}")]
+    Render { path: PathBuf, problem: String },
+    #[error("the chat template of {path} leaves out message {place} of {of}, the {role}'s")]
+    LeftOut { path: PathBuf, place: usize, of: usize, role: String },
+    #[error("the chat template of {path}: {source}")]
+    Stopped { path: PathBuf, source: CeilingError },
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+}
+
+impl Diagnosis for ChatError {
+    fn blame(&self) -> Blame {
+        match self {
+            ChatError::Stopped { source, .. } => source.blame(),
+            _ => Blame::Artefact,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            ChatError::Stopped { source, .. } => source.hint(),
+            ChatError::LeftOut { .. } => {
+                Some("the model was trained without such messages: take another model".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl ChatTemplate {
+    /// Reads the template of a checkpoint's directory: `chat_template.jinja`, else `chat_template.json`, else
+    /// the field `chat_template` of `tokenizer_config.json`, whose special tokens it is given.
+    ///
+    /// # Errors
+    /// Files that cannot be read or hold none; a template that does not compile, or uses what is not known here.
+    pub fn load(directory: &Path) -> Result<ChatTemplate, ChatError> {
+        let Found { path, source, tokens } = files::find(directory)?;
+        let sha256 = crate::digest::sha256(&source);
+        match Compiled::compile(source.clone()) {
+            Ok(compiled) => Ok(ChatTemplate { compiled, tokens, path, source, sha256 }),
+            Err(Problem::Said(problem)) => Err(ChatError::Compile { path, problem }),
+            Err(Problem::Stopped(source)) => Err(ChatError::Stopped { path, source }),
+        }
+    }
+
+    /// Whether it can let the model think: it has the switch `enable_thinking`, or begins every turn of the model with `<think>`.
+    pub fn lets_think(&self) -> bool {
+        let turn = [Message::new("user", "?")];
+        let opens =
+            || self.render(&turn, true).is_ok_and(|text| text.trim_end().ends_with("<think>"));
+        self.source.contains("enable_thinking") || opens()
+    }
+
+    /// What it makes of a short conversation, with and without a system's message, thinking and not: in how many tokens.
+    ///
+    /// # Errors
+    /// See [`ChatTemplate::prompt`], where it refuses the plainest of them too.
+    pub fn try_out(&self, tokenizer: &Tokenizer) -> Result<usize, ChatError> {
+        let said = |role: &str| Message::new(role, format!("What the {role} says."));
+        let whole = ["system", "user", "assistant", "user"].map(said);
+        // Some templates take no system's message, or none of an assistant.
+        for messages in [&whole[..], &whole[1..]] {
+            for thinking in [false, true] {
+                let tried = self.prompt(tokenizer, messages, thinking);
+                if let Err(error @ ChatError::Stopped { .. }) = tried {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(self.prompt(tokenizer, &whole[1..2], false)?.tokens.len())
+    }
+
+    /// The token that templates know as `name`: `bos_token`, `eos_token`, `pad_token`.
+    pub fn token(&self, name: &str) -> Option<&str> {
+        self.tokens.iter().find(|(known, _)| known == name).map(|(_, token)| token.as_str())
+    }
+
+    /// The text of `messages` and its tokens. The control tokens among these are those that the template writes: what
+    /// looks like one in a message is text. Through its last `</think>`, an assistant's message holds its thinking, which
+    /// the template cuts or keeps as it would.
+    ///
+    /// # Errors
+    /// When the template refuses the messages or leaves one out, or the text cannot be tokenised.
+    pub fn prompt(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        thinking: bool,
+    ) -> Result<Prompt, ChatError> {
+        let turn = TurnOptions { thinking, ..TurnOptions::default() };
+        self.prompt_with(tokenizer, messages, turn)
+    }
+
+    /// As [`ChatTemplate::prompt`], and the model's turn begins as `turn` says.
+    ///
+    /// # Errors
+    /// See [`ChatTemplate::prompt`]; a last message to go on in that the template does not show as it is.
+    pub fn prompt_with(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        turn: TurnOptions,
+    ) -> Result<Prompt, ChatError> {
+        let texts = messages.iter().flat_map(|message| [&message.role, &message.content]);
+        let texts = texts.chain([&self.source]).map(String::as_str);
+        let mask = Mask::new(tokenizer.control_edges(), texts)
+            .ok_or_else(|| self.refused("they use every character of private use"))?;
+        let covered: Vec<Message> = messages.iter().map(|message| cover(message, &mask)).collect();
+        self.refuse_losses(&covered, &mask, turn)?;
+        let text = match turn.continues_last {
+            true => self.render_open(covered, &mask, turn)?,
+            false => self.render_with(&covered, turn)?,
+        };
+        let tokens = tokenizer.encode_covered(&text, &mask)?;
+        Ok(Prompt { text: mask.uncover(&text), tokens })
+    }
+
+    /// The text of `messages`, ready for the model's turn. `thinking` is what templates know as `enable_thinking`.
+    pub fn render(&self, messages: &[Message], thinking: bool) -> Result<String, ChatError> {
+        self.render_with(messages, TurnOptions { thinking, ..TurnOptions::default() })
+    }
+
+    fn refused(&self, problem: impl Into<String>) -> ChatError {
+        ChatError::Render { path: self.path.clone(), problem: problem.into() }
+    }
+
+    fn render_with(&self, messages: &[Message], turn: TurnOptions) -> Result<String, ChatError> {
+        let given = context! {
+            messages => Value::from(Serde(messages)),
+            add_generation_prompt => turn.opens_turn,
+            enable_thinking => turn.thinking,
+            // As transformers gives them where there are none.
+            tools => (),
+            documents => (),
+        };
+        let tokens = Value::from_pairs(self.tokens.iter().cloned());
+        let context = context! { ..given, ..tokens };
+        let given = messages.iter().map(|said| said.role.len() + said.content.len()).sum();
+        self.compiled.render(context, given).map_err(|problem| match problem {
+            Problem::Said(problem) => self.refused(problem),
+            Problem::Stopped(source) => ChatError::Stopped { path: self.path.clone(), source },
+        })
+    }
+
+    /// Renders the messages once more, each with a mark behind it: a mark that does not come out shows that its message does not.
+    fn refuse_losses(
+        &self,
+        messages: &[Message],
+        mask: &Mask,
+        turn: TurnOptions,
+    ) -> Result<(), ChatError> {
+        let spare = mask.spare;
+        let mark = |index: usize| format!("{spare}{index}{spare}");
+        let marked = messages.iter().enumerate().map(|(index, message)| {
+            Message::new(message.role.clone(), message.content.clone() + &mark(index))
+        });
+        let text = self.render_with(&marked.collect::<Vec<_>>(), turn)?;
+        let shown = marks(&text, spare);
+        match (0..messages.len()).find(|index| !shown.contains(index)) {
+            None => Ok(()),
+            Some(index) => Err(ChatError::LeftOut {
+                path: self.path.clone(),
+                place: index + 1,
+                of: messages.len(),
+                role: messages[index].role.clone(),
+            }),
+        }
+    }
+
+    /// The text up to the end of the last message, which is found by a mark behind it, as transformers finds it: where the
+    /// template cuts the blanks there, they are cut.
+    fn render_open(
+        &self,
+        mut messages: Vec<Message>,
+        mask: &Mask,
+        turn: TurnOptions,
+    ) -> Result<String, ChatError> {
+        let Some(last) = messages.last_mut() else {
+            return Err(self.refused("there is no message to go on in"));
+        };
+        let said = last.content.trim().to_owned();
+        last.content.extend([mask.spare, ' ']);
+        let mut text = self.render_with(&messages, turn)?;
+        if text.matches(mask.spare).count() > 1 {
+            return Err(self.refused("the last message cannot be gone on in: it is shown twice"));
+        }
+        let end = text.rfind(mask.spare).filter(|_| text.contains(&said)).ok_or_else(|| {
+            self.refused("the last message cannot be gone on in: it is not shown as it is")
+        })?;
+        let keeps_blanks = text[end + mask.spare.len_utf8()..].starts_with(' ');
+        text.truncate(if keeps_blanks { end } else { text[..end].trim_end().len() });
+        Ok(text)
+    }
+}
+
+/// The numbers that stand between two of `sign` in a text.
+fn marks(text: &str, sign: char) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    let mut rest = text;
+    while let Some((_, behind)) = rest.split_once(sign) {
+        let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+        let (number, end) = behind.split_at(digits);
+        let is_closed = end.starts_with(sign);
+        found.extend(number.parse::<usize>().ok().filter(|_| is_closed));
+        rest = if is_closed { &end[sign.len_utf8()..] } else { behind };
+    }
+    found
+}
+
+/// The message behind `mask`, but for the tags of an assistant's thinking. A role stays what templates compare it with, unless
+/// it is no word: then a control token could be written in it.
+fn cover(message: &Message, mask: &Mask) -> Message {
+    let Message { role, content, .. } = message;
+    let [_, close] = THINKING;
+    let end = content.rfind(close).filter(|_| role == "assistant");
+    let (thinking, said) = content.split_at(end.map_or(0, |at| at + close.len()));
+    let shown = THINKING
+        .iter()
+        .fold(mask.cover(thinking), |covered, tag| covered.replace(&mask.cover(tag), tag));
+    let is_word = role.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let role = if is_word { role.clone() } else { mask.cover(role) };
+    Message::new(role, shown + &mask.cover(said))
+}
+
+#[cfg(test)]
+mod tests;

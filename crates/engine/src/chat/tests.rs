@@ -1,0 +1,286 @@
+//! Templates made for each test.
+
+use super::python::MOST_INDENT;
+use super::*;
+
+fn template(text: &str) -> ChatTemplate {
+    let directory = tempfile::tempdir().unwrap();
+    fs_err::write(directory.path().join("chat_template.jinja"), text).unwrap();
+    ChatTemplate::load(directory.path()).unwrap()
+}
+
+fn user(content: &str) -> Vec<Message> {
+    vec![Message::new("user", content)]
+}
+
+#[test]
+fn content_is_never_a_template() {
+    let chat =
+        template("{% for m in messages %}<{{ m.role }}>{{ m['content'] | trim }}{% endfor %}");
+    assert_eq!(
+        chat.render(&user(" {{ x }} {% raw %} "), false).unwrap(),
+        "<user>{{ x }} {% raw %}"
+    );
+}
+
+/// A synthetic checkpoint's tokenizer, which knows Qwen's control tokens and where thinking begins and ends.
+fn tokenizer() -> Tokenizer {
+    let directory = tempfile::tempdir().unwrap();
+    let (family, shape) = (crate::model::Family::Qwen3, crate::synth::Shape::Tiny);
+    let recipe = crate::synth::Recipe { family, shape, seed: 1, tokenizer: None };
+    crate::synth::write_with_our_words(&recipe, directory.path()).unwrap();
+    Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap()
+}
+
+#[test]
+fn only_the_template_writes_control_tokens() {
+    let tokenizer = tokenizer();
+    let chat = template(
+        "{% for m in messages %}<|im_start|>{{ m.role }} {{ m.content | lower | replace('-', '') | trim }}<|im_end|>{% endfor %}",
+    );
+    let said = " <|im_end|> <think> <|-im_end|> <|IM_END|> <|im_";
+    let prompt = chat.prompt(&tokenizer, &user(said), false).unwrap();
+    assert_eq!(prompt.text, chat.render(&user(said), false).unwrap());
+    let controls: Vec<u32> =
+        prompt.tokens.iter().copied().filter(|id| tokenizer.is_control(*id)).collect();
+    let own = ["<|im_start|>", "<|im_end|>"].map(|name| tokenizer.id(name).unwrap());
+    assert_eq!(controls, own);
+    assert_eq!(
+        tokenizer.decode(&prompt.tokens),
+        "user <|im_end|> <think> <|im_end|> <|im_end|> <|im_"
+    );
+    // A role is no control token either.
+    let role = Message::new("user<|im_end|>", "");
+    let prompt = chat.prompt(&tokenizer, &[role], false).unwrap();
+    assert_eq!(tokenizer.decode(&prompt.tokens), "user<|im_end|> ");
+}
+
+#[test]
+fn an_assistants_thinking_is_the_templates_to_cut() {
+    let tokenizer = tokenizer();
+    let cutting = template("{{ messages[0].content.split('</think>')[-1] }}");
+    let keeping = template("{{ messages[0].content }}");
+    let think = ["<think>", "</think>"].map(|tag| tokenizer.id(tag).unwrap());
+    let content = "<think>So <|im_end|>.</think>B, <think>not A<|im_end|>".to_owned();
+    for (role, cut, kept) in [("assistant", "B, <think>not A<|im_end|>", 2), ("user", &*content, 0)]
+    {
+        let messages = [Message::new(role, content.clone())];
+        let prompt = cutting.prompt(&tokenizer, &messages, false).unwrap();
+        assert_eq!(prompt.text, cut);
+        assert!(!prompt.tokens.iter().any(|id| tokenizer.is_control(*id)));
+        let prompt = keeping.prompt(&tokenizer, &messages, false).unwrap();
+        let controls: Vec<u32> =
+            prompt.tokens.into_iter().filter(|id| tokenizer.is_control(*id)).collect();
+        assert_eq!(controls, think[..kept]);
+    }
+}
+
+#[test]
+fn dates_are_pinned() {
+    let chat = template("{{ strftime_now('%d %b %Y') }}");
+    assert_eq!(chat.render(&user(""), false).unwrap(), "26 Jul 2024");
+    let chat = template("{{ strftime_now('%H:%M') }}");
+    assert!(
+        chat.render(&user(""), false).unwrap_err().to_string().contains("only dates are pinned")
+    );
+}
+
+#[test]
+fn template_errors_name_the_file_and_the_problem() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+    assert!(missing.contains("no chat template in"), "{missing}");
+    fs_err::write(directory.path().join("chat_template.jinja"), "{% if %}").unwrap();
+    let broken = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+    assert!(broken.contains("does not compile") && broken.contains("line 1"), "{broken}");
+    let chat = template("{{ raise_exception('roles must alternate') }}");
+    let refused = chat.render(&user(""), false).unwrap_err().to_string();
+    assert!(refused.contains("refuses these messages: roles must alternate"), "{refused}");
+}
+
+#[test]
+fn what_a_template_keeps_in_variables_is_bounded() {
+    let kept =
+        "{% set kept %}{% for x in range(99999) %}{{ 'x' * 9999999 }}{% endfor %}{% endset %}";
+    let called = "{% macro m() %}{{ 'x' * 9999999 }}{% endmacro %}{% for x in range(99) %}{% set y = m() %}{% endfor %}";
+    for text in [kept, called] {
+        let refused = template(text).render(&user(""), false).unwrap_err().to_string();
+        assert!(refused.contains("it renders more than 64 MiB"), "{refused}");
+    }
+}
+
+#[test]
+fn constants_of_a_template_are_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chat_template.jinja");
+    fs_err::write(&path, "{{ 'x' * 99999999 }}".repeat(2000)).unwrap();
+    let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+    let stopped = "compiling the template would need more than 269 MB of memory, and was stopped";
+    assert!(refused.contains(stopped), "{refused}");
+    fs_err::write(&path, "**bold** {{ 'x' * 3 }}**").unwrap();
+    let chat = ChatTemplate::load(directory.path()).unwrap();
+    assert_eq!(chat.render(&user(""), false).unwrap(), "**bold** xxx**");
+}
+
+#[test]
+fn a_huge_indentation_is_cut() {
+    let chat = template("{{ [1] | tojson(indent=1000000000000000) }}");
+    let text = chat.render(&user(""), false).unwrap();
+    assert_eq!(text.len(), "[\n1\n]".len() + MOST_INDENT);
+}
+
+#[test]
+fn a_named_template_of_tokenizer_config_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = r#"{"bos_token": {"content": "<s>"}, "chat_template": [
+        {"name": "tool_use", "template": "no"}, {"name": "default", "template": "{{ bos_token }}yes"}]}"#;
+    fs_err::write(directory.path().join("tokenizer_config.json"), config).unwrap();
+    let chat = ChatTemplate::load(directory.path()).unwrap();
+    assert_eq!(chat.render(&user(""), false).unwrap(), "<s>yes");
+}
+
+#[test]
+fn a_role_is_what_the_template_compares_it_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tokenizer.json");
+    let recipe = crate::synth::Recipe {
+        family: crate::model::Family::Qwen3,
+        shape: crate::synth::Shape::Tiny,
+        seed: 1,
+        tokenizer: None,
+    };
+    crate::synth::write_with_our_words(&recipe, directory.path()).unwrap();
+    // A control token without brackets, which begins and ends as the roles do.
+    let text = fs_err::read_to_string(&path).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let added = json["added_tokens"].as_array_mut().unwrap();
+    let last = added.last_mut().unwrap();
+    last["content"] = "ultrasystemuser".into();
+    last["special"] = true.into();
+    fs_err::write(&path, json.to_string()).unwrap();
+    let tokenizer = Tokenizer::load(&path).unwrap();
+    assert!(tokenizer.control_edges().contains(&'u') && tokenizer.control_edges().contains(&'r'));
+    let chat = template(
+        "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>{{ m.content }}{% endif %}{% endfor %}",
+    );
+    let prompt = chat.prompt(&tokenizer, &user("What hurts? ultrasystemuser"), false).unwrap();
+    assert_eq!(prompt.text, "<|im_start|>What hurts? ultrasystemuser");
+    assert_eq!(prompt.tokens.iter().filter(|id| tokenizer.is_control(**id)).count(), 1);
+}
+
+#[test]
+fn a_message_that_the_template_leaves_out_is_an_error() {
+    let tokenizer = tokenizer();
+    let chat = template(
+        "{% for m in messages %}{% if m.role == 'user' and loop.last %}{{ m.content | trim }}{% endif %}{% endfor %}",
+    );
+    assert_eq!(chat.prompt(&tokenizer, &user(" a "), false).unwrap().text, "a");
+    for (first, shown) in [("system", "the system's"), ("user", "the user's")] {
+        let messages = [Message::new(first, "a"), Message::new("user", "a")];
+        let error = chat.prompt(&tokenizer, &messages, false).unwrap_err().to_string();
+        assert!(error.contains("leaves out message 1 of 2") && error.ends_with(shown), "{error}");
+        assert!(error.contains("chat_template.jinja"), "{error}");
+    }
+    // Cut off in the middle is left out, too.
+    let cutting = template("{{ messages[0].content[:5] }}");
+    assert!(cutting.prompt(&tokenizer, &user("What hurts?"), false).is_err());
+}
+
+#[test]
+fn what_is_not_known_of_jinja_is_refused_by_name_when_it_is_loaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chat_template.jinja");
+    for (text, problem) in [
+        ("\n{{ 'a' | xmlattr }}", "the filter `xmlattr` is not known here (line 2)"),
+        ("{{ x is prime }}", "the test `prime` is not known here (line 1)"),
+        ("{{ [].push(1) }}", "the method `push` is not known here (line 1)"),
+        ("{% if false %}{% include 'a' %}{% endif %}", "`include` needs another file"),
+        ("{% trans %}a{% endtrans %}", "unknown statement trans"),
+        ("{% if false %}{{ lipsum(2) }}{% endif %}", "the function `lipsum` is not known here"),
+        (
+            "\n{% if false %}{{ 'a'.swapcase() }}{% endif %}",
+            "the method `swapcase` is not known here (line 2)",
+        ),
+    ] {
+        fs_err::write(&path, text).unwrap();
+        let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+        assert!(refused.contains(problem), "{refused}");
+    }
+}
+
+/// As Jinja takes them: published templates write what only chats with tools come to.
+#[test]
+fn what_jinja_lacks_too_is_found_where_it_is_come_to() {
+    assert!(template("{{ [1].append(1) }}").render(&user("b"), false).is_err());
+    for unknown in
+        ["{{ 'a' | from_json }}", "{{ [].append(1) }}", "{{ later() }}", "{{ x is prime }}"]
+    {
+        let text = "{% if messages | length > 1 %}?{% else %}a{% endif %}".replace('?', unknown);
+        let chat = template(&text);
+        assert_eq!(chat.render(&user("b"), false).unwrap(), "a");
+        assert!(chat.render(&[user("b"), user("b")].concat(), false).is_err(), "{unknown}");
+    }
+}
+
+#[test]
+fn a_macro_may_call_itself_and_one_below_it() {
+    let chat = template(
+        "{%- macro f(n) -%}{{ n }}{% if n %}{{ f(n - 1) }}{{ g() }}{% endif %}{%- endmacro -%}{%- macro g() %}.{% endmacro -%}{{ f(2) }}",
+    );
+    assert_eq!(chat.render(&user(""), false).unwrap(), "210..");
+}
+
+#[test]
+fn raw_text_keeps_the_line_break_that_it_begins_with() {
+    let chat = template("a{% raw %}\n{{b}}\n{% endraw %}\nc{% raw -%}\nd{% endraw %}");
+    assert_eq!(chat.render(&user(""), false).unwrap(), "a\n{{b}}\ncd");
+}
+
+#[test]
+fn a_loop_runs_through_no_none() {
+    let looped = |head: &str| {
+        let chat = template(&format!("{{%- for x in {head} -%}}{{{{ x }}}}{{%- endfor %}}"));
+        chat.render(&user("ab"), false).map_err(|error| error.to_string())
+    };
+    assert!(looped("tools").unwrap_err().contains("`none` is no list"));
+    assert!(looped("tools if true").unwrap_err().contains("`none` is no list"));
+    assert_eq!(looped("(tools or []) if x").unwrap(), "");
+    assert_eq!(looped("1, 2, 3 if x in [1, 3]").unwrap(), "13");
+    assert_eq!(looped("[1, [2]] recursive").unwrap(), "1[2]");
+    assert_eq!(looped("{'if': 1, 'recursive': 2} if x").unwrap(), "ifrecursive");
+    assert_eq!(looped("not_defined").unwrap(), "");
+}
+
+#[test]
+fn what_a_template_defines_or_asks_for_may_be_called() {
+    let chat = template(
+        "{% macro say(x) %}{{ x }}{% endmacro %}{% if odd is defined %}{{ odd() }}{% endif %}{% for m in messages %}{{ say(m.content.strip()) }}{{ loop.cycle('.', ',') }}{% endfor %}{% for key, value in {'a': 1}.items() %}{{ key }}{% endfor %}",
+    );
+    assert_eq!(chat.render(&user(" b "), false).unwrap(), "b.a");
+}
+
+#[test]
+fn an_older_file_of_special_tokens_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs_err::write(directory.path().join(name), text).unwrap();
+    write("chat_template.jinja", "{{ bos_token }}{{ pad_token }}{{ unk_token is defined }}");
+    write("tokenizer_config.json", r#"{"bos_token": "<s>", "pad_token": null}"#);
+    write("special_tokens_map.json", r#"{"bos_token": "<old>", "pad_token": {"content": "<p>"}}"#);
+    let chat = ChatTemplate::load(directory.path()).unwrap();
+    assert_eq!(chat.render(&user(""), false).unwrap(), "<s><p>False");
+    assert_eq!((chat.token("pad_token"), chat.token("unk_token")), (Some("<p>"), None));
+}
+
+#[test]
+fn what_the_library_panics_over_is_an_error() {
+    let chat = template("{{ messages[0].content[::-1] }}");
+    assert_eq!(chat.render(&user("abc"), false).unwrap(), "cba");
+    assert!(chat.render(&user(""), false).is_err());
+}
+
+#[test]
+fn a_template_lets_a_model_think_by_a_switch_or_always() {
+    assert!(!template("{{ messages[0].content }}").lets_think());
+    assert!(template("{% if enable_thinking %}<think>{% endif %}").lets_think());
+    assert!(template("{{ messages[0].content }}\n<think>\n").lets_think());
+}

@@ -1,0 +1,250 @@
+//! The files of a checkpoint's directory: complete, or an error that names what is missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::diagnosis::{Blame, Diagnosis};
+use crate::outside::{self, JsonError};
+
+/// What a model is: its family and sizes.
+pub const CONFIG: &str = "config.json";
+/// Sampling defaults and end-of-turn tokens.
+pub const GENERATION_CONFIG: &str = "generation_config.json";
+/// Text to token ids.
+pub const TOKENIZER: &str = "tokenizer.json";
+/// The names of special tokens, and in some models the chat template.
+pub const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+/// The chat template, in newer models.
+pub const CHAT_TEMPLATE_JINJA: &str = "chat_template.jinja";
+/// The chat template, in some older ones.
+pub const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
+/// All weights in one file.
+pub const SINGLE: &str = "model.safetensors";
+/// Which shard holds which tensor.
+pub const INDEX: &str = "model.safetensors.index.json";
+
+/// The paths of a checkpoint's files, all inside its directory.
+#[derive(Clone, Debug, Default)]
+pub struct CheckpointFiles {
+    /// [`CONFIG`].
+    pub config: PathBuf,
+    /// [`GENERATION_CONFIG`].
+    pub generation_config: Option<PathBuf>,
+    /// A directory that is not from the hub may lack it: logits from token ids need no tokenizer.
+    pub tokenizer: Option<PathBuf>,
+    /// [`TOKENIZER_CONFIG`].
+    pub tokenizer_config: Option<PathBuf>,
+    /// [`CHAT_TEMPLATE_JINJA`].
+    pub chat_template_jinja: Option<PathBuf>,
+    /// [`CHAT_TEMPLATE_JSON`].
+    pub chat_template_json: Option<PathBuf>,
+    /// Present where the weights are sharded.
+    pub index: Option<PathBuf>,
+    /// The one file, or every shard in the order of their names; safetensors, of an encoder also PyTorch's pickle.
+    pub weights: Vec<PathBuf>,
+    /// What else an encoder's card lists, in its order.
+    pub others: Vec<PathBuf>,
+}
+
+/// Why a directory holds no checkpoint.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
+pub enum FilesError {
+    #[error("the checkpoint in {} lacks {file}", directory.display())]
+    Incomplete { directory: PathBuf, file: String },
+    #[error(
+        "the checkpoint in {} has no weights: neither model.safetensors nor model.safetensors.index.json is there",
+        directory.display()
+    )]
+    NoWeights { directory: PathBuf },
+    #[error("{} cannot be read: {reason}", path.display())]
+    BadIndex { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Diagnosis for FilesError {
+    fn blame(&self) -> Blame {
+        match self {
+            FilesError::Io(error) => error.blame(),
+            _ => Blame::Artefact,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            FilesError::Incomplete { .. } | FilesError::NoWeights { .. } => {
+                Some("copy or fetch the whole of the model's repository".to_owned())
+            }
+            FilesError::BadIndex { .. } => None,
+            FilesError::Io(error) => error.hint(),
+        }
+    }
+}
+
+impl CheckpointFiles {
+    /// Finds the files of `directory`. Where both forms of weights are there, the single file wins.
+    ///
+    /// # Errors
+    /// [`FilesError::Incomplete`] names the first file that is missing; [`FilesError::BadIndex`] says
+    /// what is wrong with the index.
+    pub fn find(directory: &Path) -> Result<Self, FilesError> {
+        let optional = |name: &str| optional(directory, name);
+        let config = required(directory, CONFIG)?;
+        let (index, weights) = match (optional(SINGLE), optional(INDEX)) {
+            (Some(single), _) => (None, vec![single]),
+            (None, Some(index)) => {
+                let shards = shard_names(&index)?;
+                let shards = shards.iter().map(|name| required(directory, name));
+                (Some(index), shards.collect::<Result<_, _>>()?)
+            }
+            (None, None) => {
+                return Err(FilesError::NoWeights { directory: directory.to_owned() });
+            }
+        };
+        Ok(Self {
+            config,
+            generation_config: optional(GENERATION_CONFIG),
+            tokenizer: optional(TOKENIZER),
+            tokenizer_config: optional(TOKENIZER_CONFIG),
+            chat_template_jinja: optional(CHAT_TEMPLATE_JINJA),
+            chat_template_json: optional(CHAT_TEMPLATE_JSON),
+            index,
+            weights,
+            others: Vec::new(),
+        })
+    }
+}
+
+/// The path of a file, if it is there.
+fn optional(directory: &Path, name: &str) -> Option<PathBuf> {
+    Some(directory.join(name)).filter(|path| path.is_file())
+}
+
+/// The path of a file that has to be there.
+///
+/// # Errors
+/// [`FilesError::Incomplete`].
+pub fn required(directory: &Path, name: &str) -> Result<PathBuf, FilesError> {
+    optional(directory, name).ok_or_else(|| incomplete(directory, name))
+}
+
+/// The error for a file that is not there.
+pub fn incomplete(directory: &Path, file: &str) -> FilesError {
+    FilesError::Incomplete { directory: directory.to_owned(), file: file.to_owned() }
+}
+
+/// The shards that an index names, sorted, each once.
+///
+/// # Errors
+/// The index cannot be read, names no shard, or names one outside its directory.
+pub fn shard_names(index: &Path) -> Result<Vec<String>, FilesError> {
+    #[derive(Deserialize)]
+    struct Index {
+        weight_map: BTreeMap<String, String>,
+    }
+    let bad = |reason: String| FilesError::BadIndex { path: index.to_owned(), reason };
+    let parsed: Index = outside::json(index).map_err(|error| match error {
+        JsonError::Read(error) => error.into(),
+        error => bad(error.to_string()),
+    })?;
+    let names: BTreeSet<String> = parsed.weight_map.into_values().collect();
+    if names.is_empty() {
+        return Err(bad("its weight_map is empty".to_owned()));
+    }
+    match names.iter().find(|name| !stays_inside(name)) {
+        Some(name) => Err(bad(format!("the shard `{name}` lies outside its directory"))),
+        None => Ok(names.into_iter().collect()),
+    }
+}
+
+/// Whether a relative name can only lead below the directory it is joined to, on any platform.
+fn stays_inside(name: &str) -> bool {
+    !name.contains(['\\', ':'])
+        && Path::new(name).components().next().is_some()
+        && Path::new(name).components().all(|component| matches!(component, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = directory.path().join(name);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, text).unwrap();
+        }
+        directory
+    }
+
+    const SHARDED: &str = r#"{"metadata": {}, "weight_map": {"a": "two.safetensors", "b": "sub/one.safetensors", "c": "two.safetensors"}}"#;
+
+    #[test]
+    fn shards_come_from_the_index_sorted_and_once() {
+        let directory = directory(&[
+            (CONFIG, "{}"),
+            (INDEX, SHARDED),
+            ("two.safetensors", ""),
+            ("sub/one.safetensors", ""),
+        ]);
+        let files = CheckpointFiles::find(directory.path()).unwrap();
+        let weights = [
+            directory.path().join("sub/one.safetensors"),
+            directory.path().join("two.safetensors"),
+        ];
+        assert_eq!(files.weights, weights);
+        assert_eq!(files.index, Some(directory.path().join(INDEX)));
+        assert_eq!(files.tokenizer, None);
+    }
+
+    #[test]
+    fn the_single_file_wins_over_an_index() {
+        let directory = directory(&[(CONFIG, "{}"), (INDEX, SHARDED), (SINGLE, "")]);
+        let files = CheckpointFiles::find(directory.path()).unwrap();
+        assert_eq!(files.weights, [directory.path().join(SINGLE)]);
+        assert_eq!(files.index, None);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let cases: [(&[(&str, &str)], &str); 3] = [
+            (&[(SINGLE, "")], CONFIG),
+            (&[(CONFIG, "{}")], SINGLE),
+            (&[(CONFIG, "{}"), (INDEX, SHARDED), ("two.safetensors", "")], "sub/one.safetensors"),
+        ];
+        for (files, missing) in cases {
+            let directory = directory(files);
+            let error = CheckpointFiles::find(directory.path()).unwrap_err();
+            assert!(error.to_string().contains(missing), "{error}");
+            assert!(error.to_string().contains(directory.path().to_str().unwrap()), "{error}");
+            assert_eq!(error.blame(), Blame::Artefact);
+        }
+    }
+
+    #[test]
+    fn an_index_cannot_lead_outside() {
+        for name in
+            ["../a.safetensors", "/etc/passwd", "a/../../b", "", ".", "./a", r"..\\a", "C:a"]
+        {
+            let index = format!(r#"{{"weight_map": {{"x": "{name}"}}}}"#);
+            let directory = directory(&[(CONFIG, "{}"), (INDEX, &index)]);
+            let error = CheckpointFiles::find(directory.path()).unwrap_err();
+            assert!(error.to_string().contains("lies outside its directory"), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_is_none_is_refused() {
+        for index in ["", "[]", r#"{"weight_map": {}}"#, r#"{"weight_map": {"x": 1}}"#] {
+            let directory = directory(&[(CONFIG, "{}"), (INDEX, index)]);
+            let error = CheckpointFiles::find(directory.path()).unwrap_err();
+            assert!(matches!(error, FilesError::BadIndex { .. }), "{index}: {error}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The directory of an encoder's checkpoint: its JSON files, its tokenizer, and its weights as candle asks for them.
+
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device};
+use candle_nn::VarBuilder;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::error::message;
+use super::{EncoderError, older_pickle};
+use crate::checkpoint::CheckpointFiles;
+use crate::outside::{self, JsonError};
+use crate::tokenizer::Library;
+
+/// What a model is: its kind and sizes.
+pub const CONFIG: &str = "config.json";
+/// Text to token ids.
+pub const TOKENIZER: &str = "tokenizer.json";
+/// A file and its field that say where texts are cut.
+pub const TOKENIZER_LIMIT: (&str, &str) = ("tokenizer_config.json", "model_max_length");
+/// The first that is there is read.
+const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
+const INDEX: &str = "model.safetensors.index.json";
+
+/// A directory, whose errors name the file and what is wrong with it.
+pub struct Folder {
+    path: PathBuf,
+    /// The card whose files it should hold.
+    card: Option<&'static str>,
+}
+
+impl Folder {
+    /// `card`: the name under which its files are known.
+    ///
+    /// # Errors
+    /// It is no directory.
+    pub fn open(path: &Path, card: Option<&'static str>) -> Result<Self, EncoderError> {
+        let folder = Self { path: path.to_owned(), card };
+        match path.is_dir() {
+            true => Ok(folder),
+            false => Err(folder.wrong("", "is not a directory")),
+        }
+    }
+
+    pub(super) fn subfolder(&self, name: &str) -> Self {
+        Self { path: self.path.join(name), card: self.card }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files of weights that are read: one, or every shard of an index.
+    pub(super) fn weight_files(&self) -> Result<Vec<PathBuf>, EncoderError> {
+        match WEIGHTS.into_iter().find(|name| self.has(name)) {
+            Some(name) => Ok(vec![self.path.join(name)]),
+            None if self.has(INDEX) => Ok(CheckpointFiles::find(&self.path)?.weights),
+            None => Err(self.no_weights()),
+        }
+    }
+
+    fn no_weights(&self) -> EncoderError {
+        self.wrong("", format!("has no weights: neither {} is there", WEIGHTS.join(" nor ")))
+    }
+
+    /// Whether a file is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.path.join(name).is_file()
+    }
+
+    /// The error for a file, or with an empty name for the folder; the problem reads on from the path.
+    pub fn wrong(&self, name: &str, problem: impl Into<String>) -> EncoderError {
+        EncoderError::Checkpoint {
+            card: self.card,
+            path: match name {
+                "" => self.path.clone(),
+                name => self.path.join(name),
+            },
+            problem: problem.into(),
+        }
+    }
+
+    /// The error for a tokenizer's file.
+    pub fn bad_tokenizer(&self, name: &str, problem: &str) -> EncoderError {
+        self.wrong(name, format!("is not a tokenizer of this model: {problem}"))
+    }
+
+    /// The path of a file that is there.
+    pub fn file(&self, name: &str) -> Result<PathBuf, EncoderError> {
+        match self.has(name) {
+            true => Ok(self.path.join(name)),
+            false => Err(self.wrong(name, "is missing")),
+        }
+    }
+
+    /// A JSON file as a `T`.
+    ///
+    /// # Errors
+    /// It is missing, cannot be read, or holds something else.
+    pub fn json<T>(&self, name: &str) -> Result<T, EncoderError>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
+        outside::json(&self.file(name)?).map_err(|error| match error {
+            JsonError::Read(error) => error.into(),
+            error => self.unreadable(name, &error),
+        })
+    }
+
+    /// The error for JSON that is not what the model's code reads.
+    pub fn unreadable(&self, name: &str, error: &dyn std::fmt::Display) -> EncoderError {
+        self.wrong(name, format!("does not describe an encoder: {error}"))
+    }
+
+    /// An error unless config.json has `expected` in `field`.
+    pub fn expect(
+        &self,
+        config: &Value,
+        field: &str,
+        expected: impl Into<Value>,
+    ) -> Result<(), EncoderError> {
+        let (found, expected) = (&config[field], expected.into());
+        match *found == expected {
+            true => Ok(()),
+            false => Err(self.unsupported(CONFIG, field, &spelt(found), &spelt(&expected))),
+        }
+    }
+
+    /// The error for a field with a value that the model's code does not know.
+    pub fn unsupported(
+        &self,
+        name: &str,
+        field: &str,
+        found: &str,
+        expected: &str,
+    ) -> EncoderError {
+        let problem = format!("is not supported: `{field}` is `{found}`, not {expected}");
+        self.wrong(name, problem)
+    }
+
+    /// Where texts are cut, special tokens included: the first limit that a file gives, and never more than there are
+    /// positions.
+    pub fn max_tokens(
+        &self,
+        limits: &[(&str, &str)],
+        positions: usize,
+    ) -> Result<usize, EncoderError> {
+        for (name, field) in limits.iter().filter(|(name, _)| self.has(name)) {
+            let config: Value = self.json(name)?;
+            // A tokenizer without a limit says 1e30, which is no integer.
+            if let Some(limit) = config[field].as_u64() {
+                return Ok(positions.min(limit as usize));
+            }
+        }
+        Ok(positions)
+    }
+
+    /// tokenizer.json without the padding and truncation that published files carry.
+    pub fn tokenizer(&self) -> Result<tokenizers::Tokenizer, EncoderError> {
+        let read = Library::read(&self.file(TOKENIZER)?, |mut tokenizer| {
+            let whole = tokenizer.with_padding(None).with_truncation(None);
+            whole.map_err(|error| error.to_string())?;
+            Ok(tokenizer)
+        });
+        read.map_err(|problem| self.bad_tokenizer(TOKENIZER, &problem))
+    }
+
+    /// An error where the tokenizer, read from the file `name`, has a token that the model has no embedding for.
+    pub fn check_vocabulary(
+        &self,
+        name: &str,
+        tokenizer: &tokenizers::Tokenizer,
+        rows: usize,
+    ) -> Result<(), EncoderError> {
+        let greatest = tokenizer.get_vocab(true).into_values().max();
+        match greatest.filter(|&id| id as usize >= rows) {
+            None => Ok(()),
+            Some(id) => {
+                let problem =
+                    format!("it has a token {id}, but config.json has vocab_size = {rows}");
+                Err(self.bad_tokenizer(name, &problem))
+            }
+        }
+    }
+
+    /// Hands `load` the tensors by name, as f32, below `prefix` where the file puts it before every name. Pickles are
+    /// read, never run.
+    pub fn weights<T>(
+        &self,
+        prefix: &str,
+        load: impl FnOnce(VarBuilder<'static>) -> candle_core::Result<T>,
+    ) -> Result<T, EncoderError> {
+        let Some(name) = WEIGHTS.into_iter().find(|name| self.has(name)) else {
+            return Err(self.no_weights());
+        };
+        let built = tensors(&self.path.join(name)).and_then(|weights| {
+            let whole =
+                weights.contains_tensor(&format!("{prefix}.embeddings.word_embeddings.weight"));
+            load(if whole { weights.pp(prefix) } else { weights })
+        });
+        built.map_err(|error| {
+            let error = message(&error);
+            let problem = format!("does not hold the weights that config.json describes: {error}");
+            self.wrong(name, problem)
+        })
+    }
+}
+
+fn spelt(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn tensors(path: &Path) -> candle_core::Result<VarBuilder<'static>> {
+    let device = &Device::Cpu;
+    if path.extension().is_none_or(|extension| extension != "bin") {
+        let bytes = fs_err::read(path)?;
+        return VarBuilder::from_buffered_safetensors(bytes, DType::F32, device);
+    }
+    match older_pickle::read(path)? {
+        Some(tensors) => Ok(VarBuilder::from_tensors(tensors, DType::F32, device)),
+        // A whole number of more than eight bytes overflows in candle, which panics where overflows are checked.
+        None => catch_unwind(|| VarBuilder::from_pth(path, DType::F32, device))
+            .unwrap_or_else(|_| Err(candle_core::Error::Msg("the pickle is malformed".to_owned()))),
+    }
+}

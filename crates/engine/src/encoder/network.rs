@@ -1,0 +1,356 @@
+//! Models behind encoders and rerankers: whole texts in, states out, many texts a step.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::bert::{BertNetwork, bert_config};
+use super::card::EncoderOutput;
+use super::causal::{DecoderNetwork, load_decoder};
+use super::folder::{CONFIG, Folder};
+use super::tokens::Sequence;
+use super::{EncoderError, EncoderOptions};
+use crate::model::{Config, ModelError, WantedType, precision_of};
+use crate::ops::{Device, EncoderBackend, Machine, PAGE, Precision, Rows, StoredType};
+
+/// Takes the states of one text, `[tokens][width]`, and leaves what is wanted of them.
+pub(super) type Take<'a> = dyn Fn(&[f32]) -> Vec<f64> + Sync + 'a;
+
+/// A loaded model.
+pub(super) trait Network: Send + Sync {
+    /// What `take` makes of each text's states: of a last token's alone, or of its logits, where only these are wanted. No
+    /// bit depends on the texts beside it.
+    fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError>;
+}
+
+/// Where a model runs, and how its weights are kept there.
+pub(super) struct Place<'a> {
+    pub(super) precision: Precision,
+    pub(super) device: &'a Device,
+}
+
+/// A model's files, described.
+pub(super) enum Described {
+    Bert(crate::model::BertConfig),
+    Decoder(Config),
+}
+
+impl Described {
+    /// # Errors
+    /// A config that is missing or damaged, or of a model that is none of these.
+    pub(super) fn read(folder: &Folder) -> Result<Described, EncoderError> {
+        let value: Value = folder.json(CONFIG)?;
+        match value["model_type"].as_str() {
+            Some("bert") => Ok(Described::Bert(bert_config(folder, value)?)),
+            Some("qwen3" | "gemma3_text") => {
+                let config = Config::read_encoder(&folder.file(CONFIG)?);
+                Ok(Described::Decoder(config.map_err(ModelError::from)?))
+            }
+            found => {
+                let found = found.unwrap_or("missing");
+                let expected = "bert, qwen3 or gemma3_text";
+                Err(folder.unsupported(CONFIG, "model_type", found, expected))
+            }
+        }
+    }
+
+    /// Rows of the embedding table.
+    pub(super) fn vocabulary(&self) -> usize {
+        match self {
+            Described::Bert(config) => config.vocab_size,
+            Described::Decoder(config) => config.vocab_size,
+        }
+    }
+
+    pub(super) fn positions(&self) -> usize {
+        match self {
+            Described::Bert(config) => config.max_position_embeddings,
+            Described::Decoder(config) => config.max_position_embeddings,
+        }
+    }
+
+    /// Numbers of a state.
+    pub(super) fn width(&self) -> usize {
+        match self {
+            Described::Bert(config) => config.hidden_size,
+            Described::Decoder(config) => config.hidden_size,
+        }
+    }
+
+    /// How weights are kept: BERT's are published as f32, those of decoders as their files have them.
+    ///
+    /// # Errors
+    /// Weights that cannot be read.
+    pub(super) fn precision(
+        &self,
+        folder: &Folder,
+        options: &EncoderOptions,
+    ) -> Result<Precision, EncoderError> {
+        let wanted = options.precision();
+        match (self, wanted.dtype) {
+            (_, WantedType::Exactly(stored)) => {
+                Ok(Precision { quantisation: wanted.quantisation, ..stored.into() })
+            }
+            (Described::Bert(_), WantedType::Auto) => {
+                Ok(Precision { quantisation: wanted.quantisation, ..StoredType::F32.into() })
+            }
+            (Described::Decoder(config), WantedType::Auto) => {
+                let files = folder.weight_files()?;
+                Ok(precision_of(config, &files, wanted, options.device.machine())?)
+            }
+        }
+    }
+
+    /// Loads the model for texts of at most `limit` tokens, and what is wanted of them.
+    ///
+    /// # Errors
+    /// Weights that are missing or do not fit; an output that the model does not have; a device that runs no encoders.
+    pub(super) fn load(
+        self,
+        folder: &Folder,
+        output: EncoderOutput,
+        limit: usize,
+        place: &Place<'_>,
+    ) -> Result<Box<dyn Network>, EncoderError> {
+        let precision = place.precision;
+        match place.device {
+            Device::Cpu(cpu) => self.load_on(cpu, folder, output, limit, precision),
+            Device::Cuda(gpu) => {
+                self.load_on(&gpu.for_encoder(precision)?, folder, output, limit, precision)
+            }
+            device @ Device::Metal(_) => Err(EncoderError::Device { device: device.describe() }),
+        }
+    }
+
+    fn load_on<B: EncoderBackend>(
+        self,
+        ops: &B,
+        folder: &Folder,
+        output: EncoderOutput,
+        limit: usize,
+        precision: Precision,
+    ) -> Result<Box<dyn Network>, EncoderError> {
+        use EncoderOutput::{Cls, LastToken, Mean, OneLogit, YesNo};
+        match (self, output) {
+            (Described::Bert(config), Cls | Mean | LastToken | OneLogit) => {
+                Ok(Box::new(BertNetwork::load(ops, folder, config, precision)?))
+            }
+            (Described::Decoder(config), Mean | LastToken | YesNo) => {
+                let decoder = load_decoder(ops, folder, config, output, precision, limit)?;
+                let (ops, spare) = (ops.clone(), Spare::default());
+                Ok(Box::new(DecoderNetwork { ops, decoder, limit, output, spare }))
+            }
+            (_, output) => {
+                let problem = format!("is of a model without the output `{}`", output.name());
+                Err(folder.wrong(CONFIG, problem))
+            }
+        }
+    }
+}
+
+/// The steps of a list of texts.
+pub(super) struct Steps(Vec<Step>);
+
+/// Texts that share a step, and the rows and pages that they take.
+#[derive(Clone)]
+pub(super) struct Step {
+    texts: Range<usize>,
+    pub(super) rows: usize,
+    pub(super) pages: usize,
+}
+
+impl Steps {
+    /// What `take` makes of each text's states, which `run` gives of a step's texts one after another: as many rows of a text as
+    /// `rows` says.
+    pub(super) fn run(
+        &self,
+        texts: &[Sequence],
+        take: &Take<'_>,
+        rows: impl Fn(&Sequence) -> usize,
+        mut run: impl FnMut(&Packed) -> Result<Vec<f32>, EncoderError>,
+    ) -> Result<Vec<Vec<f64>>, EncoderError> {
+        let mut taken = Vec::with_capacity(texts.len());
+        for step in &self.0 {
+            let texts = &texts[step.texts.clone()];
+            let states = run(&Packed::new(texts))?;
+            let width = states.len() / texts.iter().map(&rows).sum::<usize>();
+            let mut rest = states.as_slice();
+            for text in texts {
+                let (own, after) = rest.split_at(rows(text) * width);
+                taken.push(take(own));
+                rest = after;
+            }
+        }
+        match taken.iter().position(|numbers| !numbers.iter().all(|number| number.is_finite())) {
+            None => Ok(taken),
+            Some(text) => Err(EncoderError::NotFinite { place: text + 1, of: texts.len() }),
+        }
+    }
+
+    /// The most rows and the most pages of any; `None`: there are no texts.
+    pub(super) fn largest(&self) -> Option<Step> {
+        let mut largest = self.0.first()?.clone();
+        for step in &self.0 {
+            largest.rows = largest.rows.max(step.rows);
+            largest.pages = largest.pages.max(step.pages);
+        }
+        Some(largest)
+    }
+}
+
+/// What steps are computed in, kept from one call to the next: each of many small calls would make it anew. Calls at one time
+/// make their own.
+pub(super) struct Spare<T>(Mutex<Option<Room<T>>>);
+
+/// Something with room for steps of so many rows and pages.
+pub(super) struct Room<T> {
+    rows: usize,
+    pages: usize,
+    pub(super) one: T,
+}
+
+impl<T> Default for Spare<T> {
+    fn default() -> Spare<T> {
+        Spare(Mutex::new(None))
+    }
+}
+
+impl<T> Spare<T> {
+    /// What was kept, where `step` has room in it, or else what `make` makes, of the larger of both sizes.
+    pub(super) fn take(
+        &self,
+        step: Step,
+        make: impl FnOnce(&Step) -> Result<T, EncoderError>,
+    ) -> Result<Room<T>, EncoderError> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(kept) = kept else {
+            return Ok(Room { rows: step.rows, pages: step.pages, one: make(&step)? });
+        };
+        if kept.rows >= step.rows && kept.pages >= step.pages {
+            return Ok(kept);
+        }
+        let (rows, pages) = (kept.rows.max(step.rows), kept.pages.max(step.pages));
+        // Both together may be more than there is.
+        drop(kept);
+        let one = make(&Step { rows, pages, ..step })?;
+        Ok(Room { rows, pages, one })
+    }
+
+    pub(super) fn keep(&self, room: Room<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+    }
+}
+
+/// Runs of at most `most_texts` texts of as many tokens as fill `machine`; a longer text is alone.
+pub(super) fn steps(texts: &[Sequence], machine: Machine, most_texts: usize) -> Steps {
+    let most = machine.prefill_rows();
+    let mut steps: Vec<Step> = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        let rows = text.tokens.len();
+        let pages = rows.div_ceil(PAGE);
+        match steps.last_mut() {
+            Some(step) if step.rows + rows <= most && step.texts.len() < most_texts => {
+                step.texts.end = index + 1;
+                step.rows += rows;
+                step.pages += pages;
+            }
+            _ => steps.push(Step { texts: index..index + 1, rows, pages }),
+        }
+    }
+    Steps(steps)
+}
+
+/// The rows of a step's texts, one after another.
+#[derive(Default)]
+pub(super) struct Packed {
+    tokens: Vec<u32>,
+    positions: Vec<u32>,
+    sequences: Vec<u32>,
+    segments: Vec<u32>,
+    tables: Vec<Vec<u32>>,
+    /// The last row of each text.
+    pub(super) last: Vec<usize>,
+}
+
+impl Packed {
+    pub(super) fn new(texts: &[Sequence]) -> Packed {
+        let mut packed = Packed::default();
+        let mut next_page = 0;
+        for (index, text) in texts.iter().enumerate() {
+            let length = text.tokens.len();
+            packed.tokens.extend_from_slice(&text.tokens);
+            packed.segments.extend_from_slice(&text.segments);
+            packed.positions.extend(0..length as u32);
+            packed.sequences.extend(std::iter::repeat_n(index as u32, length));
+            let pages = length.div_ceil(PAGE) as u32;
+            packed.tables.push((next_page..next_page + pages).collect());
+            packed.last.push(packed.tokens.len() - 1);
+            next_page += pages;
+        }
+        packed
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.tokens.len()
+    }
+
+    pub(super) fn with_rows<T>(&self, run: impl FnOnce(Rows<'_>) -> T) -> T {
+        let tables: Vec<&[u32]> = self.tables.iter().map(Vec::as_slice).collect();
+        run(Rows {
+            tokens: &self.tokens,
+            positions: &self.positions,
+            sequences: &self.sequences,
+            segments: &self.segments,
+            tables: &tables,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(count: usize) -> Vec<Sequence> {
+        let text = || Sequence { tokens: vec![1; 3], segments: vec![0; 3], is_cut: false };
+        (0..count).map(|_| text()).collect()
+    }
+
+    #[test]
+    fn a_text_whose_numbers_are_not_finite_is_an_error_that_names_it() {
+        let texts = texts(5);
+        let widened = |states: &[f32]| states.iter().map(|state| f64::from(*state)).collect();
+        let run = |broken: f32| {
+            let steps = steps(&texts, Machine::Cpu, 2);
+            steps.run(
+                &texts,
+                &widened,
+                |_| 1,
+                |packed| Ok((0..packed.last.len()).flat_map(|_| [1.0, broken]).collect()),
+            )
+        };
+        assert_eq!(run(2.0).unwrap(), vec![vec![1.0, 2.0]; 5]);
+        for broken in [f32::NAN, f32::INFINITY] {
+            let error = run(broken).unwrap_err().to_string();
+            assert!(error.ends_with("not finite (NaN or infinity) of text 1 of 5"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_steps_are_computed_in_is_made_once() {
+        let spare = Spare::default();
+        let mut made = Vec::new();
+        for (rows, pages) in [(9, 3), (4, 1), (4, 5), (9, 5), (1, 1)] {
+            let step = Step { texts: 0..1, rows, pages };
+            let room = spare.take(step, |step| {
+                made.push((step.rows, step.pages));
+                Ok(())
+            });
+            spare.keep(room.unwrap());
+        }
+        assert_eq!(made, [(9, 3), (9, 5)]);
+        // No more texts share a step than give logits.
+        let steps = steps(&texts(5), Machine::Cpu, 2);
+        assert_eq!(steps.0.iter().map(|step| step.texts.len()).collect::<Vec<_>>(), [2, 2, 1]);
+    }
+}

@@ -1,0 +1,78 @@
+//! What an encoder or reranker is opened with, and what it reads and gives.
+
+use std::path::{Path, PathBuf};
+
+use super::card::KnownModel;
+use crate::model::{WantedPrecision, WantedType};
+use crate::ops::{Device, Quantisation};
+
+/// How a model is opened.
+#[derive(Clone, Debug)]
+pub struct EncoderOptions {
+    /// The folder of the checkpoint.
+    pub directory: PathBuf,
+    /// A model that is known by name: its card says how it is used where the folder does not.
+    pub known: Option<KnownModel>,
+    /// Cut vectors to this many numbers, at length 1; one of the card's widths.
+    pub dims: Option<usize>,
+    /// Cut texts at fewer tokens than the card says.
+    pub max_tokens: Option<usize>,
+    /// f32 unless asked for otherwise; models made of decoders as their files have it.
+    pub dtype: WantedType,
+    /// How matrices are rounded when they are loaded.
+    pub quantisation: Quantisation,
+    /// What it runs on.
+    pub device: Device,
+}
+
+impl EncoderOptions {
+    /// A folder as it is, on this device.
+    pub fn new(directory: &Path, device: Device) -> EncoderOptions {
+        EncoderOptions {
+            directory: directory.to_owned(),
+            known: None,
+            dims: None,
+            max_tokens: None,
+            dtype: WantedType::Auto,
+            quantisation: Quantisation::None,
+            device,
+        }
+    }
+
+    pub(super) fn precision(&self) -> WantedPrecision {
+        WantedPrecision {
+            dtype: self.dtype,
+            quantisation: self.quantisation,
+            ..WantedPrecision::default()
+        }
+    }
+}
+
+/// What is retrieved; the title may be empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Document<'a> {
+    /// May be empty.
+    pub title: &'a str,
+    /// The document's text.
+    pub text: &'a str,
+}
+
+/// What a reranker scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair<'a> {
+    /// What is asked.
+    pub query: &'a str,
+    /// May be empty.
+    pub title: &'a str,
+    /// The document's text.
+    pub text: &'a str,
+}
+
+/// Vectors, and of each whether its text was cut at the model's limit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Embedded {
+    /// `[texts][width]`.
+    pub vectors: Vec<Vec<f32>>,
+    /// `[texts]`.
+    pub cut: Vec<bool>,
+}

@@ -1,0 +1,68 @@
+//! From states to vectors: pooling, cutting to a width, length 1. In f64, because sums over hundreds of tokens are taken.
+
+use super::card::EncoderOutput;
+
+/// `states` is `[tokens][width]`, not empty; all tokens count, `[CLS]` and `[SEP]` too.
+pub(super) fn pool(states: &[f32], width: usize, output: EncoderOutput) -> Vec<f64> {
+    let tokens = states.len() / width;
+    let pooled = match output {
+        EncoderOutput::Mean => states,
+        EncoderOutput::LastToken | EncoderOutput::YesNo => &states[(tokens - 1) * width..],
+        EncoderOutput::Cls | EncoderOutput::OneLogit => &states[..width],
+    };
+    let mut sums = vec![0.0; width];
+    for state in pooled.chunks_exact(width) {
+        sums.iter_mut().zip(state).for_each(|(sum, number)| *sum += f64::from(*number));
+    }
+    let count = (pooled.len() / width) as f64;
+    sums.iter_mut().for_each(|sum| *sum /= count);
+    sums
+}
+
+/// `weights · vector + bias`; `weights` is `[outputs][inputs]`.
+pub(super) fn multiply(weights: &[f32], bias: Option<&[f32]>, vector: &[f64]) -> Vec<f64> {
+    let product = |(index, row): (usize, &[f32])| {
+        let terms = row.iter().zip(vector).map(|(weight, number)| f64::from(*weight) * number);
+        let bias = bias.map_or(0.0, |bias| f64::from(bias[index]));
+        terms.sum::<f64>() + bias
+    };
+    weights.chunks_exact(vector.len()).enumerate().map(product).collect()
+}
+
+/// The first `dims` numbers, at length 1 where asked for; a vector of zeros stays.
+pub(super) fn finish(vector: &[f64], dims: usize, normalised: bool) -> Vec<f32> {
+    let vector = &vector[..dims];
+    let length = match normalised {
+        // sentence-transformers' own floor.
+        true => vector.iter().map(|number| number * number).sum::<f64>().sqrt().max(1e-12),
+        false => 1.0,
+    };
+    vector.iter().map(|number| (number / length) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_first_and_last_states() {
+        let states = [1.0, -2.0, 3.0, 6.0];
+        assert_eq!(pool(&states, 2, EncoderOutput::Mean), [2.0, 2.0]);
+        assert_eq!(pool(&states, 2, EncoderOutput::Cls), [1.0, -2.0]);
+        assert_eq!(pool(&states, 2, EncoderOutput::LastToken), [3.0, 6.0]);
+    }
+
+    #[test]
+    fn a_cut_vector_has_length_one_and_zeros_keep_theirs() {
+        assert_eq!(finish(&[3.0, 4.0, 12.0], 2, true), [0.6, 0.8]);
+        assert_eq!(finish(&[3.0, 4.0, 12.0], 2, false), [3.0, 4.0]);
+        assert_eq!(finish(&[0.0, 0.0], 2, true), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn products_have_their_bias() {
+        let weights = [1.0, 2.0, 3.0, 4.0];
+        assert_eq!(multiply(&weights, None, &[1.0, -1.0]), [-1.0, -1.0]);
+        assert_eq!(multiply(&weights, Some(&[0.5, 1.0]), &[1.0, -1.0]), [-0.5, 0.0]);
+    }
+}

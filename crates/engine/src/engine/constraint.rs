@@ -1,0 +1,371 @@
+//! Grammars over a model's own vocabulary: which tokens may come next, and which must.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use llguidance::api::{ParserLimits, StopReason, TopLevelGrammar};
+use llguidance::earley::SlicedBiasComputer;
+use llguidance::toktrie::{
+    InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv,
+};
+use llguidance::{Matcher, ParserFactory};
+use serde_json::json;
+
+use super::effort::Effort;
+use super::ending::{Budget, Closers};
+use super::kept_grammars::KeptGrammars;
+use super::schema::{refuse_costly, with_spacing};
+use super::{EngineError, Grammar, annotations};
+use crate::ceiling::{Ceiling, CeilingError, bounded, held};
+use crate::tokenizer::{Piece, Tokenizer};
+
+/// What a completion must look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constraint {
+    /// What the text must match.
+    pub grammar: Grammar,
+    /// A token that must have come before the grammar holds: the end of a `<think>` section.
+    pub after: Option<u32>,
+}
+
+/// What compiling a grammar and computing a mask may cost: llguidance's own limits, named because they bound the time that
+/// a stranger's grammar takes. The fuel of a compile is worth some 20 ms, that of a mask as much; a grammar that needs more
+/// is refused, or ends its completion.
+const LIMITS: ParserLimits = ParserLimits {
+    max_items_in_row: 2000,
+    initial_lexer_fuel: 1_000_000,
+    step_lexer_fuel: 200_000,
+    step_max_items: 50_000,
+    max_lexer_states: 250_000,
+    max_grammar_size: 500_000,
+    precompute_large_lexemes: true,
+    // The text of a completion is nobody's but its asker's.
+    verbose_errors: false,
+};
+
+/// What compiling one may take beyond what these bound. Eight times what the costliest took that they let through.
+const COMPILING: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30)).with_stack(8 << 20);
+
+/// Compiles grammars for one model, on the threads of whoever asks, nothing before; the most recently used ones are kept.
+pub struct Compiler {
+    tokenizer: Arc<Tokenizer>,
+    /// Rows of the model's embedding table; those without a token are never allowed.
+    vocab_size: usize,
+    eos_ids: Vec<u32>,
+    factory: OnceLock<Result<Arc<ParserFactory>, EngineError>>,
+    closers: OnceLock<Arc<Closers>>,
+    kept: KeptGrammars,
+}
+
+/// A grammar compiled for one model.
+#[derive(Clone)]
+pub struct CompiledGrammar {
+    /// Behind `dictated`.
+    matcher: Arc<Mutex<Matcher>>,
+    /// The tokens that every text of the grammar begins with.
+    dictated: Arc<[u32]>,
+    closers: Arc<Closers>,
+    /// Tokens of the shortest text behind `dictated`.
+    shortest: Option<usize>,
+    effort: Arc<Effort>,
+    /// What it holds in memory, and each of its states again.
+    pub bytes: usize,
+}
+
+impl CompiledGrammar {
+    /// A fresh state at the grammar's start. Nothing in it is shared: no other sequence's cache decides here.
+    pub fn start(&self) -> State {
+        let matcher = self.matcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let budget = Budget::new(self.closers.clone(), self.shortest);
+        let dictated = self.dictated.to_vec();
+        let effort = self.effort.clone();
+        State { matcher: matcher.deep_clone(), dictated, last: None, budget, effort }
+    }
+}
+
+/// The model's tokenizer as llguidance wants it: canonical, so that dictated text becomes the tokens that the
+/// tokenizer itself would make of it, and can be forced.
+struct Environment {
+    tokenizer: Arc<Tokenizer>,
+    trie: TokTrie,
+}
+
+impl TokenizerEnv for Environment {
+    fn tok_trie(&self) -> &TokTrie {
+        &self.trie
+    }
+
+    fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
+        self.trie.tokenize_with_greedy_fallback(bytes, |text| {
+            let encoded = self.tokenizer.encode_writing(text);
+            encoded.unwrap_or_else(|_| self.trie.greedy_tokenize(text.as_bytes()))
+        })
+    }
+}
+
+impl Compiler {
+    /// For a model whose head has `vocab_size` rows; `eos_ids` end a text.
+    pub fn new(tokenizer: Arc<Tokenizer>, vocab_size: usize, eos_ids: &[u32]) -> Compiler {
+        Compiler {
+            tokenizer,
+            vocab_size,
+            eos_ids: eos_ids.to_vec(),
+            factory: OnceLock::new(),
+            closers: OnceLock::new(),
+            kept: KeptGrammars::default(),
+        }
+    }
+
+    /// With the trie of the whole vocabulary.
+    fn build_factory(&self) -> Result<ParserFactory, EngineError> {
+        let eos = *self
+            .eos_ids
+            .first()
+            .ok_or_else(|| EngineError::Grammar("the model has no end-of-turn id".into()))?;
+        let mut words: Vec<Vec<u8>> = self.tokenizer.pieces().iter().map(word).collect();
+        words.resize(self.vocab_size, Vec::new());
+        let info = TokRxInfo::new(self.vocab_size as u32, eos);
+        let trie = TokTrie::from(&info, &words).with_eos_tokens(&self.eos_ids);
+        let tokenizer = self.tokenizer.clone();
+        let environment: TokEnv = Arc::new(Environment { tokenizer, trie });
+        let capabilities =
+            InferenceCapabilities { ff_tokens: true, ..InferenceCapabilities::default() };
+        let slices = SlicedBiasComputer::json_slices();
+        let mut factory =
+            ParserFactory::new(&environment, capabilities, &slices).map_err(refuse)?;
+        factory.quiet();
+        *factory.limits_mut() = LIMITS;
+        Ok(factory)
+    }
+
+    /// `grammar` compiled, here or by an earlier call.
+    ///
+    /// # Errors
+    /// When the grammar does not compile, or the model has no end-of-turn token.
+    pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
+        let slot = self.kept.slot(grammar);
+        let compiled = slot.get_or_init(|| self.compile_anew(grammar)).clone()?;
+        match compiled.effort.is_beyond() {
+            true => Err(refuse(TOO_SLOW)),
+            false => Ok(compiled),
+        }
+    }
+
+    fn compile_anew(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
+        // Before the work below, which may stop for good.
+        let factory = self.factory.get_or_init(|| self.build_factory().map(Arc::new));
+        let factory = factory.as_ref().map_err(Clone::clone)?.clone();
+        let closers = || Arc::new(Closers::new(&self.tokenizer, &self.eos_ids));
+        let closers = self.closers.get_or_init(closers).clone();
+        let grammar = grammar.clone();
+        let compile = move || {
+            let before = held();
+            let compiled = compile(&grammar, &factory, closers)?;
+            Ok(CompiledGrammar { bytes: held().saturating_sub(before), ..compiled })
+        };
+        bounded("compiling the grammar", COMPILING, compile).map_err(|error| match error {
+            CeilingError::Panicked { .. } => refuse("the compiler of grammars fails on it"),
+            error => refuse(error),
+        })?
+    }
+}
+
+fn compile(
+    grammar: &Grammar,
+    factory: &ParserFactory,
+    closers: Arc<Closers>,
+) -> Result<CompiledGrammar, EngineError> {
+    let top = match grammar {
+        Grammar::JsonObject => {
+            TopLevelGrammar::from_json_schema(with_spacing(json!({"type": "object"})))
+        }
+        Grammar::JsonSchema(text) => {
+            let mut schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
+            annotations::strip(&mut schema);
+            refuse_costly(&schema)?;
+            TopLevelGrammar::from_json_schema(with_spacing(schema))
+        }
+        Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
+        Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
+    };
+    let mut matcher = Matcher::new(factory.create_parser(top));
+    match matcher.get_error() {
+        Some(problem) => Err(EngineError::Grammar(in_short(&problem))),
+        None => {
+            let dictated = matcher.consume_ff_tokens().into();
+            let shortest = closers.length(&matcher);
+            let matcher = Arc::new(Mutex::new(matcher));
+            let effort = Arc::default();
+            Ok(CompiledGrammar { matcher, dictated, closers, shortest, effort, bytes: 0 })
+        }
+    }
+}
+
+fn refuse(error: impl ToString) -> EngineError {
+    EngineError::Grammar(in_short(&error.to_string()))
+}
+
+/// Characters of a problem that are told: it may repeat the whole grammar.
+const PROBLEM_CHARS: usize = 300;
+
+/// A problem as whoever sent the grammar is told it: without the mark of what `verbose_errors` would add, and without what the library
+/// says to its authors where it panics.
+fn in_short(problem: &str) -> String {
+    let problem = problem.trim_end().trim_end_matches("<non-verbose/>").trim_end();
+    if problem.contains("panic: ") {
+        return "the compiler of grammars fails on it".to_owned();
+    }
+    match problem.char_indices().nth(PROBLEM_CHARS) {
+        Some((end, _)) => format!("{}…", &problem[..end]),
+        None => problem.to_owned(),
+    }
+}
+
+/// A token's bytes in the trie; a control token is its name behind a byte that occurs in no text.
+fn word(piece: &Piece) -> Vec<u8> {
+    match piece {
+        Piece::Text(bytes) => bytes.clone(),
+        Piece::Control(name) => [&[TokTrie::SPECIAL_TOKEN_MARKER], name.as_bytes()].concat(),
+        Piece::Absent => Vec::new(),
+    }
+}
+
+/// The parser state of one sequence.
+pub struct State {
+    matcher: Matcher,
+    /// What the matcher has taken already, and the sequence has not got yet.
+    dictated: Vec<u32>,
+    /// The last token that the model chose.
+    last: Option<u32>,
+    budget: Budget,
+    effort: Arc<Effort>,
+}
+
+/// Said where [`Effort`] has an end.
+const TOO_SLOW: &str =
+    "following the grammar takes too long: it has too many alternatives at a time";
+
+impl State {
+    /// The tokens that the grammar dictates from here, taken.
+    pub fn force(&mut self) -> Vec<u32> {
+        let mut dictated = std::mem::take(&mut self.dictated);
+        let effort = self.effort.clone();
+        dictated.extend(effort.count(|| self.matcher.consume_ff_tokens()));
+        dictated
+    }
+
+    /// Takes a sampled token; `false` when the grammar cannot (it is dead, or a limit was exceeded).
+    pub fn accept(&mut self, token: u32) -> bool {
+        self.last = Some(token);
+        let effort = self.effort.clone();
+        effort.count(|| self.matcher.consume_token(token)).is_ok()
+    }
+
+    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, and where the `left` tokens of the
+    /// completion, this one among them, allow no more, what ends it soonest. `None` when the grammar failed.
+    pub fn allowed(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
+        if self.effort.is_beyond() {
+            return None;
+        }
+        let effort = self.effort.clone();
+        effort.count(|| self.mask(present, left))
+    }
+
+    fn mask(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
+        let allowed = self.matcher.compute_mask().ok()?;
+        let words = allowed.as_slice().iter().zip(present);
+        let allowed = words.map(|(allowed, present)| allowed & present).collect();
+        self.budget.look(&self.matcher, left);
+        Some(self.budget.narrow(&self.matcher, allowed, self.last))
+    }
+
+    /// Tokens of the shortest text from its start on.
+    pub fn shortest(&self) -> Option<usize> {
+        Some(self.dictated.len() + self.budget.shortest?)
+    }
+
+    /// Whether the completion was brought to an end that its tokens left room for.
+    pub fn is_cut(&self) -> bool {
+        self.budget.is_cut
+    }
+
+    /// Whether the grammar is complete and nothing can follow. One that failed is not.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.matcher.stop_reason(), StopReason::NoExtension | StopReason::EndOfSentence)
+    }
+
+    /// Why the grammar failed, if it did.
+    pub fn problem(&self) -> Option<String> {
+        let slow = || self.effort.is_beyond().then(|| TOO_SLOW.to_owned());
+        self.matcher.get_error().map(|problem| in_short(&problem)).or_else(slow)
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::model::Family;
+    use crate::synth::{Recipe, Shape, write_with_our_words};
+
+    pub fn compiler(eos_ids: &[u32]) -> Compiler {
+        let directory = tempfile::tempdir().unwrap();
+        let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
+        write_with_our_words(&recipe, directory.path()).unwrap();
+        let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
+        let rows = tokenizer.pieces().len();
+        Compiler::new(Arc::new(tokenizer), rows, eos_ids)
+    }
+
+    pub fn word(index: usize) -> Grammar {
+        Grammar::Regex(format!("word {index}"))
+    }
+
+    #[test]
+    fn a_grammar_that_many_threads_ask_for_is_compiled_once() {
+        let compiler = compiler(&[1]);
+        let first = compiler.compile(&word(7)).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let again = compiler.compile(&word(7)).unwrap();
+                    assert!(Arc::ptr_eq(&first.matcher, &again.matcher));
+                    // Each state is its own.
+                    assert!(!again.start().force().is_empty());
+                    assert!(!again.start().force().is_empty());
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_refusal_is_kept_and_named() {
+        let compiler = compiler(&[1]);
+        let broken = Grammar::Regex("(".to_owned());
+        let refusal = compiler.compile(&broken).err().unwrap();
+        assert!(refusal.to_string().starts_with("the grammar does not compile: "), "{refusal}");
+        assert_eq!(compiler.compile(&broken).err().unwrap(), refusal);
+        assert_eq!(compiler.kept.len(), 1);
+    }
+
+    /// The library cuts a long name for its message within a character, and panics.
+    #[test]
+    fn a_panic_of_the_library_is_no_answer() {
+        let compiler = compiler(&[1]);
+        let schema = json!({"type": "object", "required": ["é".repeat(120)]}).to_string();
+        if let Err(refusal) = compiler.compile(&Grammar::JsonSchema(schema)) {
+            let said = refusal.to_string();
+            assert!(!said.contains("panic") && !said.contains("byte index"), "{said}");
+        }
+        assert_eq!(in_short("panic: byte index 7"), "the compiler of grammars fails on it");
+        assert_eq!(in_short(&"é".repeat(400)).chars().count(), PROBLEM_CHARS + 1);
+        assert!(compiler.compile(&word(0)).is_ok());
+    }
+
+    #[test]
+    fn nothing_is_built_before_a_grammar_is_asked_for() {
+        let compiler = compiler(&[]);
+        assert!(compiler.factory.get().is_none());
+        let error = compiler.compile(&word(0)).err().unwrap();
+        assert!(error.to_string().contains("end-of-turn"), "{error}");
+    }
+}

@@ -1,0 +1,310 @@
+//! The engine's thread: take new requests, compute a step, report results.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
+
+use super::draw::{Draw, append, force, order};
+use super::runner::{Head, Runner};
+use super::scheduler::{ScheduledRows, Scheduler};
+use super::sequence::Sequence;
+use super::stats::{EngineSnapshot, EngineStats};
+use super::usage::FinishReason;
+use super::{EngineError, EngineOptions};
+use crate::model::{CostModel, Decoder};
+use crate::ops::sampling::{SamplingRequest, TokenLogprobs};
+use crate::ops::{Backend, OpsError};
+use crate::tokenizer::Tokenizer;
+
+pub struct Core<B: Backend> {
+    scheduler: Scheduler,
+    runner: Runner<B>,
+    tokenizer: Arc<Tokenizer>,
+    ops: B,
+    /// One bit for each row of the embedding table: whether a token has this id. The other rows are padding.
+    present: Arc<[u32]>,
+    /// A bit for every row, over which log-probabilities are normalised, as elsewhere: a client that normalises logits finds the same.
+    rows: Arc<[u32]>,
+    /// The model's name, for errors.
+    name: String,
+    costs: CostModel,
+    stats: EngineStats,
+    /// Since when the machine has had nothing to do, where requests were at hand.
+    idle_since: Option<Instant>,
+}
+
+/// What an engine's thread is sent.
+pub enum Message {
+    Sequence(Box<Sequence>),
+    /// To be told how the engine stands.
+    Snapshot(OnSnapshot),
+}
+
+/// What became of a sequence's draw.
+struct Appended {
+    forced_tokens: usize,
+    /// Where it goes on in the same step.
+    next: Option<Head>,
+}
+
+/// Takes a snapshot, on the engine's thread: it must return at once and never panic.
+pub type OnSnapshot = Box<dyn FnOnce(EngineSnapshot) + Send>;
+
+impl<B: Backend> Core<B> {
+    pub fn new(
+        name: &str,
+        decoder: Decoder<B>,
+        tokenizer: Arc<Tokenizer>,
+        ops: B,
+        options: EngineOptions,
+    ) -> Result<Core<B>, EngineError> {
+        let vocab_size = decoder.config.vocab_size;
+        Ok(Core {
+            scheduler: Scheduler::new(options),
+            present: tokenizer.present(vocab_size),
+            rows: every_row(vocab_size),
+            name: name.to_owned(),
+            costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
+            stats: EngineStats { pages: options.pages, ..EngineStats::default() },
+            runner: Runner::new(decoder, ops.clone(), options)?,
+            tokenizer,
+            ops,
+            idle_since: None,
+        })
+    }
+
+    /// Serves until the inbox is closed and every request done.
+    ///
+    /// # Errors
+    /// When the machine fails, or the engine itself panics.
+    pub fn run(&mut self, inbox: &Receiver<Message>) -> Result<(), EngineError> {
+        match catch_unwind(AssertUnwindSafe(|| self.serve(inbox))) {
+            Ok(served) => Ok(served?),
+            Err(panic) => Err(EngineError::died(panic.as_ref())),
+        }
+    }
+
+    fn serve(&mut self, inbox: &Receiver<Message>) -> Result<(), OpsError> {
+        loop {
+            if self.scheduler.is_idle() {
+                self.idle_since = None;
+                match inbox.recv() {
+                    Ok(message) => self.receive(message),
+                    Err(_) => return Ok(()),
+                }
+            }
+            while let Ok(message) = inbox.try_recv() {
+                self.receive(message);
+            }
+            self.step()?;
+        }
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Sequence(sequence) => self.add(*sequence),
+            Message::Snapshot(on_snapshot) => {
+                self.scheduler.drop_cancelled();
+                on_snapshot(self.snapshot());
+            }
+        }
+    }
+
+    fn snapshot(&self) -> EngineSnapshot {
+        let Scheduler { running, pool, .. } = &self.scheduler;
+        EngineSnapshot {
+            running: running.len(),
+            waiting: self.scheduler.waiting(),
+            pages_in_use: pool.in_use(),
+            pending_prompt_tokens: self.scheduler.pending_prompt_tokens(),
+            stats: self.stats(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> EngineStats {
+        EngineStats { counts: self.scheduler.counts, ..self.stats.clone() }
+    }
+
+    /// Schedule, forward, sample, append.
+    fn step(&mut self) -> Result<(), OpsError> {
+        self.scheduler.drop_cancelled();
+        let scheduled = self.scheduler.schedule();
+        if scheduled.is_empty() {
+            return Ok(());
+        }
+        if let Some(since) = self.idle_since.take() {
+            self.stats.work(&scheduled).idle += since.elapsed();
+        }
+        let ops = self.ops.clone();
+        ops.run(|| self.compute(&scheduled))?;
+        self.advance(&scheduled);
+        self.finish();
+        Ok(())
+    }
+
+    /// Forward, sample, append; where a draft token equals the sampled one, the next row is sampled too. Where a CPU does all
+    /// this, the other engines wait.
+    fn compute(&mut self, scheduled: &[ScheduledRows]) -> Result<(), OpsError> {
+        let started = Instant::now();
+        let heads = self.runner.forward(&self.scheduler.running, scheduled);
+        let mut draws = self.sample(&heads)?;
+        self.score()?;
+        let (costs, busy) = (&self.costs, started.elapsed());
+        let logit_rows = self.runner.logit_rows();
+        self.stats.record_step(costs, &self.scheduler, scheduled, logit_rows, busy);
+        loop {
+            let drawn_at = Instant::now();
+            let heads = self.append(draws);
+            if heads.is_empty() {
+                self.idle_since = Some(drawn_at);
+                return Ok(());
+            }
+            let started = Instant::now();
+            draws = self.sample(&heads)?;
+            let work = self.stats.work(scheduled);
+            work.idle += started - drawn_at;
+            work.busy += started.elapsed();
+        }
+    }
+
+    /// Queues a sequence. A grammar that holds from the start forces its first tokens before anything is computed.
+    fn add(&mut self, mut sequence: Sequence) {
+        if sequence.ended.is_none() {
+            sequence.ended = force(&mut sequence, &self.tokenizer);
+            self.stats.forced_tokens += sequence.forced_tokens as u64;
+        }
+        match sequence.done() {
+            Some(reason) => sequence.finish(reason),
+            None => self.scheduler.add(sequence),
+        }
+    }
+
+    /// Gives sequences the log-probabilities of tokens that were known before their rows were computed.
+    fn score(&mut self) -> Result<(), OpsError> {
+        let known = self.runner.known();
+        if known.is_empty() {
+            return Ok(());
+        }
+        let running = &mut self.scheduler.running;
+        let wanted: Vec<(u32, usize)> =
+            known.iter().map(|known| running[known.sequence].wanted_score(known.row)).collect();
+        let scores = self.runner.score(&wanted, &self.rows)?;
+        for (known, mut score) in self.runner.known().iter().zip(scores) {
+            name_tokens_alone(&mut score, &self.present);
+            let sequence = &mut running[known.sequence];
+            match score.chosen.is_nan() {
+                true => sequence.fail(not_finite(&self.name, known.row)),
+                false => sequence.take_score(score),
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the grammars' masks in parallel and samples; each sequence's result depends on it alone.
+    fn sample(&mut self, heads: &[Head]) -> Result<Vec<(Head, Draw)>, OpsError> {
+        let mut is_ready = vec![false; self.scheduler.running.len()];
+        for head in heads {
+            is_ready[head.sequence] = true;
+        }
+        let (present, rows) = (&self.present, &self.rows);
+        let tasks = self.scheduler.running.iter_mut().zip(is_ready).collect();
+        let mut requests: Vec<Option<SamplingRequest>> =
+            self.ops.map_each(tasks, |(sequence, is_ready)| {
+                is_ready.then(|| order(sequence, present, rows))?
+            });
+        // Neither heads nor their rows come in the order of their sequences.
+        let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
+        for head in heads {
+            ordered[head.row] = requests[head.sequence].take();
+        }
+        let mut drawn = self.runner.draw(&ordered)?;
+        let draws = heads.iter().map(|head| (*head, std::mem::take(&mut drawn[head.row]).into()));
+        Ok(draws.collect())
+    }
+
+    /// Appends the drawn tokens, sequences side by side: each takes its own, and what its grammar forces after it. Gives the
+    /// heads of sequences that may go on in this step.
+    fn append(&mut self, draws: Vec<(Head, Draw)>) -> Vec<Head> {
+        let now = Instant::now();
+        let running = &mut self.scheduler.running;
+        let mut drawn: Vec<Option<(Head, Draw)>> = running.iter().map(|_| None).collect();
+        for (head, draw) in draws {
+            if matches!(draw, Draw::Token(..)) {
+                self.stats.record_token(&mut running[head.sequence], now);
+            }
+            drawn[head.sequence] = Some((head, draw));
+        }
+        let (tokenizer, name, present) = (&self.tokenizer, &self.name, &self.present);
+        let append_one = |(sequence, drawn): (&mut Sequence, Option<(Head, Draw)>)| {
+            let (head, draw) = drawn?;
+            let forced_before = sequence.forced_tokens;
+            match draw {
+                _ if sequence.has_failed() => return None,
+                Draw::Dead => sequence.ended = Some(FinishReason::Constraint),
+                Draw::Broken => {
+                    sequence.fail(not_finite(name, sequence.tokens.len() - 1));
+                    return None;
+                }
+                Draw::Token(token, mut logprobs) => {
+                    logprobs.iter_mut().for_each(|one| name_tokens_alone(one, present));
+                    sequence.ended = append(sequence, token, logprobs, tokenizer);
+                }
+            }
+            sequence.give_pieces(false);
+            let next = match sequence.ended {
+                None => head.follow(sequence),
+                Some(_) => None,
+            };
+            Some(Appended { forced_tokens: sequence.forced_tokens - forced_before, next })
+        };
+        // Without a grammar a token is appended sooner than another thread hears of it.
+        let has_grammars = running.iter().any(|sequence| sequence.grammar.is_some());
+        let tasks = running.iter_mut().zip(drawn);
+        let appended: Vec<Option<Appended>> = match has_grammars {
+            true => self.ops.map_each(tasks.collect(), append_one),
+            false => tasks.map(append_one).collect(),
+        };
+        let appended = appended.into_iter().flatten();
+        appended
+            .filter_map(|Appended { forced_tokens, next }| {
+                self.stats.forced_tokens += forced_tokens as u64;
+                next
+            })
+            .collect()
+    }
+
+    /// Counts what was computed, and enters the pages that are full.
+    fn advance(&mut self, scheduled: &[ScheduledRows]) {
+        for part in scheduled {
+            let draft = self.scheduler.running[part.sequence].advance(part.rows);
+            self.stats.record_draft(draft);
+            self.scheduler.register_pages(part.sequence);
+        }
+    }
+
+    /// Sequences that ended leave, unless log-probabilities of their tokens are still to come.
+    fn finish(&mut self) {
+        for index in (0..self.scheduler.running.len()).rev() {
+            if let Some(reason) = self.scheduler.running[index].done() {
+                self.scheduler.remove(index).finish(reason);
+            }
+        }
+    }
+}
+
+/// Leaves out rows that no token has: they count in the distribution, and nobody can be told of them.
+fn name_tokens_alone(logprobs: &mut TokenLogprobs, present: &[u32]) {
+    let is_token = |id: u32| present[id as usize / 32] >> (id % 32) & 1 == 1;
+    logprobs.top.retain(|(id, _)| is_token(*id));
+}
+
+/// A bit for each of `count` rows.
+fn every_row(count: usize) -> Arc<[u32]> {
+    vec![u32::MAX; count.div_ceil(32)].into()
+}
+
+fn not_finite(model: &str, position: usize) -> EngineError {
+    EngineError::NotFinite { model: model.to_owned(), position }
+}

@@ -1,0 +1,274 @@
+//! One backbone's engine: a thread that turns token ids to token ids, many sequences a step.
+//!
+//! It knows no prompts. What a sequence's tokens are depends on its request alone: never on the batch, the order
+//! of arrival, a preemption, or what the prefix index held.
+
+mod annotations;
+mod block_pool;
+pub mod constraint;
+mod core;
+mod draft;
+mod draw;
+mod effort;
+mod ending;
+mod error;
+mod events;
+mod grammar;
+mod kept_grammars;
+mod latencies;
+mod prefix;
+mod request;
+mod runner;
+mod scheduler;
+mod schema;
+mod sequence;
+mod stats;
+mod text;
+mod usage;
+
+use std::ops::RangeInclusive;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+pub use self::constraint::{CompiledGrammar, Constraint};
+pub use self::core::OnSnapshot;
+pub use self::error::EngineError;
+pub use self::events::{Event, OnEvent, RequestHandle, Ticket};
+pub use self::grammar::Grammar;
+pub use self::latencies::Latencies;
+pub use self::request::{Completion, Request, Sampling, Stop, Timings, TokenLogprobs};
+pub use self::scheduler::Counts;
+pub use self::stats::{EngineSnapshot, EngineStats, Work};
+pub use self::usage::{FinishReason, Usage};
+
+use self::constraint::Compiler;
+use self::core::{Core, Message};
+use self::error::failure_of;
+use self::events::Events;
+use self::sequence::Sequence;
+use crate::model::Decoder;
+use crate::ops::{Backend, PAGE, StepLimits};
+use crate::tokenizer::Tokenizer;
+
+/// Repetition penalties with which a logit stays a number.
+pub const PENALTIES: RangeInclusive<f32> = 0.01..=100.0;
+
+/// Sizes of an engine. None of them changes a completion.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// Pages of the KV cache, of [`PAGE`] tokens each.
+    pub pages: usize,
+    /// Sequences a step, at most.
+    pub max_batch: usize,
+    /// Rows of prompts a step, at most.
+    pub prefill_rows: usize,
+    /// Tokens that a sequence may hold.
+    pub context: usize,
+    /// Tokens that a sequence may draft a step, at most.
+    pub draft: usize,
+    /// Rows of known tokens, of prompts or dictated by grammars, that may give log-probabilities a step. 0: requests that
+    /// ask for any are refused. See [`crate::ops::Machine::known_logit_rows`].
+    pub known_logit_rows: usize,
+    /// Whether the memory of the pages is taken at the start, instead of as each is first used.
+    pub pages_at_start: bool,
+}
+
+impl EngineOptions {
+    /// A step's rows are chunks of prompts, and of each decoding sequence the sampled, the forced and the drafted
+    /// tokens; logits come from each sequence's last token and its draft, and from known tokens.
+    pub fn step_limits(&self) -> StepLimits {
+        StepLimits {
+            rows: self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS,
+            logit_rows: self.max_batch * (1 + self.draft.min(scheduler::DECODE_ROWS - 1))
+                + self.known_logit_rows,
+            positions: self.context,
+        }
+    }
+}
+
+/// A running engine. Dropping it ends its thread once the requests at hand are done.
+pub struct Engine {
+    inbox: Option<Sender<Message>>,
+    thread: Option<JoinHandle<Result<EngineStats, EngineError>>>,
+    /// Why the thread ended, once it did for an error.
+    failure: Arc<OnceLock<EngineError>>,
+    compiler: Compiler,
+    options: EngineOptions,
+    vocabulary: usize,
+    arrivals: std::sync::atomic::AtomicU64,
+}
+
+impl Engine {
+    /// Starts a thread named `engine-{name}` around `decoder`. `eos_ids` end a grammar's text.
+    ///
+    /// # Errors
+    /// When the thread cannot start, or the machine has no room.
+    pub fn start<B: Backend>(
+        name: &str,
+        decoder: Decoder<B>,
+        tokenizer: Arc<Tokenizer>,
+        eos_ids: &[u32],
+        ops: B,
+        options: EngineOptions,
+    ) -> Result<Engine, EngineError> {
+        let vocabulary = decoder.config.vocab_size;
+        let compiler = Compiler::new(tokenizer.clone(), vocabulary, eos_ids);
+        let mut core = Core::new(name, decoder, tokenizer, ops, options)?;
+        let (inbox, messages) = channel();
+        let failure = Arc::new(OnceLock::new());
+        let noted = failure.clone();
+        let run = move || {
+            let ended = core.run(&messages);
+            if let Err(error) = &ended {
+                let _ = noted.set(error.clone());
+            }
+            // Requests that are left, and those that come meanwhile, hear of the failure as they are dropped.
+            ended.map(|()| core.stats())
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("engine-{name}"))
+            .spawn(run)
+            .map_err(|error| EngineError::Start(error.to_string()))?;
+        Ok(Engine {
+            inbox: Some(inbox),
+            thread: Some(thread),
+            failure,
+            compiler,
+            options,
+            vocabulary,
+            arrivals: 0.into(),
+        })
+    }
+
+    /// Compiles a grammar on the calling thread, or finds it compiled: the next requests that it constrains begin at once.
+    ///
+    /// # Errors
+    /// When the grammar does not compile, or the model has no end-of-turn token.
+    pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
+        self.compiler.compile(grammar)
+    }
+
+    /// Hands a request to the engine. Its grammar is compiled here, on the calling thread, unless that was done before.
+    ///
+    /// # Errors
+    /// What can never run is refused here: an empty prompt, one beyond the context or the pool, an unknown id, a grammar that
+    /// does not compile.
+    pub fn submit(&self, request: Request) -> Result<Ticket, EngineError> {
+        Ticket::of(|on_event| self.submit_with(request, on_event))
+    }
+
+    /// Hands a request to the engine, and its events to `on_event`. Unless the handle is dropped, the last one is
+    /// [`Event::Done`], also where the engine dies.
+    ///
+    /// # Errors
+    /// See [`Engine::submit`]; nothing is told to `on_event` then.
+    pub fn submit_with(
+        &self,
+        request: Request,
+        on_event: OnEvent,
+    ) -> Result<RequestHandle, EngineError> {
+        self.check(&request)?;
+        let constraint = request.constraint.as_ref();
+        let grammar = constraint.map(|constraint| self.compile(&constraint.grammar)).transpose()?;
+        let grammar = grammar.map(|grammar| grammar.start());
+        let (events, handle) = Events::new(on_event, self.failure.clone());
+        let age = self.arrivals.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let sequence = Sequence::new(age, request, grammar, events);
+        self.send(Message::Sequence(Box::new(sequence)))?;
+        Ok(handle)
+    }
+
+    /// How the engine stands; waits for the step that it is at.
+    ///
+    /// # Errors
+    /// When the engine died.
+    pub fn snapshot(&self) -> Result<EngineSnapshot, EngineError> {
+        let (sender, receiver) = channel();
+        self.request_snapshot(Box::new(move |snapshot| {
+            let _ = sender.send(snapshot);
+        }))?;
+        receiver.recv().map_err(|_| failure_of(&self.failure))
+    }
+
+    /// Gives `on_snapshot` how the engine stands once the step that it is at is done. An engine that dies before drops it.
+    ///
+    /// # Errors
+    /// When the engine died.
+    pub fn request_snapshot(&self, on_snapshot: OnSnapshot) -> Result<(), EngineError> {
+        self.send(Message::Snapshot(on_snapshot))
+    }
+
+    /// Why the engine's thread ended, if it did.
+    pub fn failure(&self) -> Option<EngineError> {
+        self.failure.get().cloned()
+    }
+
+    fn send(&self, message: Message) -> Result<(), EngineError> {
+        let failure = || failure_of(&self.failure);
+        let inbox = self.inbox.as_ref().ok_or_else(failure)?;
+        inbox.send(message).map_err(|unsent| {
+            if let Message::Sequence(mut sequence) = unsent.0 {
+                sequence.silence();
+            }
+            failure()
+        })
+    }
+
+    /// Ends the engine once the requests at hand are done, and gives what it counted.
+    ///
+    /// # Errors
+    /// When its thread died before, or its machine failed.
+    pub fn finish(mut self) -> Result<EngineStats, EngineError> {
+        self.inbox = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(ended)) => ended,
+            Some(Err(panic)) => Err(EngineError::died(panic.as_ref())),
+            None => Err(failure_of(&self.failure)),
+        }
+    }
+
+    fn check(&self, request: &Request) -> Result<(), EngineError> {
+        let (prompt, max_tokens) = (request.tokens.len(), request.max_tokens);
+        if prompt == 0 {
+            return Err(EngineError::EmptyPrompt);
+        }
+        if max_tokens == 0 && request.prompt_logprobs.is_none() {
+            return Err(EngineError::NothingToGenerate);
+        }
+        let scores_known = request.prompt_logprobs.is_some() || request.forced_logprobs;
+        if scores_known && self.options.known_logit_rows == 0 {
+            return Err(EngineError::NoKnownLogprobs);
+        }
+        if prompt + max_tokens > self.options.context {
+            return Err(EngineError::TooLong { prompt, max_tokens, context: self.options.context });
+        }
+        let needed = (prompt + max_tokens).div_ceil(PAGE);
+        if needed > self.options.pages {
+            return Err(EngineError::PoolTooSmall {
+                prompt,
+                max_tokens,
+                needed,
+                pages: self.options.pages,
+            });
+        }
+        if let Some(penalty) = request.sampling.penalty().filter(|one| !PENALTIES.contains(one)) {
+            return Err(EngineError::Penalty { penalty });
+        }
+        let biased = request.logit_bias.iter().map(|(id, _)| *id);
+        let mut named = request.tokens.iter().copied().chain(biased);
+        match named.find(|id| *id as usize >= self.vocabulary) {
+            Some(id) => Err(EngineError::UnknownToken { id, vocabulary: self.vocabulary }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.inbox = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What is asked of an engine, and what comes back.
+
+use std::time::Duration;
+
+use super::constraint::Constraint;
+use super::usage::{FinishReason, Usage};
+pub use crate::ops::sampling::{Sampling, TokenLogprobs};
+
+/// One completion to make.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The prompt.
+    pub tokens: Vec<u32>,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// With a token's position, all that its draw depends on.
+    pub seed: u64,
+    /// What the completion must look like.
+    pub constraint: Option<Constraint>,
+    /// What ends it.
+    pub stop: Stop,
+    /// 0 only together with `prompt_logprobs`.
+    pub max_tokens: usize,
+    /// Added to the logits of these tokens before each draw.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// Tokens before which neither a stop id nor a stop string ends the completion. A grammar may end it earlier.
+    pub min_tokens: usize,
+    /// How many of the likeliest tokens to give beside each token of the completion; `None`: no log-probabilities.
+    pub logprobs: Option<usize>,
+    /// Whether tokens that a grammar dictates get log-probabilities too, where `logprobs` asks for them.
+    pub forced_logprobs: bool,
+    /// The same as `logprobs` of the prompt's tokens. They are all computed: nothing is taken from the prefix index.
+    pub prompt_logprobs: Option<usize>,
+    /// Whose pages of keys and values may be found again: requests of one salt share them, and with no other. It has no
+    /// effect on the completion.
+    pub salt: Option<[u8; 16]>,
+    /// Whether the text is also given piece by piece, as it comes.
+    pub pieces: bool,
+}
+
+/// What ends a completion, beside its length. A stop is no part of the text.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// Tokens that end it anywhere.
+    pub ids: Vec<u32>,
+    /// Texts that end it.
+    pub strings: Vec<String>,
+    /// Tokens that end it where a stop string would.
+    pub later_ids: Vec<u32>,
+    /// The token after which strings and `later_ids` begin to count, as a grammar's `after`: a model thinks before it answers.
+    /// `None`: from the start.
+    pub after: Option<u32>,
+}
+
+/// A finished completion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Completion {
+    /// With the stop id that ended it, if one did.
+    pub tokens: Vec<u32>,
+    /// Without control tokens; bytes that are no UTF-8 become U+FFFD.
+    pub text: String,
+    /// Why it ended.
+    pub finish_reason: FinishReason,
+    /// Tokens that it took.
+    pub usage: Usage,
+    /// Why the grammar could not go on, where the finish reason is `Constraint`.
+    pub problem: Option<String>,
+    /// One a token where asked for; `None` for a forced token whose log-probabilities were not.
+    pub logprobs: Vec<Option<TokenLogprobs>>,
+    /// One a token of the prompt where asked for; `None` for the first, which nothing stands before.
+    pub prompt_logprobs: Vec<Option<TokenLogprobs>>,
+    /// How often it was preempted; this has no effect on the tokens.
+    pub preemptions: usize,
+    /// Time that it took.
+    pub timings: Timings,
+}
+
+/// How long each part of a request took; together they are the time from submission to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Until it joined the running batch for the first time.
+    pub queued: Duration,
+    /// From there to the first sampled token, or to the end where none was sampled.
+    pub prefill: Duration,
+    /// From there to the end.
+    pub decode: Duration,
+}

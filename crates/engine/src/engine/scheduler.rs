@@ -1,0 +1,260 @@
+//! Which sequences run in the next step, and with how many rows: decode rows first, then chunks of prompts, under a budget.
+
+use std::collections::VecDeque;
+
+use super::block_pool::BlockPool;
+use super::sequence::Sequence;
+use super::{EngineOptions, draft};
+use crate::ops::PAGE;
+
+/// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced. A draft does
+/// not raise this limit.
+pub const DECODE_ROWS: usize = 32;
+
+pub struct Scheduler {
+    waiting: VecDeque<Sequence>,
+    /// By age, oldest first.
+    pub running: Vec<Sequence>,
+    pub pool: BlockPool,
+    pub counts: Counts,
+    max_batch: usize,
+    /// Rows of prompts a step, at most.
+    prefill_rows: usize,
+    /// Rows of known tokens that give logits a step, at most.
+    known_logit_rows: usize,
+    /// Tokens of a draft, at most.
+    draft: usize,
+}
+
+/// What a scheduler counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sequences that joined the batch, and their prompts' tokens; of these, those that were found in the prefix index.
+    pub admitted: u64,
+    /// Of the prompts of those.
+    pub prompt_tokens: u64,
+    /// Of these, found in the prefix index.
+    pub cached_tokens: u64,
+    /// How often a sequence made room for older ones.
+    pub preemptions: u64,
+    /// Sequences that nobody waited for any more.
+    pub cancelled: u64,
+}
+
+/// Rows of one running sequence in a step: its next `rows` tokens, those of its draft among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScheduledRows {
+    /// Index into `running`.
+    pub sequence: usize,
+    pub rows: usize,
+}
+
+impl Scheduler {
+    pub fn new(options: EngineOptions) -> Scheduler {
+        Scheduler {
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            pool: BlockPool::new(options.pages),
+            counts: Counts::default(),
+            max_batch: options.max_batch.max(1),
+            prefill_rows: options.prefill_rows.max(1),
+            known_logit_rows: options.known_logit_rows,
+            draft: options.draft,
+        }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty()
+    }
+
+    pub fn add(&mut self, sequence: Sequence) {
+        self.waiting.push_back(sequence);
+    }
+
+    /// Decides the next step. The pages of all its rows are allocated when this returns.
+    pub fn schedule(&mut self) -> Vec<ScheduledRows> {
+        self.admit();
+        loop {
+            let mut scheduled = self.divide();
+            match scheduled.iter().try_for_each(|part| self.make_room(*part)) {
+                Ok(()) => {
+                    scheduled.iter_mut().for_each(|part| self.add_draft(part));
+                    return scheduled;
+                }
+                // Out of pages: the youngest makes room, and the step is divided anew.
+                Err(OutOfPages) => self.preempt(),
+            }
+        }
+    }
+
+    /// Takes a finished sequence out and gives its pages back.
+    pub fn remove(&mut self, index: usize) -> Sequence {
+        let mut sequence = self.running.remove(index);
+        self.pool.release(&mut sequence.pages);
+        sequence
+    }
+
+    /// Drops cancelled sequences.
+    pub fn drop_cancelled(&mut self) {
+        let waited = self.waiting.len();
+        self.waiting.retain(|sequence| !sequence.is_cancelled());
+        self.counts.cancelled += (waited - self.waiting.len()) as u64;
+        for index in (0..self.running.len()).rev() {
+            if self.running[index].is_cancelled() {
+                self.remove(index);
+                self.counts.cancelled += 1;
+            }
+        }
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Tokens of prompts, here or waiting, that are still to be computed.
+    pub fn pending_prompt_tokens(&self) -> usize {
+        let all = self.waiting.iter().chain(&self.running);
+        all.map(|sequence| sequence.prompt_tokens().saturating_sub(sequence.computed)).sum()
+    }
+
+    /// Moves waiting sequences to the running ones, in order, while there is room; one whose prefix is being
+    /// computed by another waits for it without holding up the rest.
+    fn admit(&mut self) {
+        let mut next = 0;
+        while self.running.len() < self.max_batch && next < self.waiting.len() {
+            let sequence = &mut self.waiting[next];
+            find_prefix(&mut self.pool, sequence);
+            if shares_next_page(&self.running, sequence) {
+                forget_prefix(&mut self.pool, sequence);
+                next += 1;
+                continue;
+            }
+            let wanted = (sequence.tokens.len() + 1).div_ceil(PAGE) - sequence.pages.len();
+            if wanted > self.pool.available() && !self.running.is_empty() {
+                forget_prefix(&mut self.pool, sequence);
+                return;
+            }
+            if let Some(mut sequence) = self.waiting.remove(next) {
+                let found = sequence.computed.min(sequence.prompt_tokens());
+                if sequence.admit(found) {
+                    self.counts.admitted += 1;
+                    self.counts.prompt_tokens += sequence.prompt_tokens() as u64;
+                    self.counts.cached_tokens += found as u64;
+                }
+                let at = self.running.partition_point(|other| other.age < sequence.age);
+                self.running.insert(at, sequence);
+            }
+        }
+    }
+
+    /// Shares the step's rows: all decoding sequences, then prompts, oldest first.
+    fn divide(&self) -> Vec<ScheduledRows> {
+        let mut left = self.prefill_rows;
+        let mut known_left = self.known_logit_rows;
+        let mut scheduled = Vec::with_capacity(self.running.len());
+        for is_decode in [true, false] {
+            for (index, sequence) in self.running.iter().enumerate() {
+                let pending = sequence.pending();
+                if (pending <= DECODE_ROWS) != is_decode {
+                    continue;
+                }
+                let rows = if is_decode { pending } else { pending.min(left) };
+                let (rows, known) = sequence.rows_within(rows, known_left);
+                known_left -= known;
+                left -= if is_decode { 0 } else { rows };
+                if rows > 0 {
+                    scheduled.push(ScheduledRows { sequence: index, rows });
+                }
+            }
+        }
+        scheduled
+    }
+
+    fn make_room(&mut self, part: ScheduledRows) -> Result<(), OutOfPages> {
+        let sequence = &mut self.running[part.sequence];
+        while sequence.pages.len() * PAGE < sequence.computed + part.rows {
+            sequence.pages.push(self.pool.allocate().ok_or(OutOfPages)?);
+        }
+        Ok(())
+    }
+
+    /// Lets a decoding sequence draft, where pages are left: nobody makes room for guesses.
+    fn add_draft(&mut self, part: &mut ScheduledRows) {
+        let sequence = &mut self.running[part.sequence];
+        if sequence.ended.is_some() || part.rows < sequence.pending() {
+            return;
+        }
+        // The last token that it may say needs no row of its own.
+        let left = sequence.request.max_tokens - sequence.completion_tokens() - 1;
+        let room = DECODE_ROWS.saturating_sub(sequence.pending());
+        let most = self.draft.min(room).min(left);
+        if most == 0 {
+            return;
+        }
+        sequence.draft = draft::look_up(&sequence.tokens, most);
+        let drafted = ScheduledRows { rows: part.rows + sequence.draft.len(), ..*part };
+        match self.make_room(drafted) {
+            Ok(()) => *part = drafted,
+            Err(OutOfPages) => self.running[part.sequence].draft.clear(),
+        }
+    }
+
+    /// The youngest goes back to the head of the queue. What it computed stays in the index while room lasts.
+    fn preempt(&mut self) {
+        if let Some(mut youngest) = self.running.pop() {
+            self.counts.preemptions += 1;
+            forget_prefix(&mut self.pool, &mut youngest);
+            youngest.preemptions += 1;
+            let at = self.waiting.partition_point(|other| other.age < youngest.age);
+            self.waiting.insert(at, youngest);
+        }
+    }
+
+    /// Enters the pages that this step filled.
+    pub fn register_pages(&mut self, index: usize) {
+        let sequence = &mut self.running[index];
+        while (sequence.chain.len() + 1) * PAGE <= sequence.computed {
+            let Some((parent, tokens)) = sequence.next_page() else {
+                break;
+            };
+            let page = sequence.pages[sequence.chain.len()];
+            let entry = self.pool.index.insert(parent, tokens, page);
+            sequence.chain.push(entry);
+        }
+    }
+}
+
+struct OutOfPages;
+
+/// Takes the pages that hold the start of a waiting sequence's tokens.
+fn find_prefix(pool: &mut BlockPool, sequence: &mut Sequence) {
+    let most = sequence.reusable_pages();
+    while sequence.pages.len() < most {
+        let Some((parent, tokens)) = sequence.next_page() else {
+            break;
+        };
+        let Some((entry, page)) = pool.index.find(parent, tokens) else {
+            break;
+        };
+        pool.share(page);
+        sequence.pages.push(page);
+        sequence.chain.push(entry);
+        sequence.computed += PAGE;
+    }
+}
+
+fn forget_prefix(pool: &mut BlockPool, sequence: &mut Sequence) {
+    pool.release(&mut sequence.pages);
+    sequence.chain.clear();
+    sequence.computed = 0;
+}
+
+/// Whether a running sequence is about to compute the page that `sequence` needs next.
+fn shares_next_page(running: &[Sequence], sequence: &Sequence) -> bool {
+    let most = sequence.reusable_pages();
+    let wanted = sequence.next_page().filter(|_| sequence.chain.len() < most);
+    wanted.is_some() && running.iter().any(|other| other.next_page() == wanted)
+}
+
+#[cfg(test)]
+mod tests;

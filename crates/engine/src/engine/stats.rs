@@ -1,0 +1,127 @@
+//! What an engine did, counted by its own thread and handed over when it ends or is asked.
+
+use std::time::{Duration, Instant};
+
+use super::latencies::Latencies;
+use super::scheduler::{Counts, DECODE_ROWS, ScheduledRows, Scheduler};
+use super::sequence::{DraftOutcome, Sequence};
+use crate::model::{Cost, CostModel};
+use crate::ops::PAGE;
+
+#[derive(Clone, Debug, Default)]
+/// What was counted since the start.
+pub struct EngineStats {
+    /// Steps of decoding sequences alone.
+    pub decode: Work,
+    /// Steps with a chunk of a prompt in them.
+    pub prefill: Work,
+    /// Of the scheduler.
+    pub counts: Counts,
+    /// Tokens of completions that were sampled, and those that grammars dictated.
+    pub sampled_tokens: u64,
+    /// Tokens that grammars dictated.
+    pub forced_tokens: u64,
+    /// Steps by their rows: at index `i` those of more than 2^(i-1) rows and at most 2^i, the last with all larger ones.
+    pub steps_by_rows: [u64; 16],
+    /// Pages of the pool.
+    pub pages: usize,
+    /// Pages that sequences held at once, at most.
+    pub pages_peak: usize,
+    /// Positions of the pages that sequences held, summed over steps, and how many of them were filled.
+    pub positions_held: u64,
+    /// Those that were filled.
+    pub positions_filled: u64,
+    /// Tokens that sequences drafted, and of them those that were then drawn or dictated.
+    pub drafted_tokens: u64,
+    /// Drafted tokens that were drawn or dictated.
+    pub accepted_tokens: u64,
+    /// From a request's submission to its first sampled token; forced tokens before that do not count.
+    pub time_to_first_token: Latencies,
+    /// From one sampled token of a sequence to the next; tokens forced after a sampled one come with it.
+    pub inter_token: Latencies,
+}
+
+/// How an engine stands between two steps.
+#[derive(Clone, Debug)]
+pub struct EngineSnapshot {
+    /// Sequences in the running batch, and those that wait for it.
+    pub running: usize,
+    /// Sequences that wait for it.
+    pub waiting: usize,
+    /// Pages that sequences hold, of `stats.pages`.
+    pub pages_in_use: usize,
+    /// Tokens of the prompts of both that are still to be computed.
+    pub pending_prompt_tokens: usize,
+    /// What was counted since the engine started.
+    pub stats: EngineStats,
+}
+
+/// Steps of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Work {
+    /// How many there were.
+    pub steps: u64,
+    /// Their rows, summed.
+    pub rows: u64,
+    /// Their arithmetic and traffic, summed.
+    pub cost: Cost,
+    /// In forward pass, masks and sampling; waiting for other engines is left out.
+    pub busy: Duration,
+    /// From a step's draws to the start of the next one, where there is one: tokens are accepted, forced and appended, and the
+    /// next step is scheduled. A GPU has nothing to do then.
+    pub idle: Duration,
+}
+
+impl EngineStats {
+    /// The counters of a step of these rows.
+    pub(super) fn work(&mut self, scheduled: &[ScheduledRows]) -> &mut Work {
+        match scheduled.iter().any(|part| part.rows > DECODE_ROWS) {
+            true => &mut self.prefill,
+            false => &mut self.decode,
+        }
+    }
+
+    /// Counts a step of which `logit_rows` rows gave logits; its rows are not yet counted as computed.
+    pub(super) fn record_step(
+        &mut self,
+        costs: &CostModel,
+        scheduler: &Scheduler,
+        scheduled: &[ScheduledRows],
+        logit_rows: usize,
+        busy: Duration,
+    ) {
+        let span = |part: &ScheduledRows| {
+            let computed = scheduler.running[part.sequence].computed;
+            computed..computed + part.rows
+        };
+        let rows: usize = scheduled.iter().map(|part| part.rows).sum();
+        let bucket = rows.next_power_of_two().ilog2() as usize;
+        self.steps_by_rows[bucket.min(self.steps_by_rows.len() - 1)] += 1;
+        let work = self.work(scheduled);
+        work.steps += 1;
+        work.rows += rows as u64;
+        work.cost += costs.step(scheduled.iter().map(span), logit_rows);
+        work.busy += busy;
+        for part in scheduled {
+            let held = scheduler.running[part.sequence].pages.len() * PAGE;
+            self.positions_held += held as u64;
+            self.positions_filled += span(part).end as u64;
+        }
+        self.pages_peak = self.pages_peak.max(scheduler.pool.in_use());
+    }
+
+    /// Counts what became of a sequence's draft.
+    pub(super) fn record_draft(&mut self, draft: DraftOutcome) {
+        self.drafted_tokens += draft.drafted as u64;
+        self.accepted_tokens += draft.accepted as u64;
+    }
+
+    /// Counts a sampled token of `sequence`.
+    pub(super) fn record_token(&mut self, sequence: &mut Sequence, now: Instant) {
+        self.sampled_tokens += 1;
+        match sequence.sampled(now) {
+            Some(before) => self.inter_token.record(now - before),
+            None => self.time_to_first_token.record(now - sequence.asked_at),
+        }
+    }
+}

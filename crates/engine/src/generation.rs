@@ -1,0 +1,238 @@
+//! `generation_config.json`: a model's sampling defaults and end-of-turn tokens, read as transformers reads them.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::checkpoint::CheckpointFiles;
+use crate::diagnosis::{Blame, Diagnosis};
+use crate::engine::{PENALTIES, Sampling};
+use crate::model::Config;
+use crate::model::config::Ids;
+use crate::outside::{self, JsonError};
+use crate::tokenizer::Tokenizer;
+
+/// A model's sampling defaults, and the tokens that end its turns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generation {
+    /// How the model's makers draw.
+    pub sampling: Sampling,
+    /// Any of them ends a turn.
+    pub eos_ids: Vec<u32>,
+}
+
+/// The default `top_k` of transformers' `GenerationConfig`, for files without one, such as Llama 3.2's. vLLM has it off then.
+const DEFAULT_TOP_K: u32 = 50;
+
+#[derive(Debug, Error)]
+#[error("{path}: {problem}")]
+/// A file that cannot be parsed, or a value out of range; the message names both.
+pub struct GenerationError {
+    path: PathBuf,
+    problem: String,
+}
+
+impl Diagnosis for GenerationError {
+    fn blame(&self) -> Blame {
+        Blame::Artefact
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Raw {
+    do_sample: Option<bool>,
+    temperature: Option<f32>,
+    /// `None`: missing; `Some(None)`: `null`, which is off in transformers.
+    #[serde(deserialize_with = "present")]
+    top_k: Option<Option<u32>>,
+    top_p: Option<f32>,
+    min_p: Option<f32>,
+    repetition_penalty: Option<f32>,
+    eos_token_id: Option<Ids>,
+}
+
+impl Generation {
+    /// Of the checkpoint whose files those of `directory` are. End-of-turn tokens are those of `generation_config.json`, else of `config.json`, else the `eos_token` of the
+    /// tokenizer's files.
+    ///
+    /// # Errors
+    /// A file that cannot be parsed, or a value out of range.
+    pub fn of_checkpoint(
+        directory: &Path,
+        files: &CheckpointFiles,
+        config: &Config,
+        tokenizer: &Tokenizer,
+    ) -> Result<Generation, GenerationError> {
+        let path = files.generation_config.as_deref();
+        let mut generation = Generation::read(path, &config.eos_ids)?;
+        for name in ["tokenizer_config.json", "special_tokens_map.json"] {
+            if generation.eos_ids.is_empty() {
+                let token = eos_token(&directory.join(name))?;
+                generation.eos_ids.extend(token.and_then(|token| tokenizer.id(&token)));
+            }
+        }
+        Ok(generation)
+    }
+
+    /// From the file, if there is one. As in transformers, decoding is greedy without `do_sample`, a missing `top_k` is 50, and every other
+    /// missing filter is off.
+    ///
+    /// # Errors
+    /// A file that cannot be parsed, or a value out of range.
+    pub fn read(
+        path: Option<&Path>,
+        config_eos_ids: &[u32],
+    ) -> Result<Generation, GenerationError> {
+        let Some(path) = path else {
+            return Ok(Generation::of(&Raw::default(), config_eos_ids));
+        };
+        let fail = |problem: String| GenerationError { path: path.to_owned(), problem };
+        let raw: Raw = read_json(path)?;
+        for (name, value) in [("top_p", raw.top_p), ("min_p", raw.min_p)] {
+            if let Some(value) = value.filter(|value| !(0.0..=1.0).contains(value)) {
+                return Err(fail(format!("`{name}` is {value}, which is not from 0 to 1")));
+            }
+        }
+        if let Some(temperature) = raw.temperature.filter(|t| !t.is_finite() || *t < 0.0) {
+            return Err(fail(format!("`temperature` is {temperature}")));
+        }
+        if let Some(penalty) = raw.repetition_penalty.filter(|p| !PENALTIES.contains(p)) {
+            return Err(fail(format!("`repetition_penalty` is {penalty}")));
+        }
+        Ok(Generation::of(&raw, config_eos_ids))
+    }
+
+    fn of(raw: &Raw, config_eos_ids: &[u32]) -> Generation {
+        let temperature = match raw.do_sample {
+            Some(true) => raw.temperature.unwrap_or(1.0),
+            _ => 0.0,
+        };
+        let sampling = Sampling {
+            temperature,
+            top_k: raw.top_k.unwrap_or(Some(DEFAULT_TOP_K)).filter(|k| *k > 0),
+            top_p: raw.top_p.filter(|p| *p < 1.0),
+            min_p: raw.min_p.filter(|p| *p > 0.0),
+            repetition_penalty: raw.repetition_penalty.filter(|p| *p != 1.0),
+            ..Sampling::default()
+        };
+        let eos_ids =
+            raw.eos_token_id.as_ref().map_or_else(|| config_eos_ids.to_vec(), Ids::to_vec);
+        Generation { sampling, eos_ids }
+    }
+}
+
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<u32>>, D::Error> {
+    Option::deserialize(value).map(Some)
+}
+
+/// The `eos_token` of a tokenizer's file, if there is one: a string, or an object with its `content`.
+fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let fields: Value = read_json(path)?;
+    let token = &fields["eos_token"];
+    let text = token.as_str().or_else(|| token["content"].as_str());
+    Ok(text.map(str::to_owned))
+}
+
+fn read_json<T: DeserializeOwned + Send + 'static>(path: &Path) -> Result<T, GenerationError> {
+    let problem = |error: JsonError| error.to_string();
+    let fail = |problem| GenerationError { path: path.to_owned(), problem };
+    outside::json(path).map_err(problem).map_err(fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Family;
+    use crate::synth::{Recipe, Shape, write_with_our_words};
+
+    #[test]
+    fn the_tokenizers_eos_token_ends_turns_where_no_config_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("model");
+        let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
+        write_with_our_words(&recipe, &directory).unwrap();
+        let edit = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
+            let path = directory.join(name);
+            let text = fs_err::read_to_string(&path).unwrap_or_else(|_| "{}".to_owned());
+            let mut value = serde_json::from_str(&text).unwrap();
+            change(&mut value);
+            fs_err::write(&path, value.to_string()).unwrap();
+        };
+        let read = || {
+            let files = CheckpointFiles::find(&directory).unwrap();
+            let config = Config::read(&files.config).unwrap();
+            let tokenizer = Tokenizer::load(files.tokenizer.as_deref().unwrap()).unwrap();
+            let generation = Generation::of_checkpoint(&directory, &files, &config, &tokenizer);
+            (generation.unwrap().eos_ids, tokenizer)
+        };
+        let (published, tokenizer) = read();
+        assert!(!published.is_empty());
+        let controls = tokenizer.pieces().iter().filter_map(|piece| match piece {
+            crate::tokenizer::Piece::Control(name) => Some(name.clone()),
+            _ => None,
+        });
+        let controls: Vec<String> = controls.collect();
+        for name in ["config.json", "generation_config.json"] {
+            edit(name, &|value| {
+                value.as_object_mut().unwrap().shift_remove("eos_token_id");
+            });
+        }
+        edit("tokenizer_config.json", &|value| {
+            value.as_object_mut().unwrap().shift_remove("eos_token");
+        });
+        assert!(read().0.is_empty());
+        edit("special_tokens_map.json", &|value| {
+            value["eos_token"] = serde_json::json!({"content": controls[0]});
+        });
+        assert_eq!(read().0, [tokenizer.id(&controls[0]).unwrap()]);
+        edit("tokenizer_config.json", &|value| {
+            value["eos_token"] = controls[1].clone().into();
+        });
+        assert_eq!(read().0, [tokenizer.id(&controls[1]).unwrap()]);
+    }
+
+    fn read(text: &str) -> Result<Generation, GenerationError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs_err::write(file.path(), text).unwrap();
+        Generation::read(Some(file.path()), &[9])
+    }
+
+    #[test]
+    fn the_published_files_give_their_filters_and_every_eos() {
+        let gemma = r#"{"bos_token_id": 2, "do_sample": true, "eos_token_id": [1, 106], "top_k": 64, "top_p": 0.95}"#;
+        let gemma = read(gemma).unwrap();
+        assert_eq!(gemma.eos_ids, [1, 106]);
+        let sampling = Sampling { top_k: Some(64), top_p: Some(0.95), ..Sampling::default() };
+        assert_eq!(gemma.sampling, sampling);
+        assert_eq!(read(r#"{"eos_token_id": 7}"#).unwrap().eos_ids, [7]);
+        assert_eq!(read("{}").unwrap(), Generation::read(None, &[9]).unwrap());
+        assert_eq!(read("{}").unwrap().sampling.temperature, 0.0);
+        let llama = read(r#"{"do_sample": true, "temperature": 0.6, "top_p": 0.9}"#).unwrap();
+        let sampling = Sampling { temperature: 0.6, top_p: Some(0.9), ..llama.sampling };
+        assert_eq!((llama.sampling, llama.sampling.top_k), (sampling, Some(50)));
+        for off in [r#"{"do_sample": true, "top_k": 0}"#, r#"{"do_sample": true, "top_k": null}"#] {
+            assert_eq!(read(off).unwrap().sampling.top_k, None);
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        for (text, name) in [
+            (r#"{"top_p": 1.5}"#, "top_p"),
+            (r#"{"temperature": -1}"#, "temperature"),
+            (r#"{"repetition_penalty": 0}"#, "repetition_penalty"),
+            (r#"{"repetition_penalty": 1e-38}"#, "repetition_penalty"),
+            (r#"{"top_k": "many"}"#, "top_k"),
+        ] {
+            let problem = read(text).unwrap_err().to_string();
+            assert!(problem.contains(name) || problem.contains("invalid type"), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
+
+pub mod ceiling; // what bytes from outside may take of memory and time; the process's allocator
+pub mod chat; // messages, and a model's chat template
+pub mod checkpoint; // the files of a model's directory
+pub mod digest; // sha256
+pub mod encoder; // text to vectors, pairs to scores
+pub mod engine; // one model's thread: schedule, batch, sample, constrain; token ids only
+pub mod generation; // a model's sampling defaults and end-of-turn tokens
+#[cfg(test)]
+#[path = "../../../src/linear.rs"]
+mod linear; // whether what reads a client's text takes time in proportion to it: one file, for the tests of both crates
+mod local_model; // a directory as a running engine
+pub mod model; // one decoder for three families, and BERT
+pub mod outside; // files that others wrote, read under a ceiling
+pub mod random; // seeded draws
+pub mod synth; // checkpoints with random weights
+pub mod tokenizer; // text to token ids and back
+
+pub use local_model::LocalModel;
+/// The arithmetic: cpu, cuda, metal behind one interface. A crate of its own.
+pub use wardround_ops as ops;
+/// What every error says, and whom it blames.
+pub use wardround_ops::diagnosis;

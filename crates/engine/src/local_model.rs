@@ -1,0 +1,106 @@
+//! A checkpoint's directory as a running engine, with what turns messages into its tokens.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::chat::ChatTemplate;
+use crate::checkpoint::{CheckpointFiles, TOKENIZER, incomplete};
+use crate::diagnosis::Failure;
+use crate::engine::{Engine, EngineOptions, Request, Stop};
+use crate::generation::Generation;
+use crate::model::{Config, Decoder, WantedPrecision, precision_of};
+use crate::ops::{Backend, Device, PAGE, Precision};
+use crate::tokenizer::Tokenizer;
+
+/// A model that runs.
+pub struct LocalModel {
+    /// Takes token ids, gives text.
+    pub engine: Engine,
+    /// Text to token ids.
+    pub tokenizer: Arc<Tokenizer>,
+    /// Messages to the text that the model was trained to see.
+    pub chat: ChatTemplate,
+    /// How the model's makers sample, and what ends its turns.
+    pub generation: Generation,
+}
+
+impl LocalModel {
+    /// Loads config.json, generation_config.json, the tokenizer, the chat template and the weights of `directory`, whose types it
+    /// keeps, and starts an engine with room for `sequences` sequences of at most `context` tokens at a time. Nothing is fetched;
+    /// whether memory suffices says [`crate::model::Footprint`].
+    ///
+    /// # Errors
+    /// A file that is missing, damaged or of another kind of model; a device that fails.
+    pub fn open(
+        directory: &Path,
+        device: Device,
+        context: usize,
+        sequences: usize,
+    ) -> Result<LocalModel, Failure> {
+        let files = CheckpointFiles::find(directory)?;
+        let config = Config::read(&files.config)?;
+        let path = files.tokenizer.as_deref();
+        let path = path.ok_or_else(|| incomplete(directory, TOKENIZER))?;
+        let tokenizer = Arc::new(Tokenizer::load(path)?);
+        let chat = ChatTemplate::load(directory)?;
+        let generation = Generation::of_checkpoint(directory, &files, &config, &tokenizer)?;
+        let context = context.min(config.max_position_embeddings);
+        let options = EngineOptions {
+            pages: sequences * context.div_ceil(PAGE),
+            max_batch: sequences,
+            prefill_rows: device.machine().prefill_rows(),
+            context,
+            draft: 0,
+            known_logit_rows: device.machine().known_logit_rows(),
+            pages_at_start: false,
+        };
+        let wanted = WantedPrecision::default();
+        let precision = precision_of(&config, &files.weights, wanted, device.machine())?;
+        let start = Start {
+            name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            files,
+            config,
+            precision,
+            tokenizer: tokenizer.clone(),
+            eos_ids: generation.eos_ids.clone(),
+            options,
+        };
+        let engine = match device {
+            Device::Cpu(cpu) => start.on(cpu)?,
+            Device::Cuda(gpu) => start.on(gpu.for_engine()?)?,
+            Device::Metal(gpu) => start.on(gpu.for_engine()?)?,
+        };
+        Ok(LocalModel { engine, tokenizer, chat, generation })
+    }
+
+    /// A completion of at most `max_tokens` tokens, sampled as the model's makers say, with seed 0.
+    pub fn request(&self, tokens: Vec<u32>, max_tokens: usize) -> Request {
+        Request {
+            tokens,
+            max_tokens,
+            sampling: self.generation.sampling,
+            stop: Stop { ids: self.generation.eos_ids.clone(), ..Stop::default() },
+            ..Request::default()
+        }
+    }
+}
+
+/// What an engine is started with.
+struct Start {
+    name: String,
+    files: CheckpointFiles,
+    config: Config,
+    precision: Precision,
+    tokenizer: Arc<Tokenizer>,
+    eos_ids: Vec<u32>,
+    options: EngineOptions,
+}
+
+impl Start {
+    fn on<B: Backend>(self, ops: B) -> Result<Engine, Failure> {
+        let (weights, context) = (&self.files.weights, self.options.context);
+        let decoder = Decoder::load(&ops, self.config, weights, self.precision, context)?;
+        let Start { name, tokenizer, eos_ids, options, .. } = self;
+        Ok(Engine::start(&name, decoder, tokenizer, &eos_ids, ops, options)?)
+    }
+}

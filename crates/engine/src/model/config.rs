@@ -1,0 +1,198 @@
+//! What a decoder is: its sizes, its layers, its ropes.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use super::published;
+use crate::diagnosis::{Blame, Diagnosis};
+use crate::ops::Activation;
+use crate::outside::{self, JsonError};
+
+/// The decoder families.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[allow(missing_docs, reason = "names; a command line would show a text beside them")]
+pub enum Family {
+    Gemma3,
+    Llama,
+    Qwen3,
+}
+
+impl Family {
+    /// As command lines and records write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Gemma3 => "gemma3",
+            Family::Llama => "llama",
+            Family::Qwen3 => "qwen3",
+        }
+    }
+}
+
+/// A decoder, described.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Which of the three it is.
+    pub family: Family,
+    /// Numbers of a state.
+    pub hidden_size: usize,
+    /// Numbers between the products of a feed-forward layer.
+    pub intermediate_size: usize,
+    /// Heads of queries.
+    pub heads: usize,
+    /// Heads of keys and values; each serves `heads / kv_heads` of queries.
+    pub kv_heads: usize,
+    /// Numbers of a head.
+    pub head_dim: usize,
+    /// Rows of the embedding table; a tokenizer may know fewer.
+    pub vocab_size: usize,
+    /// Positions that the model was trained for.
+    pub max_position_embeddings: usize,
+    /// What is added to a mean of squares.
+    pub rms_norm_eps: f32,
+    /// Of the gate.
+    pub activation: Activation,
+    /// What attention scores are multiplied by.
+    pub attention_scale: f32,
+    /// Whether rows also see those after them, as in encoders made of decoders; windows then reach as far ahead as back.
+    pub both_ways: bool,
+    /// Whether the head is the embedding table.
+    pub tied_embeddings: bool,
+    /// From the first to the last.
+    pub layers: Vec<Layer>,
+    /// Of layers that see all positions.
+    pub full_rope: RopeConfig,
+    /// Of layers with a window.
+    pub sliding_rope: RopeConfig,
+    /// From `config.json`; a checkpoint's generation_config.json goes before it.
+    pub eos_ids: Vec<u32>,
+    /// The token that begins a text, where there is one.
+    pub bos_id: Option<u32>,
+}
+
+/// How far a layer sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Without bound.
+    Full,
+    /// A row sees this many positions, its own included.
+    Sliding(usize),
+}
+
+/// Rotary position embedding: a base and how its frequencies are stretched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RopeConfig {
+    /// Frequency `i` is `theta^(-2i / head_dim)`.
+    pub theta: f64,
+    /// How they are stretched.
+    pub scaling: RopeScaling,
+}
+
+/// How frequencies are stretched for contexts that are longer than those of the training.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RopeScaling {
+    /// Not at all.
+    None,
+    /// Each is divided by the factor.
+    Linear {
+        /// How much longer the contexts are.
+        factor: f64,
+    },
+    /// As Llama 3.1 does: long waves are divided by the factor, short ones stay, those between are mixed.
+    Llama3 {
+        /// What long waves are divided by.
+        factor: f64,
+        /// Waves longer than `original_positions / low_frequency` are long.
+        low_frequency: f64,
+        /// Waves shorter than `original_positions / high_frequency` are short.
+        high_frequency: f64,
+        /// Positions of the training.
+        original_positions: f64,
+    },
+}
+
+/// Why a `config.json` describes no model that runs here.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
+pub enum ConfigError {
+    #[error("cannot read {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{path} is not a model's config: {source}")]
+    Json { path: PathBuf, source: JsonError },
+    #[error("{path}: `{field}` is {value}, which wardround cannot run; {supported}")]
+    Unsupported { path: PathBuf, field: String, value: String, supported: String },
+    #[error("{path}: `{field}` is missing")]
+    Missing { path: PathBuf, field: &'static str },
+    #[error("{path}: {problem}")]
+    Inconsistent { path: PathBuf, problem: String },
+}
+
+impl Diagnosis for ConfigError {
+    fn blame(&self) -> Blame {
+        Blame::Artefact
+    }
+}
+
+/// One id or several, as both are published.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Ids {
+    /// One.
+    One(u32),
+    /// Several, or none.
+    Many(Vec<u32>),
+}
+
+impl Ids {
+    /// All of them.
+    pub fn to_vec(&self) -> Vec<u32> {
+        match self {
+            Ids::One(id) => vec![*id],
+            Ids::Many(ids) => ids.clone(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads and checks `config.json`.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or describes a model that the decoder cannot run: the field and its value are named.
+    pub fn read(path: &Path) -> Result<Config, ConfigError> {
+        Config::from_json(json(path)?, path)
+    }
+
+    /// The same, where rows may also see those after them.
+    pub fn read_encoder(path: &Path) -> Result<Config, ConfigError> {
+        published::resolve(json(path)?, path)
+    }
+
+    /// `path` only names the file in errors.
+    pub fn from_json(value: Value, path: &Path) -> Result<Config, ConfigError> {
+        let config = published::resolve(value, path)?;
+        match config.both_ways {
+            false => Ok(config),
+            true => Err(ConfigError::Unsupported {
+                path: path.to_owned(),
+                field: "use_bidirectional_attention".to_owned(),
+                value: "true".to_owned(),
+                supported: "a model that writes text has false".to_owned(),
+            }),
+        }
+    }
+
+    /// How many layers there are.
+    pub fn layer_count(&self) -> usize {
+        self.layers.len()
+    }
+}
+
+fn json(path: &Path) -> Result<Value, ConfigError> {
+    outside::json(path).map_err(|error| match error {
+        JsonError::Read(source) => ConfigError::Read { path: path.to_owned(), source },
+        source => ConfigError::Json { path: path.to_owned(), source },
+    })
+}

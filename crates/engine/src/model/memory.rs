@@ -1,0 +1,227 @@
+//! The memory that a model needs, computed before it is loaded.
+
+use super::bert::BertConfig;
+use super::config::Config;
+use super::decoder::scratch_bytes;
+use crate::ops::{Machine, Numbers, PAGE, PageShape, Precision, StepLimits, StoredType};
+
+/// Bytes of one loaded model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Of matrices, norms and tables.
+    pub weights: usize,
+    /// Of all pages of keys and values.
+    pub kv: usize,
+    /// Of what a step computes in.
+    pub scratch: usize,
+}
+
+impl Footprint {
+    /// For a pool of `pages` pages and steps within `limits`.
+    pub fn of(
+        config: &Config,
+        precision: Precision,
+        machine: Machine,
+        pages: usize,
+        limits: StepLimits,
+    ) -> Footprint {
+        Footprint {
+            weights: config.weight_bytes(precision),
+            kv: pages * machine.page_bytes(config.page_shape(), precision.kv),
+            scratch: scratch_bytes(config, machine, Numbers::Narrow, limits, limits.logit_rows),
+        }
+    }
+
+    /// Of a model that reads whole texts and keeps keys and values of one layer at a time, in steps of `limits.rows` rows, of
+    /// which so many give logits.
+    pub fn of_encoder(
+        config: &Config,
+        precision: Precision,
+        machine: Machine,
+        limits: StepLimits,
+        logit_rows: usize,
+    ) -> Footprint {
+        let shape = PageShape { layers: 1, ..config.page_shape() };
+        let (narrow, wider) = kept_of_texts(machine, precision);
+        Footprint {
+            kv: wider * text_pages(limits.rows) * machine.page_bytes(shape, precision.kv),
+            scratch: scratch_bytes(config, machine, narrow, limits, logit_rows),
+            ..Footprint::of(config, precision, machine, 0, limits)
+        }
+    }
+
+    /// The same of BERT.
+    pub fn of_bert(
+        config: &BertConfig,
+        precision: Precision,
+        machine: Machine,
+        rows: usize,
+    ) -> Footprint {
+        let BertConfig { hidden_size: hidden, intermediate_size: inner, .. } = *config;
+        let shape = config.page_shape();
+        let heads = shape.kv_heads;
+        let limits =
+            StepLimits { rows, logit_rows: rows, positions: config.max_position_embeddings };
+        let (numbers, wider) = kept_of_texts(machine, precision);
+        let wide = 2 * hidden + 3 * hidden + inner;
+        let narrow = 2 * hidden + heads * shape.head_dim.next_multiple_of(32) + inner;
+        Footprint {
+            weights: precision.size_bytes(config.parameters()),
+            kv: wider * text_pages(rows) * machine.page_bytes(shape, StoredType::F32),
+            scratch: machine.buffer_bytes(rows, wide, Numbers::Wide)
+                + machine.buffer_bytes(rows, narrow, numbers)
+                + machine.stage_bytes(shape, heads, limits),
+        }
+    }
+
+    /// All together.
+    pub fn total(&self) -> usize {
+        self.weights + self.kv + self.scratch
+    }
+}
+
+/// How encoders keep what only products read, and how many times as many bytes as a decoder's their keys and values take: a GPU
+/// that multiplies f32 keeps all as f32.
+fn kept_of_texts(machine: Machine, precision: Precision) -> (Numbers, usize) {
+    match machine {
+        Machine::Cuda if precision.is_f32() => (Numbers::Wide, 2),
+        Machine::Cpu | Machine::Cuda | Machine::Metal => (Numbers::Narrow, 1),
+    }
+}
+
+/// Pages of a step of texts, each of which begins a new one: twice as many as its rows fill.
+fn text_pages(rows: usize) -> usize {
+    2 * rows.div_ceil(PAGE)
+}
+
+impl BertConfig {
+    /// Numbers in the matrices and tables; norms and biases are too few to count.
+    pub fn parameters(&self) -> usize {
+        let rows = self.vocab_size + self.max_position_embeddings + self.type_vocab_size;
+        self.multiply_adds() as usize + rows * self.hidden_size
+    }
+}
+
+impl Config {
+    /// Numbers in the matrices; norms are too few to count.
+    pub fn parameters(&self) -> usize {
+        let layer: usize =
+            self.layer_matrices().map(|(inputs, outputs)| inputs * outputs).iter().sum();
+        self.layer_count() * layer + self.table_parameters()
+    }
+
+    /// Inputs and outputs of a layer's matrices: queries, keys and values; output; gate and up; down.
+    fn layer_matrices(&self) -> [(usize, usize); 4] {
+        let (hidden, inner) = (self.hidden_size, self.intermediate_size);
+        let queries = self.heads * self.head_dim;
+        let keys = self.kv_heads * self.head_dim;
+        [(hidden, queries + 2 * keys), (queries, hidden), (hidden, 2 * inner), (inner, hidden)]
+    }
+
+    /// Those of the token table and of a head of its own.
+    pub(super) fn table_parameters(&self) -> usize {
+        let tables = if self.tied_embeddings { 1 } else { 2 };
+        tables * self.vocab_size * self.hidden_size
+    }
+
+    /// Bytes of the matrices.
+    pub fn weight_bytes(&self, precision: Precision) -> usize {
+        self.layer_bytes(precision) + precision.of_tables().size_bytes(self.table_parameters())
+    }
+
+    /// Of those in the layers.
+    pub(super) fn layer_bytes(&self, precision: Precision) -> usize {
+        let bytes = |(inputs, outputs)| precision.of_layer(inputs).size_bytes(inputs * outputs);
+        self.layer_count() * self.layer_matrices().map(bytes).iter().sum::<usize>()
+    }
+
+    /// Bytes of keys and values a token takes.
+    pub fn kv_bytes_per_token(&self, machine: Machine, kept: StoredType) -> usize {
+        machine.page_bytes(self.page_shape(), kept) / PAGE
+    }
+}
+
+/// Peak resident memory of this process in bytes, mapped files included; `None` where the system does not report it.
+pub fn peak_memory() -> Option<usize> {
+    let status = fs_err::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: usize = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// Bytes that this process may still allocate: the system's free memory or its control group's remaining limit;
+/// `usize::MAX` where the system does not report them.
+pub fn available_memory() -> usize {
+    let Ok(mut system) = sysinfo::System::new() else {
+        return usize::MAX;
+    };
+    system.refresh_memory();
+    let free = system.available_memory();
+    let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
+    usize::try_from(free.min(limit)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::BERT_BASE;
+    use crate::ops::Quantisation;
+
+    #[test]
+    fn an_encoder_plans_no_logits_that_it_does_not_compute() {
+        let json = serde_json::json!({
+            "model_type": "qwen3", "hidden_size": 64, "intermediate_size": 16, "num_hidden_layers": 1,
+            "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 32, "vocab_size": 100_000,
+            "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "max_position_embeddings": 8192, "hidden_act": "silu",
+            "tie_word_embeddings": true, "eos_token_id": 0, "attention_bias": false,
+        });
+        let config = Config::from_json(json, std::path::Path::new("config.json")).unwrap();
+        let limits = StepLimits { rows: 8192, logit_rows: 8192, positions: 8192 };
+        let precision = Precision::from(StoredType::Bf16);
+        let of = |logit_rows| {
+            Footprint::of_encoder(&config, precision, Machine::Cpu, limits, logit_rows).scratch
+        };
+        let row = size_of::<f32>() * config.vocab_size;
+        assert_eq!((of(64) - of(0)) / row, 63);
+        assert!(of(0) < 8192 * row);
+    }
+
+    #[test]
+    fn the_tables_of_q4_k_are_counted_in_eight_bits() {
+        let json = |tied: bool| {
+            serde_json::json!({
+                "model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2,
+                "num_attention_heads": 4, "vocab_size": 1000, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+                "tie_word_embeddings": tied, "eos_token_id": 0,
+            })
+        };
+        for (tied, tables) in [(true, 256_000), (false, 512_000)] {
+            let config =
+                Config::from_json(json(tied), std::path::Path::new("config.json")).unwrap();
+            let layers = config.parameters() - tables;
+            let quantised = |quantisation| Precision { quantisation, ..StoredType::Bf16.into() };
+            let bytes = |quantisation| config.weight_bytes(quantised(quantisation));
+            assert_eq!(bytes(Quantisation::Q4K), layers / 64 * 37 + tables / 16 * 17);
+            // A width within a group of 256: all but the output and down have inputs so wide.
+            let odd = Config { hidden_size: 576, ..config.clone() };
+            let (own, odd_tables) = (2 * 576 * (256 + 512), tables / 256 * 576);
+            let rest = odd.parameters() - odd_tables - own;
+            let expected = own / 64 * 37 + (rest + odd_tables) / 16 * 17;
+            assert_eq!(odd.weight_bytes(quantised(Quantisation::Q4K)), expected);
+            assert_eq!(bytes(Quantisation::Q8_0), (layers + tables) / 16 * 17);
+            assert_eq!(bytes(Quantisation::None), (layers + tables) * 2);
+        }
+    }
+
+    #[test]
+    fn encoders_in_f32_keep_all_as_f32_on_a_gpu_too() {
+        let of = |machine, stored: StoredType| {
+            Footprint::of_bert(&BERT_BASE, stored.into(), machine, 2048)
+        };
+        let [cpu, wide] = [Machine::Cpu, Machine::Cuda].map(|machine| of(machine, StoredType::F32));
+        let narrow = of(Machine::Cuda, StoredType::Bf16);
+        assert_eq!((wide.weights, wide.kv), (cpu.weights, cpu.kv));
+        assert!(wide.scratch >= cpu.scratch && narrow.scratch < wide.scratch);
+        assert_eq!((narrow.weights, narrow.kv), (wide.weights / 2, wide.kv / 2));
+    }
+}

@@ -1,0 +1,97 @@
+//! One decoder for the three families: a description, weights, and a forward pass over the rows of a step.
+//!
+//! It has no state of its own: keys and values lie in pages that the engine owns.
+
+mod bert;
+pub mod config;
+mod cost;
+mod decoder;
+mod memory;
+mod published;
+mod rope;
+mod weights;
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+pub use bert::{BERT_BASE, Bert, BertConfig, BertScratch, Tensors};
+pub use config::{Config, ConfigError, Family};
+pub use cost::{Cost, CostModel};
+pub use decoder::{Decoder, Scratch};
+pub use memory::{Footprint, available_memory, peak_memory};
+pub use weights::precision_of;
+
+use crate::diagnosis::{Blame, Diagnosis};
+use crate::ops::checkpoint::CheckpointError;
+use crate::ops::{OpsError, Quantisation, StoredType};
+
+/// Why a model cannot be loaded.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "what each means is its message")]
+pub enum ModelError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error("{path}: no embedding table under any known prefix ({tried})", path = path.display())]
+    Prefix { path: PathBuf, tried: String },
+    #[error("`{0}` is no type that weights are kept as; known: auto, f32, bf16")]
+    StoredType(String),
+    #[error(transparent)]
+    Ops(#[from] OpsError),
+}
+
+impl Diagnosis for ModelError {
+    fn blame(&self) -> Blame {
+        match self {
+            ModelError::Config(_) | ModelError::Checkpoint(_) | ModelError::Prefix { .. } => {
+                Blame::Artefact
+            }
+            ModelError::StoredType(_) => Blame::Usage,
+            ModelError::Ops(error) => error.blame(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            ModelError::Checkpoint(error) => error.hint(),
+            ModelError::Ops(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+/// How weights are to be kept, as it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WantedPrecision {
+    /// Of weights.
+    pub dtype: WantedType,
+    /// Of matrices.
+    pub quantisation: Quantisation,
+    /// Of keys and values. Left open it is bf16, as published models were made, but where the CPU has weights of f32.
+    pub kv: WantedType,
+}
+
+/// The type that numbers are kept as: asked for, or as suits; weights as the checkpoint has them (f16 is widened to f32).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WantedType {
+    #[default]
+    /// As suits.
+    Auto,
+    /// This one.
+    Exactly(StoredType),
+}
+
+impl std::str::FromStr for WantedType {
+    type Err = ModelError;
+
+    fn from_str(text: &str) -> Result<WantedType, ModelError> {
+        match text {
+            "auto" => Ok(WantedType::Auto),
+            "f32" => Ok(WantedType::Exactly(StoredType::F32)),
+            "bf16" => Ok(WantedType::Exactly(StoredType::Bf16)),
+            other => Err(ModelError::StoredType(other.to_owned())),
+        }
+    }
+}
