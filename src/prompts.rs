@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::passages::{NONE_FOUND, label, passages};
 use crate::diagnosis::{Blame, Diagnosis};
+use crate::outside;
 
 // `PROMPTS`: every file below `prompts/` by its path there, the system's name, then the file's; in their order.
 include!(concat!(env!("OUT_DIR"), "/prompts.rs"));
@@ -112,7 +113,7 @@ impl PromptSet {
         let Some(text) = self.texts.get_mut(&name) else {
             return Err(PromptError::Unknown { path });
         };
-        let file = fs_err::read_to_string(path)?;
+        let file = outside::text(path)?;
         *text = without_last_newline(&file);
         Ok(())
     }

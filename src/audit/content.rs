@@ -1,6 +1,7 @@
 //! The texts that a trail keeps beside it: a file each, which can be deleted without a word of the chain.
 
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -11,7 +12,7 @@ use super::key::{Key, is_random_name};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::experiment::whole_file;
-use crate::sandbox::outside;
+use crate::outside;
 
 const FOLDER: &str = "content";
 /// What ends the name of a text's file, and what ends it while that is written, behind a dot at its front.
@@ -112,9 +113,10 @@ pub(super) fn remove(directory: &Path, id: &str) -> io::Result<()> {
 }
 
 /// Writes zeros over a file and deletes it. File systems that copy on write, and the flash behind any, may still have the old
-/// blocks. A link or a pipe in its place is only deleted.
+/// blocks. A link or a pipe in its place is only deleted, and so is a file that has a second name, by which it stays elsewhere.
 pub(super) fn erase(path: &Path) -> io::Result<()> {
-    if fs_err::symlink_metadata(path)?.is_file() {
+    let there = fs_err::symlink_metadata(path)?;
+    if there.is_file() && there.nlink() == 1 {
         overwrite(path)?;
     }
     fs_err::remove_file(path)

@@ -9,7 +9,7 @@ use super::event;
 use crate::appended;
 use crate::diagnosis::Failure;
 use crate::experiment::line;
-use crate::sandbox::outside;
+use crate::outside;
 
 const CURRENT: &str = "trail.jsonl";
 /// What the first line of a trail is chained to.
@@ -57,7 +57,14 @@ pub(super) fn beside(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Failure>
     match outside::bytes(path, most) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::Other => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput
+                    | io::ErrorKind::InvalidData
+                    | io::ErrorKind::IsADirectory
+            ) =>
+        {
             Err(Failure::mismatch(error.to_string()))
         }
         Err(error) => Err(error.into()),
@@ -184,7 +191,7 @@ fn last_line(path: &Path) -> Result<Line, Failure> {
 
 /// The last line of a file's first `length` bytes, or what is wrong with it.
 fn line_before(path: &Path, length: u64) -> Result<Result<Line, String>, Failure> {
-    let mut file = fs_err::File::open(path)?;
+    let mut file = outside::open(path)?;
     let mut size = LAST_LINE;
     loop {
         let from = length.saturating_sub(size);

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::files::{self, ANCHOR};
 use crate::diagnosis::Failure;
 use crate::experiment::whole_file;
+use crate::outside;
 
 /// The last head's file, beside the trail.
 pub const FILE: &str = "trail.head";
@@ -66,7 +67,7 @@ impl Head {
 /// A file that cannot be read, or has no head.
 pub fn read(path: &Path) -> Result<Vec<Head>, Failure> {
     // A pipe, as `<(journalctl …)` is one, may be what is given.
-    all(&fs_err::read(path)?, path)
+    all(&outside::given(path)?, path)
 }
 
 fn all(bytes: &[u8], path: &Path) -> Result<Vec<Head>, Failure> {

@@ -1,5 +1,7 @@
 //! A clock that nobody can set: how long the machine has been up, and which start of it that was.
 
+use crate::outside;
+
 use std::time::Instant;
 
 /// Counts from where the machine began.
@@ -13,7 +15,7 @@ pub(super) struct Clock {
 impl Clock {
     /// Where the system does not tell, it counts from here.
     pub(super) fn start() -> Clock {
-        let read = |path: &str| fs_err::read_to_string(path).unwrap_or_default();
+        let read = |path: &str| outside::text(path).unwrap_or_default();
         let up = read("/proc/uptime");
         let seconds: f64 =
             up.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0);

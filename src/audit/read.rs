@@ -7,6 +7,7 @@ use fs_err::File;
 
 use super::files::{self, Line};
 use crate::diagnosis::Failure;
+use crate::outside;
 
 /// One line as it lies on the disk.
 pub struct RawLine {
@@ -35,7 +36,7 @@ pub fn raw(
     mut take: impl FnMut(&RawLine) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     for path in files::all(directory)? {
-        let mut reader = BufReader::with_capacity(1 << 20, File::open(&path)?);
+        let mut reader = BufReader::with_capacity(1 << 20, outside::open(&path)?);
         let mut line = RawLine { path: path.clone(), number: 0, bytes: Vec::new(), is_whole: true };
         loop {
             line.bytes.clear();

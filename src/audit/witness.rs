@@ -27,6 +27,7 @@ pub(super) struct Held {
 /// directory or key that others may read or write.
 pub(super) fn hold(directory: &Path, end: &End, options: &AuditOptions) -> Result<Held, Failure> {
     refuse_open(directory, "700")?;
+    refuse_links(directory)?;
     let (head, own) = (Head::beside(directory)?, Key::find(directory)?);
     let is_new = own.is_none();
     if !is_new {
@@ -124,6 +125,20 @@ impl Said {
 /// Whether the trail has the line of a head.
 pub(super) fn has(directory: &Path, head: &Head) -> Result<bool, Failure> {
     Ok(Said::of(directory, Some(head))?.has_head)
+}
+
+/// Refuses links among a trail's files: their lines, heads and keys would be another trail's.
+fn refuse_links(directory: &Path) -> Result<(), Failure> {
+    for entry in fs_err::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_symlink() {
+            return Err(Failure::mismatch(format!(
+                "{} is a link, which an audit trail does not make",
+                entry.path().display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what others than its owner may read or write. `mode` is the one that it is made with.

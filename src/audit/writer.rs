@@ -24,6 +24,7 @@ use crate::appended;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::experiment::{clock, line, whole_file};
+use crate::outside;
 
 const LOCK: &str = "lock";
 /// A file that has grown so long is closed, and another begun.
@@ -263,7 +264,7 @@ impl Writer {
         fs_err::rename(&current, files::part(&self.directory, number))?;
         self.file = open(&current)?;
         self.end.bytes = 0;
-        File::open(&self.directory)?.sync_all()
+        outside::sync_directory(&self.directory)
     }
 
     /// Tells the head where it is time.
@@ -333,9 +334,10 @@ fn failure(since: &str) -> Sealed {
 
 /// Opens a file for appending, and makes it where there is none.
 fn open(path: &Path) -> io::Result<File> {
-    // A pipe would be waited for.
-    if fs_err::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return Err(io::Error::other(format!("{}: it is no file", path.display())));
+    // A pipe would be waited for; a link leads to a file that is not the trail's.
+    if fs_err::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
+        let problem = format!("{}: it is no file", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::path::BundlePath;
 use crate::digest::hex;
+use crate::outside;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -192,7 +193,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
 
 /// Makes the names in a directory durable.
 pub fn sync(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
+    outside::sync_directory(directory)
 }
 
 /// Every directory below one, and itself, the innermost first.

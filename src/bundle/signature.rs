@@ -1,5 +1,7 @@
 //! Signatures of `SHA256SUMS` by minisign: checked here, made elsewhere. Those of `ssh-keygen -Y` are the host's to check.
 
+use crate::outside;
+
 use std::path::Path;
 
 use minisign_verify::{PublicKey, Signature};
@@ -31,7 +33,7 @@ impl TrustedKey {
         let path = Path::new(text);
         let (key, printed) = match path.is_file() {
             true => {
-                let file = fs_err::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+                let file = outside::text(path).map_err(|error| bad(error.to_string()))?;
                 let printed = file.lines().nth(1).unwrap_or_default().trim().to_owned();
                 (PublicKey::decode(&file), printed)
             }

@@ -28,6 +28,7 @@ use crate::experiment::library::CorpusSpec;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
+use crate::outside;
 use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
 use crate::systems::Task;
 use crate::systems::table::Entry;
@@ -160,7 +161,7 @@ const MOST_BYTES: u64 = 4 << 20;
 /// The note of a file, or of stdin.
 fn read(path: Option<&Path>, is_kept: bool) -> Result<Dataset, Failure> {
     match path {
-        Some(path) => note(path, fs_err::File::open(path)?),
+        Some(path) => note(path, outside::given_file(path)?),
         None if is_kept => Err(Failure::usage(
             "a note from stdin cannot be kept with --out",
             "give a file: a run names the file that it read",

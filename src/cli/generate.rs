@@ -15,6 +15,7 @@ use crate::generation::Generation;
 use crate::hub::Checkpoint;
 use crate::model::{Config, Decoder, Footprint, precision_of};
 use crate::ops::{Backend, Device, PAGE, Precision};
+use crate::outside;
 use crate::panel::PanelError;
 use crate::panel::memory::expect_room_for;
 use crate::record::Message;
@@ -175,7 +176,7 @@ impl Input {
 impl Form {
     fn constraint(self) -> Result<Option<Constraint>, Failure> {
         let grammar = match (self.schema, self.regex) {
-            (Some(path), _) => Grammar::JsonSchema(fs_err::read_to_string(path)?),
+            (Some(path), _) => Grammar::JsonSchema(outside::given_text(path)?),
             (None, Some(regex)) => Grammar::Regex(regex),
             (None, None) => return Ok(None),
         };

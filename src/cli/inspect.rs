@@ -7,6 +7,7 @@ use clap::Args;
 use super::options::HubFlags;
 use crate::cli::exit::Failure;
 use crate::hub::{Checkpoint, resolve};
+use crate::outside;
 use crate::record::Message;
 
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ pub fn read_text(text: &str) -> Result<String, Failure> {
 
 /// A file that holds a JSON list of messages.
 pub fn read_messages(path: &Path) -> Result<Vec<Message>, Failure> {
-    let text = fs_err::read_to_string(path)?;
+    let text = outside::given_text(path)?;
     serde_json::from_str(&text).map_err(|error| {
         Failure::usage(
             format!("{} is not a list of messages: {error}", path.display()),

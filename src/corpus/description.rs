@@ -1,5 +1,7 @@
 //! What a corpus is made of: `corpora/NAME.toml`, embedded in the binary, or a file of the user's own.
 
+use crate::outside;
+
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
@@ -91,7 +93,7 @@ impl Description {
         let path = Path::new(name);
         match embedded {
             Some((file, text)) => Description::parse(text, Path::new(file)),
-            None if path.is_file() => Description::parse(&fs_err::read_to_string(path)?, path),
+            None if path.is_file() => Description::parse(&outside::text(path)?, path),
             None => Err(CorpusError::Unknown {
                 name: name.to_owned(),
                 known: Description::known().collect::<Vec<_>>().join(", "),

@@ -18,6 +18,7 @@ use super::store::manifest::{BuiltSource, InputFile, Local, Manifest, SCHEMA, Ve
 use super::{CorpusError, expect_file};
 use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::VectorType;
+use crate::outside;
 
 /// What is imported.
 #[derive(Clone, Debug)]
@@ -71,7 +72,7 @@ pub fn import(options: &ImportOptions, encoder: &dyn Embed) -> Result<(), Corpus
     let inside = ImportOptions { out: part.clone(), ..options.clone() };
     let written = write(&inside, encoder, &matrix, &ids)
         .and_then(|()| Ok(fs_err::rename(&part, out)?))
-        .and_then(|()| Ok(File::open(out.parent().unwrap_or(out))?.sync_all()?));
+        .and_then(|()| Ok(outside::sync_directory(out.parent().unwrap_or(out))?));
     if written.is_err() && part.exists() {
         fs_err::remove_dir_all(&part)?;
     }
@@ -164,7 +165,7 @@ fn wrong(path: &Path, problem: String) -> CorpusError {
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, CorpusError> {
     expect_file(path)?;
-    let file = std::io::BufReader::new(File::open(path)?);
+    let file = std::io::BufReader::new(outside::open(path)?);
     serde_json::from_reader(file)
         .map_err(|error| wrong(path, format!("is not what is expected: {error}")))
 }

@@ -1,5 +1,7 @@
 //! Detects notes under a data-use agreement by the content of a file: those of MEDEC-UW, whose ids begin with `uw-`, may not be shared.
 
+use crate::outside;
+
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -29,8 +31,8 @@ pub fn count_restricted(path: &Path) -> Result<u64, DataError> {
         return Err(io::Error::other(format!("{}: it is no file", path.display())).into());
     }
     let mut head = Vec::new();
-    fs_err::File::open(path)?.take(2).read_to_end(&mut head)?;
-    let file = fs_err::File::open(path)?;
+    outside::open(path)?.take(2).read_to_end(&mut head)?;
+    let file = outside::open(path)?;
     match head == GZIP {
         true => Ok(count(MultiGzDecoder::new(file))?),
         false => Ok(count(file)?),

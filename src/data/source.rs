@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::row::Row;
 use super::{DataError, Place, Position, error::has_extension, json, table};
 use crate::digest::hex;
-use crate::sandbox::outside;
+use crate::outside;
 
 pub(super) struct Source {
     pub path: PathBuf,
@@ -130,14 +130,6 @@ impl Rows {
         let blank = self.blank_lines;
         let notice = (blank > 0).then(|| format!("blank lines: {blank}"));
         notice.into_iter().collect()
-    }
-}
-
-/// The bytes of a file. A pipe would be waited for without end; of what is not there, and of a directory, the system tells what has a hint.
-pub(super) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    match path.is_dir() || !path.exists() {
-        true => fs_err::read(path),
-        false => outside::file(path),
     }
 }
 

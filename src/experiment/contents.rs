@@ -10,8 +10,8 @@ use super::plan::Plan;
 use super::results::Heads;
 use super::{texts, versions};
 use crate::digest;
+use crate::outside;
 use crate::record::{AnswerLine, CallLine, ItemKey, ItemLine, ItemText, NoteLine, SearchLine};
-use crate::sandbox::outside;
 
 /// A run directory as it was read; results.json is not part of it.
 #[derive(Clone, Debug)]

@@ -17,6 +17,7 @@ use super::results::{self, Heads};
 use super::whole_file;
 use super::{texts, verify, versions};
 use crate::appended;
+use crate::outside;
 use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText, SearchKey, SearchLine};
 
 /// The logs, open at their ends; `Log::start` takes it.
@@ -109,7 +110,7 @@ impl Directory {
         if results.is_some() && !is_complete {
             fs_err::remove_file(path.join(results::FILE))?;
             // It must not come back beside lines that it does not cover.
-            File::open(path)?.sync_all()?;
+            outside::sync_directory(path)?;
         }
         let torn = contents.torn().into_iter();
         notices.extend(torn.map(|(log, bytes)| appended::notice(&log, bytes)));
@@ -164,8 +165,8 @@ fn open_log(path: &Path) -> Result<File, RunError> {
     if !fs_err::exists(path)? {
         return Err(RunError::Missing { path: path.to_owned() });
     }
-    // Whoever opens a pipe waits for its other end.
-    if !fs_err::metadata(path)?.is_file() {
+    // Whoever opens a pipe waits for its other end; a link leads to a file that is not the run's.
+    if !fs_err::symlink_metadata(path)?.is_file() {
         let (path, reason) = (path.to_owned(), "it is no file".to_owned());
         return Err(RunError::Unreadable { path, reason });
     }

@@ -9,8 +9,8 @@ use thiserror::Error;
 use super::whole_file;
 use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::digest::sha256;
+use crate::outside;
 use crate::record::Schema;
-use crate::sandbox::outside;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "evaluation.toml";

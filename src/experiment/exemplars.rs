@@ -15,7 +15,7 @@ use crate::corpus::open_encoder;
 use crate::data::{self, DataError, Dataset, Format, Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
-use crate::sandbox::outside;
+use crate::outside;
 use crate::scorers::{BertScore, BertScoreModel};
 use crate::systems::exemplars::leak::Leak;
 use crate::systems::exemplars::terms::Lemmas;

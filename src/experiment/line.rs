@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::error::{Defect, RunError};
 use crate::digest::sha256;
+use crate::outside;
 use crate::record::SCHEMA;
-use crate::sandbox::outside;
 
 const SCHEMA_FIELD: &str = "{\"schema\":";
 const HASH_FIELD: &str = ",\"hash\":\"";

@@ -19,10 +19,10 @@ use super::whole_file;
 use crate::digest::sha256;
 use crate::engine::Sampling;
 use crate::ops::FAST;
+use crate::outside;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::SCHEMA;
-use crate::sandbox::outside;
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";

@@ -14,8 +14,8 @@ use super::contents::Contents;
 use super::error::RunError;
 use super::{versions, whole_file};
 use crate::digest::sha256;
+use crate::outside;
 use crate::record::{CONTRADICTION, CallLine, ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
-use crate::sandbox::outside;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";

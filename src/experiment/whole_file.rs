@@ -1,5 +1,7 @@
 //! Files that are written whole or not at all, for their owner alone (mode 0600) or for everybody, and directories that only their owner can enter.
 
+use crate::outside;
+
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -96,7 +98,7 @@ pub(super) fn sync_directory_of(path: &Path) -> io::Result<()> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    File::open(directory)?.sync_all()
+    outside::sync_directory(directory)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use sha1::{Digest, Sha1};
 
 use super::HubError;
 use crate::digest::hex;
+use crate::outside;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -15,7 +16,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// # Errors
 /// The file cannot be read.
 pub fn git_sum_of_file(path: &Path) -> Result<String, HubError> {
-    let mut file = fs_err::File::open(path)?;
+    let mut file = outside::open(path)?;
     let mut sum = Sha1::new_with_prefix(format!("blob {}\0", file.metadata()?.len()));
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Card, HubError, if_there};
 use crate::appended;
+use crate::outside;
 
 /// The folders of a version that hold checkpoints.
 const FOLDERS: [&str; 3] = ["models", "scorers", "encoder"];
@@ -64,7 +65,7 @@ pub fn accepted_file(root: &Path) -> PathBuf {
 /// # Errors
 /// A file that cannot be read; a line that is no acceptance.
 pub fn accepted(file: &Path) -> Result<Vec<Acceptance>, HubError> {
-    let Some(bytes) = if_there(fs_err::read(file))? else { return Ok(Vec::new()) };
+    let Some(bytes) = if_there(outside::file(file))? else { return Ok(Vec::new()) };
     // What a power cut left behind the last whole line was never counted.
     let lines = appended::lines(&bytes).map(serde_json::from_slice);
     lines
@@ -116,7 +117,7 @@ pub fn licence_files(directory: &Path) -> Vec<PathBuf> {
 /// [`HubError::NotAccepted`]; a manifest or a file of acceptances that cannot be read.
 pub fn check_accepted(directory: &Path) -> Result<(), HubError> {
     let Some(place) = place(directory) else { return Ok(()) };
-    let text = fs_err::read_to_string(&place.manifest)?;
+    let text = outside::text(&place.manifest)?;
     let read: Components = serde_json::from_str(&text).map_err(|error| HubError::Malformed {
         path: place.manifest.clone(),
         reason: error.to_string(),

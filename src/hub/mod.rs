@@ -22,6 +22,8 @@ mod repository;
 mod source;
 mod verify;
 
+use crate::outside;
+
 pub use cache::{Cache, CachedRepository};
 pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::Checkpoint;
@@ -43,7 +45,7 @@ pub use crate::digest::{FileDigest, digest_files, sha256_file, weights_digest};
 
 /// A file's text; `None` where there is no file.
 fn read_if_there(path: &std::path::Path) -> std::io::Result<Option<String>> {
-    if_there(fs_err::read_to_string(path))
+    if_there(outside::text(path))
 }
 
 /// What was done with a file; `None` where there is none.

@@ -187,6 +187,9 @@ pub const GPU: &[i64] = &[
 
 /// Anonymous names of memory in /proc.
 const PR_SET_VMA: u64 = 0x5356_4d41;
+/// Asks the kernel for the tile registers of AMX: without them the same model computes more slowly, and other bits.
+#[cfg(target_arch = "x86_64")]
+const TILES: [Only; 2] = [Only::Is(0, 0x1023), Only::Is(1, 18)];
 /// Puts a byte into the input of a terminal; and the same, and more, of the console.
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
@@ -236,6 +239,8 @@ pub fn ours(network: Network) -> Vec<(i64, Vec<Vec<Only>>)> {
         // Two ends of a stream: what is sent to a name by one of them is an error. Datagrams would reach any socket by its path.
         (libc::SYS_socketpair, vec![vec![Only::Is(0, libc::AF_UNIX as u64), of_stream]]),
     ];
+    #[cfg(target_arch = "x86_64")]
+    calls.push((libc::SYS_arch_prctl, vec![TILES.to_vec()]));
     if network == Network::Open {
         // Names are looked up by files and DNS, never by another program's socket.
         let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];

@@ -14,6 +14,7 @@ use crate::experiment::plan::MemberPlan;
 use crate::experiment::whole_file;
 use crate::hub::if_there;
 use crate::ops::{Device, Precision};
+use crate::outside;
 
 /// More than sixteen completions take many times over.
 const LARGEST_BYTES: u64 = 1 << 20;
@@ -124,7 +125,7 @@ impl Golden {
         if size > LARGEST_BYTES {
             return Err(bad(None, format!("{size} bytes are no golden file")).into());
         }
-        let bytes = fs_err::read(path)?;
+        let bytes = outside::file(path)?;
         let text = String::from_utf8(bytes).map_err(|error| bad(None, error.to_string()))?;
         #[derive(Deserialize)]
         struct Numbered {

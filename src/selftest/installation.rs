@@ -12,6 +12,7 @@ use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::hub::installed::{FORMAT, MANIFEST, SUMS, is_signature};
 use crate::hub::{HubError, if_there, sha256_file};
+use crate::outside;
 
 /// Of a manifest what a selftest needs; a bundle's own verification reads all of it.
 #[derive(Debug, Deserialize)]
@@ -60,7 +61,7 @@ impl Installation {
             return Err(SelftestError::NoRoot { path: root.to_owned() }.into());
         }
         let path = root.join(MANIFEST);
-        let bytes = match if_there(fs_err::read(&path))? {
+        let bytes = match if_there(outside::file(&path))? {
             Some(bytes) => bytes,
             None if may_lack => return Ok(None),
             None => return Err(SelftestError::NoManifest { root: root.to_owned() }.into()),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::State;
 use crate::hub::installed;
+use crate::outside;
 
 /// How it ended, and when it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,7 +48,7 @@ impl LastSelftest {
 }
 
 fn read(folder: &Path) -> Option<LastOutcome> {
-    let text = fs_err::read_to_string(folder.join(super::JSON)).ok()?;
+    let text = outside::text(folder.join(super::JSON)).ok()?;
     serde_json::from_str(&text).ok()
 }
 

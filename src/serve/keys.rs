@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::experiment::whole_file;
-use crate::sandbox::outside;
+use crate::outside;
 use crate::{console, digest};
 
 /// The prefix of every key.

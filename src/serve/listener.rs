@@ -19,7 +19,7 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use super::keys::read_private;
 use super::options::{Listen, TlsFiles};
 use crate::diagnosis::Failure;
-use crate::sandbox::outside;
+use crate::outside;
 
 /// The interval of TCP keepalive.
 const KEEPALIVE: Duration = Duration::from_secs(30);

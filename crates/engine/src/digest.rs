@@ -1,5 +1,7 @@
 //! SHA-256 sums as every file of ours spells them: 64 lower-case hexadecimal digits. Of files they are streamed, several at once.
 
+use crate::outside;
+
 use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -74,7 +76,7 @@ impl Sum {
 /// The file cannot be read.
 pub fn sha256_file(path: &Path) -> std::io::Result<String> {
     let mut sum = Sum::default();
-    sum.read(fs_err::File::open(path)?)?;
+    sum.read(outside::open(path)?)?;
     Ok(sum.finish())
 }
 

@@ -1,6 +1,5 @@
 //! Files that others wrote, read under a ceiling: of a length that published ones keep to by far, JSON into memory that is bounded.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
@@ -27,24 +26,20 @@ pub enum JsonError {
     Stopped(#[from] CeilingError),
 }
 
+pub use wardround_ops::regular_file::{open, open_directory, sync_directory};
+
 /// The bytes of a regular file, which `most` bounds.
 ///
 /// # Errors
 /// One that cannot be read, or is longer; what is no file, such as a pipe, which may never end.
 pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let named = |problem: String| io::Error::other(format!("{}: {problem}", path.display()));
-    // What is not there is said as by opening it.
-    let there = fs_err::metadata(path).or_else(|_| fs_err::File::open(path)?.metadata())?;
-    if !there.is_file() {
-        return Err(named("it is no file".to_owned()));
-    }
     let mut bytes = Vec::new();
-    let file: File = fs_err::File::open(path)?.into_parts().0;
-    file.take(most.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|error| named(error.to_string()))?;
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(named(format!("it is longer than {most} bytes"))),
+        true => {
+            let problem = format!("{}: it is longer than {most} bytes", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidData, problem))
+        }
         false => Ok(bytes),
     }
 }
@@ -53,8 +48,49 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// One that cannot be read; what is no file.
-pub fn file(path: &Path) -> io::Result<Vec<u8>> {
-    bytes(path, u64::MAX)
+pub fn file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    bytes(path.as_ref(), u64::MAX)
+}
+
+/// The text of a regular file.
+///
+/// # Errors
+/// One that cannot be read, or is not UTF-8; what is no file.
+pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
+    let path = path.as_ref();
+    String::from_utf8(file(path)?).map_err(|_| not_utf8(path))
+}
+
+/// What a command's own arguments name to be read: a file, or a pipe as a shell's `<(…)` is one.
+///
+/// # Errors
+/// What cannot be opened.
+#[allow(clippy::disallowed_methods, reason = "whoever gives the command waits for the pipe")]
+pub fn given_file(path: &Path) -> io::Result<fs_err::File> {
+    fs_err::File::open(path)
+}
+
+/// The bytes of what a command's own arguments name.
+///
+/// # Errors
+/// What cannot be read.
+pub fn given(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    given_file(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The text of what a command's own arguments name.
+///
+/// # Errors
+/// What cannot be read, or is not UTF-8.
+pub fn given_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(given(path)?).map_err(|_| not_utf8(path))
+}
+
+fn not_utf8(path: &Path) -> io::Error {
+    let problem = format!("{}: it is not UTF-8", path.display());
+    io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
 /// A file of JSON as a `T`.

@@ -25,6 +25,7 @@ pub mod mapped;
 #[cfg(any(feature = "metal", feature = "metal-on-cpu"))]
 pub mod metal;
 mod metal_memory;
+pub mod regular_file; // how files are opened
 pub mod sampling;
 pub mod variable; // environment variables that are on or off
 pub mod vectors;

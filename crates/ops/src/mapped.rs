@@ -21,7 +21,7 @@ impl MappedFile {
     /// # Errors
     /// The file cannot be opened or mapped; the message names it.
     pub fn open(path: &Path) -> io::Result<MappedFile> {
-        let file = fs_err::File::open(path)?;
+        let file = crate::regular_file::open(path)?;
         // SAFETY: the mapping is read-only, and what is built is not changed while it is read; where it is cut off all the same, the guard
         // puts zeros in its place.
         let map = unsafe { Mmap::map(file.file()) };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::SubmissionError;
 use super::template::expand;
-use crate::sandbox::outside;
+use crate::outside;
 use crate::text::{is_whitespace, split_words};
 
 /// Stands for no correction.

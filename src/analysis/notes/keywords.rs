@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
-use crate::sandbox::outside;
+use crate::outside;
 
 /// Of one or several files.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::key::Key;
 use super::{BEST, RatingError};
+use crate::outside;
 use crate::record::Schema;
-use crate::sandbox::outside;
 
 const KIND: &str = "wardround-ratings";
 

@@ -27,8 +27,8 @@ use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::{Recipe, RecipeError};
 use crate::experiment::results::{self, Results};
 use crate::experiment::whole_file;
+use crate::outside;
 use crate::record::Schema;
-use crate::sandbox::outside;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "results.json";

@@ -15,7 +15,7 @@ fn forge(directory: &Path, name: &str, value: Value) {
 }
 
 fn forget_all(options: &AuditOptions, days: u32) -> Result<usize, String> {
-    let trail = Trail::open(options).unwrap();
+    let trail = Trail::open(options).map_err(|error| error.to_string())?;
     let request =
         Request { selection: Selection::OlderThan { days }, why: String::new(), actor: None };
     forget(&trail, &request).map(|forgotten| forgotten.texts).map_err(|error| error.to_string())
@@ -80,6 +80,29 @@ fn links_and_files_of_other_names_are_no_texts() {
     forge(&options.directory, "forgotten", json!([line.text("content")]));
     assert!(forget_all(&options, 1000).unwrap_err().contains("is a link"));
     assert_eq!(check(&victim, &[]).problem_count, 0);
+}
+
+/// Otherwise lines would be written to another's trail.
+#[test]
+fn links_beside_a_trail_are_refused_and_a_file_of_two_names_keeps_its_text() {
+    let scratch = tempfile::tempdir().unwrap();
+    let victim = written(&scratch.path().join("victim"), AuditContent::Hash, 1);
+    let options = written(&scratch.path().join("hostile"), AuditContent::Full, 1);
+    let text = content::list(&options.directory).unwrap().remove(0);
+    let precious = scratch.path().join("precious");
+    fs_err::write(&precious, "mine").unwrap();
+    fs_err::remove_file(&text).unwrap();
+    fs_err::hard_link(&precious, &text).unwrap();
+    forget_all(&options, 0).unwrap();
+    assert_eq!((fs_err::read_to_string(&precious).unwrap(), text.exists()), ("mine".into(), false));
+    for name in ["trail.jsonl", "trail.head", "key"] {
+        fs_err::remove_file(options.directory.join(name)).unwrap();
+        std::os::unix::fs::symlink(victim.directory.join(name), options.directory.join(name))
+            .unwrap();
+    }
+    assert!(forget_all(&options, 0).unwrap_err().contains("is a link"));
+    assert_eq!(check(&victim, &[]).problem_count, 0);
+    assert_eq!(lines(&victim.directory).len(), 1);
 }
 
 /// Otherwise `verify` and every start would wait without end.

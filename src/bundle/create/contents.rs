@@ -10,6 +10,7 @@ use crate::bundle::manifest::{Component, FileEntry, Manifest, Role};
 use crate::bundle::path::BundlePath;
 use crate::digest::sha256;
 use crate::hub;
+use crate::outside;
 
 /// A file that is to be in the bundle.
 #[derive(Clone, Debug)]
@@ -193,7 +194,7 @@ impl Item {
     /// A file that cannot be opened.
     pub fn open(&self) -> std::io::Result<Box<dyn std::io::Read + Send + '_>> {
         match &self.source {
-            Source::File(path) => Ok(Box::new(fs_err::File::open(path)?)),
+            Source::File(path) => Ok(Box::new(outside::open(path)?)),
             Source::Text(text) => Ok(Box::new(text.as_slice())),
         }
     }

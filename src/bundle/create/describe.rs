@@ -14,6 +14,7 @@ use crate::bundle::manifest::{
 };
 use crate::bundle::{BundleError, program};
 use crate::console;
+use crate::outside;
 
 /// The component of the program.
 pub const PROGRAM: &str = "wardround";
@@ -103,7 +104,7 @@ fn built(program: &Path) -> Option<Built> {
 /// The newest version of the C library that a program names; `None` of one that names none.
 fn glibc(program: &Path) -> Result<Option<String>, BundleError> {
     let mut bytes = Vec::new();
-    fs_err::File::open(program)?.take(MOST_PROGRAM_BYTES).read_to_end(&mut bytes)?;
+    outside::open(program)?.take(MOST_PROGRAM_BYTES).read_to_end(&mut bytes)?;
     let finder = AhoCorasick::new([GLIBC]).map_err(std::io::Error::other)?;
     let versions = finder.find_iter(&bytes).filter_map(|found| {
         let digits =

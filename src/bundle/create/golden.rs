@@ -13,6 +13,7 @@ use crate::console;
 use crate::diagnosis::Failure;
 use crate::experiment::whole_file;
 use crate::hub::{FileDigest, weights_digest};
+use crate::outside;
 use crate::selftest::golden::{self, Golden};
 
 /// A directory whose models lie as they will in the installed version, links to the files as they lie here; it goes when this is dropped.
@@ -45,7 +46,7 @@ pub fn add(contents: &mut Contents) -> Result<(), Failure> {
     write_golden(&stage.0)?;
     for entry in fs_err::read_dir(stage.0.join("golden"))? {
         let path = entry?.path();
-        let text = fs_err::read_to_string(&path)?;
+        let text = outside::text(&path)?;
         contents.add_text(&format!("golden/{}", file_name(&path)?), &text, None)?;
     }
     Ok(())

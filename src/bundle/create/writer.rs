@@ -17,6 +17,7 @@ use crate::bundle::path::BundlePath;
 use crate::bundle::sums::Sums;
 use crate::bundle::{BundleError, MANIFEST, SUMS};
 use crate::digest::sha256;
+use crate::outside;
 
 /// Parts are numbered by three digits.
 const MOST_PARTS: u64 = 999;
@@ -58,7 +59,7 @@ impl<'a> Partial<'a> {
         let name = name.ok_or_else(|| BundleError::Exists { path: directory.clone() })?;
         let partial = directory.with_file_name(format!(".{}.partial", name.to_string_lossy()));
         fs_err::create_dir_all(&partial)?;
-        let lock = File::open(&partial)?;
+        let lock = outside::open_directory(&partial)?;
         match lock.file().try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(BundleError::Busy { path: directory }),
@@ -158,7 +159,7 @@ impl<'a> Partial<'a> {
             settle(&to, Mode::Plain, self.request.time)?;
         }
         for folder in files::folders(&self.partial)? {
-            let opened = File::open(&folder)?;
+            let opened = outside::open_directory(&folder)?;
             allow(&opened, 0o755)?;
             opened.file().set_modified(self.request.time)?;
             opened.sync_all()?;

@@ -12,6 +12,7 @@ use crate::experiment::clock::utc_now;
 use crate::experiment::whole_file;
 use crate::hub::if_there;
 use crate::hub::installed::{Acceptance, accepted, accepted_file};
+use crate::outside;
 
 /// Asks for every gated component whose licence was not accepted here in this very text. Gives what is to be recorded.
 ///
@@ -95,7 +96,7 @@ pub fn record(root: &Root, acceptances: &[Acceptance]) -> Result<(), Failure> {
         files::make_folder(folder)?;
     }
     // What a power cut left behind the last whole line is left out, as it is when they are read.
-    let kept = if_there(fs_err::read(&path))?.unwrap_or_default();
+    let kept = if_there(outside::file(&path))?.unwrap_or_default();
     let mut lines = appended::split(&kept).0.to_owned();
     for acceptance in acceptances {
         serde_json::to_writer(&mut lines, acceptance).map_err(std::io::Error::from)?;

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use crate::bundle::BundleError;
 use crate::bundle::manifest::Manifest;
 use crate::console;
+use crate::outside;
 
 /// # Errors
 /// A machine that lacks what the program needs. What cannot be found out is not held against it.
@@ -49,7 +50,7 @@ fn tell_driver(needed: &str) {
 }
 
 fn kernel() -> Option<String> {
-    let text = fs_err::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let text = outside::text("/proc/sys/kernel/osrelease").ok()?;
     Some(text.trim().to_owned())
 }
 
@@ -63,7 +64,7 @@ fn library() -> Option<String> {
 
 /// The first word of the driver's own line that is a version.
 fn driver() -> Option<String> {
-    let text = fs_err::read_to_string("/proc/driver/nvidia/version").ok()?;
+    let text = outside::text("/proc/driver/nvidia/version").ok()?;
     let line = text.lines().next()?;
     line.split_whitespace().find(|word| numbers(word).len() >= 2).map(str::to_owned)
 }

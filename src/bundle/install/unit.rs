@@ -6,6 +6,7 @@ use crate::bundle::BundleError;
 use crate::bundle::manifest::Manifest;
 use crate::bundle::root::Root;
 use crate::experiment::whole_file::write_public;
+use crate::outside;
 
 /// Where units name the root, whatever it is.
 const USUAL_ROOT: &str = "/opt/wardround";
@@ -46,7 +47,7 @@ impl Unit<'_> {
     pub fn write(&self, root: &Root) -> Result<PathBuf, BundleError> {
         let source = root.path.join("current").join(self.place());
         let own = root.path.to_string_lossy();
-        let text = fs_err::read_to_string(source)?.replace(USUAL_ROOT, &own);
+        let text = outside::text(source)?.replace(USUAL_ROOT, &own);
         let path = self.directory.join(self.name);
         write_public(&path, text.as_bytes())?;
         Ok(path)

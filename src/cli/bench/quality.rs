@@ -13,6 +13,7 @@ use crate::console;
 use crate::hub::resolve;
 use crate::model::{ModelError, precision_of};
 use crate::ops::{Backend, Cpu, Device, Machine};
+use crate::outside;
 use crate::panel::PanelError;
 use crate::panel::backbone::Description;
 
@@ -122,7 +123,7 @@ impl QualityBench {
     fn text(&self, description: &Description) -> Result<(Text, Vec<Vec<u32>>), Failure> {
         let (name, text) = match &self.text {
             Some(path) => {
-                let text = fs_err::read_to_string(path).map_err(|error| {
+                let text = outside::text(path).map_err(|error| {
                     Failure::usage(error.to_string(), "--text names a file in UTF-8")
                 })?;
                 (path.display().to_string(), text)

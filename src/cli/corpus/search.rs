@@ -10,6 +10,7 @@ use crate::cli::exit::Failure;
 use crate::cli::list;
 use crate::console;
 use crate::ops::Quantisation;
+use crate::outside;
 use crate::retrieval::{
     self, Rerank, RerankerForm, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
 };
@@ -110,7 +111,7 @@ impl Search {
             console::say(value.to_string())
         };
         if let Some(path) = &self.queries {
-            let text = fs_err::read_to_string(path)?;
+            let text = outside::given_text(path)?;
             let requests: Vec<SearchRequest> = text.lines().map(request).collect();
             for requests in requests.chunks(AT_ONCE) {
                 for (request, result) in requests.iter().zip(retriever.search_all(requests)?) {

@@ -21,6 +21,7 @@ use crate::experiment::spec::Spec;
 use crate::model::Family;
 use crate::ops::Device;
 use crate::ops::vectors::VectorType;
+use crate::outside;
 use crate::synth::Shape;
 use crate::systems::SystemConfig;
 
@@ -119,9 +120,9 @@ fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, F
     let encoder = folder.join("encoder");
     fs_err::create_dir_all(&encoder)?;
     for file in ["config.json", "model.safetensors", "tokenizer_config.json"] {
-        fs_err::write(encoder.join(file), fs_err::read(model.join(file))?)?;
+        fs_err::write(encoder.join(file), outside::file(model.join(file))?)?;
     }
-    let tokenizer = ending_in_a_special_token(&fs_err::read_to_string(model.join(TOKENIZER))?);
+    let tokenizer = ending_in_a_special_token(&outside::text(model.join(TOKENIZER))?);
     fs_err::write(encoder.join(TOKENIZER), tokenizer)?;
     fs_err::write(encoder.join("encoder.toml"), ENCODER)?;
     fs_err::write(folder.join("passages.jsonl"), PASSAGES)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::audit::content;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::outside;
 
 /// The kernel's list of block devices by number.
 const DEVICES: &str = "/sys/dev/block";
@@ -40,7 +41,7 @@ pub fn print(directory: &Path) -> Result<(), Failure> {
             "name the directory of an audit trail, which --audit DIR makes, or any other that is there",
         )
     })?;
-    let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = outside::text("/proc/self/mountinfo").unwrap_or_default();
     let mount = mount_of(&mounts, &directory);
     let encryption = mount.as_ref().map_or(Encryption::Unknown, encryption);
     let place = match &mount {
@@ -114,7 +115,7 @@ fn encryption(mount: &Mount) -> Encryption {
 
 /// Whether a device of sysfs, or every device under it, is a dm-crypt device.
 fn has_dm_crypt(device: &Path, layers: usize) -> bool {
-    let uuid = fs_err::read_to_string(device.join("dm/uuid")).unwrap_or_default();
+    let uuid = outside::text(device.join("dm/uuid")).unwrap_or_default();
     if uuid.starts_with("CRYPT-") {
         return true;
     }

@@ -11,6 +11,7 @@ use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::experiment::whole_file;
+use crate::outside;
 use crate::sandbox::{Network, Policy, SandboxMode, acts, enter};
 
 /// An address without a listener: without a sandbox a connection is refused, not forbidden.
@@ -45,7 +46,7 @@ impl Act {
 
 const ACTS: &[Act] = &[
     Act::allowed("read a file that was given", |before| {
-        fs_err::read(before.folder.join("own/given")).map(|_| ())
+        outside::file(before.folder.join("own/given")).map(|_| ())
     }),
     Act::allowed("write where that was allowed", |before| {
         fs_err::write(before.folder.join("own/written"), "x")
@@ -54,13 +55,13 @@ const ACTS: &[Act] = &[
     Act::allowed("accept on the inherited listener", accept),
     #[cfg(feature = "cuda")]
     Act::allowed("open the GPU", |before| before.gpu.as_ref().copied().map_err(again)),
-    Act::refused("read /etc/passwd", |_| fs_err::read("/etc/passwd").map(|_| ())),
-    Act::refused("read a file elsewhere", |before| fs_err::read(before.other()).map(|_| ())),
+    Act::refused("read /etc/passwd", |_| outside::file("/etc/passwd").map(|_| ())),
+    Act::refused("read a file elsewhere", |before| outside::file(before.other()).map(|_| ())),
     Act {
         name: "read what another process is",
         // Builds for GPUs read all of /proc for the driver's sake.
         is_allowed: cfg!(feature = "cuda"),
-        attempt: |_| fs_err::read("/proc/1/cmdline").map(|_| ()),
+        attempt: |_| outside::file("/proc/1/cmdline").map(|_| ()),
     },
     Act::refused("write elsewhere", |before| fs_err::write(before.folder.join("new"), "x")),
     Act::refused("list a directory elsewhere", |before| {
@@ -98,7 +99,7 @@ const ACTS: &[Act] = &[
     Act::refused("set a file's times", |before| acts::set_the_times(&before.other())),
     Act::refused("make a device", |before| acts::make_a_device(&before.folder.join("own/null"))),
     Act::refused("read through a link of a model", |before| {
-        fs_err::read(before.folder.join("model/link")).map(|_| ())
+        outside::file(before.folder.join("model/link")).map(|_| ())
     }),
 ];
 

@@ -24,6 +24,7 @@ use super::store::manifest::{Local, MANIFEST, Manifest, ManifestFile, PLAN, Stor
 use super::{CorpusError, Description, postings};
 use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
+use crate::outside;
 
 /// Chunks of a segment.
 pub const SEGMENT: usize = 4096;
@@ -260,7 +261,10 @@ pub(super) fn lock(out: &Path) -> Result<File, CorpusError> {
 
 /// Locks a file or a directory for as long as what comes back is held; `out` is what is being written.
 pub(super) fn lock_file(path: &Path, out: &Path) -> Result<File, CorpusError> {
-    let file = File::open(path)?;
+    let file = match path.is_dir() {
+        true => outside::open_directory(path)?,
+        false => outside::open(path)?,
+    };
     match file.file().try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(CorpusError::Busy { path: out.to_owned() }),
@@ -272,7 +276,7 @@ pub(super) fn lock_file(path: &Path, out: &Path) -> Result<File, CorpusError> {
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), CorpusError> {
     let part = path.with_added_extension(PART);
     fs_err::write(&part, text)?;
-    File::open(&part)?.sync_all()?;
+    outside::open(&part)?.sync_all()?;
     fs_err::rename(&part, path)?;
-    Ok(File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?)
+    Ok(outside::sync_directory(path.parent().unwrap_or(Path::new(".")))?)
 }

@@ -18,6 +18,7 @@ use crate::corpus::store::manifest::VectorForm;
 use crate::corpus::{CorpusError, expect_file};
 use crate::digest::sha256;
 use crate::ops::vectors::VectorType;
+use crate::outside;
 
 use super::reading::NewChunk;
 
@@ -224,7 +225,7 @@ impl Segments {
                 file.sync_all()?;
             }
         }
-        Ok(File::open(&self.directory)?.sync_all()?)
+        Ok(outside::sync_directory(&self.directory)?)
     }
 }
 
@@ -250,7 +251,7 @@ pub fn read_lines(path: &Path) -> Result<Vec<SegmentLine>, CorpusError> {
         return Ok(Vec::new());
     }
     expect_file(path)?;
-    let file = fs_err::read(path)?;
+    let file = outside::file(path)?;
     let read = |(index, line): (usize, &[u8])| {
         serde_json::from_slice(line).map_err(|error| CorpusError::Damaged {
             path: path.to_owned(),

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::{Form, Format, LARGEST, Record, Records};
 use crate::corpus::description::Source;
 use crate::corpus::{CorpusError, expect_file};
+use crate::outside;
 
 /// Where a format keeps what.
 struct Fields {
@@ -207,7 +208,7 @@ fn until_error<'a>(
 /// A file to be read, unpacked where it is compressed by gzip.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
     expect_file(path)?;
-    let file = File::open(path)?;
+    let file = outside::open(path)?;
     let is_compressed = path.extension().is_some_and(|ending| ending == "gz");
     Ok(match is_compressed {
         true => Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file))),

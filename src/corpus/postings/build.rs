@@ -13,6 +13,7 @@ use crate::corpus::store::layout::{
     CHUNK_BYTES, CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, POSTINGS, TEXTS,
 };
 use crate::ops::mapped::MappedFile;
+use crate::outside;
 
 /// Chunks of a run.
 const RUN: usize = 1 << 16;
@@ -127,7 +128,7 @@ impl Runs {
         }
         let mut readers = Vec::new();
         for run in 0..self.runs {
-            let file = BufReader::new(File::open(self.folder.join(run.to_string()))?);
+            let file = BufReader::new(outside::open(self.folder.join(run.to_string()))?);
             readers.push(RunReader { run, file });
         }
         let part = |name: &str| self.folder.join(name);
@@ -181,7 +182,7 @@ impl Runs {
             file.write_all(&length.to_le_bytes())?;
         }
         for name in ["terms", "names", "lists"] {
-            std::io::copy(&mut File::open(part(name))?, &mut file)?;
+            std::io::copy(&mut outside::open(part(name))?, &mut file)?;
         }
         Ok(file.into_inner().map_err(|error| error.into_error())?.sync_all()?)
     }

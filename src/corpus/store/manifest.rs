@@ -10,6 +10,7 @@ use crate::corpus::{CorpusError, expect_file};
 use crate::digest::sha256;
 use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
+use crate::outside;
 
 /// The schema that this program writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;
@@ -180,7 +181,7 @@ impl ManifestFile {
     /// # Errors
     /// It is damaged, or newer than this program.
     pub fn read(path: &Path) -> Result<ManifestFile, CorpusError> {
-        let text = fs_err::read_to_string(path)?;
+        let text = outside::text(path)?;
         let damaged = |problem: String| CorpusError::Damaged { path: path.to_owned(), problem };
         let (body, local) =
             text.rsplit_once(LOCAL).ok_or_else(|| damaged("it has no table [local]".to_owned()))?;

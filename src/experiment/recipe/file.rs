@@ -10,6 +10,7 @@ use super::paper::{Paper, PrintedTable, PublishedEntry};
 use super::variant::Variant;
 use crate::data::Format;
 use crate::diagnosis::Failure;
+use crate::outside;
 use crate::panel::{DecodingMode, SamplingChoice};
 
 // `RECIPES`; `IDS`, lists of ids that recipes run by default, drawn by `recipes/ids/draw.py`; `READINGS`, sentences that several recipes
@@ -192,7 +193,7 @@ impl Recipe {
         if !path.is_file() {
             return Err(RecipeError::Unknown { name: name.to_owned() }.into());
         }
-        Ok(Recipe::parse(&fs_err::read_to_string(path)?, name)?)
+        Ok(Recipe::parse(&outside::text(path)?, name)?)
     }
 
     /// # Errors

@@ -13,6 +13,7 @@ use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
 use crate::experiment::whole_file;
+use crate::outside;
 use crate::panel::SamplingChoice;
 use crate::record::Schema;
 
@@ -110,7 +111,7 @@ impl RecipeManifest {
         if !path.is_file() {
             return Ok(None);
         }
-        let text = fs_err::read_to_string(&path)?;
+        let text = outside::text(&path)?;
         let begun: RecipeManifest = toml::from_str(&text)
             .map_err(|error| RecipeError::malformed(path.display(), error.message()))?;
         // The rest may be as no file of a recipe is: flags have changed it.

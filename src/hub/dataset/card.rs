@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::pattern::matches;
 use crate::hub::cache::is_hex;
 use crate::hub::{HubError, Licence};
+use crate::outside;
 
 // `DATASETS`: every file of `datasets/` by its name, in the order of the names.
 include!(concat!(env!("OUT_DIR"), "/datasets.rs"));
@@ -119,7 +120,7 @@ impl DatasetCard {
         let path = Path::new(name);
         match Self::find(name) {
             Some(card) => Ok(card.clone()),
-            None if path.is_file() => Self::parse(&fs_err::read_to_string(path)?, path),
+            None if path.is_file() => Self::parse(&outside::text(path)?, path),
             None => Err(HubError::UnknownDataset { name: name.to_owned() }),
         }
     }

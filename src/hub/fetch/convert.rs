@@ -8,6 +8,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
 use crate::hub::dataset::Conversion;
+use crate::outside;
 use crate::text::split_keywords;
 
 /// The one subject of MMLU-Pro that is read here.
@@ -37,7 +38,7 @@ pub fn convert(conversion: Conversion, path: &Path) -> Result<Converted, String>
 
 /// Rows of a Parquet file of flat columns and lists, as JSON Lines.
 fn mmlu_pro(path: &Path) -> Result<Converted, String> {
-    let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
+    let file = outside::open(path).map_err(|error| error.to_string())?;
     let reader = SerializedFileReader::new(file.into_file()).map_err(|error| error.to_string())?;
     let (mut text, mut rows) = (String::new(), 0);
     for row in reader.get_row_iter(None).map_err(|error| error.to_string())? {

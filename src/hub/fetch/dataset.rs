@@ -12,6 +12,7 @@ use crate::hub::dataset::{
 };
 use crate::hub::provenance::PROVENANCE;
 use crate::hub::{Authority, HubError, HubOptions, sha256_file};
+use crate::outside;
 
 /// Fetches the files of a dataset into the directory `to`; gives their paths. Files that are there and right are kept, an
 /// interrupted download goes on where it stopped; a name with `*` stands for every file of the repository that it fits. `mirror` is the address of a server that has the paths of both hosts.
@@ -210,7 +211,7 @@ impl DatasetFetch<'_> {
 
 /// Records of a CSV file after its header; of any other, lines that are not blank.
 fn rows(file: &DatasetFile, path: &Path) -> Result<u64, HubError> {
-    let text = fs_err::read_to_string(path)?;
+    let text = outside::text(path)?;
     Ok(match file.source.ends_with(".csv") {
         true => csv::Reader::from_reader(text.as_bytes()).records().count() as u64,
         false => text.lines().filter(|line| !line.trim().is_empty()).count() as u64,

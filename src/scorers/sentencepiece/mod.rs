@@ -6,6 +6,8 @@
 mod normalizer;
 mod protobuf;
 
+use crate::outside;
+
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -46,7 +48,7 @@ impl Pieces {
     /// # Errors
     /// What is wrong with the file, in words: it cannot be read, is no SentencePiece model, or none of unigrams.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let bytes = fs_err::read(path).map_err(|error| error.to_string())?;
+        let bytes = outside::file(path).map_err(|error| error.to_string())?;
         let mut pieces = Vec::new();
         let mut normalizer = Normalizer::default();
         let mut falls_back = false;

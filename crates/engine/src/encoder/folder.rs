@@ -218,7 +218,7 @@ fn spelt(value: &Value) -> String {
 fn tensors(path: &Path) -> candle_core::Result<VarBuilder<'static>> {
     let device = &Device::Cpu;
     if path.extension().is_none_or(|extension| extension != "bin") {
-        let bytes = fs_err::read(path)?;
+        let bytes = outside::file(path)?;
         return VarBuilder::from_buffered_safetensors(bytes, DType::F32, device);
     }
     match older_pickle::read(path)? {

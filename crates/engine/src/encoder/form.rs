@@ -1,5 +1,7 @@
 //! How a folder's model is to be used: from its card, from `encoder.toml` beside the weights, or from modules.json.
 
+use crate::outside;
+
 use std::path::Path;
 
 use super::EncoderError;
@@ -111,7 +113,7 @@ impl Form {
 }
 
 fn own(folder: &Folder) -> Result<EncoderCard, EncoderError> {
-    let text = fs_err::read_to_string(folder.file(OWN)?)?;
+    let text = outside::text(folder.file(OWN)?)?;
     let card: EncoderCard = toml::from_str(&text).map_err(|error| {
         folder.wrong(OWN, format!("does not say how an encoder is used: {}", error.message()))
     })?;

@@ -3,6 +3,8 @@
 //!
 //! Such a file is several pickles one after another, then the numbers of each storage.
 
+use crate::outside;
+
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -16,7 +18,7 @@ const MAGIC: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
 /// Every tensor by its name; `None` where the file is of another form.
 pub(super) fn read(path: &Path) -> Result<Option<HashMap<String, Tensor>>> {
-    let mut reader = BufReader::new(File::open(path)?);
+    let mut reader = BufReader::new(outside::open(path)?);
     let mut magic = Vec::new();
     reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic)?;
     if magic != MAGIC {

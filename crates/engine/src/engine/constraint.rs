@@ -302,12 +302,12 @@ impl State {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::Family;
     use crate::synth::{Recipe, Shape, write_with_our_words};
 
-    pub fn compiler(eos_ids: &[u32]) -> Compiler {
+    pub(in crate::engine) fn compiler(eos_ids: &[u32]) -> Compiler {
         let directory = tempfile::tempdir().unwrap();
         let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
         write_with_our_words(&recipe, directory.path()).unwrap();
@@ -316,7 +316,7 @@ pub mod tests {
         Compiler::new(Arc::new(tokenizer), rows, eos_ids)
     }
 
-    pub fn word(index: usize) -> Grammar {
+    pub(in crate::engine) fn word(index: usize) -> Grammar {
         Grammar::Regex(format!("word {index}"))
     }
 

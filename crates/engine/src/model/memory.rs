@@ -4,6 +4,7 @@ use super::bert::BertConfig;
 use super::config::Config;
 use super::decoder::scratch_bytes;
 use crate::ops::{Machine, Numbers, PAGE, PageShape, Precision, StepLimits, StoredType};
+use crate::outside;
 
 /// Bytes of one loaded model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,7 +144,7 @@ impl Config {
 
 /// Peak resident memory of this process in bytes, mapped files included; `None` where the system does not report it.
 pub fn peak_memory() -> Option<usize> {
-    let status = fs_err::read_to_string("/proc/self/status").ok()?;
+    let status = outside::text("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: usize = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kibibytes << 10)

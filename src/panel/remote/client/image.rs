@@ -1,5 +1,7 @@
 //! An image as a request sends it: a URL as it is, a file as a `data:` URL.
 
+use crate::outside;
+
 use std::path::Path;
 
 use base64::Engine;
@@ -28,7 +30,7 @@ pub fn url(image: &str) -> Result<String, RemoteError> {
     if size > MOST_BYTES {
         return Err(fail(format!("it has {size} bytes, more than {MOST_BYTES}")));
     }
-    let bytes = fs_err::read(path).map_err(|error| fail(error.to_string()))?;
+    let bytes = outside::file(path).map_err(|error| fail(error.to_string()))?;
     Ok(format!("data:image/{kind};base64,{}", STANDARD.encode(bytes)))
 }
 
