@@ -85,12 +85,13 @@ impl Paths {
     /// Allows reading a model's directory, which somebody else made. Of the links in it, those to files of the hub's cache are
     /// followed: into the `blobs` that the snapshot belongs to.
     pub(super) fn read_model(self, directory: &Path) -> Paths {
-        let blobs = directory.canonicalize().ok();
-        let blobs =
-            blobs.as_deref().and_then(|own| own.parent()?.parent().map(|up| up.join("blobs")));
-        let mut targets = files_behind_links(directory);
-        targets.retain(|target| target.parent() == blobs.as_deref());
-        self.read([directory]).read(targets)
+        self.read([directory]).read(blobs_of(directory))
+    }
+
+    /// Allows reading the files of an encoder that a corpus names, and not its directory: whoever made the corpus may have named any.
+    fn read_named_encoder(self, directory: &Path) -> Paths {
+        let files = encoder_files(directory);
+        self.read(files).read(blobs_of(directory))
     }
 
     /// Allows writing to a directory of its own, which is created if it does not exist, and closed to others while it is empty: in
@@ -162,7 +163,10 @@ impl Paths {
         for directory in directories {
             // A damaged corpus is reported when it is opened.
             let file = ManifestFile::read(&directory.join(manifest::MANIFEST));
-            self = self.read([directory]).read(file.ok().map(|file| file.local.encoder));
+            self = self.read([directory]);
+            if let Ok(file) = file {
+                self = self.read_named_encoder(&file.local.encoder);
+            }
         }
         self
     }
@@ -206,6 +210,38 @@ impl Paths {
         };
         Ok(Entered { sandbox: enter(mode, &self.policy)?, _made: self.made })
     }
+}
+
+/// Those that a directory of the hub's cache links to, in the `blobs` that the snapshot belongs to.
+fn blobs_of(directory: &Path) -> Vec<PathBuf> {
+    let own = directory.canonicalize().ok();
+    let blobs = own.as_deref().and_then(|own| own.parent()?.parent().map(|up| up.join("blobs")));
+    let mut targets = files_behind_links(directory);
+    targets.retain(|target| target.parent() == blobs.as_deref());
+    targets
+}
+
+/// What published encoders have: files of a few kinds beside a config.json, and in the folders of their modules. More files than any of
+/// them has are no encoder.
+fn encoder_files(directory: &Path) -> Vec<PathBuf> {
+    const KINDS: [&str; 6] = ["json", "txt", "model", "safetensors", "bin", "toml"];
+    const MOST: usize = 256;
+    let list = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).take(MOST).collect()
+    };
+    if !directory.join("config.json").exists() {
+        return Vec::new();
+    }
+    let own = list(directory);
+    let modules = own.iter().filter(|path| path.is_dir() && !path.is_symlink());
+    let mut files: Vec<PathBuf> =
+        modules.flat_map(|folder| list(folder)).chain(own.clone()).collect();
+    let is_kind = |path: &PathBuf| {
+        path.extension().is_some_and(|kind| KINDS.iter().any(|known| kind == *known))
+    };
+    files.retain(|path| is_kind(path) && path.is_file() && !path.is_symlink());
+    if files.len() < MOST { files } else { Vec::new() }
 }
 
 impl Entered {

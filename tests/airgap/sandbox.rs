@@ -85,6 +85,11 @@ fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
     let plan = |name: &str| std::fs::read_to_string(path.join(name).join("plan.toml")).unwrap();
     assert!(plan("require").contains("sandbox = \"sandbox: files by Landlock ABI"));
     assert!(!plan("off").contains("sandbox = "));
+    // What the processor can is asked for inside too.
+    let kind = |name: &str| {
+        plan(name).lines().find(|line| line.starts_with("device_kind")).map(str::to_owned)
+    };
+    assert!(kind("off").is_some() && kind("off") == kind("require"), "{:?}", kind("require"));
     done(wardround(path, "verify require"));
     done(wardround(path, "verify --audit audit"));
     // A run that never begins leaves no directory.
