@@ -28,14 +28,14 @@ pub struct Constraint {
     pub after: Option<u32>,
 }
 
-/// What compiling a grammar and computing a mask may cost: llguidance's own limits, named because they bound the time that
-/// a stranger's grammar takes. The fuel of a compile is worth some 20 ms, that of a mask as much; a grammar that needs more
-/// is refused, or ends its completion.
+/// What compiling a grammar and computing a mask may cost: llguidance's own limits, but for the items of a step, named because they bound
+/// the time that a stranger's grammar takes. The fuel of a compile is worth some 20 ms, that of a mask as much, and so are a step's items;
+/// a grammar that needs more is refused, or ends its completion.
 const LIMITS: ParserLimits = ParserLimits {
     max_items_in_row: 2000,
     initial_lexer_fuel: 1_000_000,
     step_lexer_fuel: 200_000,
-    step_max_items: 50_000,
+    step_max_items: 5_000,
     max_lexer_states: 250_000,
     max_grammar_size: 500_000,
     precompute_large_lexemes: true,
@@ -193,9 +193,19 @@ fn compile(
         Some(problem) => Err(EngineError::Grammar(in_short(&problem))),
         None => {
             let dictated = matcher.consume_ff_tokens().into();
+            // Here, where nobody else waits: a grammar whose first mask takes long would hold up all others at each step.
+            let effort = Effort::default();
+            let is_open = !matcher.is_stopped();
+            let first = effort.count(|| is_open.then(|| matcher.compute_mask()));
+            if effort.is_long_for_one() {
+                return Err(refuse(TOO_SLOW));
+            }
+            if let Some(Err(problem)) = first {
+                return Err(refuse(problem));
+            }
             let shortest = closers.length(&matcher);
             let matcher = Arc::new(Mutex::new(matcher));
-            let effort = Arc::default();
+            let effort = Arc::new(effort);
             Ok(CompiledGrammar { matcher, dictated, closers, shortest, effort, bytes: 0 })
         }
     }

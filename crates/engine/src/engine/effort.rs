@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// What a grammar has for its first tokens: states that are new cost more than others, and a large schema has some hundred.
-const FREE: Duration = Duration::from_secs(1);
+const FREE: Duration = Duration::from_millis(500);
 /// What it has for each step beyond, of which a token takes up to three. Schemas of published systems take some 0.1 ms.
 const EACH: Duration = Duration::from_millis(2);
 
@@ -28,6 +28,11 @@ impl Effort {
         done
     }
 
+    /// Whether the one step that was counted so far took longer than a first one may.
+    pub fn is_long_for_one(&self) -> bool {
+        Duration::from_nanos(self.spent_ns.load(Relaxed)) > FREE / 2
+    }
+
     /// Whether it took more than any grammar may, and its completions end.
     pub fn is_beyond(&self) -> bool {
         let steps = u32::try_from(self.steps.load(Relaxed)).unwrap_or(u32::MAX);
@@ -47,17 +52,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grammar_has_a_second_and_some_milliseconds_a_step() {
+    fn a_grammar_has_half_a_second_and_some_milliseconds_a_step() {
         let effort = Effort::default();
         let before = time_of_this_thread();
         effort.count(|| while time_of_this_thread() < before + Duration::from_millis(20) {});
         assert!(!effort.is_beyond() && effort.spent_ns.load(Relaxed) >= 19_000_000);
-        effort.spent_ns.store(1_003_000_000, Relaxed);
+        effort.spent_ns.store(503_000_000, Relaxed);
         assert!(effort.is_beyond(), "one step");
         effort.count(|| {});
         assert!(!effort.is_beyond(), "two");
         // Waiting is no effort.
         effort.count(|| std::thread::sleep(Duration::from_millis(50)));
-        assert!(effort.spent_ns.load(Relaxed) < 1_040_000_000);
+        assert!(effort.spent_ns.load(Relaxed) < 540_000_000);
     }
 }
