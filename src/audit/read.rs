@@ -3,8 +3,6 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use fs_err::File;
-
 use super::files::{self, Line};
 use crate::diagnosis::Failure;
 use crate::outside;

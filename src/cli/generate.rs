@@ -176,7 +176,7 @@ impl Input {
 impl Form {
     fn constraint(self) -> Result<Option<Constraint>, Failure> {
         let grammar = match (self.schema, self.regex) {
-            (Some(path), _) => Grammar::JsonSchema(outside::given_text(path)?),
+            (Some(path), _) => Grammar::JsonSchema(outside::given_text(&path)?),
             (None, Some(regex)) => Grammar::Regex(regex),
             (None, None) => return Ok(None),
         };

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use fs_err::File;
 use serde_json::{Map, Value};
 
 use super::build::reading::{NewChunk, NewDocument};

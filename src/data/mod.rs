@@ -229,7 +229,7 @@ pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Datas
     let draft = if format == Format::Notes && path.is_dir() {
         notes::read_folder(path)?
     } else if format == Format::Notes && error::has_extension(path, "txt") {
-        return note(path, source::bytes(path)?);
+        return note(path, crate::outside::file(path)?);
     } else if path == Path::new(DEMO_PATH) {
         (format.reader().read)(&Source::new(path, include_bytes!("demo.jsonl").to_vec())?)?
     } else {

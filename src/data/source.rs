@@ -1,6 +1,5 @@
 //! A data file in memory: its text, its hash, its lines, and their records.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -28,7 +27,7 @@ pub(super) struct Rows {
 
 impl Source {
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        Self::new(path, bytes(path)?)
+        Self::new(path, outside::file(path)?)
     }
 
     pub fn new(path: &Path, bytes: Vec<u8>) -> Result<Self, DataError> {

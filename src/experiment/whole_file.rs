@@ -9,8 +9,8 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt;
-use fs_err::{File, OpenOptions};
 
 /// Writes `bytes` to a file beside `path`, makes them durable, and puts the file in the place of `path`.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
-use fs_err::File;
 use serde_json::{Map, Value};
 
 use super::{Form, Format, LARGEST, Record, Records};
