@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "serve",
-        "report selftest analysis audit experiment panel engine ops data chat tokenizer text random sandbox diagnosis digest record console outside",
+        "report selftest analysis audit experiment panel engine ops data chat tokenizer text random diagnosis digest record console outside",
     ),
     (
         "bundle",
@@ -28,12 +28,12 @@ const ARROWS: &[(&str, &str)] = &[
     ("bench", "analysis experiment panel engine model ops text random record"),
     (
         "analysis",
-        "audit experiment systems panel encoder scorers data prompts text random sandbox diagnosis digest record outside",
+        "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record outside",
     ),
-    ("audit", "experiment sandbox diagnosis digest record console appended outside"),
+    ("audit", "experiment diagnosis digest record console appended outside"),
     (
         "experiment",
-        "systems panel retrieval corpus scorers engine model ops hub data prompts sandbox diagnosis digest record console appended outside",
+        "systems panel retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console appended outside",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record"),
     (
@@ -44,7 +44,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("corpus", "encoder ops hub text random diagnosis digest appended outside"),
     ("scorers", "encoder tokenizer text outside"),
     ("hub", "encoder checkpoint text diagnosis digest console appended variable outside"),
-    ("data", "text random sandbox diagnosis digest record outside"),
+    ("data", "text random diagnosis digest record outside"),
     // Of both crates: the upper half's knows our prompts.
     ("synth", "prompts model tokenizer random diagnosis"),
     ("prompts", "diagnosis digest record outside"),
@@ -63,10 +63,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("chat", "tokenizer outside ceiling diagnosis digest"),
     ("checkpoint", "outside diagnosis"),
     ("tokenizer", "outside ceiling diagnosis"),
-    ("outside", "ceiling ops"),
+    ("digest", "outside"),
+    ("outside", "ceiling"),
     ("ceiling", "diagnosis"),
     ("random", ""),
-    ("digest", ""),
     ("ops", ""),
     ("diagnosis", ""),
     ("variable", ""),

@@ -13,7 +13,7 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     let kind = file.metadata()?.file_type();
     let (problem, said) = match () {
         () if kind.is_file() => return Ok(file),
-        () if kind.is_dir() => (io::ErrorKind::IsADirectory, "it is a directory"),
+        () if kind.is_dir() => (io::ErrorKind::IsADirectory, "Is a directory"),
         () => (io::ErrorKind::InvalidInput, "it is no file"),
     };
     Err(io::Error::new(problem, format!("{}: {said}", path.display())))

@@ -93,7 +93,7 @@ fn links_beside_a_trail_are_refused_and_a_file_of_two_names_keeps_its_text() {
     fs_err::write(&precious, "mine").unwrap();
     fs_err::remove_file(&text).unwrap();
     fs_err::hard_link(&precious, &text).unwrap();
-    forget_all(&options, 0).unwrap();
+    content::erase(&text).unwrap();
     assert_eq!((fs_err::read_to_string(&precious).unwrap(), text.exists()), ("mine".into(), false));
     for name in ["trail.jsonl", "trail.head", "key"] {
         fs_err::remove_file(options.directory.join(name)).unwrap();
