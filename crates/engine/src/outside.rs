@@ -65,7 +65,7 @@ pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
 ///
 /// # Errors
 /// What cannot be opened.
-#[allow(clippy::disallowed_methods, reason = "whoever gives the command waits for the pipe")]
+#[expect(clippy::disallowed_methods, reason = "whoever gives the command waits for the pipe")]
 pub fn given_file(path: &Path) -> io::Result<fs_err::File> {
     fs_err::File::open(path)
 }

@@ -35,7 +35,7 @@ fn without_waiting(path: &Path) -> io::Result<fs_err::File> {
 ///
 /// # Errors
 /// Those of the operating system.
-#[allow(clippy::disallowed_methods, reason = "a directory, not a file")]
+#[expect(clippy::disallowed_methods, reason = "a directory, not a file")]
 pub fn open_directory(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     fs_err::File::open(path.as_ref())
 }
