@@ -116,8 +116,14 @@ pub(super) fn remove(directory: &Path, id: &str) -> io::Result<()> {
 /// blocks. A link or a pipe in its place is only deleted, and so is a file that has a second name, by which it stays elsewhere.
 pub(super) fn erase(path: &Path) -> io::Result<()> {
     let there = fs_err::symlink_metadata(path)?;
-    if there.is_file() && there.nlink() == 1 {
-        overwrite(path)?;
+    match there.is_file() {
+        true if there.nlink() == 1 => overwrite(path)?,
+        true => console::note(format!(
+            "{} has a second name, by which its text stays: `find / -xdev -inum {}` finds it",
+            path.display(),
+            there.ino()
+        )),
+        false => {}
     }
     fs_err::remove_file(path)
 }

@@ -23,17 +23,9 @@ use wardround::random::mix;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
-const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
+use crate::common::GREEDY;
 
-const GREEDY: Sampling = Sampling {
-    temperature: 0.0,
-    top_k: None,
-    top_p: None,
-    min_p: None,
-    repetition_penalty: None,
-    frequency_penalty: None,
-    presence_penalty: None,
-};
+const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
 fn limits(rows: usize, positions: usize) -> StepLimits {
     StepLimits { rows, logit_rows: rows, positions }
