@@ -9,11 +9,15 @@ same model shows in f32's two perplexities.
     cargo build --release
     peers/bin/python benches/peers_quality.py target/release/wardround MODEL_DIRECTORY
 
+Weights that were published in four bits and widened flatter the format most like their source. `--jitter` judges on weights without such a
+grid: before either engine reads them, every matrix gets uniform noise of half a four-bit step of its block of 32, from a fixed seed.
+
 llama-cpp-py-sync has llama.cpp's own interface, compiled; it needs glibc 2.38 or later. Llama and Gemma 3 are the families known here.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -38,14 +42,20 @@ ROWS = 64
 
 def main() -> None:
     arguments = parse_arguments()
+    with tempfile.TemporaryDirectory(dir=arguments.work) as work:
+        if arguments.jitter:
+            arguments.model = jittered(arguments.model, Path(work))
+        measure(arguments, Path(work))
+
+
+def measure(arguments: argparse.Namespace, work: Path) -> None:
     command = [arguments.wardround, "bench", "quality", "--model", arguments.model, "--format", "json"]
     command += ["--text", arguments.text, "--window", arguments.window, "--threads", arguments.threads]
     command += ["--windows", arguments.windows] if arguments.windows else []
     note("wardround")
     ours = json.loads(subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE).stdout)
     windows = read_windows(arguments, ours["text"])
-    with tempfile.TemporaryDirectory(dir=arguments.work) as work:
-        theirs, perplexity = measure_llama(arguments, windows, Path(work))
+    theirs, perplexity = measure_llama(arguments, windows, work)
     print_table(ours, theirs, perplexity)
 
 
@@ -57,8 +67,37 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--window", type=int, default=512)
     parser.add_argument("--windows", type=int, help="so many of them, from the start")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--work", type=Path, metavar="DIR", help="where the GGUF files lie meanwhile")
+    parser.add_argument("--work", type=Path, metavar="DIR", help="where the files made lie meanwhile")
+    parser.add_argument("--jitter", action="store_true", help="noise on the weights, so that no format finds its own grid")
     return parser.parse_args()
+
+
+def jittered(model: Path, work: Path) -> Path:
+    """A copy of the model whose matrices have lost the grid that they were published on, in bf16."""
+    copy = work / f"{model.resolve().name}-jittered"
+    copy.mkdir()
+    for file in model.iterdir():
+        if file.is_file() and file.suffix != ".safetensors":
+            shutil.copy(file, copy)
+    random = np.random.default_rng(1)
+    for file in sorted(model.glob("model*.safetensors")):
+        header, chunks, at = {}, [], 0
+        for name, halves in read_safetensors(file):
+            if halves.ndim > 1:
+                blocks = (halves.astype(np.uint32) << 16).view(np.float32).reshape(-1, 32)
+                step = (blocks.max(1, keepdims=True) - blocks.min(1, keepdims=True)) / 15
+                blocks = blocks + step * (random.random(blocks.shape, np.float32) - 0.5)
+                bits = blocks.reshape(halves.shape).view(np.uint32)
+                halves = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2")
+            chunks.append(halves.tobytes())
+            header[name] = {"dtype": "BF16", "shape": halves.shape, "data_offsets": [at, at + len(chunks[-1])]}
+            at += len(chunks[-1])
+        head = json.dumps(header).encode()
+        head += b" " * (-len(head) % 8)
+        with (copy / file.name).open("wb") as out:
+            out.write(len(head).to_bytes(8, "little") + head)
+            out.writelines(chunks)
+    return copy
 
 
 def read_windows(arguments: argparse.Namespace, text: dict) -> list[list[int]]:
