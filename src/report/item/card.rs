@@ -14,7 +14,7 @@ use crate::record::{CONTRADICTION, CallLine, FinishReason, NOT_AN_OPTION, Parse,
 const BEST_FIT: f64 = 5.0;
 
 /// The known fields of a record with their titles and looks. Other fields follow under their own names.
-const SECTIONS: [(&str, &str, Look); 15] = [
+const SECTIONS: [(&str, &str, Look); 16] = [
     ("/cot", "Reasoning", Look::Numbered),
     ("/thought", "Reasoning", Look::Text),
     ("/option_analysis", "Options", Look::Fits),
@@ -30,6 +30,7 @@ const SECTIONS: [(&str, &str, Look); 15] = [
     ("/debate_moves/risk_check", "Risk", Look::Text),
     ("/result", "Sentence", Look::Text),
     ("/correction", "Correction", Look::Text),
+    ("/assumed", "Not read; the run went on with", Look::Text),
 ];
 
 /// Fields that are shown in the head of a card, as words or badges.
