@@ -217,7 +217,11 @@ fn the_longest_prompt_of_every_recipe_fits_into_its_default_panel() {
         let run = format!("recipe {name} --data-dir . --panel qwen3 {given} --dry-run");
         let told = scratch.wardround(&run);
         assert!(told.succeeded().stdout.contains("calls      at most "), "{name}: {told:#?}");
-        // Where too little is given, it says before anything is loaded how much would do for the first cell that has none.
+        // Where too little is given, it says before anything is loaded how much would do for the first cell that has none. One recipe of
+        // one corpus and the one of four show it: each takes as many dry runs as it has lengths.
+        if !["medreact-table2.toml", "medreact-encoders.toml"].contains(&name.as_str()) {
+            continue;
+        }
         let with = |context: usize| scratch.wardround(format!("{run} --context {context}"));
         let mut context = 4096;
         loop {
