@@ -6,11 +6,12 @@
 # OUT is made. Takes the release binary where it is built, else the debug one; WARDROUND names another. Needs strace, unshare (as root, or with
 # user namespaces), curl and python3. Checked are: a run, a check and a server give the same bytes under `--sandbox require` as under `off`;
 # under strace `run`, `check`, `report`, `bench` and `serve` open no socket but serve's listener, no file of name resolution, and none for writing but what was named; all of it works in
-# a network namespace without any interface. RECORD_CHARS shortens the run (default 200). Printed is the time of the run with and without the sandbox, the fastest of ROUNDS (default 5) in turns.
+# a network namespace without any interface. RECORD_CHARS shortens the run (default 200). Printed is the time of the run with and without the sandbox, the fastest of ROUNDS (default 5) in turns, and what the
+# filter of calls can cost at most.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
@@ -121,6 +122,42 @@ for trace in traces:
         if path not in ("/dev/null", "/dev/tty") and not path.startswith(named):
             wrong.append(f"{trace}: {line.strip()}")
 assert not wrong, "\n".join(wrong)
+P
+
+echo "== what the filter costs"
+# A machine's times differ by more than a filter costs, so that it is bounded: all calls of the run, each behind more comparisons than the filter has.
+strace -f -c -qq -o calls.count "$wardround" "${run[@]}" --sandbox off --out run-counted >/dev/null
+python3 - "$wardround" "${run[@]}" --sandbox off --out run-timed <<'P'
+import ctypes, os, resource, struct, subprocess, sys, time
+
+COMPARISONS = 300
+calls = int(next(line.split()[3] for line in open("calls.count") if line.endswith(" total\n")))
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+def call_seconds():
+    def once():
+        began = time.perf_counter()
+        for _ in range(100_000):
+            os.getppid()
+        return (time.perf_counter() - began) / 100_000
+    return min(once() for _ in range(5))
+
+free = call_seconds()
+# Loads the call's number, compares it with numbers that no call has, and allows it.
+program = struct.pack("HBBI", 0x20, 0, 0, 0)
+program += b"".join(struct.pack("HBBI", 0x15, 0, 0, 100_000 + one) for one in range(COMPARISONS))
+program += struct.pack("HBBI", 0x06, 0, 0, 0x7FFF0000)
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0, "no_new_privs"
+given = Program(COMPARISONS + 2, program)
+assert libc.prctl(22, 2, ctypes.byref(given), 0, 0) == 0, os.strerror(ctypes.get_errno())
+each = call_seconds() - free
+share = calls * each / (used.ru_utime + used.ru_stime)
+print(f"{calls} calls at {each * 1e6:.2f} us: at most {100 * share:.2f} % of the run's {used.ru_utime + used.ru_stime:.2f} s of computing")
+assert share < 0.01
 P
 
 echo "== without any network"
