@@ -238,7 +238,7 @@ pub struct ComputeFlags {
     /// Data type of the weights: auto (as stored), f32 or bf16
     #[arg(long, help_heading = "Device", default_value = "auto")]
     pub dtype: WantedType,
-    /// Weight quantisation on load: none, q8_0 (8.5 bits per weight), int8 (8; CPU), q4_k (5.1)
+    /// Weight quantisation on load: none, q8_0 (8.5 bits per weight), int8 (8; CPU), q4_k (5.3)
     #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
     pub quant: Quantisation,
     /// Data type of keys and values: auto (bf16, but f32 beside unquantised f32 weights on the CPU), f32 or bf16

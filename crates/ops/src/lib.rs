@@ -294,6 +294,13 @@ impl Precision {
     pub fn of_layer(self, inputs: usize) -> Precision {
         if inputs > 256 && !inputs.is_multiple_of(256) { self.of_tables() } else { self }
     }
+
+    /// How layer `layer`'s down projection is kept. Those of the first and last eighth of the layers lose most by few bits, so that
+    /// under q4_k they have eight.
+    pub fn of_down(self, inputs: usize, layer: usize, layers: usize) -> Precision {
+        let end = layers / 8;
+        if layer < end || layer + end >= layers { self.of_tables() } else { self.of_layer(inputs) }
+    }
 }
 
 impl From<StoredType> for Precision {

@@ -132,8 +132,11 @@ impl Config {
 
     /// Of those in the layers.
     pub(super) fn layer_bytes(&self, precision: Precision) -> usize {
+        let layers = self.layer_count();
+        let [rest @ .., (inner, outputs)] = self.layer_matrices();
         let bytes = |(inputs, outputs)| precision.of_layer(inputs).size_bytes(inputs * outputs);
-        self.layer_count() * self.layer_matrices().map(bytes).iter().sum::<usize>()
+        let down = |layer| precision.of_down(inner, layer, layers).size_bytes(inner * outputs);
+        layers * rest.map(bytes).iter().sum::<usize>() + (0..layers).map(down).sum::<usize>()
     }
 
     /// Bytes of keys and values a token takes.
@@ -209,6 +212,11 @@ mod tests {
             let rest = odd.parameters() - odd_tables - own;
             let expected = own / 64 * 37 + (rest + odd_tables) / 16 * 17;
             assert_eq!(odd.weight_bytes(quantised(Quantisation::Q4K)), expected);
+            // Of sixteen layers the down projections of the first and last two.
+            let deep = Config { layers: [&config.layers[..]; 8].concat(), ..config.clone() };
+            let ends = 4 * 256 * 512;
+            let expected = (8 * layers - ends) / 64 * 37 + (ends + tables) / 16 * 17;
+            assert_eq!(deep.weight_bytes(quantised(Quantisation::Q4K)), expected);
             assert_eq!(bytes(Quantisation::Q8_0), (layers + tables) / 16 * 17);
             assert_eq!(bytes(Quantisation::None), (layers + tables) * 2);
         }

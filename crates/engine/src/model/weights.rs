@@ -195,9 +195,15 @@ impl<'a, B: Backend> Loader<'a, B> {
                 &qkv.each_ref().map(String::as_str),
                 &[queries, keys, keys],
                 hidden,
+                self.precision.of_layer(hidden),
             )?,
             head_norms,
-            output: self.matrix(&[&name("self_attn.o_proj")], &[hidden], queries)?,
+            output: self.matrix(
+                &[&name("self_attn.o_proj")],
+                &[hidden],
+                queries,
+                self.precision.of_layer(queries),
+            )?,
             // Gemma norms what attention and the feed-forward layer give, too; its name for the norm before
             // the latter is what the others call the norm after attention.
             attention_norm: gemma.then(|| norm("post_attention_layernorm")).transpose()?,
@@ -207,7 +213,12 @@ impl<'a, B: Backend> Loader<'a, B> {
                 "post_attention_layernorm"
             })?,
             gate_up: self.gated(&gate_up, config.intermediate_size)?,
-            down: self.matrix(&[&name("mlp.down_proj")], &[hidden], config.intermediate_size)?,
+            down: self.matrix(
+                &[&name("mlp.down_proj")],
+                &[hidden],
+                config.intermediate_size,
+                self.precision.of_down(config.intermediate_size, index, config.layer_count()),
+            )?,
             feed_forward_norm: gemma.then(|| norm("post_feedforward_layernorm")).transpose()?,
         })
     }
@@ -247,11 +258,12 @@ impl<'a, B: Backend> Loader<'a, B> {
         names: &[&str],
         outputs: &[usize],
         inputs: usize,
+        precision: Precision,
     ) -> Result<B::Matrix, ModelError> {
         let parts =
             names.iter().zip(outputs).map(|(name, &outputs)| self.tensor(name, &[outputs, inputs]));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
-        Ok(self.ops.pack(&parts, inputs, self.precision.of_layer(inputs))?)
+        Ok(self.ops.pack(&parts, inputs, precision)?)
     }
 
     /// The two halves of a gated layer, of `width` outputs each.
