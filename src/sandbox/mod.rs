@@ -97,10 +97,24 @@ pub fn enter(mode: SandboxMode, policy: &Policy) -> Result<Option<Sandbox>, Fail
         ));
     }
     let report = landlock::restrict_files(policy);
-    let sandbox = Sandbox { network: policy.network, mode, report };
-    let held = sandbox.report.files.is_some_and(|version| version >= LEAST_LANDLOCK);
-    sandbox.check(held && sandbox.report.is_hidden)?;
-    Ok(Some(sandbox))
+    accept(mode, &report, holds_files(&report))?;
+    Ok(Some(Sandbox { network: policy.network, mode, report }))
+}
+
+/// Whether files are restricted as far as a required sandbox asks, and nobody may look in.
+fn holds_files(report: &Report) -> bool {
+    report.is_hidden && report.files.is_some_and(|version| version >= LEAST_LANDLOCK)
+}
+
+/// Accepts what held; less than all only where that is not required.
+fn accept(mode: SandboxMode, report: &Report, has_held: bool) -> Result<(), Failure> {
+    match has_held || mode != SandboxMode::Require {
+        true => Ok(()),
+        false => Err(Failure::mismatch(format!(
+            "a sandbox is required: files by Landlock ABI {LEAST_LANDLOCK} or later, calls by seccomp, no core dumps; this machine lacks {}",
+            report.lacking.join(", ")
+        ))),
+    }
 }
 
 impl Sandbox {
@@ -114,16 +128,6 @@ impl Sandbox {
         if let Err(why) = sealed {
             self.report.lacking.push(why);
         }
-        self.check(self.report.calls)
-    }
-
-    fn check(&self, has_held: bool) -> Result<(), Failure> {
-        match has_held || self.mode != SandboxMode::Require {
-            true => Ok(()),
-            false => Err(Failure::mismatch(format!(
-                "a sandbox is required: files by Landlock ABI {LEAST_LANDLOCK} or later, calls by seccomp, no core dumps; this machine lacks {}",
-                self.report.lacking.join(", ")
-            ))),
-        }
+        accept(self.mode, &self.report, self.report.calls)
     }
 }

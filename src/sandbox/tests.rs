@@ -1,6 +1,6 @@
 //! What is said of a sandbox. What it does to a process is tested on processes of their own: `tests/airgap/sandbox.rs`.
 
-use super::{Network, Policy, Report, SandboxMode, enter};
+use super::{Network, Policy, Report, SandboxMode, accept, enter, holds_files};
 
 #[test]
 fn what_held_and_what_did_not_is_said() {
@@ -29,6 +29,30 @@ fn none_is_entered_where_none_is_wanted_and_an_open_network_is_no_sandbox() {
     let open = Policy { network: Network::Open, ..Policy::default() };
     let error = enter(SandboxMode::Require, &open).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("fetched or asked elsewhere"), "{error}");
+}
+
+/// A kernel whose Landlock knows nothing of truncating (Linux 5.13 to 6.1) is too old for a sandbox that is required.
+#[test]
+fn a_required_sandbox_needs_landlock_that_keeps_files_from_being_cut() {
+    let report = |files| Report {
+        files,
+        is_hidden: true,
+        lacking: vec!["truncating files by Landlock".to_owned()],
+        ..Report::default()
+    };
+    let required = |report: &Report| accept(SandboxMode::Require, report, holds_files(report));
+    for too_old in [None, Some(1), Some(2)] {
+        let said = required(&report(too_old)).unwrap_err().to_string();
+        assert!(said.contains("Landlock ABI 3 or later"), "{said}");
+        assert!(said.ends_with("lacks truncating files by Landlock"), "{said}");
+        accept(SandboxMode::Auto, &report(too_old), holds_files(&report(too_old))).unwrap();
+    }
+    for enough in [3, 4, 10] {
+        required(&report(Some(enough))).unwrap();
+    }
+    // Core dumps and debuggers see what files do not hold.
+    let seen = Report { is_hidden: false, ..report(Some(3)) };
+    required(&seen).unwrap_err();
 }
 
 /// What a process of its own does in a sandbox that is sealed.
