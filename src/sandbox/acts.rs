@@ -1,6 +1,7 @@
 //! Acts that a sandbox must refuse and the standard library has no words for: what `doctor --sandbox` and the tests try.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags};
@@ -74,6 +75,37 @@ pub fn limit_another_process() -> io::Result<()> {
 }
 
 pub fn signal_another_process() -> io::Result<()> {
-    let parent = rustix::process::getppid().unwrap_or(Pid::INIT);
-    Ok(rustix::process::test_kill_process(parent)?)
+    Ok(rustix::process::test_kill_process(parent())?)
+}
+
+/// A thread of it, by the call that a process aborts itself with.
+pub fn signal_a_thread_of_another_process() -> io::Result<()> {
+    let parent = i64::from(parent().as_raw_pid());
+    call(libc::SYS_tgkill, [parent, parent, 0, 0, 0])
+}
+
+/// Asks for another's limit, and sets none: what only its own user may.
+pub fn look_at_anothers_limits() -> io::Result<()> {
+    let parent = i64::from(parent().as_raw_pid());
+    call(libc::SYS_prlimit64, [parent, i64::from(libc::RLIMIT_CPU), 0, 0, 0])
+}
+
+/// Has another process signalled whenever this descriptor of ours is ready.
+pub fn signal_another_by_a_descriptor(own: &impl AsRawFd) -> io::Result<()> {
+    let owner = i64::from(parent().as_raw_pid());
+    call(libc::SYS_fcntl, [i64::from(own.as_raw_fd()), i64::from(libc::F_SETOWN), owner, 0, 0])
+}
+
+/// Lets others look into this process, and dumps of it be written, again.
+pub fn be_seen_again() -> io::Result<()> {
+    call(libc::SYS_prctl, [i64::from(libc::PR_SET_DUMPABLE), 1, 0, 0, 0])
+}
+
+/// Takes processes that lost theirs for children.
+pub fn adopt_processes() -> io::Result<()> {
+    call(libc::SYS_prctl, [i64::from(libc::PR_SET_CHILD_SUBREAPER), 1, 0, 0, 0])
+}
+
+fn parent() -> Pid {
+    rustix::process::getppid().unwrap_or(Pid::INIT)
 }

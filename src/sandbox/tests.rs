@@ -93,13 +93,19 @@ mod calls {
             assert_eq!(call(number), Some(libc::EPERM), "{number}");
         }
         assert_eq!(call(libc::SYS_clone3), Some(libc::ENOSYS));
+        let (own, _) = UnixStream::pair().unwrap();
         let refused = [
             acts::change_the_mode(Path::new("/dev/null")),
             acts::set_the_times(Path::new("/dev/null")),
             acts::set_an_attribute(Path::new("/dev/null")),
             acts::make_a_device(Path::new("null")),
             acts::limit_another_process(),
+            acts::look_at_anothers_limits(),
             acts::signal_another_process(),
+            acts::signal_a_thread_of_another_process(),
+            acts::signal_another_by_a_descriptor(&own),
+            acts::be_seen_again(),
+            acts::adopt_processes(),
             acts::type_into_the_terminal(),
             acts::map_code(),
             acts::send_a_descriptor(),
@@ -109,7 +115,7 @@ mod calls {
             assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EPERM), "{index}");
         }
         // What its own work takes.
-        UnixStream::pair().unwrap();
+        own.set_nonblocking(true).unwrap();
         assert_eq!(std::thread::spawn(|| 1).join().unwrap(), 1);
         call(number.parse().unwrap());
         // Here only where nobody ended it.
@@ -127,6 +133,11 @@ mod calls {
         acts::set_the_times(&file).unwrap();
         acts::map_code().unwrap();
         acts::signal_another_process().unwrap();
+        acts::signal_a_thread_of_another_process().unwrap();
+        acts::look_at_anothers_limits().unwrap();
+        let (own, _) = UnixStream::pair().unwrap();
+        acts::signal_another_by_a_descriptor(&own).unwrap();
+        acts::be_seen_again().unwrap();
         UnixDatagram::pair().unwrap();
         let address = acts::send_a_descriptor().unwrap_err().raw_os_error();
         assert_ne!(address, Some(libc::EPERM));
@@ -147,6 +158,98 @@ mod calls {
         for number in [39, 520, 521, 545] {
             let ended = run(0x4000_0000 + number);
             assert_eq!(ended.status.signal(), Some(libc::SIGSYS), "{number}");
+        }
+    }
+}
+
+/// What a process of its own does where Landlock alone keeps it, without the list of calls.
+#[cfg(all(target_os = "linux", feature = "airgap"))]
+mod files {
+    use std::io::{self, Write};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::super::{Policy, landlock};
+
+    const CHILD: &str = "WARDROUND_LANDLOCK_TEST_CHILD";
+
+    fn make_a_pipe(path: &Path) -> io::Result<()> {
+        Ok(mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?)
+    }
+
+    /// A process that another test begins at the same time may hold the file open for writing, for a moment.
+    fn start(program: &Path) -> io::Result<()> {
+        loop {
+            match Command::new(program).status() {
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                done => return done.map(|_| ()),
+            }
+        }
+    }
+
+    /// What is refused in the folder `own` too, where files may be written; and all that is beside it.
+    fn forbidden(own: &Path) -> [(&'static str, io::Result<()>); 6] {
+        [
+            ("a pipe", make_a_pipe(&own.join("pipe"))),
+            ("a link", symlink("given", own.join("link"))),
+            ("a socket", UnixListener::bind(own.join("socket")).map(|_| ())),
+            ("a program", start(&own.join("program"))),
+            ("a file elsewhere", std::fs::write(own.with_file_name("elsewhere"), "x")),
+            ("a pipe elsewhere", make_a_pipe(&own.with_file_name("pipe"))),
+        ]
+    }
+
+    /// The child's part: without the variable it does nothing, whoever runs it.
+    #[test]
+    fn child() {
+        let Some(own) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
+        let policy = Policy { write: vec![own.clone()], ..Policy::default() };
+        let report = landlock::restrict_files(&policy);
+        if report.files.is_none() {
+            return println!("no Landlock");
+        }
+        std::fs::write(own.join("file"), "x").unwrap();
+        std::fs::create_dir(own.join("folder")).unwrap();
+        std::fs::remove_file(own.join("file")).unwrap();
+        for (what, made) in forbidden(&own) {
+            assert_eq!(made.unwrap_err().raw_os_error(), Some(libc::EACCES), "{what}");
+        }
+        println!("it held");
+    }
+
+    #[test]
+    fn only_files_and_folders_are_made_where_files_may_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("own");
+        let prepare = || {
+            let _ = std::fs::remove_dir_all(&own);
+            std::fs::create_dir(&own).unwrap();
+            let program = own.join("program");
+            std::fs::write(&program, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(program, PermissionsExt::from_mode(0o700)).unwrap();
+        };
+        prepare();
+        let program = std::env::current_exe().unwrap();
+        let mut command = Command::new(program);
+        command.args(["--exact", "sandbox::tests::files::child", "--nocapture"]).env(CHILD, &own);
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        if said.contains("no Landlock") {
+            // Past the harness, which keeps what tests print.
+            return writeln!(io::stderr(), "skipped: this kernel has no Landlock").unwrap();
+        }
+        assert!(done.status.success() && said.contains("it held"), "{said}{stderr}");
+        // Nothing but Landlock refused it.
+        prepare();
+        for (what, made) in forbidden(&own) {
+            made.unwrap_or_else(|error| panic!("{what}: {error}"));
         }
     }
 }
