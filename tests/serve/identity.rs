@@ -135,6 +135,28 @@ fn only_the_pages_own_forms_are_taken() {
     assert_eq!((out(&two), out(own.1), out(&one)), (403, 403, 303));
 }
 
+/// A browser that leaves `Origin` out says all the same that another site's page asks; nor does the API take that.
+#[test]
+fn what_a_page_of_another_site_posts_is_refused_without_an_origin_too() {
+    let server = Server::start(QUICK);
+    let question = json!({"question": "Which?", "options": ["one", "two"]}).to_string();
+    let (note, json) = ("Fever for two days.", "application/json");
+    let cases = [("/v1/check", "text/plain", note), ("/v1/ask", json, &*question)];
+    for (path, kind, body) in cases {
+        let post = |site: &str| {
+            let headers = [("content-type", kind), ("sec-fetch-site", site)];
+            server.ask(&Ask { method: "POST", path, headers: &headers, body })
+        };
+        for site in ["cross-site", "same-site", "CROSS-SITE", ""] {
+            let refused = (403, "origin_not_allowed".to_owned());
+            assert_eq!(post(site).code(), refused, "{path}: {site:?}");
+        }
+        for site in ["same-origin", "none"] {
+            assert_eq!(post(site).status, 200, "{path}: {site:?}");
+        }
+    }
+}
+
 #[test]
 fn behind_a_proxy_with_tls_cookies_are_secure_and_the_browser_is_told_to_keep_to_it() {
     let folder = tempfile::tempdir().unwrap();
