@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::super::fake_hub::{FakeHub, Fault, REPOSITORY};
 use super::{SHARD, bytes_of, leftovers, options, read, tiny, with};
 use crate::hub::fetch::incomplete;
-use crate::hub::{HubError, fetch, resolve};
+use crate::hub::{Authority, HubError, fetch, resolve};
 
 /// Long for the loopback, short for a test.
 const BRIEF: Duration = Duration::from_millis(200);
@@ -74,6 +74,36 @@ fn a_wrong_sum_deletes_the_file_and_is_an_error() {
     assert_eq!(leftovers(cache.path(), SHARD), 0);
     // Nothing points to a snapshot that is not whole.
     assert!(!cache.path().join("models--org--tiny/refs/main").exists());
+}
+
+/// A small file has no sha256: the hub names it by git's sum of its bytes, which is all that tells another file of its length.
+#[test]
+fn a_small_file_whose_git_sum_is_anothers_is_deleted_and_an_error() {
+    // `git hash-object` of these files, and of "another".
+    let sums = [
+        ("config.json", "9e26dfeeb6e641a33dae4961196235bdb965b21b"),
+        ("chat_template.jinja", "9d2e33818ac6130a1e5e8a4ee766bd943c70541d"),
+    ];
+    for (file, sum) in sums {
+        for is_cached in [true, false] {
+            let hub = with(file, Fault::Lie);
+            let folder = tempfile::tempdir().unwrap();
+            let to = folder.path().join("to");
+            let options = options(&hub, folder.path());
+            let fetched = fetch(REPOSITORY, (!is_cached).then_some(&*to), &options);
+            let error = fetched.unwrap_err();
+            let HubError::WrongSum { file: wrong, expected, actual, authority } = &error else {
+                panic!("{error}");
+            };
+            assert_eq!((wrong.as_str(), *authority), (file, Authority::Hub));
+            assert_eq!(actual, sum);
+            assert_eq!(expected, "de5a353825f2fc291332d46d742ed24bd6dc5e88");
+            assert_eq!(leftovers(folder.path(), ".incomplete"), 0);
+            assert_eq!(leftovers(folder.path(), file), 0);
+            let blob = folder.path().join("models--org--tiny/blobs").join(expected);
+            assert!(!blob.exists() && !folder.path().join("models--org--tiny/refs").exists());
+        }
+    }
 }
 
 #[test]
