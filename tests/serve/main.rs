@@ -23,3 +23,4 @@ mod openapi;
 mod page;
 mod searches;
 mod systems;
+mod turns;
