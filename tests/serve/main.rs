@@ -13,6 +13,7 @@ mod cases;
 mod client;
 mod completions;
 mod container;
+mod durable;
 mod ends;
 mod hostile;
 mod identity;
