@@ -2,6 +2,7 @@
 
 mod house {
     pub mod source;
+    mod units;
 }
 
 use std::collections::{BTreeMap, BTreeSet};
