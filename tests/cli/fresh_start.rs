@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use wardround::model::Family;
 
 use crate::binary::{Scratch, outcome, signal, size, wait};
+use crate::common;
 use crate::determinism::wait_until;
 
 #[test]
@@ -75,7 +76,9 @@ fn a_demonstration_with_a_real_model_wants_it_in_its_folder_or_in_the_cache() {
     let model = scratch.model(Family::Llama);
     std::fs::create_dir(scratch.path("models")).unwrap();
     std::fs::rename(model, scratch.path("models/smollm2-135m")).unwrap();
-    let told = scratch.wardround("demo --real --models models --out real --sandbox require");
+    let sandbox = if common::lacks_landlock() { "auto" } else { "require" };
+    let told =
+        scratch.wardround(format!("demo --real --models models --out real --sandbox {sandbox}"));
     // What noise says is unread, so that there is no debate to show.
     let told = &told.finished().stdout;
     assert!(told.contains("medmad on demo: 8 items"), "{told}");
