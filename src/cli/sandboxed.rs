@@ -212,13 +212,17 @@ impl Paths {
     }
 }
 
-/// Those that a directory of the hub's cache links to, in the `blobs` that the snapshot belongs to.
+/// Those that a directory of the hub's cache links to, from itself and from the folders of its modules, in the `blobs` that the snapshot
+/// belongs to.
 fn blobs_of(directory: &Path) -> Vec<PathBuf> {
     let own = directory.canonicalize().ok();
     let blobs = own.as_deref().and_then(|own| own.parent()?.parent().map(|up| up.join("blobs")));
-    let mut targets = files_behind_links(directory);
-    targets.retain(|target| target.parent() == blobs.as_deref());
-    targets
+    let Some(blobs) = blobs.filter(|blobs| blobs.is_dir()) else { return Vec::new() };
+    let entries = fs_err::read_dir(directory).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let folders = std::iter::once(directory.to_owned()).chain(folders.map(|entry| entry.path()));
+    let targets = folders.flat_map(|folder| files_behind_links(&folder));
+    targets.filter(|target| target.parent() == Some(&*blobs)).collect()
 }
 
 /// What published encoders have: files of a few kinds beside a config.json, and in the folders of their modules. More files than any of

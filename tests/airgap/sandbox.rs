@@ -4,6 +4,7 @@ use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use serde_json::json;
 use wardround::model::Family;
 
 use crate::common;
@@ -38,10 +39,27 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
+const WARD: &str = r#"name = "ward"
+[[source]]
+label = "ward"
+format = "jsonl"
+path = "passages.jsonl"
+licence = "own"
+redistribute = true
+"#;
+
+/// Few and short steps of a system that searches.
+const SEARCHING: &str = "run medreflex --data notes.jsonl --format notes --offline --quiet --panel llama --corpus corpus --prompts prompts --threads 2 \
+                         --kv-tokens 65536 --set rerank=off --set rerank_top_k=1 --set record_chars=4 --set react_turns=2 \
+                         --set reflexion_turns=2 --set reviewers=2";
+
 const CHECK: &str = "check note.txt --json --offline --panel llama --set agents=1 --set max_tokens=8 --threads 2 --kv-tokens 8192 --seed 3";
 
 #[test]
 fn every_forbidden_act_is_refused_and_what_is_allowed_is_not() {
+    if common::lacks_landlock() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let said = done(wardround(folder.path(), "doctor --sandbox"));
     assert!(said.starts_with("sandbox: files by Landlock ABI "), "{said}");
@@ -57,9 +75,6 @@ fn every_forbidden_act_is_refused_and_what_is_allowed_is_not() {
         "open a UDP socket",
         "send to a Unix socket by its path",
         "send a descriptor",
-    if common::lacks_landlock() {
-        return;
-    }
         "start a program",
         "signal another process",
         "limit another process",
@@ -78,6 +93,9 @@ fn every_forbidden_act_is_refused_and_what_is_allowed_is_not() {
 
 #[test]
 fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
+    if common::lacks_landlock() {
+        return;
+    }
     let folder = folder();
     let path = folder.path();
     let outside = done(wardround(path, &format!("{CHECK} --sandbox off --out off")));
@@ -93,9 +111,6 @@ fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
         plan(name).lines().find(|line| line.starts_with("device_kind")).map(str::to_owned)
     };
     assert!(kind("off").is_some() && kind("off") == kind("require"), "{:?}", kind("require"));
-    if common::lacks_landlock() {
-        return;
-    }
     done(wardround(path, "verify require"));
     done(wardround(path, "verify --audit audit"));
     // A run that never begins leaves no directory.
@@ -108,6 +123,9 @@ fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
 /// The hub's cache links to where its files lie; a stranger's folder may link to anything.
 #[test]
 fn links_of_a_model_lead_into_its_blobs_and_nowhere_else() {
+    if common::lacks_landlock() {
+        return;
+    }
     let folder = folder();
     let path = folder.path();
     let (snapshot, blobs) = (path.join("hub/snapshots/rev"), path.join("hub/blobs"));
@@ -123,9 +141,6 @@ fn links_of_a_model_lead_into_its_blobs_and_nowhere_else() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         link(&name, &format!("hub/blobs/{name}"), &format!("../../blobs/{name}"));
     }
-    if common::lacks_landlock() {
-        return;
-    }
     let check = CHECK.replace("--panel llama", "--panel ./hub/snapshots/rev --sandbox require");
     done(wardround(path, &check));
     link("config.json", "elsewhere/config.json", "../../../elsewhere/config.json");
@@ -133,6 +148,62 @@ fn links_of_a_model_lead_into_its_blobs_and_nowhere_else() {
     let said = String::from_utf8_lossy(&stderr);
     assert!(!status.success() && said.contains("Permission denied"), "{said}");
     done(wardround(path, &check.replace("require", "off")));
+}
+
+/// A folder as the hub's own tools lay it out: what it has is links to blobs, from the folders of its modules too.
+fn lay_out(from: &Path, snapshot: &Path, blobs: &Path, up: &str) {
+    std::fs::create_dir_all(snapshot).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            lay_out(&path, &snapshot.join(name), blobs, &format!("../{up}"));
+            continue;
+        }
+        let blob = format!("{}{name}", up.len());
+        std::fs::copy(&path, blobs.join(&blob)).unwrap();
+        std::os::unix::fs::symlink(format!("{up}/{blob}"), snapshot.join(name)).unwrap();
+    }
+}
+
+/// A corpus names its encoder by a directory, whose files alone are let in: where that is of a hub's cache, the files lie in its blobs.
+#[test]
+fn a_corpus_finds_its_encoder_in_a_hubs_cache_and_nothing_beside_it() {
+    if common::lacks_landlock() {
+        return;
+    }
+    let folder = folder();
+    let path = folder.path();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::fs::copy(root.join("src/cli/demo/passages.jsonl"), path.join("passages.jsonl")).unwrap();
+    let text = "0 A woman with asthma came with wheezing.\n1 Propranolol was given for the attack.";
+    let note = json!({"id": "a", "text": text, "gold": {"flag": 0}});
+    std::fs::write(path.join("notes.jsonl"), note.to_string()).unwrap();
+    std::fs::write(path.join("ward.toml"), WARD).unwrap();
+    common::retrieval::write_brief_prompts(&path.join("prompts/medreflex"));
+    let (blobs, snapshot) = (path.join("hub/blobs"), path.join("hub/snapshots/rev"));
+    std::fs::create_dir_all(&blobs).unwrap();
+    lay_out(&root.join("tests/goldens/encoders/tiny-mean"), &snapshot, &blobs, "../../blobs");
+    let build = "corpus build ward.toml --encoder hub/snapshots/rev --out corpus --quiet";
+    done(wardround(path, build));
+    let searched = |out: &str, sandbox: &str| {
+        wardround(path, &format!("{SEARCHING} --out {out} --sandbox {sandbox}"))
+    };
+    // A tiny model hardly asks, but whatever it would ask by is loaded.
+    done(searched("inside", "require"));
+    let plan = std::fs::read_to_string(path.join("inside/plan.toml")).unwrap();
+    assert!(plan.contains("sandbox = \"sandbox: files by Landlock ABI"), "{plan}");
+    done(wardround(path, "verify inside"));
+    // A link of a module to what is no blob, as a stranger's folder may have.
+    std::fs::create_dir(path.join("elsewhere")).unwrap();
+    let module = snapshot.join("1_Pooling/config.json");
+    std::fs::copy(&module, path.join("elsewhere/config.json")).unwrap();
+    std::fs::remove_file(&module).unwrap();
+    std::os::unix::fs::symlink("../../../../elsewhere/config.json", &module).unwrap();
+    let refused = searched("refused", "require").output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("Permission denied"), "{said}");
+    done(searched("open", "off"));
 }
 
 /// A socket or a folder that the one who started it left open.
@@ -160,6 +231,9 @@ fn inherited_descriptors_are_closed() {
 
 #[test]
 fn the_demonstration_runs_inside_too() {
+    if common::lacks_landlock() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let demo = "demo --quiet --models models --sandbox require";
@@ -189,6 +263,9 @@ const QUESTION: &str = r#"{"id": "a", "question": "Which vitamin is retinol?", "
 #[test]
 #[ignore = "needs strace"]
 fn with_strace_no_call_is_missing_from_the_list() {
+    if common::lacks_landlock() {
+        return;
+    }
     let folder = folder();
     std::fs::write(folder.path().join("question.jsonl"), QUESTION).unwrap();
     for (command, out) in [(CHECK, "checked"), (RUN, "run")] {
@@ -227,13 +304,13 @@ fn refused(folder: &Path) -> Vec<String> {
 #[ignore = "needs strace"]
 #[allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
 fn with_strace_a_server_is_sealed_before_it_accepts() {
+    if common::lacks_landlock() {
+        return;
+    }
     let folder = folder();
     let serve = "serve llama --port 0 --offline --threads 2 --kv-tokens 8192 --sandbox require --audit audit";
     let mut traced = traced(folder.path(), serve);
     let mut server = traced.stdout(Stdio::piped()).spawn().unwrap();
-    if common::lacks_landlock() {
-        return;
-    }
     let mut address = String::new();
     std::io::BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
     let address = address.trim().strip_prefix("listening on http://").unwrap().to_owned();
@@ -263,9 +340,6 @@ fn with_strace_a_server_is_sealed_before_it_accepts() {
     let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
     assert!(calls.find("accept4(").unwrap() > calls.rfind("seccomp(").unwrap());
 }
-    if common::lacks_landlock() {
-        return;
-    }
 
 /// The calls of a whole check: no socket is made, and no file of the network is opened.
 #[test]
@@ -285,6 +359,3 @@ fn with_strace_no_socket_is_made() {
     }
     assert_eq!(calls.lines().filter(|line| line.contains("execve(")).count(), 1);
 }
-    if common::lacks_landlock() {
-        return;
-    }

@@ -5,8 +5,9 @@ use std::path::Path;
 use wardround::model::Family;
 
 use super::exemplars;
-use super::medreflex::{NOTES, PROMPTS};
+use super::medreflex::NOTES;
 use crate::binary::Scratch;
+use crate::common::retrieval::write_brief_prompts;
 
 /// Sources of the labels that the recipes name, all of the same few passages.
 const SOURCES: [&str; 4] = ["medwiki", "guidelines", "textbooks", "statpearls"];
@@ -37,10 +38,7 @@ fn scratch_of(passages: &str) -> Scratch {
     scratch.model(Family::Qwen3);
     scratch.write("notes.jsonl", NOTES);
     scratch.write("exemplars.jsonl", exemplars::NOTES);
-    std::fs::create_dir_all(scratch.path("prompts/medreflex")).unwrap();
-    for (name, text) in PROMPTS {
-        scratch.write(&format!("prompts/medreflex/{name}.txt"), text);
-    }
+    write_brief_prompts(&scratch.path("prompts/medreflex"));
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = SOURCES.map(|label| {
         format!("[[source]]\nlabel = \"{label}\"\nformat = \"jsonl\"\npath = \"{label}.jsonl\"\nlicence = \"own\"\nredistribute = true\n")

@@ -6,6 +6,7 @@ use wardround::experiment::contents::Contents;
 use wardround::model::Family;
 
 use crate::binary::{Scratch, assert_equal_runs};
+use crate::common::retrieval::write_brief_prompts;
 use crate::corpus::write_corpus;
 use crate::remote::{said, serve};
 
@@ -14,20 +15,6 @@ pub const NOTES: &str = r#"{"id": "a", "text": "0 A woman with asthma came with 
 "#;
 const WRONG: &str = "Propranolol was given for the attack.";
 const RIGHT: &str = "Salbutamol was given for the attack.";
-
-/// Prompts of a few words, so that tiny models take seconds.
-pub const PROMPTS: [(&str, &str); 10] = [
-    ("common-system", "Review."),
-    ("user", "{note}\n{memory}\n{history}\n{task}"),
-    ("instructions", "Look."),
-    ("react-task", "{instructions}{actions}{rules}{turns}{left}"),
-    ("actions-object", "act"),
-    ("eval-task", "score"),
-    ("reflex-task", "{instructions}{reviews}"),
-    ("parser-task", "{numbered}"),
-    ("no-memory", "-"),
-    ("no-history", "-"),
-];
 
 /// Notes, and a corpus to check them with.
 fn corpus() -> Scratch {
@@ -107,10 +94,7 @@ fn against_an_endpoint_notes_are_searched_for_reviewed_and_cited() {
 fn tiny_models_are_taken_up_and_replayed_search_by_search() {
     let scratch = corpus();
     scratch.model(Family::Qwen3);
-    std::fs::create_dir_all(scratch.path("prompts/medreflex")).unwrap();
-    for (name, text) in PROMPTS {
-        scratch.write(&format!("prompts/medreflex/{name}.txt"), text);
-    }
+    write_brief_prompts(&scratch.path("prompts/medreflex"));
     let run = "run medreflex --data notes.jsonl --format notes --panel qwen3 --corpus corpus --prompts prompts --set rerank=off --set rerank_top_k=1 --set record_chars=4 --set react_turns=2 --set reflexion_turns=2 --set reviewers=2 --quiet";
     scratch.wardround(format!("{run} --out out")).succeeded();
     scratch.wardround("verify out").succeeded();

@@ -8,6 +8,28 @@ use safetensors::SafeTensors;
 use serde_json::Value;
 use wardround::encoder::{Document, Embedded, Encoder, EncoderOptions, Pair, Reranker};
 
+/// Prompts of a few words, so that tiny models take seconds.
+const BRIEF_PROMPTS: [(&str, &str); 10] = [
+    ("common-system", "Review."),
+    ("user", "{note}\n{memory}\n{history}\n{task}"),
+    ("instructions", "Look."),
+    ("react-task", "{instructions}{actions}{rules}{turns}{left}"),
+    ("actions-object", "act"),
+    ("eval-task", "score"),
+    ("reflex-task", "{instructions}{reviews}"),
+    ("parser-task", "{numbered}"),
+    ("no-memory", "-"),
+    ("no-history", "-"),
+];
+
+/// Puts them into the folder of a system that searches.
+pub fn write_brief_prompts(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    for (name, text) in BRIEF_PROMPTS {
+        fs::write(folder.join(format!("{name}.txt")), text).unwrap();
+    }
+}
+
 pub struct Goldens {
     queries: Vec<String>,
     pub documents: Vec<(String, String)>,

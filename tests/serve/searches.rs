@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::client::{Ask, Server, add_key, wardround};
+use crate::common::retrieval::write_brief_prompts;
 use crate::systems::QUICK;
 
 const DESCRIPTION: &str = r#"name = "ward"
@@ -18,18 +19,6 @@ redistribute = true
 /// Few and short steps.
 const SEARCHING: &str = "--system medreflex=qwen3 --corpus corpus --prompts prompts --set medreflex.rerank=off --set medreflex.rerank_top_k=1 \
                          --set medreflex.record_chars=4 --set medreflex.react_turns=2 --set medreflex.reflexion_turns=1 --set medreflex.reviewers=2";
-const PROMPTS: [(&str, &str); 10] = [
-    ("common-system", "Review."),
-    ("user", "{note}\n{memory}\n{history}\n{task}"),
-    ("instructions", "Look."),
-    ("react-task", "{instructions}{actions}{rules}{turns}{left}"),
-    ("actions-object", "act"),
-    ("eval-task", "score"),
-    ("reflex-task", "{instructions}{reviews}"),
-    ("parser-task", "{numbered}"),
-    ("no-memory", "-"),
-    ("no-history", "-"),
-];
 const NOTE: &str = "A woman with asthma came with wheezing. Propranolol was given for the attack.";
 
 /// A folder with a corpus of our own sentences, by a tiny encoder, and prompts of a few words.
@@ -39,10 +28,7 @@ fn folder() -> tempfile::TempDir {
     let passages = root.join("src/cli/demo/passages.jsonl");
     std::fs::copy(passages, folder.path().join("passages.jsonl")).unwrap();
     std::fs::write(folder.path().join("ward.toml"), DESCRIPTION).unwrap();
-    std::fs::create_dir_all(folder.path().join("prompts/medreflex")).unwrap();
-    for (name, text) in PROMPTS {
-        std::fs::write(folder.path().join(format!("prompts/medreflex/{name}.txt")), text).unwrap();
-    }
+    write_brief_prompts(&folder.path().join("prompts/medreflex"));
     let encoder = root.join("tests/goldens/encoders/tiny-mean");
     let built = wardround(folder.path())
         .args(["corpus", "build", "ward.toml", "--out", "corpus", "--quiet", "--encoder"])
