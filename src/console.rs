@@ -1,20 +1,34 @@
 //! Output: data to stdout, everything else to stderr.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 
 /// Writes a line of data. Its own line breaks and tabs stay; other control characters are written out, as JSON does it.
 ///
 /// # Errors
 /// The reader is gone, which `exit` treats as no error, or stdout takes no more, as on a full disk.
 pub fn say(line: impl AsRef<str>) -> io::Result<()> {
-    write(&format!("{}\n", obeyed_by_none(line.as_ref())))
+    put(&format!("{}\n", obeyed_by_none(line.as_ref())))
 }
 
-/// Writes data as it comes, without a newline: files in another format, and what a model writes.
+/// Writes data as it comes, without a newline: files in another format, and what a model writes. A terminal gets control characters
+/// written out, as [`say`] does it; files and pipes get every byte.
 ///
 /// # Errors
-/// The reader is gone, or stdout takes no more, as on a full disk.
+/// The reader is gone, or stdout takes no more.
 pub fn write(text: &str) -> io::Result<()> {
+    put(&as_read(text, io::stdout().is_terminal()))
+}
+
+/// A text as it is for its reader: a terminal obeys what is in it, files and pipes keep it.
+fn as_read(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    match is_terminal {
+        true => obeyed_by_none(text),
+        false => Cow::Borrowed(text),
+    }
+}
+
+fn put(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written
@@ -32,15 +46,19 @@ pub fn plain(text: &str) -> String {
 
 /// A text in which only line breaks and tabs move a terminal's cursor. The other control characters become `\u001b` and the like, which
 /// a line of JSON may have in their place: it stays the same JSON.
-fn obeyed_by_none(text: &str) -> String {
+pub fn obeyed_by_none(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        match c.is_control() && c != '\n' && c != '\t' {
+        match is_obeyed(c) {
             true => shown += &format!("\\u{:04x}", u32::from(c)),
             false => shown.push(c),
         }
     }
-    shown
+    Cow::Owned(shown)
 }
 
 /// What turns the direction of a text around, or is not seen.
@@ -61,6 +79,13 @@ mod tests {
     fn a_terminal_shows_a_strangers_text_and_does_not_obey_it() {
         assert_eq!(plain("ward 1.4, Grüße, 你好"), "ward 1.4, Grüße, 你好");
         assert_eq!(plain("\u{1b}[2Jx\r\n\u{9b}1m\u{202e}"), "\\u{1b}[2Jx\\r\\n\\u{9b}1m\\u{202e}");
+    }
+
+    #[test]
+    fn what_is_written_as_it_comes_moves_no_terminals_cursor_and_reaches_a_file_whole() {
+        let text = "| a\tb |\n\u{1b}[2J\r\u{9b}1m\u{7}";
+        assert_eq!(as_read(text, false), text);
+        assert_eq!(as_read(text, true), "| a\tb |\n\\u001b[2J\\u000d\\u009b1m\\u0007");
     }
 
     #[test]

@@ -49,7 +49,7 @@ const ARROWS: &[(&str, &str)] = &[
     // Of both crates: the upper half's knows our prompts.
     ("synth", "prompts model tokenizer random diagnosis"),
     ("prompts", "diagnosis digest record outside"),
-    ("text", "record"),
+    ("text", "record console"),
     ("record", "chat engine"),
     ("sandbox", "outside ceiling diagnosis"),
     ("build_info", ""),

@@ -287,3 +287,31 @@ fn time(text: &str) -> Result<String, String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::experiment::line::seal;
+
+    /// Lines of a trail may be forged, and what a user is called comes from outside.
+    #[test]
+    fn no_cell_of_a_forged_line_is_obeyed_by_a_terminal_or_computed_by_a_spreadsheet() {
+        let text = "\u{1b}[2J\r\u{9b}1m\u{7}\u{7f}";
+        let forged = json!({"seq": 1, "at_utc": text, "event": format!("a{text}"), "actor": "=1+1", "role": "@SUM(A1)",
+            "from": "\t=1", "model": format!("{text}=1"), "seed": -7, "usage": {"prompt_tokens": [text]}});
+        let fields = forged.to_string();
+        let (line, _) = seal(&fields[1..fields.len() - 1]);
+        let line = Line::open(line.as_bytes()).unwrap();
+        let row = csv_row(&cells(&line)).unwrap();
+        assert!(!row.trim_end().contains(|c: char| c.is_control() && c != '\t'), "{row:?}");
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(row.as_bytes());
+        let read = reader.records().next().unwrap().unwrap();
+        let cell = |name: &str| &read[COLUMNS.iter().position(|column| *column == name).unwrap()];
+        let shown = "\\u001b[2J\\u000d\\u009b1m\\u0007\\u007f";
+        assert_eq!((cell("at_utc"), cell("event")), (shown, &*format!("a{shown}")));
+        assert_eq!((cell("actor"), cell("role"), cell("from")), ("'=1+1", "'@SUM(A1)", "'\t=1"));
+        assert_eq!((cell("model"), cell("seed")), (&*format!("{shown}=1"), "-7"));
+    }
+}

@@ -258,7 +258,8 @@ def terminals():
     clear = "\x1b[2J\x9b1m\x07"
     for name in ("actor", "event", "status", "identity", "boot_id", "content", "why", "problem"):
         write(forged(case()[0], **{name: clear}), with_head=True)
-        for command in (verify(), ("audit", "show", HOSTILE), ("audit", "forget", HOSTILE, *ALL)):
+        show = ("audit", "show", HOSTILE)
+        for command in (verify(), show, (*show, "--format", "csv"), ("audit", "forget", HOSTILE, *ALL)):
             yield f"{name}, {' '.join(map(str, command[:2]))}", program.survives(command)
     write(forged(case()[0], actor="=1+1"), with_head=True)
     text = program.run("audit", "show", HOSTILE, "--format", "csv")[1]

@@ -45,7 +45,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
             bar.set_style(style);
         }
-        bar.set_message(file.to_owned());
+        bar.set_message(console::plain(file));
         if matches!(self, Self::Lines) {
             console::note(format!("fetching {file} ({size})"));
         }
