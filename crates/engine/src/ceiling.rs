@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use self::clock::ThreadClock;
 use crate::diagnosis::{Blame, Diagnosis};
 
 /// What a piece of work may take.
@@ -22,7 +23,7 @@ use crate::diagnosis::{Blame, Diagnosis};
 pub struct Ceiling {
     /// That its thread has allocated and not freed.
     pub bytes: usize,
-    /// By the clock.
+    /// That its thread has computed: what else the machine does counts for nothing, but [`MOST_WAITING`] times as much by the clock do.
     pub time: Duration,
     /// Of its thread; only what is used becomes memory.
     pub stack: usize,
@@ -44,6 +45,9 @@ impl Ceiling {
 /// than a kernel that ends it.
 pub const MOST_LOST: usize = 4 << 30;
 
+/// How much longer than its time a piece of work may take by the clock. Beyond it, it waits for something, which nothing here should.
+pub const MOST_WAITING: u32 = 10;
+
 /// Bytes that a panic may take beyond the ceiling, for its message: a thread stopped in one would keep the standard error to itself.
 const LONGEST_MESSAGE: usize = 16 << 20;
 
@@ -53,7 +57,7 @@ const LONGEST_MESSAGE: usize = 16 << 20;
 pub enum CeilingError {
     #[error("{what} would need more than {} MB of memory, and was stopped", bytes.div_ceil(1_000_000))]
     Memory { what: &'static str, bytes: usize },
-    #[error("{what} was not done after {} s, and was stopped", time.as_secs())]
+    #[error("{what} was not done after {} s of computing, and was stopped", time.as_secs())]
     Time { what: &'static str, time: Duration },
     #[error("{what}: the library that does it panicked")]
     Panicked { what: &'static str },
@@ -132,7 +136,7 @@ pub fn bounded<T: Send + 'static>(
     if lost > MOST_LOST {
         return Err(CeilingError::Spent { what, lost });
     }
-    let start = Instant::now();
+    let begun = Instant::now();
     let watch = Arc::new(Watch {
         state: AtomicU8::new(RUNNING),
         bytes: ceiling.bytes,
@@ -152,18 +156,29 @@ pub fn bounded<T: Send + 'static>(
     });
     let thread =
         thread.map_err(|error| CeilingError::Thread { what, problem: error.to_string() })?;
+    let clock = ThreadClock::of(&thread);
+    let left = || {
+        let by_the_clock = begun.elapsed();
+        let computed = clock.as_ref().and_then(ThreadClock::read).unwrap_or(by_the_clock);
+        let left = ceiling.time.checked_sub(computed)?;
+        Some(left.min(ceiling.time.saturating_mul(MOST_WAITING).checked_sub(by_the_clock)?))
+    };
     loop {
         match watch.state.load(Ordering::Acquire) {
             DONE => return thread.join().and_then(|done| done).map_err(panicked),
             FULL => return Err(CeilingError::Memory { what, bytes: ceiling.bytes }),
             LATE => return Err(CeilingError::Time { what, time: ceiling.time }),
-            _ => match ceiling.time.checked_sub(start.elapsed()) {
-                Some(left) if !left.is_zero() => thread::park_timeout(left),
+            // No thread computes faster than the clock, so that it need not be looked at before.
+            _ => match left() {
+                Some(left) if !left.is_zero() => thread::park_timeout(left.max(LEAST_LOOK)),
                 _ => watch.turn(LATE),
             },
         }
     }
 }
+
+/// How often a thread's time is looked at, at most.
+const LEAST_LOOK: Duration = Duration::from_millis(1);
 
 /// Bytes that stopped threads hold.
 pub fn lost() -> usize {
@@ -181,6 +196,19 @@ pub fn measured(work: impl FnOnce() + Send + 'static) -> usize {
     PEAK.store(0, Ordering::Relaxed);
     bounded("measuring", Ceiling::new(usize::MAX / 2, Duration::from_secs(600)), work).unwrap();
     PEAK.load(Ordering::Relaxed)
+}
+
+/// Does `work` as whatever has a ceiling does it, here and with all the memory and time that it wants: what is [`bounded`] in it stays on
+/// this thread, whose time can be told.
+#[cfg(test)]
+pub fn on_this_thread<T>(work: impl FnOnce() -> T) -> T {
+    let bytes = usize::MAX / 2;
+    let (state, left) = (AtomicU8::new(RUNNING), AtomicUsize::new(bytes));
+    let watch = Watch { state, bytes, left, waiter: thread::current() };
+    HERE.set(&raw const watch);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    HERE.set(std::ptr::null());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]
@@ -303,5 +331,6 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+mod clock;
 #[cfg(test)]
 mod tests;

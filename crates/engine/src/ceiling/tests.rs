@@ -1,5 +1,7 @@
 //! Work below its ceiling, beyond it, and what is told of it.
 
+use std::sync::atomic::AtomicBool;
+
 use super::*;
 
 const MIB: usize = 1 << 20;
@@ -47,6 +49,43 @@ fn work_that_takes_too_long_is_an_error_and_stops_at_its_next_allocation() {
         }
     });
     assert_eq!(done, Err::<(), _>(CeilingError::Time { what: "work", time: ceiling.time }));
+}
+
+/// Otherwise a busy machine would refuse a model's files, and bar their template until the program ends.
+#[test]
+#[cfg(target_os = "linux")]
+fn time_is_what_the_thread_computes_and_not_what_passes_meanwhile() {
+    let ceiling = Ceiling::new(8 * MIB, Duration::from_millis(500));
+    let waited = bounded("work", ceiling, || thread::sleep(Duration::from_millis(1500)));
+    assert_eq!(waited, Ok(()));
+    // What computes on is stopped where it allocates nothing too, and while others compute.
+    let ceiling = Ceiling { time: Duration::from_millis(50), ..ceiling };
+    let late = CeilingError::Time { what: "work", time: ceiling.time };
+    let is_over = Arc::new(AtomicBool::new(false));
+    let spins = || {
+        let is_over = is_over.clone();
+        move || while !is_over.load(Ordering::Relaxed) {}
+    };
+    let others = [spins(), spins()].map(thread::spawn);
+    let stopped = bounded("work", ceiling, spins());
+    is_over.store(true, Ordering::Relaxed);
+    assert_eq!(stopped, Err(late));
+    for other in others {
+        other.join().unwrap();
+    }
+}
+
+/// A thread that waits without end computes nothing: the clock ends it.
+#[test]
+fn work_that_only_waits_is_ended_by_the_clock() {
+    let source = Source::default();
+    let ceiling = Ceiling::new(8 * MIB, Duration::from_millis(50));
+    let waits = || thread::sleep(Duration::from_secs(600));
+    let late = CeilingError::Time { what: "work", time: ceiling.time };
+    let began = Instant::now();
+    assert_eq!(source.bounded("work", ceiling, waits), Err(late.clone()));
+    assert!(began.elapsed() >= ceiling.time && began.elapsed() < Duration::from_secs(60));
+    assert_eq!(source.bounded("work", ceiling, || ()), Err(late));
 }
 
 #[test]
