@@ -26,19 +26,15 @@ pub mod words;
 
 use serde_json::Value;
 
+use crate::text::Pattern;
+
 /// What a reply says after any thinking and before any turn that the model made up.
 pub fn said(text: &str) -> &str {
     /// How templates begin or end a turn.
-    const TURNS: [&str; 6] = [
-        "<|eot_id|>",
-        "<|start_header_id|>",
-        "<|im_end|>",
-        "<|im_start|>",
-        "<end_of_turn>",
-        "<start_of_turn>",
-    ];
+    const TURNS: &str =
+        "<|eot_id|> <|start_header_id|> <|im_end|> <|im_start|> <end_of_turn> <start_of_turn>";
     let text = without_thinking(text);
-    let turn = TURNS.iter().filter_map(|turn| text.find(turn)).min();
+    let turn = TURNS.split(' ').filter_map(|turn| text.find(turn)).min();
     text[..turn.unwrap_or(text.len())].trim()
 }
 
@@ -56,12 +52,20 @@ pub fn without_thinking(text: &str) -> &str {
 
 /// A value as text: lists and the values of objects joined by `; `, nothing for `null`.
 pub fn text(value: &Value) -> String {
+    joined(value, "; ")
+}
+
+/// A value as text, with this between the parts of one.
+fn joined(value: &Value, between: &str) -> String {
+    let all = |values: &mut dyn Iterator<Item = &Value>| {
+        values.map(|value| joined(value, between)).collect::<Vec<_>>().join(between)
+    };
     match value {
         Value::Null => String::new(),
         Value::String(text) if is_placeholder(text) => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(list) => list.iter().map(text).collect::<Vec<_>>().join("; "),
-        Value::Object(object) => object.values().map(text).collect::<Vec<_>>().join("; "),
+        Value::Array(list) => all(&mut list.iter()),
+        Value::Object(object) => all(&mut object.values()),
         other => other.to_string(),
     }
 }
@@ -93,73 +97,27 @@ pub fn plain(text: &str) -> String {
 
 /// The sentences of a text, each with its mark; a line's end ends one too. What has no letter or digit is none.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let lines = text.lines().flat_map(|line| {
-        let mut rest = line;
-        std::iter::from_fn(move || {
-            let mut ends = rest.char_indices().filter(|(at, c)| {
-                // What follows is looked at behind a mark alone: it may be a long row of quotes.
-                let is_before_space = || {
-                    let after = &rest[at + c.len_utf8()..];
-                    let after = after.trim_start_matches(['"', '”', '\'', ')', '*', '_']);
-                    after.starts_with(char::is_whitespace)
-                };
-                match c {
-                    '.' | '!' | '?' => is_before_space(),
-                    _ => matches!(c, '。' | '！' | '？'),
-                }
-            });
-            let end = ends.next().map_or(rest.len(), |(at, c)| at + c.len_utf8());
-            let (sentence, after) = rest.split_at(end);
-            rest = after;
-            (!sentence.is_empty()).then_some(sentence.trim())
-        })
-    });
-    lines.filter(|sentence| sentence.contains(char::is_alphanumeric))
+    // A mark that no space follows, but for quotes, ends none.
+    static SENTENCE: Pattern = Pattern::new(
+        r"(?mR)(?:[^\n.!?。！？]|[.!?]+[\x22”')*_]*[^\s\x22”')*_.!?。！？])+(?:[.!?]+(?:[\x22”')*_]+$)?|[。！？])?",
+    );
+    let found = SENTENCE.find_iter(text).map(|sentence| sentence.as_str().trim());
+    found.filter(|sentence| sentence.contains(char::is_alphanumeric))
+}
+
+/// What all of several say; nothing where they differ.
+pub fn agreed<T: PartialEq>(mut said: impl Iterator<Item = T>) -> Option<T> {
+    let first = said.next()?;
+    said.all(|other| other == first).then_some(first)
 }
 
 /// Whether a text declines instead of answering.
 pub fn refuses(text: &str) -> bool {
-    const REFUSALS: [&str; 36] = [
-        "i am an ai model",
-        "i'm an ai model",
-        "i can't identify",
-        "i cannot identify",
-        "i can't change",
-        "i cannot change",
-        "i can't help",
-        "i cannot help",
-        "i can't assist",
-        "i cannot assist",
-        "i can't answer",
-        "i cannot answer",
-        "i can't provide",
-        "i cannot provide",
-        "i can't give",
-        "i cannot give",
-        "i'm not able to",
-        "i am not able to",
-        "i'm unable to",
-        "i am unable to",
-        "i won't",
-        "i will not",
-        "i'm sorry, but",
-        "i am sorry, but",
-        "i apologize, but",
-        "sorry, but i",
-        "sorry, i can",
-        "i must decline",
-        "i have to decline",
-        "as an ai",
-        "es tut mir leid",
-        "lo siento",
-        "je suis désolé",
-        "抱歉",
-        "对不起",
-        "عذر",
-    ];
+    /// The words, a line each.
+    const REFUSALS: &str = include_str!("refusals.txt");
     let text = said(text).to_lowercase().replace('\u{2019}', "'");
     let start: String = text.chars().take(120).collect();
-    REFUSALS.iter().any(|words| start.contains(words))
+    REFUSALS.lines().any(|words| start.contains(words))
 }
 
 #[cfg(test)]
@@ -176,5 +134,6 @@ mod tests {
     fn sentences_end_at_marks_and_lines() {
         let found: Vec<&str> = sentences("A b.  C is 1.5? \"D.\" e\n- \nF").collect();
         assert_eq!(found, ["A b.", "C is 1.5?", "\"D.", "\" e", "F"]);
+        assert_eq!(sentences("**A.**\n\"B?\"\r\n。").collect::<Vec<_>>(), ["**A.**", "\"B?\""]);
     }
 }

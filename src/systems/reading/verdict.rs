@@ -1,6 +1,6 @@
 //! Whether a text says that a note has an error, by whole sentences alone: a verdict is never guessed, and two that differ are none.
 
-use super::{plain, sentences};
+use super::{agreed, plain, sentences};
 use crate::text::Pattern;
 
 /// What a text says of a note.
@@ -43,7 +43,7 @@ pub fn verdict(text: &str) -> Option<Verdict> {
     };
     // The items of a numbered list are about its sentences.
     let is_list = text.lines().filter(|line| is_item(line.trim())).count() > 1;
-    let mut found = lines.filter_map(|(line, sentence)| {
+    agreed(lines.filter_map(|(line, sentence)| {
         let words = plain(sentence);
         // A question, or what is said of one sentence: «2. He has gout. – correct».
         let is_bare = matches!(words.trim(), "correct" | "incorrect")
@@ -54,9 +54,7 @@ pub fn verdict(text: &str) -> Option<Verdict> {
         }
         let found = WHOLE.captures(&words).or_else(|| LABEL.captures(sentence))?;
         Some(if found.get(1).is_some() { Verdict::Correct } else { Verdict::Incorrect })
-    });
-    let first = found.next()?;
-    found.all(|other| other == first).then_some(first)
+    }))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a reply's words say where no record was kept to: a list of items, consent, one of a few words, a confidence.
 
 use super::confidence::converted;
-use super::{plain, sentences};
+use super::{agreed, plain, sentences};
 use crate::text::Pattern;
 
 /// The words of an item or line: without marks, and without the reasons behind a dash or colon.
@@ -43,16 +43,14 @@ pub fn consents(text: &str) -> Option<bool> {
         r"|(?:no|false|disagree)\s*(?:[,.;:!*\x22`)–—-]|\z)|(?:no\W+)?(?:i|we) (?:\w+ )?(?:disagree|(?:do|can) ?not agree|don['’]t agree)\b)",
     ));
     let lines = text.lines().flat_map(|line| sentences(line).map(move |one| (line.trim(), one)));
-    let mut votes = lines.enumerate().filter_map(|(at, (line, sentence))| {
+    agreed(lines.enumerate().filter_map(|(at, (line, sentence))| {
         let vote = VOTE.captures(sentence)?;
         let word = plain(sentence);
         let is_word =
             [" yes ", " no ", " true ", " false "].iter().any(|one| word.starts_with(one));
         let is_aside = at > 0 && line != sentence && is_word && word.trim().contains(' ');
         (!is_aside).then(|| vote.get(1).is_some())
-    });
-    let first = votes.next()?;
-    votes.all(|other| other == first).then_some(first)
+    }))
 }
 
 /// How sure a text says it is, from 0 to 1, behind the word confidence; `None` where it says so twice and differently.
@@ -60,9 +58,7 @@ pub fn said_confidence(text: &str) -> Option<f64> {
     static NAMED: Pattern = Pattern::new(
         r"(?i)\bconfidence(?:\s+(?:level|score|of|is|in this))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:[%％]|percent\b|(?:/|out of)\s*\d+\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
     );
-    let mut found = NAMED.captures_iter(text).map(|found| converted(&found[1].into()));
-    let first = found.next()?;
-    first.filter(|_| found.all(|other| other == first))
+    agreed(NAMED.captures_iter(text).map(|found| converted(&found[1].into())))?
 }
 
 /// The number that a text is, alone or behind the word sentence: «5», «Sentence #5.».
@@ -77,10 +73,7 @@ pub fn number_in(text: &str) -> Option<usize> {
 /// The one of `words` that stands in a text as a word, in any case of letters; `None` where several do.
 pub fn one_of<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     let said = text.split(|c: char| !c.is_alphanumeric());
-    let mut named =
-        said.filter_map(|word| words.iter().copied().find(|one| one.eq_ignore_ascii_case(word)));
-    let first = named.next()?;
-    named.all(|other| other == first).then_some(first)
+    agreed(said.filter_map(|word| words.iter().copied().find(|one| one.eq_ignore_ascii_case(word))))
 }
 
 #[cfg(test)]
