@@ -28,21 +28,12 @@ pub fn objects(text: &str) -> Vec<Found> {
     while let Some(open) = reader.rest.find('{') {
         let start = text.len() - reader.rest.len() + open;
         reader.skip(open + 1);
-        if is_latex(&text[..start]) {
-            continue;
-        }
         let object = reader.object();
         let place = start..text.len() - reader.rest.len();
         found.push(Found { object, place, is_cut: reader.is_cut });
         (reader.depth, reader.is_cut) = (0, false);
     }
     found
-}
-
-/// Whether what a brace follows is a command of LaTeX: `\boxed{`.
-fn is_latex(before: &str) -> bool {
-    let command = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    command.len() < before.len() && command.ends_with('\\')
 }
 
 /// The list that a text is, fenced or not.
@@ -70,15 +61,22 @@ impl<'a> Reader<'a> {
         self.rest.chars().next()
     }
 
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.skip(next.len_utf8());
+        Some(next)
+    }
+
     /// Takes the next character if it is one of these.
     fn take(&mut self, of: &[char]) -> bool {
-        match self.peek().filter(|c| of.contains(c)) {
-            Some(c) => {
-                self.skip(c.len_utf8());
-                true
-            }
-            None => false,
-        }
+        self.rest.strip_prefix(of).map(|rest| self.rest = rest).is_some()
+    }
+
+    /// Takes what stands before one of these.
+    fn until(&mut self, ends: &[char]) -> &'a str {
+        let (taken, rest) = self.rest.split_at(self.rest.find(ends).unwrap_or(self.rest.len()));
+        self.rest = rest;
+        taken
     }
 
     /// Skips white space and comments.
@@ -94,72 +92,48 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether what is read ends here: at its own bracket, at one that was opened around it, which the caller sees, or with the text.
+    fn ends(&mut self, own: &[char], around: &[char]) -> bool {
+        self.skip_blank();
+        self.is_cut |= self.rest.is_empty();
+        self.rest.is_empty() || self.take(own) || self.rest.starts_with(around)
+    }
+
     /// What follows an opening brace.
     fn object(&mut self) -> Map<String, Value> {
         let mut object = Map::new();
-        loop {
+        let around: &[char] = if self.depth > 0 { &[']'] } else { &[] };
+        while !self.ends(&['}'], around) {
+            if self.take(&[',', ';', ']', '{', '[', ':', ')']) {
+                continue;
+            }
+            let key = self.key();
             self.skip_blank();
-            match self.peek() {
-                None => {
-                    self.is_cut = true;
-                    return object;
-                }
-                Some('}') => {
-                    self.skip(1);
-                    return object;
-                }
-                // A bracket that was opened outside of the object ends it; the caller sees it.
-                Some(']') if self.depth > 0 => return object,
-                // No key: the braces around stand in prose.
-                Some('{' | '[') if object.is_empty() && self.depth == 0 => return object,
-                Some(',' | ';' | ']' | '{' | '[' | ':' | ')') => {
-                    self.skip(1);
-                }
-                Some(_) => {
-                    let key = self.key();
-                    self.skip_blank();
-                    if self.take(&[':', '=', '：']) {
-                        self.take(&['>']);
-                        if let Some(value) = self.value() {
-                            object.insert(key, value);
-                        }
-                    }
-                }
+            if self.take(&[':', '=', '：']) {
+                self.take(&['>']);
+                object.extend(self.value().map(|value| (key, value)));
             }
         }
+        object
     }
 
     /// What follows an opening bracket.
     fn array(&mut self) -> Vec<Value> {
         let mut array = Vec::new();
-        loop {
-            self.skip_blank();
-            match self.peek() {
-                None => {
-                    self.is_cut = true;
-                    return array;
-                }
-                Some(']' | ')') => {
-                    self.skip(1);
-                    return array;
-                }
-                Some('}') => return array,
-                Some(',' | ';' | ':') => self.skip(1),
-                Some(_) => array.extend(self.value()),
+        while !self.ends(&[']', ')'], &['}']) {
+            if !self.take(&[',', ';', ':']) {
+                array.extend(self.value());
             }
         }
+        array
     }
 
     fn key(&mut self) -> String {
         match self.peek().and_then(closing) {
-            Some(_) => self.string(true),
+            Some(close) => self.string(close, true),
             None => {
-                let ends =
-                    |c: char| matches!(c, ':' | '=' | '：' | ',' | '{' | '}' | '[' | ']' | '\n');
-                let length = self.rest.find(ends).unwrap_or(self.rest.len());
-                let key = self.rest[..length].trim().trim_matches('*').to_owned();
-                self.skip(length);
-                key
+                let key = self.until(&[':', '=', '：', ',', '{', '}', '[', ']', '\n']);
+                key.trim().to_owned()
             }
         }
     }
@@ -183,51 +157,30 @@ impl<'a> Reader<'a> {
                 Some(value)
             }
             ',' | '}' | ']' | ')' => None,
-            c if closing(c).is_some() => Some(Value::String(self.string(false))),
-            _ => Some(self.bare()),
+            c => Some(match closing(c) {
+                Some(close) => self.string(close, false).into(),
+                None => self.bare(),
+            }),
         }
     }
 
     /// A number, a word of JSON's, Python's or JavaScript's, or a string that has no quotes.
     fn bare(&mut self) -> Value {
-        let ends = |c: char| matches!(c, ',' | '}' | ']' | '\n');
-        let length = self.rest.find(ends).unwrap_or(self.rest.len());
-        let whole = &self.rest[..length];
-        let word = match whole.find(" //").or_else(|| whole.find(" #")) {
-            Some(comment) => whole[..comment].trim(),
-            None => whole.trim(),
+        let word = self.until(&[',', '}', ']', '\n']).trim();
+        let json = match word {
+            "None" | "undefined" | "NaN" | "nan" => "null",
+            "True" | "TRUE" => "true",
+            "False" | "FALSE" => "false",
+            word => word,
         };
-        self.skip(length);
-        match word {
-            "null" | "None" | "undefined" | "NaN" | "nan" => Value::Null,
-            "true" | "True" | "TRUE" => Value::Bool(true),
-            "false" | "False" | "FALSE" => Value::Bool(false),
-            _ => match serde_json::from_str::<serde_json::Number>(word) {
-                Ok(number) => Value::Number(number),
-                Err(_) => Value::String(word.to_owned()),
-            },
-        }
+        serde_json::from_str(json).unwrap_or_else(|_| word.into())
     }
 
-    /// A quoted string; of a key, the quote before a colon ends it.
-    fn string(&mut self, is_key: bool) -> String {
-        // Python's three quotes are one.
-        let triple = ["\"\"\"", "'''"].into_iter().find(|quotes| self.rest.starts_with(quotes));
-        if let Some(quotes) = triple {
-            self.skip(3);
-            let end = self.rest.find(quotes);
-            let text = self.rest[..end.unwrap_or(self.rest.len())].to_owned();
-            self.is_cut |= end.is_none();
-            self.skip(end.map_or(self.rest.len(), |end| end + 3));
-            return text;
-        }
-        let Some((open, close)) = self.peek().and_then(|open| Some((open, closing(open)?))) else {
-            return String::new();
-        };
-        self.skip(open.len_utf8());
+    /// A quoted string that one of `close` ends; of a key, the quote before a colon.
+    fn string(&mut self, close: &str, is_key: bool) -> String {
+        self.next();
         let mut text = String::new();
-        while let Some(c) = self.peek() {
-            self.skip(c.len_utf8());
+        while let Some(c) = self.next() {
             match c {
                 '\\' => self.escaped(&mut text),
                 c if close.contains(c) && ends_string(self.rest, is_key) => return text,
@@ -238,40 +191,30 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// What follows a backslash; one that escapes nothing stands for itself, as in LaTeX.
+    /// What follows a backslash, as JSON has it; one that escapes nothing stands for itself, as in LaTeX.
     fn escaped(&mut self, text: &mut String) {
-        let Some(c) = self.peek() else {
-            return;
+        let lengths: &[usize] = match self.peek() {
+            // Half a character is followed by its other half.
+            Some('u') if self.rest.get(5..7) == Some("\\u") => &[11, 5],
+            Some('u') => &[5],
+            Some('"' | '\\' | '/' | 'n' | 'r' | 't') => &[1],
+            _ => &[],
         };
-        let code = self.rest.get(1..5).filter(|_| c == 'u');
-        let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
-        self.skip(c.len_utf8());
-        match c {
-            'n' => text.push('\n'),
-            't' => text.push('\t'),
-            'r' => text.push('\r'),
-            'b' | 'f' if !self.peek().is_some_and(char::is_alphabetic) => text.push(' '),
-            'u' if code.is_some() => {
-                self.skip(4);
-                text.push(self.character(code.unwrap_or_default()));
+        let code = lengths.iter().find_map(|length| {
+            let code = format!("\"\\{}\"", self.rest.get(..*length)?);
+            Some((*length, serde_json::from_str::<String>(&code).ok()?))
+        });
+        match code {
+            Some((length, code)) => {
+                self.skip(length);
+                *text += &code;
             }
-            '"' | '\'' | '\\' | '/' | '\n' => text.push(c),
-            c => text.extend(['\\', c]),
+            None => match self.next() {
+                Some(c @ ('\'' | '\n')) => text.push(c),
+                Some(c) => text.extend(['\\', c]),
+                None => {}
+            },
         }
-    }
-
-    /// A code point, or one of two surrogates.
-    fn character(&mut self, high: u32) -> char {
-        let low = self.rest.strip_prefix("\\u").and_then(|rest| rest.get(..4));
-        let low = low.and_then(|low| u32::from_str_radix(low, 16).ok());
-        match low.filter(|low| (0xD800..0xDC00).contains(&high) && (0xDC00..0xE000).contains(low)) {
-            Some(low) => {
-                self.skip(6);
-                char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
-            }
-            None => char::from_u32(high),
-        }
-        .unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 }
 
@@ -280,42 +223,26 @@ fn closing(open: char) -> Option<&'static str> {
     match open {
         '"' => Some("\""),
         '\'' => Some("'"),
-        '`' => Some("`"),
         '“' | '”' | '„' => Some("”“\""),
         '‘' | '’' | '‚' => Some("’‘'"),
-        '«' => Some("»"),
         _ => None,
     }
 }
 
 /// Whether what follows a quote can follow a string: an end, a key's colon, a comma before something that can be a value or a key, or a
-/// new line that begins with a quote.
+/// new line that begins with a quote or a comment.
 fn ends_string(rest: &str, is_key: bool) -> bool {
     let after = rest.trim_start();
     let is_new_line = rest[..rest.len() - after.len()].contains('\n');
-    let mut characters = after.chars();
-    match characters.next() {
-        None | Some('}' | ']') => true,
-        Some(':' | '=' | '：') => is_key,
-        Some('/' | '#') => after.starts_with("//") || after.starts_with("/*") || is_new_line,
-        Some(',') => {
-            let next = characters.as_str().trim_start();
-            let word = next.split(|c: char| !c.is_alphanumeric() && c != '_').next();
-            let word = word.unwrap_or_default();
-            let follows = next[word.len()..].trim_start();
-            match next.chars().next() {
-                None | Some('{' | '[' | '}' | ']' | '/' | '#' | '-' | ',') => true,
-                Some(c) if closing(c).is_some() => true,
-                Some(_) => {
-                    let is_literal =
-                        matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
-                            || word.starts_with(|c: char| c.is_ascii_digit());
-                    follows.starts_with([':', '='])
-                        || is_literal && follows.starts_with([',', ']', '}', '.'])
-                }
-            }
-        }
-        Some(c) => is_new_line && closing(c).is_some(),
+    let next = after.trim_start_matches(',').trim_start();
+    let name = next.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').trim_start();
+    match (after.chars().next(), next.chars().next()) {
+        (None | Some('}' | ']'), _) => true,
+        (Some(':' | '=' | '：'), _) => is_key,
+        (Some('/'), _) => after.starts_with("//") || after.starts_with("/*") || is_new_line,
+        (Some(','), None | Some('{' | '[' | '}' | ']' | '/' | '#' | '-' | ',')) => true,
+        (Some(','), Some(c)) => closing(c).is_some() || name.starts_with([':', '=']),
+        (Some(c), _) => is_new_line && (c == '#' || closing(c).is_some()),
     }
 }
 
@@ -360,6 +287,8 @@ mod tests {
         assert_eq!(first(r#"{"a": "x", y", "b": 1}"#), json!({"a": "x\", y", "b": 1}));
         assert_eq!(first(r#"{"a": "5, 10", "b": "x"}"#), json!({"a": "5, 10", "b": "x"}));
         assert_eq!(first(r#"{"a": "\boxed{E} \alpha"}"#), json!({"a": "\\boxed{E} \\alpha"}));
+        // Half a character, and a command of LaTeX that begins as one does.
+        assert_eq!(first(r#"{a: "\ud83d \u00e9\unit"}"#), json!({"a": "\\ud83d é\\unit"}));
     }
 
     #[test]
