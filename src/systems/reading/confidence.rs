@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::number;
+use crate::text::Pattern;
 
 /// How a stated confidence is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,37 +46,26 @@ pub fn converted(value: &Value) -> Option<f64> {
         number if number <= 2.0 || number > 100.0 => number.clamp(0.0, 1.0),
         percent => percent / 100.0,
     };
+    let of_text = |text: &str| {
+        static NUMBER: Pattern = Pattern::new(
+            r"(-?[.,]?\d[\d.,-]{0,20})\s{0,9}(?:([%％]|percent)|(?:/|out of)\s{0,9}(\d{1,9}))?",
+        );
+        let found = NUMBER.captures(text)?;
+        let number: f64 =
+            found[1].trim_end_matches(['.', ',', '-']).replace(',', ".").parse().ok()?;
+        let hundred: Option<f64> = found.get(2).map(|_| 100.0);
+        let whole = hundred.or_else(|| found.get(3)?.as_str().parse().ok());
+        Some(match whole.filter(|whole| *whole > 0.0) {
+            Some(whole) => (number / whole).clamp(0.0, 1.0),
+            None => scaled(number),
+        })
+    };
     match value {
         Value::Number(number) => number.as_f64().map(scaled),
         Value::Array(list) => list.first().and_then(converted),
-        Value::String(text) => {
-            let text = text.trim().replace(',', ".");
-            let is_digit = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
-            let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
-            let start = start - usize::from(text[..start].ends_with(['-', '.']));
-            let length = text[start..].find(|c| !is_digit(c)).unwrap_or(text.len() - start);
-            let number = text[start..start + length].trim_end_matches(['.', '-']).parse::<f64>();
-            let after = text[start + length..].trim_start();
-            match number {
-                Ok(number) if after.starts_with(['%', '％']) || after.starts_with("percent") => {
-                    Some((number / 100.0).clamp(0.0, 1.0))
-                }
-                Ok(number) => Some(match whole(after) {
-                    Some(whole) => (number / whole).clamp(0.0, 1.0),
-                    None => scaled(number),
-                }),
-                Err(_) => in_words(&text.to_lowercase()),
-            }
-        }
+        Value::String(text) => of_text(text).or_else(|| in_words(&text.to_lowercase())),
         _ => None,
     }
-}
-
-/// What a number is a part of: `/10`, `out of 5`.
-fn whole(after: &str) -> Option<f64> {
-    let whole = after.strip_prefix('/').or_else(|| after.strip_prefix("out of"))?.trim_start();
-    let end = whole.find(|c: char| !c.is_ascii_digit()).unwrap_or(whole.len());
-    whole[..end].parse().ok().filter(|whole| *whole > 0.0)
 }
 
 fn in_words(text: &str) -> Option<f64> {

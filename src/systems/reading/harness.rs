@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::number;
 use crate::data::Choice;
 use crate::text::Pattern;
 
@@ -33,12 +34,10 @@ pub fn exact_letter(written: &str, options: &[Choice]) -> String {
 /// Python's `float`, from 0 to 1; 0 for what it refuses.
 pub fn confidence(value: &Value) -> f64 {
     let number = match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok(),
         Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),
-        _ => None,
+        other => number(other),
     };
-    number.filter(|number| !number.is_nan()).map_or(0.0, |number: f64| number.clamp(0.0, 1.0))
+    number.map_or(0.0, |number| number.clamp(0.0, 1.0))
 }
 
 #[cfg(test)]
