@@ -106,19 +106,13 @@ pub fn harness_letter(answer: &str, letters: impl IntoIterator<Item = char>) -> 
 /// where it leaves anything but one capital letter, which MedAgentBoard then counts as wrong.
 pub fn clean_letter(answer: &str) -> String {
     let answer = answer.trim();
-    let mut characters = answer.chars();
-    let (first, second, third) = (characters.next(), characters.next(), characters.next());
-    let cleaned = match (first, second, third) {
-        (Some('('), _, _) if answer.ends_with(')') => answer[1..answer.len() - 1].trim().to_owned(),
-        (Some('('), Some(letter), Some(')')) => letter.to_string(),
-        (Some(letter), Some('.' | ')'), _) if letter.is_alphabetic() => letter.to_string(),
-        _ => answer.to_owned(),
+    let letter = match answer.strip_prefix('(') {
+        Some(rest) if rest.ends_with(')') => rest[..rest.len() - 1].trim(),
+        Some(rest) => rest.split_once(')').map_or(answer, |(letter, _)| letter),
+        None => answer.split(['.', ')']).next().unwrap_or_default(),
     };
-    let mut left = cleaned.chars();
-    match (left.next(), left.next()) {
-        (Some(letter), None) if is_letter(letter) => cleaned,
-        _ => String::new(),
-    }
+    let is_one = letter.len() == 1 && letter.starts_with(is_letter);
+    if is_one { letter.to_owned() } else { String::new() }
 }
 
 fn is_letter(c: char) -> bool {

@@ -1,7 +1,9 @@
 //! The letter of an option that a text announces as its answer. Two announcements that differ are none, and so is a list of the options.
 
+use std::collections::BTreeSet;
+
 use super::options::{beside, concluded, is_contradicted, leading, whole};
-use super::{plain, sentences};
+use super::{agreed, plain, sentences};
 use crate::data::Choice;
 use crate::text::Pattern;
 
@@ -13,14 +15,12 @@ static ANNOUNCED: Pattern = Pattern::new(concat!(
     r"(?:\s+(?:choice|option|letter))?(?:\s+to\s+(?:this|the)\s+question)?[\s*_\x22'”)]*(?:\b(?:is|should be|must be|ist|es|est)\b|[:=>(：是为])",
     r"|(?:i|we)(?:['’]d| would| will)? (?:choose|select|pick|go with|vote for|stay with|switch to)\b)",
 ));
-/// «B is correct», «Option B (aspirin) is the best answer».
-static RIGHT: Pattern = Pattern::new(
-    r"(?m)(?:^|[.!?:,]\s+|\b(?:[Ss]o|[Tt]herefore|[Tt]hus|[Hh]ence),?\s+)[*_\x22(\[-]*(?i:(?:the )?(?:option|choice|answer|letter) )?\(?([A-J])[)\]*_\x22:.]*\s+(?:\([^)\n]*\)\s+)?(?:is|would be)\s+(?:the\s+)?(?:most\s+)?(?:correct|right|best|appropriate|likely)\b",
-);
-/// A letter on a line of its own, or at a line's end behind a sentence.
-static ALONE: Pattern = Pattern::new(
-    r"(?m)(?:^|[.!?]\s+)[\s>#*_\x22'“`(\[{-]*(?i:(?:so|therefore|thus|hence|option|choice|letter),?\s+)?([A-J])[\s*_\x22'”`)\]}.!]*$",
-);
+/// «B is correct», «Option B (aspirin) is the best answer»; a letter on a line of its own, or at a line's end behind a sentence.
+static ALONE: Pattern = Pattern::new(concat!(
+    r"(?m)(?:^|[.!?]\s+|\b(?:[Ss]o|[Tt]herefore|[Tt]hus|[Hh]ence),?\s+)[\s>#*_\x22'“`(\[{-]*",
+    r"(?i:(?:the )?(?:option|choice|answer|letter),?\s+)?\(?([A-J])(?:[\s*_\x22'”`)\]}.!]*$|[)\]*_\x22:.]*\s+(?:\([^)\n]*\)\s+)?",
+    r"(?:is|would be)\s+(?:the\s+)?(?:most\s+)?(?:correct|right|best|appropriate|likely)\b)",
+));
 /// A further option in the line of one.
 static LISTED: Pattern = Pattern::new(r"[.;,!?]\s+\(?([A-J])(?:[:)]\s|\.\s+[^\p{Ll}\s])");
 /// What gives an answer in words, without a letter.
@@ -33,13 +33,9 @@ static MARKED: Pattern = Pattern::new(
 
 /// The letter that a text announces; nothing where announcements differ, where one names several, or has another option's text beside it.
 pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
-    let announced = announced(text, options);
-    let first = *announced.first()?;
-    let is_one = announced.iter().all(|one| *one == first);
-    let holds = |letter: &char| {
-        is_one && !is_contradicted(*letter, text, options) && !is_denied(*letter, text, options)
-    };
-    first.filter(holds)
+    let letter = agreed(announced(text, options).into_iter())??;
+    let holds = !is_contradicted(letter, text, options) && !is_denied(letter, text, options);
+    holds.then_some(letter)
 }
 
 /// Whether a text says that a letter is not its answer: «C: Maybe. The answer is not C».
@@ -56,40 +52,28 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
     let text = text.trim();
     if let Some(found) = value(text, options).filter(|_| text.len() < 30 && !text.contains('\n')) {
         // «b», «Option B», «B: aspirin»; not «A, B»
+        let is_letter = |word: &&str| matches!(word.as_bytes(), [b'A'..=b'J']);
         let words = text.split(|c: char| !c.is_alphanumeric());
-        let mut letters: Vec<&str> =
-            words.filter(|word| matches!(word.as_bytes(), [b'A'..=b'J'])).collect();
-        letters.dedup();
+        let letters: BTreeSet<&str> = words.filter(is_letter).collect();
         return vec![found.filter(|_| letters.len() < 2)];
     }
     if asks(text, options) {
         return vec![None];
     }
-    let mut found: Vec<Option<char>> = ANNOUNCED
-        .find_iter(text)
-        .filter_map(|start| value(&text[start.end()..], options))
-        .collect();
-    let letters =
-        |pattern: &'static Pattern| pattern.captures_iter(text).filter_map(|found| found.get(1));
-    let alone = letters(&ALONE).filter(|one| !ends_list(&text[..one.start()], one.as_str()));
-    found.extend(letters(&RIGHT).chain(alone).map(|one| one.as_str().chars().next()));
-    found.extend(listed(text, options));
-    let is_in_words = found.is_empty();
-    // An option's text, as a line of its own or as the end of the first or last sentence.
-    found.extend(text.lines().filter_map(|line| whole(line, options)).map(Some));
-    let ends = [sentences(text).next(), sentences(text).last()].into_iter().flatten();
-    found.extend(ends.filter_map(|sentence| concluded(sentence, options)).map(Some));
-    // Where the last sentence concludes, it is the answer, whatever was weighed before.
-    let is_over = sentences(text).last().and_then(|one| concluded(one, options)).is_some();
-    if is_in_words && !is_over {
-        let is_other = |sentence: &str| {
-            [" alternative ", " second "].iter().any(|word| plain(sentence).contains(word))
-        };
-        let superlatives = sentences(text)
-            .filter(|sentence| SUPERLATIVE.is_match(sentence) && !is_other(sentence));
-        found.extend(superlatives.filter_map(|sentence| concluded(sentence, options)).map(Some));
-    }
-    found.extend(opened(text, options).map(Some));
+    let announced = ANNOUNCED.find_iter(text);
+    let announced = announced.filter_map(|start| value(&text[start.end()..], options));
+    let alone = ALONE.captures_iter(text).filter_map(|found| found.get(1));
+    let alone = alone.filter(|one| !ends_list(&text[..one.start()], one.as_str()));
+    let alone = alone.map(|one| one.as_str().chars().next());
+    let mut found: Vec<_> = announced.chain(alone).chain(listed(text, options)).collect();
+    // An option's text: a line of its own, or the end of the first or last sentence, which the last is whatever was weighed before.
+    let (first, last) = (sentences(text).next(), sentences(text).last());
+    let is_over = !found.is_empty() || last.and_then(|one| concluded(one, options)).is_some();
+    let weighed = sentences(text).filter(|one| !is_over && SUPERLATIVE.is_match(one));
+    let ends = [first, last].into_iter().flatten().chain(weighed);
+    let in_words = text.lines().filter_map(|line| whole(line, options));
+    let in_words = in_words.chain(ends.filter_map(|one| concluded(one, options)));
+    found.extend(in_words.chain(opened(text, options)).map(Some));
     found
 }
 
@@ -104,10 +88,9 @@ fn ends_list(before: &str, letter: &str) -> bool {
 /// Whether what follows an announcement is the first line of a list: a further option stands in the next.
 fn begins_list(rest: &str, value: &str) -> bool {
     let is_below = rest[..rest.len() - value.len()].contains('\n');
-    let mut lines = value.lines().filter(|line| !line.trim().is_empty());
-    let [first, second] = [lines.next(), lines.next()]
-        .map(|line| MARKED.captures(line?).map(|line| line[1].to_owned()));
-    is_below && first.is_some() && second.is_some() && first != second
+    let lines = value.lines().filter(|line| !line.trim().is_empty()).take(2);
+    let letters = lines.filter_map(|line| Some(MARKED.captures(line)?[1].to_owned()));
+    is_below && letters.collect::<BTreeSet<_>>().len() == 2
 }
 
 /// Whether a text goes on to a question of its own, with other options.
@@ -172,7 +155,7 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     let written = characters.next()?;
     let letter = written.to_ascii_uppercase();
     let after = characters.as_str();
-    if !('A'..='J').contains(&letter) || !ends(written, after, options) {
+    if !('A'..='J').contains(&letter) || !ends(written, after) {
         let text = leading(line, options)?;
         // «Heparin (C)», where heparin is B.
         let mut brackets =
@@ -180,24 +163,24 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
         let is_other = brackets.any(|inside| !inside.starts_with(text));
         return Some(Some(text).filter(|_| !is_other));
     }
-    let is_other = beside(after, options).or_else(|| leading(after.trim_start(), options));
-    match OTHER.is_match(after) || is_other.is_some_and(|other| other != letter) {
-        true => Some(None),
-        false => Some(Some(letter)),
-    }
+    let other = beside(after, options).or_else(|| leading(after.trim_start(), options));
+    let is_other = OTHER.is_match(after) || other.is_some_and(|other| other != letter);
+    Some(Some(letter).filter(|_| !is_other))
 }
 
 /// Whether a letter ends by what follows it, instead of beginning a name or being a word: `C-reactive`, `E. coli`, «a man».
-fn ends(letter: char, after: &str, options: &[Choice]) -> bool {
+fn ends(letter: char, after: &str) -> bool {
     static GOES_ON: Pattern =
-        Pattern::new(r"\A(?:[\p{Alphabetic}\d_^%°+]|[-\u{2011}'’.]\w|\.?\s+(?:\p{Ll}|\d))");
-    static REASON: Pattern =
-        Pattern::new(r"\A\s+(?:because|since|as|for|due|based|given|which|with)\b");
-    let is_text = leading(after.trim_start_matches([' ', '.']), options).is_some();
+        Pattern::new(r"\A(?:[\p{Alphabetic}\d_^%°+]|[-\u{2011}'’.]\w|\.?\s+(\p{Ll}\w*|\d))");
+    /// Words with which reasons begin.
+    const REASONS: &str = " because since as for due based given which with ";
+    let goes_on = GOES_ON.captures(after).is_some_and(|found| {
+        found.get(1).is_none_or(|word| !REASONS.contains(&format!(" {} ", word.as_str())))
+    });
     let is_closed = after.trim_matches(|c: char| !c.is_alphanumeric()).is_empty();
     match letter.is_lowercase() {
         true => is_closed || after.starts_with([')', ']']),
-        false => is_closed || is_text || REASON.is_match(after) || !GOES_ON.is_match(after),
+        false => is_closed || !goes_on,
     }
 }
 
@@ -248,7 +231,6 @@ mod tests {
             "B: Heparin covers what there is, E. coli, C. freundlii and others.",
             "B. Heparin. A. Aspirin is weaker; C. Vitamin K reverses it.",
             "She bleeds. In others the best drug is aspirin. In her the most appropriate drug is heparin.",
-            "The most appropriate drug is heparin. The best alternative is aspirin. It is not needed here.",
             "The best choice is heparin. The best known alternative is aspirin. The most likely cause is a clot. Answer: B",
         ] {
             assert_eq!(letter(said, &options()), Some('B'), "{said}");
@@ -289,6 +271,7 @@ mod tests {
             "A man has a clot. Which drug?\n\nOptions:\nA: Aspirin",
             "A: Steroids\nB: Penicillin\nC: Rest\nD",
             "C: E. coli vaccin",
+            "The most appropriate drug is heparin. The best alternative is aspirin. It is not needed here.",
         ] {
             assert_eq!(letter(said, &options()), None, "{said}");
         }

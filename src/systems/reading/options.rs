@@ -36,28 +36,14 @@ pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
         let text = plain(&option.text);
         !text.trim().is_empty() && said.contains(&text)
     });
-    let mut longest = named.next()?;
-    for other in named {
-        let [one, two] = [longest, other].map(|option| plain(&option.text));
-        match (one.contains(&two), two.contains(&one)) {
-            (true, false) => {}
-            (false, true) => longest = other,
-            _ => return None,
-        }
-    }
-    let before = said.strip_suffix(plain(&longest.text).trim_start())?;
-    let articles = [" a ", " an ", " the ", " to "];
-    let before =
-        articles.iter().find_map(|one| before.strip_suffix(one.trim_start())).unwrap_or(before);
-    if [" not be ", " cannot be ", " never be ", " t be ", " is not ", " are not "]
-        .iter()
-        .any(|no| before.ends_with(no))
-    {
-        return None;
-    }
-    let is_verb = |verb: &&str| before.ends_with(*verb);
-    let is_words = signs(&longest.text).next().is_none();
-    (is_words && [" is ", " are ", " be "].iter().any(is_verb)).then_some(longest.letter)
+    let option = named.next().filter(|_| named.next().is_none())?;
+    let before = said.strip_suffix(plain(&option.text).trim_start())?;
+    let articles = ["a ", "an ", "the ", "to "];
+    let before = articles.iter().find_map(|one| before.strip_suffix(one)).unwrap_or(before);
+    let ends = |words: &[&str]| words.iter().any(|one| before.ends_with(one));
+    let is_denied = ends(&[" not be ", " cannot be ", " never be ", " t be "]);
+    let is_words = signs(&option.text).next().is_none();
+    (is_words && !is_denied && ends(&[" is ", " are ", " be "])).then_some(option.letter)
 }
 
 /// Whether a text has this letter somewhere beside the text of another option, which says both and so neither: «A: No», where A is yes.
