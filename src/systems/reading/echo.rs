@@ -29,7 +29,7 @@ pub fn without_echo(reply: &str, messages: &[Message], own: &[String]) -> String
     }
     let mut kept = String::with_capacity(reply.len());
     let (mut end, mut before) = (0, None);
-    for unit in units(reply).filter(|unit| !unit.words.is_empty()) {
+    for unit in units(reply).into_iter().filter(|unit| !unit.words.is_empty()) {
         let follows = before
             .map(|at| at + 1)
             .filter(|at| prompt.get(*at).is_some_and(|next: &Unit| next.words == unit.words));
@@ -59,28 +59,21 @@ pub fn without_echo(reply: &str, messages: &[Message], own: &[String]) -> String
 /// A text without the options of other questions, wherever it writes them (an example's, behind «The answer is»), and without lines that
 /// say as the prompt does what others said: `[Doctor B] -> Answer: C`.
 fn without_lines_of_others(text: &str, messages: &[Message], own: &[String]) -> String {
-    let mut is_own = HashSet::new();
-    is_own.extend(own.iter().map(|text| plain(text)));
+    let own: Vec<String> = own.iter().map(|text| plain(text)).collect();
     let lines = || messages.iter().flat_map(|one| one.content.lines()).map(str::trim);
     let options = lines().filter(|line: &&str| {
         let marked = line.strip_prefix(|c: char| c.is_ascii_uppercase());
         let option = marked.and_then(|rest| rest.strip_prefix([':', '.', ')']));
         option.is_some_and(|option| {
-            option.split_whitespace().count() >= ENCLOSED
-                && !is_own.contains(&plain(option))
-                && !own.iter().any(|own| own.contains(line))
+            let words = plain(option);
+            words.split_whitespace().count() >= ENCLOSED
+                && !own.iter().any(|own| own.contains(&words))
         })
     });
-    let text = options.fold(text.to_owned(), |text, option| match text.contains(option) {
-        true => text.replace(option, ""),
-        false => text,
-    });
+    let text = options.fold(text.to_owned(), |text, option| text.replace(option, ""));
     let names: HashSet<&str> = lines().filter_map(name).collect();
     let is_others = |line: &&str| name(line).is_some_and(|name| names.contains(name));
-    match text.lines().any(|line| is_others(&line)) {
-        true => text.lines().filter(|line| !is_others(line)).collect::<Vec<_>>().join("\n"),
-        false => text,
-    }
+    text.split_inclusive('\n').filter(|line| !is_others(line)).collect()
 }
 
 /// Whose answer a line tells: `1. [Doctor B] -> …`.
@@ -107,6 +100,7 @@ fn instructions(message: &Message, own: &[String]) -> Vec<Unit> {
         own.iter().flat_map(|text| units(text)).map(|unit| unit.words).collect();
     let own: Vec<String> = own.iter().map(|text| plain(text)).collect();
     let units = units(&content)
+        .into_iter()
         .filter(|unit| !unit.words.is_empty() || content[unit.place.clone()].contains(CUT));
     let units = units.map(|unit| {
         let words = format!(" {} ", unit.words);
@@ -124,39 +118,31 @@ fn instructions(message: &Message, own: &[String]) -> Vec<Unit> {
 }
 
 /// The units of a text, in their order.
-fn units(text: &str) -> impl Iterator<Item = Unit> {
-    let (mut start, mut opened) = (0, '\n');
-    let mut characters = text.char_indices().peekable();
-    std::iter::from_fn(move || {
-        if start > text.len() {
-            return None;
+fn units(text: &str) -> Vec<Unit> {
+    let (mut units, mut start, mut opened) = (Vec::new(), 0, '\n');
+    for (at, c) in text.char_indices().chain([(text.len(), '\n')]) {
+        let follows = text[at..].chars().nth(1);
+        let is_stop = matches!(c, '.' | '!' | '?') && follows.is_none_or(char::is_whitespace);
+        let is_tag = match c {
+            '<' => follows.is_some_and(|next| next.is_alphabetic() || next == '/'),
+            '>' => opened == '<',
+            _ => false,
+        };
+        if !is_stop && !is_tag && !matches!(c, '\n' | '"' | '“' | '”') {
+            continue;
         }
-        // Where the unit ends, and where the next one begins.
-        let (mut end, mut next, mut closed) = (text.len(), text.len() + 1, '\n');
-        while let Some((at, c)) = characters.next() {
-            let (after, follows) = (at + c.len_utf8(), characters.peek().map(|(_, next)| *next));
-            let is_stop =
-                matches!(c, '.' | '!' | '?') && follows.is_none_or(|next| next.is_whitespace());
-            let is_tag = match c {
-                '<' => follows.is_some_and(|next| next.is_alphabetic() || next == '/'),
-                '>' => opened == '<',
-                _ => false,
-            };
-            if is_stop || is_tag || matches!(c, '\n' | '"' | '“' | '”') {
-                (end, next, closed) = (if is_stop { after } else { at }, after, c);
-                break;
-            }
-        }
-        let place = start..end;
+        let after = text.len().min(at + c.len_utf8());
+        let place = start..if is_stop { after } else { at };
         let said = &text[place.clone()];
-        let is_enclosed = matches!((opened, closed), ('"' | '“', '"' | '”') | ('>', '<'))
+        let is_enclosed = matches!((opened, c), ('"' | '“', '"' | '”') | ('>', '<'))
             || said.trim_start().starts_with('[');
         // The name of a tag is a part of the format that was asked for.
-        let is_name = (opened, closed) == ('<', '>');
+        let is_name = (opened, c) == ('<', '>');
         let words = if is_name { String::new() } else { plain(said).trim().to_owned() };
-        (start, opened) = (next, closed);
-        Some(Unit { place, words, is_enclosed })
-    })
+        units.push(Unit { place, words, is_enclosed });
+        (start, opened) = (after, c);
+    }
+    units
 }
 
 #[cfg(test)]
