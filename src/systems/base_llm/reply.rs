@@ -8,7 +8,6 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::exemplars::reply::{CHANGED, without_number};
 use crate::systems::reading::correction::corrected;
-use crate::systems::reading::reply::lines;
 use crate::systems::reading::verdict::{Verdict, verdict};
 use crate::systems::reading::{plain, record, said, text as words};
 use crate::text::{Aligner, Pattern, align};
@@ -82,8 +81,7 @@ fn labelled(text: &str, note: &Note) -> Option<(usize, String)> {
         let sentence = note.sentences.get(id)?;
         (plain(&correction) != plain(sentence)).then_some((id, correction))
     };
-    let found = record::read(text, FinishReason::Stop, fields).map(|(found, _)| found);
-    found.or_else(|| fields(&Value::Object(lines(text))))
+    Some(record::read_or_lines(text, FinishReason::Stop, fields)?.0)
 }
 
 /// The text with ASCII digits in place of Arabic-Indic and full-width ones.

@@ -8,12 +8,9 @@ use serde_json::{Map, Value};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::reading::answer::{of_field, of_text};
 use crate::systems::reading::reply::{Explained, Reply};
 use crate::systems::reading::words::{list_items, one_of};
-use crate::systems::reading::{
-    harness, json, plain, record, said, sentences, text, without_thinking,
-};
+use crate::systems::reading::{harness, plain, said, sentences, text, without_thinking};
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
@@ -70,27 +67,22 @@ fn question(value: &Value) -> String {
 
 /// Parses the follow-up questions; none where the text has no list of them.
 pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, Parse) {
-    let list = |value: &Value| match value.get("questions")? {
-        Value::Array(list) => Some(list.iter().map(question).collect::<Vec<_>>()),
-        Value::String(text) => {
-            let items = list_items(text);
-            let lines = if items.is_empty() { text.lines().collect() } else { items };
-            Some(lines.into_iter().map(str::to_owned).collect())
+    let reply = Reply::read(completion, finish_reason, "questions");
+    let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
+    let mut questions: Vec<String> = match (reply.get("questions"), reply.parse) {
+        (_, Parse::Fallback) => {
+            let items = list_items(reply.text()).into_iter();
+            owned(items.filter(|item| item.contains(['?', '？'])).collect())
         }
-        _ => None,
+        (Value::Array(list), _) => list.iter().map(question).collect(),
+        (Value::String(text), _) => match list_items(text) {
+            items if items.is_empty() => owned(text.lines().collect()),
+            items => owned(items),
+        },
+        _ => Vec::new(),
     };
-    let bare = || {
-        let list = json::list(said(completion))?;
-        Some((list.iter().map(question).collect(), Parse::Repaired))
-    };
-    let found = record::read(completion, finish_reason, list).or_else(bare);
-    let (mut questions, parse) = found.unwrap_or_else(|| {
-        let items =
-            list_items(said(completion)).into_iter().filter(|item| item.contains(['?', '？']));
-        let items: Vec<String> = items.map(str::to_owned).collect();
-        let parse = Parse::Fallback.if_read(!items.is_empty());
-        (items, parse)
-    });
+    let is_list = reply.get("questions").is_array() && reply.parse != Parse::Fallback;
+    let parse = reply.parse.if_read(is_list || !questions.is_empty());
     questions.retain(|question| !question.trim().is_empty());
     // The last question of a reply that was cut short may be incomplete.
     let is_whole = |question: &mut String| question.trim_end().ends_with(['?', '？', '؟', '.']);
@@ -164,24 +156,10 @@ pub fn conclusion(
     finish_reason: FinishReason,
     options: &[Choice],
 ) -> (Explained, Parse) {
-    let whole = |value: &Value| {
-        Some(Explained {
-            explanation: text(&value["explanation"]),
-            answer: of_field(&text(value.get("answer")?), completion, options),
-            written: None,
-        })
-    };
-    if let Some((found, parse)) = record::read(completion, finish_reason, whole) {
-        let parse = parse.if_read(!found.answer.is_empty());
-        return (found, parse);
-    }
-    let explanation = |value: &Value| value.get("explanation").map(text);
-    if let Some((explanation, _)) = record::read(completion, finish_reason, explanation) {
-        return (Explained { explanation, ..Explained::default() }, Parse::Unread);
-    }
-    let answer = of_text(completion, options);
-    let parse = Parse::Fallback.if_read(!answer.is_empty());
-    (Explained { answer, ..Explained::default() }, parse)
+    let reply = Reply::read(completion, finish_reason, "answer");
+    let answer = reply.answer(options);
+    let parse = reply.parse.if_read(!answer.is_empty());
+    (Explained { explanation: text(reply.get("explanation")), answer, written: None }, parse)
 }
 
 #[cfg(test)]

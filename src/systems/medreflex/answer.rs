@@ -8,7 +8,6 @@ use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::exemplars::reply::{most_similar, without_number};
-use crate::systems::reading::reply::lines;
 use crate::systems::reading::verdict::{Verdict, verdict};
 use crate::systems::reading::{self, plain, record};
 
@@ -42,9 +41,8 @@ pub fn read(
     note: &Note,
     action: Option<&Action>,
 ) -> (Answer, Parse) {
-    let of_lines = || Some((of_object(&lines(reading::said(text)), note)?, Parse::Fallback));
-    let said = record::read(text, finish_reason, |value| of_object(value.as_object()?, note));
-    let said = said.or_else(of_lines);
+    let of_value = |value: &Value| of_object(value.as_object()?, note);
+    let said = record::read_or_lines(text, finish_reason, of_value);
     match (said, action) {
         (Some((answer, parse)), _) => {
             let (answer, is_repaired) = placed(answer, note);

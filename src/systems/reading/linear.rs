@@ -1,5 +1,7 @@
 //! What reads replies, for `crate::linear`: of what a model writes, much is what a client sent.
 
+use serde_json::Value;
+
 use super::{
     answer, confidence, correction, echo, harness, json, letter, options, record, reply, verdict,
     words,
@@ -62,6 +64,10 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("record::read", &|text| {
             keep(record::read(text, stop, |value| value.get("answer").cloned()));
         }),
+        ("record::exact", &|text| keep(record::exact(text, &|value: &Value| Some(value.clone())))),
+        ("record::read_or_lines", &|text| {
+            keep(record::read_or_lines(text, stop, |value| value.get("answer").cloned()));
+        }),
         ("record::prose", &|text| keep(record::prose(text))),
         ("reply::said", &|text| keep(reply::Passage::said(text))),
         ("reply::read", &|text| {
@@ -71,7 +77,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         }),
         ("reply::of", &|text| keep(reply::Reply::of(true, text, stop, "answer"))),
         ("reply::exact", &|text| keep(reply::Reply::exact(text))),
-        ("reply::lines", &|text| keep(reply::lines(text))),
+        ("record::labelled", &|text| keep(record::labelled(text))),
         ("verdict::verdict", &|text| keep(verdict::verdict(text))),
         ("words::named_item", &|text| keep(words::named_item(text))),
         ("words::is_name", &|text| keep(words::is_name(text))),

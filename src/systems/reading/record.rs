@@ -1,4 +1,4 @@
-//! The JSON record that a reply holds: as it stands, else as near to JSON as models write it.
+//! The record that a reply holds: as it stands (exact), else as near to JSON as models write it (repaired), else in lines (labelled).
 
 use std::collections::BTreeMap;
 
@@ -20,24 +20,46 @@ pub fn read<T>(
     record: impl Fn(&Value) -> Option<T>,
 ) -> Option<(T, Parse)> {
     let text = said(text);
-    let exact = serde_json::from_str::<Value>(text).ok();
-    if let Some(found) =
-        exact.as_ref().and_then(Value::as_object).and_then(|object| record(&lower(object)))
-    {
-        let parse = match finish_reason {
-            FinishReason::Length => Parse::Repaired,
-            _ => Parse::Ok,
-        };
-        return Some((found, parse));
-    }
-    let found = match exact {
-        // An object in a string.
-        Some(Value::String(inner)) => last(&inner, &record),
-        _ => last(text, &record),
+    let whole = match finish_reason {
+        FinishReason::Length => Parse::Repaired,
+        _ => Parse::Ok,
     };
-    found
-        .or_else(|| last(&text.replace("\\\"", "\""), &record))
-        .map(|found| (found, Parse::Repaired))
+    match exact(text, &record) {
+        Some(found) => Some((found, whole)),
+        None => Some((repaired(text, &record)?, Parse::Repaired)),
+    }
+}
+
+/// The same, else [`Parse::Fallback`] by what `record` makes of the reply's lines.
+pub fn read_or_lines<T>(
+    text: &str,
+    finish_reason: FinishReason,
+    record: impl Fn(&Value) -> Option<T>,
+) -> Option<(T, Parse)> {
+    let of_lines = || Some((record(&labelled(said(text)).into())?, Parse::Fallback));
+    read(text, finish_reason, &record).or_else(of_lines)
+}
+
+/// The record that a whole text is.
+pub(super) fn exact<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
+    record(&lower(&serde_json::from_str(text).ok()?))
+}
+
+fn repaired<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
+    // An object in a string has its quotes escaped.
+    last(text, record).or_else(|| last(&text.replace("\\\"", "\""), record))
+}
+
+/// What stands before the first colon of each line, and what after; of equal keys the last counts. Quotes, bullets and asterisks around
+/// either are no part of it.
+pub fn labelled(text: &str) -> Map<String, Value> {
+    let around = |c: char| c.is_whitespace() || matches!(c, '"' | ',' | '*');
+    let pairs = text.lines().filter_map(|line| line.split_once([':', '：']));
+    let pairs = pairs.map(|(before, after)| {
+        let key = before.trim_matches(|c: char| !c.is_alphanumeric());
+        (key.to_lowercase(), Value::from(after.trim_matches(around)))
+    });
+    pairs.collect()
 }
 
 /// The record of a text's objects; of several the last, where they decide alike.
@@ -45,10 +67,11 @@ fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
     /// Parts of the keys of fields that decide.
     const DECIDES: [&str; 5] = ["answer", "agree", "error", "flag", "sentence_id"];
     let objects = json::objects(text);
-    let records = objects.iter().filter_map(|found| {
+    let records = objects.into_iter().filter_map(|found| {
         let own = found.object.iter().map(|(key, value)| (key.to_lowercase(), super::text(value)));
         let decides = own.filter(|(key, _)| DECIDES.iter().any(|part| key.contains(part)));
-        Some((decides.collect::<BTreeMap<_, _>>(), within(&found.object, record, 0)?))
+        let decides: BTreeMap<_, _> = decides.collect();
+        Some((decides, within(&found.object.into(), record, 0)?))
     });
     let mut records: Vec<_> = records.collect();
     let is_one = records.windows(2).all(|pair| pair[0].0 == pair[1].0);
@@ -56,66 +79,60 @@ fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
 }
 
 /// The record that an object is, or that stands in it.
-fn within<T>(
-    object: &Map<String, Value>,
-    record: &impl Fn(&Value) -> Option<T>,
-    depth: usize,
-) -> Option<T> {
-    if object.is_empty() {
-        return None;
-    }
-    let own = record(&lower(object)).or_else(|| {
-        let answer = (depth == 0).then(|| answer_alone(object))??;
-        record(&Value::Object(answer))
-    });
+fn within<T>(object: &Value, record: &impl Fn(&Value) -> Option<T>, depth: usize) -> Option<T> {
+    let fields = object.as_object().filter(|fields| !fields.is_empty())?;
+    let alone = || answer_alone(fields).filter(|_| depth == 0);
+    let own = record(&lower(object)).or_else(|| record(&alone()?));
     own.or_else(|| {
-        let mut inner = object.values().filter_map(Value::as_object);
-        (depth < MAX_AROUND).then(|| inner.find_map(|inner| within(inner, record, depth + 1)))?
+        let mut inner = fields.values().filter(|_| depth < MAX_AROUND);
+        inner.find_map(|inner| within(inner, record, depth + 1))
     })
 }
 
-/// An object that is an answer under another name: `{"option": "C: …"}` with no more than reasons beside it, or `{"D": "…"}`.
-fn answer_alone(object: &Map<String, Value>) -> Option<Map<String, Value>> {
+/// An object that is an answer under another name, with no more than reasons beside it: `{"option": "C: …"}`, or `{"D": "…"}`.
+fn answer_alone(object: &Map<String, Value>) -> Option<Value> {
     const NAMES: [&str; 4] = ["option", "choice", "letter", "selected_option"];
     const BESIDE: [&str; 7] =
         ["explanation", "reasoning", "reason", "rationale", "confidence", "thought", "cot"];
-    let lowered = lower(object);
-    let lowered = lowered.as_object()?;
-    let name = lowered.keys().find(|key| NAMES.contains(&key.as_str()));
-    if let Some(name) = name {
-        let others = lowered.keys().filter(|key| *key != name);
-        let is_alone = others.clone().all(|key| BESIDE.contains(&key.as_str()));
-        let mut fields = lowered.clone();
-        let answer = fields.shift_remove(name).filter(|answer| is_alone && answer.is_string())?;
-        fields.insert("answer".to_owned(), answer);
-        return Some(fields);
-    }
-    let mut pairs = object.iter();
-    let (letter, text) = pairs.next().filter(|_| pairs.next().is_none())?;
-    let is_letter = matches!(letter.as_bytes(), [b'A'..=b'J']);
-    let answer = format!("{letter}: {}", text.as_str().filter(|_| is_letter)?);
-    Some(Map::from_iter([("answer".to_owned(), answer.into())]))
+    let mut fields = object.clone();
+    let is_beside = |key: &str| BESIDE.contains(&key.to_lowercase().as_str());
+    let mut others = object.iter().filter(|(key, _)| !is_beside(key));
+    let (key, text) = others.next().filter(|_| others.next().is_none())?;
+    let answer = match key.as_bytes() {
+        [b'A'..=b'J'] => format!("{key}: {}", text.as_str()?),
+        _ if NAMES.contains(&plain_key(key).as_str()) => text.as_str()?.to_owned(),
+        _ => return None,
+    };
+    fields.insert("answer".to_owned(), answer.into());
+    Some(lower(&fields.into()))
 }
 
-/// An object with its keys in lower case, words joined by `_`.
-fn lower(object: &Map<String, Value>) -> Value {
-    let key = |key: &String| match key.trim().to_lowercase().replace([' ', '-'], "_").as_str() {
+/// A value; of an object, its keys as [`plain_key`] has them.
+fn lower(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (plain_key(key), value.clone())).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// A key in lower case, its words joined by `_`.
+fn plain_key(key: &str) -> String {
+    let key = key.trim().to_lowercase().replace([' ', '-'], "_");
+    match key.as_str() {
         "final_answer" | "correct_answer" | "answer_choice" | "best_answer" => "answer".to_owned(),
         "confidence_level" | "confidence_score" => "confidence".to_owned(),
-        key => key.to_owned(),
-    };
-    Value::Object(object.iter().map(|(name, value)| (key(name), value.clone())).collect())
+        _ => key,
+    }
 }
 
 /// A reply without the objects in it.
 pub fn prose(text: &str) -> String {
-    let mut prose = String::new();
-    let mut end = 0;
-    for found in json::objects(text) {
-        if !found.object.is_empty() {
-            prose += &text[end..found.place.start];
-            end = found.place.end;
-        }
+    let (mut prose, mut end) = (String::new(), 0);
+    for found in json::objects(text).iter().filter(|found| !found.object.is_empty()) {
+        prose += &text[end..found.place.start];
+        end = found.place.end;
     }
     prose + &text[end..]
 }
@@ -157,6 +174,19 @@ mod tests {
         ] {
             assert_eq!(answer(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn lines_count_where_there_is_no_record() {
+        let answer = |text: &str| {
+            let read = |value: &Value| value.get("answer").map(super::super::text);
+            read_or_lines(text, FinishReason::Stop, read)
+        };
+        let said = |parse| Some(("B".to_owned(), parse));
+        assert_eq!(answer("- **Answer**: \"B\",\nno more"), said(Parse::Fallback));
+        assert_eq!(answer("Answer：B"), said(Parse::Fallback));
+        assert_eq!(answer("Answer: A\n{\"answer\": \"B\"}"), said(Parse::Repaired));
+        assert_eq!(answer("B"), None);
     }
 
     #[test]

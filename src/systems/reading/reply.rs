@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::answer::{of_field, of_text};
 use super::confidence::ConfidenceReading;
 use super::words::said_confidence;
-use super::{harness, is_placeholder, json, record, said, without_thinking};
+use super::{harness, joined, json, record, said, without_thinking};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
@@ -75,10 +75,8 @@ impl Reply {
     /// Reads a text that was asked for as a JSON object with `key`. Without such an object, and for every text that was cut short,
     /// its lines count.
     pub fn read(text: &str, finish_reason: FinishReason, key: &str) -> Reply {
-        let object = |value: &Value| {
-            let fields = value.as_object()?;
-            fields.contains_key(key).then(|| fields.clone())
-        };
+        let object =
+            |value: &Value| value.as_object().filter(|fields| fields.contains_key(key)).cloned();
         let found = record::read(text, finish_reason, object);
         let text = said(text).to_owned();
         // The list alone, where an object with the list was asked for.
@@ -86,8 +84,10 @@ impl Reply {
             let list = json::list(&text).filter(|_| key != "answer")?;
             Some((Map::from_iter([(key.to_owned(), list.into())]), Parse::Repaired))
         };
-        let (fields, parse) =
-            found.or_else(list).unwrap_or_else(|| (other_object(&text), Parse::Fallback));
+        // An object without the key is read for its other fields.
+        let others = || record::exact(&text, &|value: &Value| value.as_object().cloned());
+        let others = || others().unwrap_or_else(|| record::labelled(&text));
+        let (fields, parse) = found.or_else(list).unwrap_or_else(|| (others(), Parse::Fallback));
         Reply { fields, parse, text }
     }
 
@@ -150,16 +150,6 @@ impl Reply {
     }
 }
 
-/// The fields of a text that is one object without the key that was asked for, else its lines.
-fn other_object(text: &str) -> Map<String, Value> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => {
-            fields.into_iter().map(|(key, value)| (key.to_lowercase(), value)).collect()
-        }
-        _ => lines(text),
-    }
-}
-
 /// The text under a key of a record.
 pub fn field(record: &Value, key: &str) -> String {
     text_of(&record[key])
@@ -167,29 +157,7 @@ pub fn field(record: &Value, key: &str) -> String {
 
 /// A text as it is, a list a line an element.
 fn text_of(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) if is_placeholder(text) => String::new(),
-        Value::String(text) => text.trim().to_owned(),
-        Value::Array(list) => list.iter().map(text_of).collect::<Vec<_>>().join("\n"),
-        other => other.to_string(),
-    }
-}
-
-/// What stands before the first colon of each line, and what after; of equal keys the last counts. Quotes, bullets and asterisks around
-/// either are no part of it.
-pub fn lines(text: &str) -> Map<String, Value> {
-    let pairs = text.lines().filter_map(|line| line.split_once(':'));
-    let value = |value: &str| {
-        let around = |c: char| c.is_whitespace() || matches!(c, '"' | ',' | '*');
-        Value::from(value.trim_matches(around))
-    };
-    pairs
-        .map(|(before, after)| {
-            let key = before.trim_matches(|c: char| !c.is_alphanumeric());
-            (key.to_lowercase(), value(after))
-        })
-        .collect()
+    joined(value, "\n").trim().to_owned()
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Parses the letter of a completion, by its meaning or as MedAgentBoard does.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Method, Settings};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::reading::answer::{harness_letter, of_field, of_text};
-use crate::systems::reading::{harness, record, said, text, without_thinking};
+use crate::systems::reading::answer::harness_letter;
+use crate::systems::reading::reply::Reply;
+use crate::systems::reading::{harness, text, without_thinking};
 
 /// A parsed completion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,10 +43,9 @@ pub fn parse(
     settings: &Settings,
     options: &[Choice],
 ) -> (Reading, Parse) {
-    let (mut reading, parse) = match settings.method.reasons() {
-        true if settings.mab_compat => read_as_harness(completion),
-        true => read_thought(completion, finish_reason, options),
-        false => read_letter(completion, finish_reason, options),
+    let (mut reading, parse) = match settings.method.reasons() && settings.mab_compat {
+        true => read_as_harness(completion),
+        false => read(completion, finish_reason, settings.method.reasons(), options),
     };
     if settings.mab_compat {
         // The harness trims the answers of two methods only.
@@ -62,45 +61,26 @@ pub fn parse(
     (reading, parse)
 }
 
-/// A letter alone is [`Parse::Ok`], one with marks around it, such as `(B).`, [`Parse::Repaired`]; any other text is searched for its answer.
-fn read_letter(
+/// Parses a record, repaired where necessary; else searches the text. Where no reasons were asked for, a letter alone is [`Parse::Ok`], and
+/// one with marks around it, such as `(B).`, [`Parse::Repaired`].
+fn read(
     completion: &str,
     finish_reason: FinishReason,
+    reasons: bool,
     options: &[Choice],
 ) -> (Reading, Parse) {
+    let reply = Reply::read(completion, finish_reason, "answer");
     let written = without_thinking(completion);
-    let answer =
-        match record::read(completion, finish_reason, |value| value.get("answer").map(text)) {
-            Some((field, _)) => of_field(&field, completion, options),
-            None => of_text(completion, options),
-        };
-    let letters = said(completion).chars().filter(|c| c.is_alphanumeric()).count();
+    let letters = reply.text().chars().filter(|c| c.is_alphanumeric()).count();
     let parse = match (finish_reason, letters) {
+        _ if reasons => reply.parse,
         (FinishReason::Length, _) => Parse::Fallback,
         (_, 1) if written.trim().len() == 1 => Parse::Ok,
         (_, 1) => Parse::Repaired,
         _ => Parse::Fallback,
     };
-    (Reading { thought: None, answer, written: Some(written.to_owned()) }, parse)
-}
-
-/// Parses a record, repaired where necessary; else searches the text.
-fn read_thought(
-    completion: &str,
-    finish_reason: FinishReason,
-    options: &[Choice],
-) -> (Reading, Parse) {
-    let thought = |value: &Value| {
-        let answer = text(value.get("answer")?);
-        Some((value.get("thought").map(text).unwrap_or_default(), answer))
-    };
-    if let Some(((thought, written), parse)) = record::read(completion, finish_reason, thought) {
-        let answer = of_field(&written, completion, options);
-        return (Reading { thought: Some(thought), answer, written: None }, parse);
-    }
-    let (thought, _) = lines(without_thinking(completion));
-    let answer = of_text(completion, options);
-    (Reading { thought: Some(thought), answer, written: None }, Parse::Fallback)
+    let thought = reasons.then(|| text(reply.get("thought")));
+    (Reading { thought, answer: reply.answer(options), written: Some(written.to_owned()) }, parse)
 }
 
 /// Parses as the harness does: a JSON object, else labelled lines.
@@ -144,23 +124,23 @@ mod tests {
     use super::*;
     use crate::systems::scripted::question;
 
-    fn read(method: Method, mab_compat: bool, text: &str) -> (Reading, Parse) {
+    fn read_by(method: Method, mab_compat: bool, text: &str) -> (Reading, Parse) {
         let settings = Settings { method, mab_compat, ..Settings::default() };
         parse(text, FinishReason::Stop, &settings, &question(5).options)
     }
 
     fn letter(text: &str) -> (String, Parse) {
-        let (reading, parse) = read(Method::ZeroShot, false, text);
+        let (reading, parse) = read_by(Method::ZeroShot, false, text);
         (reading.answer, parse)
     }
 
     fn thought(text: &str) -> (String, String, Parse) {
-        let (reading, parse) = read(Method::Cot, false, text);
+        let (reading, parse) = read_by(Method::Cot, false, text);
         (reading.thought.unwrap(), reading.answer, parse)
     }
 
     fn harness(method: Method, text: &str) -> String {
-        read(method, true, text).0.answer
+        read_by(method, true, text).0.answer
     }
 
     #[test]
@@ -257,7 +237,7 @@ mod tests {
     #[test]
     fn records_have_the_answer_and_the_thought_where_there_is_one() {
         let record = |method, mab_compat, text| {
-            serde_json::to_string(&read(method, mab_compat, text).0).unwrap()
+            serde_json::to_string(&read_by(method, mab_compat, text).0).unwrap()
         };
         let cot = record(Method::Cot, false, r#"{"Thought": "t", "Answer": "b"}"#);
         assert_eq!(cot, r#"{"thought":"t","answer":"B"}"#);
