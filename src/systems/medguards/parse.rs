@@ -12,7 +12,6 @@ use crate::systems::reading::correction::{corrected, without_marks};
 use crate::systems::reading::verdict::{Verdict, verdict};
 use crate::systems::reading::words::{number_in, said_confidence};
 use crate::systems::reading::{self, json, plain, refuses};
-use crate::text::Pattern;
 
 /// The task of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,11 +118,21 @@ pub fn located(text: &str, release_compat: bool) -> Located {
             None => Located::Malformed,
         };
     }
-    static LABELLED: Pattern = Pattern::new(
-        r"(?im)^\W*(?:the )?(?:(?:error|erroneous|incorrect|wrong) sentence|result)(?: is)?[\s*_]*[:：][\s*_]*(\S.*)$",
-    );
+    const LABELS: [&str; 5] =
+        ["error sentence", "erroneous sentence", "incorrect sentence", "wrong sentence", "result"];
     let text = without(&without_thought(text), "confidence");
-    let labelled = || Some(LABELLED.captures(&text)?[1].to_owned());
+    let is_label = |line: &str| {
+        LABELS.contains(&plain(line).trim().trim_start_matches("the ").trim_end_matches(" is"))
+    };
+    // On the label's line, or below it.
+    let labelled = || {
+        let mut lines = text.lines();
+        let mut values = lines.by_ref().filter_map(|line| line.split_once([':', '：']));
+        let (_, value) = values.find(|(label, _)| is_label(label))?;
+        let said = std::iter::once(value).chain(lines);
+        said.map(|line| line.trim_matches([' ', '*', '_'])).find(|line| !line.is_empty())
+    };
+    let labelled = || labelled().map(str::to_owned);
     let said = tagged(&text, "result").or_else(|| field_of(&text, "result")).or_else(labelled);
     let is_bare = said.is_none();
     let said = said.unwrap_or_else(|| text.trim().to_owned());
