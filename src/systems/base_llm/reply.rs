@@ -8,7 +8,7 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::exemplars::reply::{CHANGED, without_number};
 use crate::systems::reading::correction::corrected;
-use crate::systems::reading::verdict::{Verdict, verdict};
+use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::{plain, record, said, text as words};
 use crate::text::{Aligner, Pattern, align};
 
@@ -57,8 +57,8 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
     let (flag, change) = match (changes.len(), verdict) {
         // A list that is not of the whole note goes on, or is about something else.
         _ if is_list && listed != note.sentences.len() => (None, None),
-        (0, verdict) => (verdict.map(Verdict::has_error), None),
-        (1, None | Some(Verdict::Incorrect)) => (Some(true), changes.pop()),
+        (0, verdict) => (verdict, None),
+        (1, None | Some(true)) => (Some(true), changes.pop()),
         _ => (None, None),
     };
     let is_alone = text.lines().count() == 1;

@@ -9,7 +9,7 @@ use crate::data::Note;
 use crate::record::Parse;
 use crate::systems::case::Record;
 use crate::systems::reading::correction::{corrected, without_marks};
-use crate::systems::reading::verdict::{Verdict, verdict};
+use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::words::{number_in, said_confidence};
 use crate::systems::reading::{self, json, plain, refuses};
 
@@ -101,11 +101,10 @@ pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
     let inside = tagged(&text, "result").or_else(|| field_of(&text, "result"));
     let inside = inside.filter(|label| label.split_whitespace().count() <= 3);
     let inside = inside.as_deref().and_then(verdict);
-    let said = match (inside, verdict(&without(&text, "result"))) {
+    match (inside, verdict(&without(&text, "result"))) {
         (Some(inside), Some(outside)) if inside != outside => None,
         (inside, outside) => inside.or(outside),
-    };
-    said.map(Verdict::has_error)
+    }
 }
 
 /// The sentence in `<result>` tags, a JSON field, behind a label, or alone; or NAN. The published code finds no result of several lines,
@@ -140,8 +139,8 @@ pub fn located(text: &str, release_compat: bool) -> Located {
     match verdict(said) {
         _ if is_nan(said.split(['(', ',', ':']).next().unwrap_or_default()) => Located::Nothing,
         _ if said == "-1" => Located::Nothing,
-        Some(Verdict::Correct) => Located::Nothing,
-        Some(Verdict::Incorrect) => Located::Malformed,
+        Some(false) => Located::Nothing,
+        Some(true) => Located::Malformed,
         None if said.is_empty() || refuses(said) => Located::Malformed,
         None if is_bare && said.contains('\n') => Located::Malformed,
         None => Located::Said(said.to_owned()),

@@ -8,7 +8,7 @@ use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::exemplars::reply::{most_similar, without_number};
-use crate::systems::reading::verdict::{Verdict, verdict};
+use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::{self, plain, record};
 
 /// The final answer.
@@ -99,10 +99,7 @@ fn of_object(object: &Map<String, Value>, note: &Note) -> Option<Answer> {
         None if is_sentence => Some(true),
         None => None,
     };
-    let quoted = match verdict(&error_sentence) {
-        Some(Verdict::Correct) if !is_sentence => Some(false),
-        _ => None,
-    };
+    let quoted = verdict(&error_sentence).filter(|has_error| !has_error && !is_sentence);
     let changed = (is_sentence && is_change).then_some(true);
     let said: Vec<bool> = [stated, placed, quoted, changed].into_iter().flatten().collect();
     let (first, is_one) = (said.first().copied(), said.windows(2).all(|pair| pair[0] == pair[1]));

@@ -66,34 +66,29 @@ pub fn of_text(reply: &str, options: &[Choice]) -> String {
 /// One letter A–J, or nothing (App. B.2, B.7): the first that stands alone as a word, else the last
 /// anywhere, in the text's upper case.
 pub fn normalise_answer(text: &str) -> String {
-    let letters: Vec<char> = text.trim().to_uppercase().chars().collect();
-    let in_word = |at: Option<usize>| {
-        at.and_then(|at| letters.get(at)).is_some_and(|c| c.is_alphanumeric() || *c == '_')
-    };
-    let alone = (0..letters.len()).find(|&at| {
-        is_letter(letters[at]) && !in_word(at.checked_sub(1)) && !in_word(Some(at + 1))
-    });
-    match alone.or_else(|| letters.iter().rposition(|c| is_letter(*c))) {
-        Some(at) => letters[at].to_string(),
-        None => String::new(),
-    }
+    let text = text.to_uppercase();
+    let alone = words(&text).filter_map(|word| word.parse::<char>().ok()).find(|c| is_letter(*c));
+    let letter = alone.or_else(|| text.chars().rev().find(|c| is_letter(*c)));
+    letter.map_or(String::new(), String::from)
+}
+
+/// The words of a text, each of letters, digits and `_`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
 /// The letter A–J that a text such as `B`, `(b)` or `B: aspirin` begins with.
 pub fn leading_letter(text: &str) -> Option<char> {
-    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let mut characters = text.chars();
-    let letter = characters.next()?.to_ascii_uppercase();
-    let ends = !characters.next().is_some_and(|c| c.is_alphanumeric() || c == '_');
-    (is_letter(letter) && ends).then_some(letter)
+    let word = words(text.trim_start_matches(|c: char| !c.is_alphanumeric())).next()?;
+    let letter: char = word.parse().ok()?;
+    Some(letter.to_ascii_uppercase()).filter(|c| is_letter(*c))
 }
 
 /// The letter that MedAgentBoard's single-model baselines take from an answer of more than one character: the first of `letters` that
 /// occurs in it anywhere, in either case, so that almost every sentence says A. One character stands for itself, whatever it is;
 /// what gives none of A–J is empty here, and wrong there too.
 pub fn harness_letter(answer: &str, letters: impl IntoIterator<Item = char>) -> String {
-    let mut characters = answer.chars();
-    if let (Some(alone), None) = (characters.next(), characters.next()) {
+    if let Ok(alone) = answer.parse::<char>() {
         return String::from_iter(Some(alone).filter(|c| is_letter(*c)));
     }
     let lower = answer.to_lowercase();

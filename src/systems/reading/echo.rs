@@ -123,11 +123,8 @@ fn units(text: &str) -> Vec<Unit> {
     for (at, c) in text.char_indices().chain([(text.len(), '\n')]) {
         let follows = text[at..].chars().nth(1);
         let is_stop = matches!(c, '.' | '!' | '?') && follows.is_none_or(char::is_whitespace);
-        let is_tag = match c {
-            '<' => follows.is_some_and(|next| next.is_alphabetic() || next == '/'),
-            '>' => opened == '<',
-            _ => false,
-        };
+        let begins_name = follows.is_some_and(|next| next.is_alphabetic() || next == '/');
+        let is_tag = c == '<' && begins_name || c == '>' && opened == '<';
         if !is_stop && !is_tag && !matches!(c, '\n' | '"' | '“' | '”') {
             continue;
         }

@@ -13,10 +13,8 @@ static TRAILING_COMMA: Pattern = Pattern::new(r",\s*([}\]])");
 /// closing bracket. `None` for what is no JSON; what is JSON but no object has no key, and the harness fails on it too.
 pub fn object(text: &str) -> Option<Map<String, Value>> {
     let text = text.replace("```", "").replace("json", "");
-    match serde_json::from_str(&TRAILING_COMMA.replace_all(text.trim(), "$1")).ok()? {
-        Value::Object(object) => Some(object),
-        _ => Some(Map::new()),
-    }
+    let value: Value = serde_json::from_str(&TRAILING_COMMA.replace_all(text.trim(), "$1")).ok()?;
+    Some(value.as_object().cloned().unwrap_or_default())
 }
 
 /// What stands before the first colon of each line, in lower case, and what after; the last of equal keys counts.

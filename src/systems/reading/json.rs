@@ -149,10 +149,7 @@ impl<'a> Reader<'a> {
                 }
                 self.skip(1);
                 self.depth += 1;
-                let value = match c {
-                    '{' => Value::Object(self.object()),
-                    _ => Value::Array(self.array()),
-                };
+                let value = if c == '{' { self.object().into() } else { self.array().into() };
                 self.depth -= 1;
                 Some(value)
             }

@@ -178,10 +178,7 @@ fn ends(letter: char, after: &str) -> bool {
         found.get(1).is_none_or(|word| !REASONS.contains(&format!(" {} ", word.as_str())))
     });
     let is_closed = after.trim_matches(|c: char| !c.is_alphanumeric()).is_empty();
-    match letter.is_lowercase() {
-        true => is_closed || after.starts_with([')', ']']),
-        false => is_closed || !goes_on,
-    }
+    is_closed || if letter.is_lowercase() { after.starts_with([')', ']']) } else { !goes_on }
 }
 
 #[cfg(test)]

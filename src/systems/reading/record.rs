@@ -20,14 +20,10 @@ pub fn read<T>(
     record: impl Fn(&Value) -> Option<T>,
 ) -> Option<(T, Parse)> {
     let text = said(text);
-    let whole = match finish_reason {
-        FinishReason::Length => Parse::Repaired,
-        _ => Parse::Ok,
-    };
-    match exact(text, &record) {
-        Some(found) => Some((found, whole)),
-        None => Some((repaired(text, &record)?, Parse::Repaired)),
-    }
+    let is_cut = finish_reason == FinishReason::Length;
+    let whole = if is_cut { Parse::Repaired } else { Parse::Ok };
+    let found = exact(text, &record).map(|found| (found, whole));
+    found.or_else(|| Some((repaired(text, &record)?, Parse::Repaired)))
 }
 
 /// The same, else [`Parse::Fallback`] by what `record` makes of the reply's lines.

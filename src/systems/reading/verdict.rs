@@ -3,19 +3,6 @@
 use super::{agreed, plain, sentences};
 use crate::text::Pattern;
 
-/// What a text says of a note.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Correct,
-    Incorrect,
-}
-
-impl Verdict {
-    pub fn has_error(self) -> bool {
-        self == Verdict::Incorrect
-    }
-}
-
 /// A sentence that is a verdict, in plain words; the second group is a verdict of an error.
 static WHOLE: Pattern = Pattern::new(concat!(
     r"\A (?:(?:therefore|thus|so|hence|overall|in conclusion|final|my|the|label|verdict|answer|assessment|conclusion|classification|output|result|is) )*",
@@ -34,8 +21,8 @@ static LABEL: Pattern = Pattern::new(concat!(
     r"(?:(CORRECT)(?:[\s*_'`.)]*(?:\z|<)|\x22[,}])|(INCORRECT)[\s*_\x22'`)]*(?:[:,(<}–—-]|\z))",
 ));
 
-/// What the sentences of a text say that are verdicts; nothing where they differ.
-pub fn verdict(text: &str) -> Option<Verdict> {
+/// Whether the note has an error by the sentences of a text that are verdicts; nothing where they differ.
+pub fn verdict(text: &str) -> Option<bool> {
     let lines = text.lines().flat_map(|line| sentences(line).map(move |one| (line.trim(), one)));
     let is_item = |line: &str| {
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -53,7 +40,7 @@ pub fn verdict(text: &str) -> Option<Verdict> {
             return None;
         }
         let found = WHOLE.captures(&words).or_else(|| LABEL.captures(sentence))?;
-        Some(if found.get(1).is_some() { Verdict::Correct } else { Verdict::Incorrect })
+        Some(found.get(1).is_none())
     }))
 }
 
@@ -78,7 +65,7 @@ mod tests {
             "<answer>INCORRECT</answer>",
             "{\"label\": \"INCORRECT\", \"confidence\": 90}",
         ] {
-            assert_eq!(verdict(said), Some(Verdict::Incorrect), "{said}");
+            assert_eq!(verdict(said), Some(true), "{said}");
         }
         for said in [
             "CORRECT",
@@ -94,7 +81,7 @@ mod tests {
             "Error: no",
             "{\"label\": \"CORRECT\", \"confidence\": 90}",
         ] {
-            assert_eq!(verdict(said), Some(Verdict::Correct), "{said}");
+            assert_eq!(verdict(said), Some(false), "{said}");
         }
     }
 

@@ -46,8 +46,8 @@ pub fn consents(text: &str) -> Option<bool> {
     agreed(lines.enumerate().filter_map(|(at, (line, sentence))| {
         let vote = VOTE.captures(sentence)?;
         let word = plain(sentence);
-        let is_word =
-            [" yes ", " no ", " true ", " false "].iter().any(|one| word.starts_with(one));
+        let first = word.split_whitespace().next();
+        let is_word = matches!(first, Some("yes" | "no" | "true" | "false"));
         let is_aside = at > 0 && line != sentence && is_word && word.trim().contains(' ');
         (!is_aside).then(|| vote.get(1).is_some())
     }))
