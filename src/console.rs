@@ -96,7 +96,8 @@ mod tests {
             "x\\u001b[2J\\u000d\\u0007\\u009b1m"
         );
         let value = serde_json::json!({"text": "\u{1b}[2J\r\n\u{7f}\u{9b}1m\u{200d}"});
-        let line = obeyed_by_none(&value.to_string());
+        let text = value.to_string();
+        let line = obeyed_by_none(&text);
         assert!(!line.contains(char::is_control), "{line}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), value);
     }

@@ -223,6 +223,7 @@ mod tests {
             "正确答案是B。",
             "Die richtige Antwort ist B (Heparin).",
             "The best next step is B: Heparin.",
+            "The correct action for her doctor to take would be B: Heparin.",
             "The answer is: Heparin, which stops the clot.",
             "The letter of the right option is \"heparin\"",
             "B: Heparin covers what there is, E. coli, C. freundlii and others.",

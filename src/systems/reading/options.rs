@@ -25,7 +25,8 @@ pub fn leading(line: &str, options: &[Choice]) -> Option<char> {
     std::iter::once(line).chain(ends).find_map(|part| whole(part, options))
 }
 
-/// The option whose text a sentence ends with, behind a verb: «The most likely cause of … is increased preload.», where it says no other's.
+/// The option whose text a sentence ends with, behind a verb: «The most likely cause of … is increased preload.» or «… is D: increased
+/// preload.», where it says no other's.
 pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
     let said = plain(sentence);
     // «The least likely is …» names what is not the answer.
@@ -40,6 +41,8 @@ pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
     let before = said.strip_suffix(plain(&option.text).trim_start())?;
     let articles = ["a ", "an ", "the ", "to "];
     let before = articles.iter().find_map(|one| before.strip_suffix(one)).unwrap_or(before);
+    let own = format!("{} ", option.letter.to_ascii_lowercase());
+    let before = before.strip_suffix(&own).unwrap_or(before);
     let ends = |words: &[&str]| words.iter().any(|one| before.ends_with(one));
     let is_denied = ends(&[" not be ", " cannot be ", " never be ", " t be "]);
     let is_words = signs(&option.text).next().is_none();

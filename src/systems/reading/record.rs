@@ -64,7 +64,9 @@ fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
     const DECIDES: [&str; 5] = ["answer", "agree", "error", "flag", "sentence_id"];
     let objects = json::objects(text);
     let records = objects.into_iter().filter_map(|found| {
-        let own = found.object.iter().map(|(key, value)| (key.to_lowercase(), super::text(value)));
+        let alone = answer_alone(&found.object);
+        let fields = alone.as_ref().and_then(Value::as_object).unwrap_or(&found.object);
+        let own = fields.iter().map(|(key, value)| (key.to_lowercase(), super::text(value)));
         let decides = own.filter(|(key, _)| DECIDES.iter().any(|part| key.contains(part)));
         let decides: BTreeMap<_, _> = decides.collect();
         Some((decides, within(&found.object.into(), record, 0)?))
@@ -162,11 +164,14 @@ mod tests {
         assert_eq!(answer(r#"Here: {"option": "C: heparin"}"#), repaired("C: heparin"));
         assert_eq!(answer(r#"{"D": "aspirin"} it is"#), repaired("D: aspirin"));
         assert_eq!(answer(r#"So {"choice": "B", "reason": "r"}"#), repaired("B"));
+        assert_eq!(answer(r#"{"option": "B"} or {"choice": "B"}"#), repaired("B"));
         for other in [
             r#"{"option": "A", "pros": "x", "cons": "y"}"#,
             r#"{"D": 4}"#,
             r#"{"A": "x", "B": "y"}"#,
             r#"{"K": "x"}"#,
+            r#"{"option": "A", "reason": "r"} {"option": "B", "reason": "r"}"#,
+            r#"{"A": "x", "reason": "r"} {"D": "y", "reason": "r"}"#,
         ] {
             assert_eq!(answer(other), None, "{other}");
         }
