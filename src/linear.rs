@@ -1,5 +1,5 @@
 //! Whether what reads a client's text takes time in proportion to its length: of a text of any bad kind, four times as much takes at most
-//! five and a half times as long, where the square takes sixteen.
+//! six and a quarter times as long, two and a half times for twice as much, where the square takes sixteen.
 //!
 //! Time is what the thread computes, and the least of many tries counts, so that it says the same on a machine with other load.
 //!
@@ -17,7 +17,7 @@ const LONGEST: usize = 512 << 10;
 /// How much longer the longer text is than the shorter.
 const TIMES: usize = 4;
 /// Of the longer text: in proportion it is 4, with a logarithm up to 5, by its square 16.
-const MOST_GROWTH: f64 = 5.5;
+const MOST_GROWTH: f64 = 6.25;
 /// What is read in less cannot be measured well.
 const FAST: Duration = Duration::from_millis(1);
 /// Single measurements are slowed by what else uses the caches: the best of so many counts.
