@@ -9,7 +9,7 @@
 # it ended are kept. DEVICE=cpu SHAPE=tiny tries the script itself where there is no GPU. WORK holds models and logs [/dev/shm/wr or /tmp/wr].
 set -uo pipefail
 (($# == 3)) && [[ -f $1 ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-packed=$(realpath "$1") out=$(realpath -m "$2") call=$3 repo=$PWD device=${DEVICE:-cuda} shape=${SHAPE:-full} work=${WORK:-} SECONDS=0
+packed=$(realpath "$1") out=$(realpath -m "$2") call=$3 device=${DEVICE:-cuda} shape=${SHAPE:-full} work=${WORK:-} SECONDS=0
 if [[ -z $work ]]; then # 26 GB of models, and memory may be small
   free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR==2{print $4}')
   ((${free:-0} > 30000000)) && work=/dev/shm/wr || work=/tmp/wr
@@ -33,12 +33,6 @@ machine() {
     nproc; df -Ph /dev/shm /tmp | tail -n 2; command -v nvcc ncu compute-sanitizer; } >"$log/machine.out" 2>&1
   ldconfig -p | grep -q libcuda.so.1 || export LD_LIBRARY_PATH=/usr/local/nvidia/lib64:/usr/local/nvidia/lib:${LD_LIBRARY_PATH:-}
   sed 's/^/      /' "$log/machine.out"
-  # Compiled tests name the repository and the program by the paths they were built at.
-  local baked path to
-  while read -r path to; do
-    [[ $to == repo ]] && to=$repo || to=$w
-    [[ -e $path ]] || { mkdir -p "$(dirname "$path")"; ln -s "$to" "$path"; }
-  done <"$bin/BAKED"
 }
 families=(qwen3 gemma3 llama)
 tiny() { local f; for f in "${families[@]}"; do [[ -d $work/tiny-$f ]] || run 20 "tiny.$f" "$w" models synth "$f" "$work/tiny-$f" & done; wait; }

@@ -16,6 +16,5 @@ cp "$program" "$folder/bin/wardround"
 cp "$(awk '$1 == "wardround_ops" && $2 == "lib" {print $3}' <<<"$tests")" "$folder/bin/lib-tests"
 cp "$(awk '$1 == "cuda" {print $3}' <<<"$tests")" "$folder/bin/cuda-tests"
 strip "$folder"/bin/*
-printf '%s repo\n%s program\n' "$PWD" "$(realpath "$program")" >"$folder/bin/BAKED"
 tar -C "$folder/bin" -cf - . | xz -T0 -6 >"$folder/bin.tar.xz"
 ls -l "$folder/bin.tar.xz"

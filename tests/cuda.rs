@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::retrieval::{Copy, Goldens, cross, cut, gemma, medcpt, qwen3, yes_no};
-use common::{OPTIONS, load_on, logits_on, tokens};
+use common::{OPTIONS, load_on, logits_on, places, tokens};
 use wardround::encoder::{Encoder, EncoderOptions, Reranker};
 use wardround::engine::{Completion, EngineOptions, Request, Sampling, Ticket};
 use wardround::model::{Family, WantedPrecision, WantedType};
@@ -243,7 +243,7 @@ impl Ward {
     }
 
     fn wardround(&self, arguments: &str, folder: &Copy) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+        let mut command = Command::new(places::program(env!("CARGO_BIN_EXE_wardround")));
         command.current_dir(self.folder.path()).args(arguments.split(' ')).arg(folder.path());
         let output = command.output().unwrap();
         assert!(output.status.success(), "{arguments}: {output:?}");
@@ -308,4 +308,42 @@ fn medreflex_searches_on_the_panels_gpu() {
         search["shown"].as_array().unwrap().len()
     });
     assert_eq!((on_gpu, on_gpu), (3, on_cpu));
+}
+
+/// As on a GPU machine that has neither Rust nor the folders that this was built in: runs itself again from elsewhere.
+#[test]
+fn a_carried_binary_finds_its_files() {
+    const CARRIED: &str = "WARDROUND_TEST_CARRIED";
+    let built = env!("CARGO_BIN_EXE_wardround");
+    if std::env::var_os(CARRIED).is_some() {
+        println!("goldens {}", common::goldens().display());
+        println!("program {}", places::program(built).display());
+        return;
+    }
+    let away = tempfile::tempdir().unwrap();
+    let away = away.path().canonicalize().unwrap();
+    fs::create_dir_all(away.join("tree/tests/goldens")).unwrap();
+    let carried = away.join("cuda-tests");
+    fs::copy(std::env::current_exe().unwrap(), &carried).unwrap();
+    let found = |folder: &str, named: [Option<&str>; 2]| {
+        let mut command = Command::new(&carried);
+        command.args(["--exact", "a_carried_binary_finds_its_files", "--nocapture"]);
+        command.env(CARRIED, "1").current_dir(away.join(folder));
+        for (name, value) in ["WARDROUND_REPOSITORY", "WARDROUND_PROGRAM"].into_iter().zip(named) {
+            command.env_remove(name).envs(value.map(|value| (name, value)));
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let nothing_near = found("", [None, None]);
+    let goldens = format!("goldens {}/tests/goldens\n", env!("CARGO_MANIFEST_DIR"));
+    assert!(nothing_near.contains(&goldens), "{nothing_near}");
+    assert!(nothing_near.contains(&format!("program {built}\n")), "{nothing_near}");
+    fs::write(away.join("wardround"), "").unwrap();
+    let near = found("tree", [None, None]);
+    assert!(near.contains(&format!("goldens {}/tree/tests/goldens\n", away.display())), "{near}");
+    assert!(near.contains(&format!("program {}/wardround\n", away.display())), "{near}");
+    let named = found("tree", [Some("/one"), Some("/two")]);
+    assert!(named.contains("goldens /one/tests/goldens\nprogram /two\n"), "{named}");
 }

@@ -4,6 +4,7 @@
 pub mod endpoint;
 pub mod golden;
 pub mod json_schema;
+pub mod places;
 pub mod retrieval;
 
 use std::io::Write;
@@ -28,7 +29,7 @@ pub fn data() -> PathBuf {
 }
 
 pub fn goldens() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
+    places::repository().join("tests/goldens")
 }
 
 /// Whether the kernel lacks what `--sandbox require` asks of it. Says so past the harness, which keeps what tests print: a test that is
