@@ -64,7 +64,8 @@ fn compile_for_gpus() -> Result<(), String> {
                 ));
             }
         }
-        fatbins += &format!("&Aligned(*include_bytes!({to:?})),\n");
+        let stem = source.file_stem().ok_or("a source without a name")?;
+        fatbins += &format!("({stem:?}, &Aligned(*include_bytes!({to:?}))),\n");
     }
     fatbins.push(']');
     let list = out.join("fatbins.rs");
@@ -74,6 +75,12 @@ fn compile_for_gpus() -> Result<(), String> {
 /// The emulated kernels enter themselves when the program starts, so all of them are linked.
 #[cfg(feature = "cuda-emulated")]
 fn compile_emulated() -> Result<(), String> {
+    let stems: Vec<_> =
+        sources()?.iter().filter_map(|path| path.file_stem().map(ToOwned::to_owned)).collect();
+    let list =
+        PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?).join("sources.rs");
+    std::fs::write(&list, format!("&{stems:?}"))
+        .map_err(|error| format!("{}: {error}", list.display()))?;
     let mut build = cc::Build::new();
     build
         .cpp(true)

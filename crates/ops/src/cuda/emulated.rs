@@ -17,6 +17,7 @@ use super::region::Region;
 use super::shadow::emulator::{self, Sums};
 use super::shadow::itself::Itself;
 use super::shadow::{Shadow, Subject};
+use super::replaced::Replaced;
 use super::without::Without;
 use crate::OpsError;
 
@@ -94,6 +95,7 @@ impl Stream {
         match ordinal {
             0 => {
                 let ledger = Ledger::asked()?.map(Arc::new);
+                Replaced::refuse()?;
                 let shadow = Shadow::asked()?.filter(|_| ledger.is_none());
                 let shadow = shadow.map(|shadow| (shadow, Arc::new(Itself) as Arc<dyn Subject>));
                 let without = Without { graphs: without.graphs || shadow.is_some(), ..without };

@@ -23,6 +23,8 @@ mod pack;
 mod region;
 mod sampler;
 mod scores;
+#[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "the driver loads them"))]
+mod replaced;
 #[cfg(feature = "cuda-emulated")]
 mod shadow;
 mod stage;

@@ -23,6 +23,7 @@ pub use kernel::Function;
 pub use pinned::Pinned;
 
 use super::failures::Failures;
+use super::replaced::Replaced;
 #[cfg(feature = "cuda-emulated")]
 use super::shadow::Shadow;
 use super::without::Without;
@@ -61,7 +62,11 @@ impl Stream {
         if !is_driver_there() {
             return Err(missing("no NVIDIA driver (libcuda) is installed".to_owned()));
         }
-        let gpu = Arc::new(Gpu::open(ordinal).map_err(missing)?);
+        let replaced = Replaced::asked(&Gpu::sources())?;
+        if let Some(replaced) = &replaced {
+            replaced.tell();
+        }
+        let gpu = Arc::new(Gpu::open(ordinal, replaced).map_err(missing)?);
         let stream = Stream::on(gpu, without)?;
         #[cfg(feature = "cuda-emulated")]
         let stream = stream.shadowed(Shadow::asked()?);
@@ -116,17 +121,21 @@ impl Stream {
         })))
     }
 
-    /// `cuda sm_90`: what decides the bits.
+    /// `cuda sm_90`: what decides the bits; where kernels are not the build's, by which.
     pub fn kind(&self) -> String {
         let (major, minor) = self.0.gpu.capability;
-        format!("cuda sm_{major}{minor}")
+        let kind = format!("cuda sm_{major}{minor}");
+        self.0.gpu.replaced.as_ref().map_or(kind.clone(), |replaced| replaced.mark(&kind))
     }
 
     /// For people: number, name, capability, free memory.
     pub fn describe(&self) -> String {
         let gpu = &self.0.gpu;
         let gibibytes = self.free_bytes() as f64 / f64::from(1 << 30);
-        format!("cuda:{}: {}, {}, {gibibytes:.1} GiB free", gpu.ordinal, gpu.name, self.kind())
+        let replaced = gpu.replaced.as_ref().map(|replaced| format!("; {}", replaced.describe()));
+        let replaced = replaced.unwrap_or_default();
+        let (ordinal, name, kind) = (gpu.ordinal, &gpu.name, self.kind());
+        format!("cuda:{ordinal}: {name}, {kind}, {gibibytes:.1} GiB free{replaced}")
     }
 
     pub fn multiprocessors(&self) -> usize {
