@@ -47,7 +47,8 @@ def main(paths):
             expected, found = region["expected"], region["found"]
             print(f"  region {region['region']} ({region['what']}, {region['region_bytes']} bytes): {region['words']} words, "
                   f"{region['both_nan']} of them no number; at byte {region['offset']} {found['hex']} ({found['f32']}), "
-                  f"not {expected['hex']} ({expected['f32']}); off by {region['f32_steps']} f32, {region['bf16_steps']} bf16 steps")
+                  f"not {expected['hex']} ({expected['f32']}); off by {region['f32_steps']} f32, {region['bf16_steps']} bf16 steps; "
+                  f"{region['suspect']}")
     if running:
         print(f"\nlast begun: {running['running']}, {running['way']}")
     compared = sum(count[way, verdict] for count in total.values() for way in WAYS for verdict in VERDICTS)

@@ -17,6 +17,7 @@ pub mod itself;
 mod names;
 mod regions;
 mod report;
+mod suspect;
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use emulator::Sums;
 use host::Host;
 use regions::{Held, Regions};
 use report::{Report, Tally};
+use suspect::{Bytes, Suspect};
 
 /// The kernel of kernels/shadow.cu, and what it waits before it writes.
 pub const PRODUCER: &CStr = c"shadow_produce";
@@ -89,6 +91,7 @@ pub struct Found {
     pub region: usize,
     pub held: Held,
     pub difference: Difference,
+    pub suspect: Suspect,
 }
 
 /// Of one GPU: its streams share it.
@@ -152,6 +155,14 @@ impl Shadow {
     }
 }
 
+/// A launch's regions: what they are, what lay there before it, and what has to lie there after it.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    touched: &'a [Held],
+    before: &'a [Host],
+    expected: &'a [Host],
+}
+
 /// A launch that is compared.
 struct Run<'a> {
     shadow: &'a Shadow,
@@ -171,9 +182,9 @@ impl Run<'_> {
         self.emulate(name, &touched, &mut expected);
         let mut lies = inputs.clone();
         if asked.compares(self.kernel) {
-            lies = self.run(Way::Plain, &touched, &expected, || {
-                self.subject.plain(self.launch, self.arguments)
-            })?;
+            let known = Known { touched: &touched, before: &inputs, expected: &expected };
+            lies =
+                self.run(Way::Plain, known, || self.subject.plain(self.launch, self.arguments))?;
             let is_late = |held: &Held| self.launch.early && held.is_made_by_kernels();
             if self.subject.has_late() && touched.iter().any(is_late) {
                 self.put(&touched, &mut lies, &inputs)?;
@@ -181,7 +192,7 @@ impl Run<'_> {
                 let late =
                     pairs.map(|(held, input)| Late { address: held.address, bytes: input.bytes() });
                 let late: Vec<Late<'_>> = late.collect();
-                lies = self.run(Way::Late, &touched, &expected, || {
+                lies = self.run(Way::Late, known, || {
                     self.subject.late(self.launch, self.arguments, &late)
                 })?;
             }
@@ -231,10 +242,10 @@ impl Run<'_> {
     fn run(
         &self,
         way: Way,
-        touched: &[Held],
-        expected: &[Host],
-        subject: impl FnOnce() -> Result<(), Fault>,
+        known: Known<'_>,
+        subject: impl Fn() -> Result<(), Fault>,
     ) -> Result<Vec<Host>, Fault> {
+        let Known { touched, before, expected } = known;
         let report = &self.shadow.report;
         report.running(self.kernel, way.name());
         if let Err(fault) = subject() {
@@ -246,17 +257,31 @@ impl Run<'_> {
             return self.take(touched);
         }
         let lies = self.take(touched)?;
-        let all = touched.iter().zip(expected.iter().zip(&lies)).enumerate();
-        let found = all.filter_map(|(region, (held, (expected, lies)))| {
-            let difference = difference::compare(expected.bytes(), lies.bytes())?;
-            Some(Found { region, held: *held, difference })
+        let mut again = lies.clone();
+        if lies != expected {
+            self.put(touched, &mut again, before)?;
+            // What does not end the subject's life is told of the first run.
+            if let Err(fault) = subject()
+                && fault.is_final
+            {
+                return Err(fault);
+            }
+            again = self.take(touched)?;
+        }
+        let is_steady = again == lies;
+        let found = (0..touched.len()).filter_map(|region| {
+            let [before, expected, found] =
+                [&before[region], &expected[region], &lies[region]].map(Host::bytes);
+            let difference = difference::compare(expected, found)?;
+            let suspect = suspect::of(way, is_steady, Bytes { before, expected, found });
+            Some(Found { region, held: touched[region], difference, suspect })
         });
         let found: Vec<Found> = found.collect();
         report.count(self.kernel, |tally: &mut Tally| tally.of(way).note(&found));
         if !found.is_empty() {
             report.different(self.kernel, self.launch, way, &found);
         }
-        Ok(lies)
+        Ok(again)
     }
 }
 

@@ -168,7 +168,7 @@ impl Report {
 }
 
 fn region(found: &Found) -> Value {
-    let Found { region, held, difference } = found;
+    let Found { region, held, difference, suspect } = found;
     let number = |word: u32| json!({ "hex": format!("{word:08x}"), "f32": f32::from_bits(word).to_string() });
     json!({
         "region": region,
@@ -182,6 +182,7 @@ fn region(found: &Found) -> Value {
         "found": number(difference.found),
         "f32_steps": difference.f32_steps,
         "bf16_steps": difference.bf16_steps,
+        "suspect": suspect.words(),
     })
 }
 

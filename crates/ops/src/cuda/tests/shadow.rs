@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -12,7 +13,7 @@ use super::super::driver::{Function, Stream};
 use super::super::kernels::Kernels;
 use super::super::launch::Launch;
 use super::super::shadow::itself::Itself;
-use super::super::shadow::{Asked, Fault, Late, PRODUCER, Shadow, Subject};
+use super::super::shadow::{Asked, Fault, Late, POISON, PRODUCER, Shadow, Subject};
 use super::sequences::Sequences;
 use super::*;
 use crate::cuda::kernels::Epilogue;
@@ -25,13 +26,19 @@ enum Planted {
     Shifted(usize),
     /// A word of an input is what it was before the kernel before wrote it.
     Stale,
+    /// The same while the kernel reads it, and no longer.
+    StaleRead,
+    /// The kernel does not wait for the one before it.
+    WaitSkipped,
+    /// Every other run the last words of what this argument points to are not there yet when the launch is over.
+    Fence(usize),
     /// The launch is none.
     Skipped,
     Refused,
 }
 
 #[derive(Debug)]
-struct Wrong(&'static str, Planted);
+struct Wrong(&'static str, Planted, AtomicUsize);
 
 impl Wrong {
     fn planted(&self, launch: &Launch) -> Planted {
@@ -70,6 +77,11 @@ impl Subject for Wrong {
             tile.rotate_right(4);
             self.write(arguments.slots()[slot], &tile)?;
         }
+        if let Planted::Fence(slot) = self.planted(launch)
+            && self.2.fetch_add(1, Ordering::Relaxed).is_multiple_of(2)
+        {
+            self.write(arguments.slots()[slot] + 32, &[0; 32])?;
+        }
         Ok(())
     }
 
@@ -79,9 +91,22 @@ impl Subject for Wrong {
         arguments: &Arguments,
         inputs: &[Late<'_>],
     ) -> Result<(), Fault> {
+        let put = |late: &Late<'_>| self.write(late.address, late.bytes);
+        if self.planted(launch) == Planted::WaitSkipped {
+            let poisoned =
+                |late: &Late<'_>| self.write(late.address, &vec![POISON; late.bytes.len()]);
+            inputs.iter().try_for_each(poisoned)?;
+            Itself.plain(launch, arguments)?;
+            return inputs.iter().try_for_each(put);
+        }
         let mut stale = inputs[0].bytes.to_vec();
-        if self.planted(launch) == Planted::Stale {
+        if matches!(self.planted(launch), Planted::Stale | Planted::StaleRead) {
             stale[8..12].fill(0xFF);
+        }
+        if self.planted(launch) == Planted::StaleRead {
+            self.write(inputs[0].address, &stale)?;
+            Itself.plain(launch, arguments)?;
+            return put(&inputs[0]);
         }
         let mut inputs = inputs.to_vec();
         inputs[0] = Late { address: inputs[0].address, bytes: &stale };
@@ -113,7 +138,7 @@ fn report(folder: &TempDir) -> (Vec<Value>, Vec<Value>) {
 /// A norm of three rows, on which something is planted.
 fn norm(only: &str, planted: Planted) -> (TempDir, Vec<f32>) {
     let folder = tempfile::tempdir().unwrap();
-    let gpu = shadowed(&folder, only, Wrong("rms_norm", planted));
+    let gpu = shadowed(&folder, only, Wrong("rms_norm", planted, AtomicUsize::new(0)));
     let x = gpu.hold(&noise(3 * 96, 1), 96, Numbers::Wide);
     let weight = gpu.vector(noise(96, 2)).unwrap();
     let mut out = gpu.buffer(3, 96, Numbers::Narrow).unwrap();
@@ -125,10 +150,13 @@ fn norm(only: &str, planted: Planted) -> (TempDir, Vec<f32>) {
 #[test]
 fn planted_faults_are_named_by_kernel_and_first_difference() {
     let (_, right) = norm("", Planted::Nothing);
-    for (planted, way, region, offset) in [
-        (Planted::Shifted(4), "plain", 2, 0),
-        (Planted::Skipped, "plain", 2, 0),
-        (Planted::Stale, "late", 0, 8),
+    for (planted, way, region, offset, suspect) in [
+        (Planted::Shifted(4), "plain", 2, 0, "lies 1 words further on: a tile is off"),
+        (Planted::Skipped, "plain", 2, 0, "nothing was written"),
+        (Planted::Fence(4), "plain", 2, 32, "a fence or barrier is missing"),
+        (Planted::Stale, "late", 0, 8, "what lies there is stale"),
+        (Planted::StaleRead, "late", 2, 0, "a stale read"),
+        (Planted::WaitSkipped, "late", 2, 0, "its wait is missing"),
     ] {
         let (folder, found) = norm("", planted);
         assert!(bits(&found) == bits(&right), "what follows starts from what the emulator found");
@@ -144,9 +172,13 @@ fn planted_faults_are_named_by_kernel_and_first_difference() {
         assert_eq!(first["region"], region, "{planted:?}: {line}");
         assert_eq!(first["offset"], offset, "{planted:?}: {line}");
         assert_eq!(first["what"], "activations");
-        let word = if planted == Planted::Stale { "ffffffff" } else { "00000000" };
+        assert!(first["suspect"].as_str().unwrap().contains(suspect), "{planted:?}: {line}");
         let found = first["found"]["hex"].as_str().unwrap();
-        assert!(found == word || matches!(planted, Planted::Shifted(_)), "{found}");
+        match planted {
+            Planted::Shifted(_) | Planted::StaleRead => {}
+            Planted::Stale => assert_eq!(found, "ffffffff"),
+            _ => assert_eq!(found, "00000000", "{planted:?}"),
+        }
         if planted == Planted::Stale {
             assert_eq!(line["regions"][1]["words"], 48, "a row of the norm is no number: {line}");
         }
