@@ -9,10 +9,11 @@ use super::compare::{Difference, compare_all, compare_records};
 use super::contents::Contents;
 use super::error::resume;
 use super::link::Link;
-use super::plan;
+use super::plan::{self, Plan};
 use super::spec::Spec;
 use crate::data::Item;
 use crate::diagnosis::Failure;
+use crate::ops::EMULATED;
 use crate::panel::PanelError;
 use crate::record::{CallKey, ItemLine, SearchKey, SearchLine};
 use crate::systems::Task;
@@ -56,7 +57,11 @@ pub fn replay(
     let models = spec.describe_models()?;
     let run = spec.resolve(inputs, &models)?;
     let plan = contents.path.join(plan::FILE);
-    run.plan.keep_to(&contents.plan, &plan, asked.allow_version)?;
+    audited(run.plan.clone(), &contents.plan).keep_to(
+        &contents.plan,
+        &plan,
+        asked.allow_version,
+    )?;
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
     let recorder = Box::new((sender, searcher));
@@ -103,6 +108,16 @@ pub fn replay(
     Ok(Replayed { items: wanted.len(), calls: again.len(), searches: searched.len(), differences })
 }
 
+/// The plan of a replay; where an emulator computes what such a GPU has computed, as if it were that GPU. That is what is asked: whether
+/// the GPU's texts are, byte for byte, what its kernels have to give.
+fn audited(mut here: Plan, planned: &Plan) -> Plan {
+    let kind = &planned.engine.device_kind;
+    if here.engine.device_kind.strip_suffix(EMULATED) == Some(kind) {
+        here.engine.device_kind.clone_from(kind);
+    }
+    here
+}
+
 /// The outcomes to replay: those of the named items, or of all; without those that errored.
 fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLine>, Failure> {
     let planned = &contents.plan.dataset.items;
@@ -143,4 +158,32 @@ fn line_differences<R: Link>(
         Difference::Field { .. } => difference.to_string(),
     };
     Ok(compare_all(&logged, &again)?.into_iter().map(told).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::plan;
+    use super::*;
+
+    #[test]
+    fn an_emulator_stands_for_the_gpu_that_it_emulates_and_for_no_other() {
+        let of_kind = |kind: &str| {
+            let mut plan = plan();
+            plan.engine.device_kind = kind.to_owned();
+            plan
+        };
+        let emulated = format!("cuda sm_90{EMULATED}");
+        let kept_to = |planned: &str| {
+            let planned = of_kind(planned);
+            audited(of_kind(&emulated), &planned).keep_to(&planned, "plan.toml".as_ref(), false)
+        };
+        kept_to("cuda sm_90").unwrap();
+        kept_to(&emulated).unwrap();
+        for other in ["cuda sm_80", "cuda sm_90 kernels 0123456789ab", "x86_64 avx2"] {
+            let error = kept_to(other).unwrap_err().to_string();
+            assert!(error.contains("device_kind"), "{error}");
+        }
+        let gpu = audited(of_kind("cuda sm_90"), &of_kind(&emulated));
+        assert_eq!(gpu.engine.device_kind, "cuda sm_90", "a GPU does not pass for the emulator");
+    }
 }

@@ -3,6 +3,9 @@
 //! The same calls, done when they return; a region's address is one of the host's. One launch at a time: the
 //! CTAs are fibers of the thread that launches. A graph keeps launches with the arguments they had, as the driver's do.
 
+#[path = "emulated/graph.rs"]
+mod graph;
+
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -14,12 +17,14 @@ use super::failures::Failures;
 use super::launch::Launch;
 use super::ledger::{self, Ledger};
 use super::region::Region;
+use super::replaced::Replaced;
 use super::shadow::emulator::{self, Sums};
 use super::shadow::itself::Itself;
 use super::shadow::{Shadow, Subject};
-use super::replaced::Replaced;
 use super::without::Without;
-use crate::OpsError;
+use crate::{EMULATED, OpsError};
+pub use graph::Graph;
+use graph::Recorded;
 
 #[cfg(test)]
 unsafe extern "C" {
@@ -34,6 +39,8 @@ pub struct Stream {
     has_warpgroups: bool,
     has_clusters: bool,
     without_graphs: bool,
+    /// How products are summed: as Hopper does where a GPU's results are computed again.
+    sums: Sums,
     state: Arc<State>,
 }
 
@@ -51,9 +58,6 @@ struct State {
     shadow: Option<(Arc<Shadow>, Arc<dyn Subject>)>,
 }
 
-/// A launch, with its arguments as they are then.
-type Recorded = (Launch, Arguments);
-
 impl Stream {
     /// As an H200 has.
     fn hopper(without: Without) -> Stream {
@@ -62,6 +66,7 @@ impl Stream {
             has_warpgroups: true,
             has_clusters: !without.clusters,
             without_graphs: without.graphs,
+            sums: Sums::Usual,
             state: Arc::default(),
         }
     }
@@ -81,10 +86,6 @@ impl Function {
     }
 }
 
-/// A step's launches, kept.
-#[derive(Debug)]
-pub struct Graph(Vec<Recorded>);
-
 #[derive(Debug)]
 pub struct Pinned(Vec<u8>);
 
@@ -94,8 +95,8 @@ impl Stream {
     pub fn open(ordinal: usize, without: Without) -> Result<Stream, OpsError> {
         match ordinal {
             0 => {
-                let ledger = Ledger::asked()?.map(Arc::new);
                 Replaced::refuse()?;
+                let ledger = Ledger::asked()?.map(Arc::new);
                 let shadow = Shadow::asked()?.filter(|_| ledger.is_none());
                 let shadow = shadow.map(|shadow| (shadow, Arc::new(Itself) as Arc<dyn Subject>));
                 let without = Without { graphs: without.graphs || shadow.is_some(), ..without };
@@ -107,6 +108,14 @@ impl Stream {
                 reason: "there is one emulated GPU".to_owned(),
             }),
         }
+    }
+
+    /// What gives the bits of a GPU of compute capability 9.0, far slower.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn emulating_hopper(without: Without) -> Result<Stream, OpsError> {
+        Ok(Stream { sums: Sums::Hopper, ..Stream::open(0, without)? })
     }
 
     /// Whose launches are compared on `subject`.
@@ -140,8 +149,12 @@ impl Stream {
         Ok(Stream { state: Arc::new(state), ..self.clone() })
     }
 
+    /// What the bits of results depend on.
     pub fn kind(&self) -> String {
-        "cuda emulated".to_owned()
+        match self.sums {
+            Sums::Usual => "cuda emulated".to_owned(),
+            Sums::Hopper => format!("cuda sm_90{EMULATED}"),
+        }
     }
 
     pub fn describe(&self) -> String {
@@ -316,7 +329,7 @@ impl Stream {
                 let tried = shadow.launch(subject.as_ref(), name, &launch, &arguments);
                 self.state.failures.keep(tried);
             }
-            (None, None) => emulator::run(name, &launch, &mut arguments, Sums::Usual),
+            (None, None) => emulator::run(name, &launch, &mut arguments, self.sums),
         }
     }
 
@@ -330,48 +343,6 @@ impl Stream {
     pub fn shuffle(&self, seed: u64) {
         // SAFETY: it sets a number of this thread's.
         unsafe { wardround_emulated_shuffle(seed) };
-    }
-
-    /// Runs the launches of `body`, and keeps them unless one is refused; then `body` runs once more.
-    pub fn capture(&self, mut body: impl FnMut()) -> Option<Graph> {
-        let graph = match self.without_graphs {
-            true => None,
-            false => self.record(&mut body),
-        };
-        match &graph {
-            Some(graph) => self.replay(graph),
-            None => body(),
-        }
-        graph
-    }
-
-    fn record(&self, body: impl FnOnce()) -> Option<Graph> {
-        let keep = |launches| {
-            let mut recorded = self.state.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *recorded, launches)
-        };
-        keep(Some(Vec::new()));
-        let is_whole = self.state.failures.record(body);
-        keep(None).filter(|_| is_whole).map(Graph)
-    }
-
-    pub fn replay(&self, graph: &Graph) {
-        self.state.replays.fetch_add(1, Ordering::Relaxed);
-        for (launch, arguments) in &graph.0 {
-            self.run(*launch, arguments.clone());
-        }
-    }
-
-    /// From here on no launch can be recorded, or each can.
-    #[cfg(test)]
-    pub fn refuse_recording(&self, refuses: bool) {
-        self.state.refuses.store(refuses, Ordering::Relaxed);
-    }
-
-    /// How often a graph was launched.
-    #[cfg(test)]
-    pub fn replays(&self) -> usize {
-        self.state.replays.load(Ordering::Relaxed)
     }
 
     fn told(&self) -> Result<(), OpsError> {

@@ -44,6 +44,8 @@ pub use stage::Stage;
 
 use crate::{FAST, OpsError};
 use ferry::Ferry;
+#[cfg(feature = "cuda")]
+use crate::EMULATING;
 use region::Region;
 use wave::Room;
 use without::Without;
@@ -76,7 +78,28 @@ impl Cuda {
     /// When there is no driver, no such GPU, or none of this build's kernels runs on it.
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
         let without = Without::asked()?;
-        let stream = Stream::open(ordinal, without)?;
+        Cuda::of(Stream::open(ordinal, without)?, without)
+    }
+
+    /// This CPU in place of a GPU of compute capability 9.0, with the bits that such a one gives: slowly, for small runs.
+    ///
+    /// # Errors
+    /// In builds with a driver, whose kernels are a GPU's.
+    pub fn emulating_hopper() -> Result<Cuda, OpsError> {
+        #[cfg(not(feature = "cuda"))]
+        {
+            let without = Without::asked()?;
+            Cuda::of(Stream::emulating_hopper(without)?, without)
+        }
+        #[cfg(feature = "cuda")]
+        {
+            let reason =
+                "this build computes on GPUs; build with `cuda-emulated` and without `cuda`";
+            Err(OpsError::NoDevice { device: EMULATING.to_owned(), reason: reason.to_owned() })
+        }
+    }
+
+    fn of(stream: Stream, without: Without) -> Result<Cuda, OpsError> {
         let kernels = Arc::new(Kernels::load(&stream)?);
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
