@@ -20,6 +20,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -136,6 +137,10 @@ def list_steps(command, launches, environment):
     return steps
 
 
+def format_of(matmul):
+    return re.search("bf16|q8_0|q4_k", matmul)[0]
+
+
 class Model:
     def __init__(self, device, family, machine_code):
         self.device, self.sizes, self.code = device, FAMILIES[family], machine_code
@@ -149,7 +154,7 @@ class Model:
         mean = first + rows / 2 if is_prefill else first + 1
         if kernel.startswith("matmul"):
             m, n, tiles = words[5], words[6], words[7]
-            values, scales, units = WEIGHT_BYTES["_".join(kernel.split("_")[2:-1 if kernel[-1] in "f32silugelu" and not kernel.split("_")[-1].isdigit() else -2])]
+            values, scales, units = WEIGHT_BYTES[format_of(kernel)]
             weights = math.ceil(n / 16) * (tiles * (values + scales) + math.ceil(tiles / 8) * units)
             inputs, out = m * tiles * 64, m * n * 4
             blocks = grid[0] if kernel.startswith("matmul_small") else grid[1]
@@ -189,7 +194,7 @@ class Model:
         once = (code["instructions"] - code["loop"]) * warps
         if kernel.startswith("matmul"):
             block, tiles, chunk = int(kernel.split("_")[-1]), words[7], words[8]
-            values, scales, units = WEIGHT_BYTES["_".join(kernel.split("_")[2:-2])]
+            values, scales, units = WEIGHT_BYTES[format_of(kernel)]
             mine, sums = (chunk if cluster > 1 else tiles), 128 * block * 4
             flops = device.flops_per_us * WGMMA_SHARE / device.multiprocessors / (device.ghz * 1e3)
             # Sums of a chunk are put aside and added to; those of a cluster's chunks come from its other CTAs.

@@ -4,8 +4,7 @@
 //
 //   kernel           grid                             threads  a CTA's work
 //   attend_chunks_*  (rows, kv_heads, chunk_slots)    128      a chunk, for a row's heads that share a kv head
-//   attend_rows_*    (blocks, kv_heads)               128      up to 32 queries, of rows of one sequence
-//   attend_texts_*   (blocks, kv_heads)               128      the same of texts, whose rows see ahead
+//   attend_rows_*    (blocks, kv_heads)               128      up to 32 queries, of rows of one sequence or text
 //
 // The suffix is DIM, head_dim rounded up: 32, 64, 128 or 256. A group, the heads that share a kv head, is of 1 to 16.
 // Positions, sequences and tables must be there before a step's first kernel starts: attend_chunks_* reads them before
@@ -14,8 +13,8 @@
 
 namespace attention {
 
-template <int DIM, class Rows>
-__device__ __forceinline__ void attend_block(const Rows &inputs, const uint2 *blocks, const Result &result) {
+template <int DIM>
+__device__ __forceinline__ void attend_block(const Inputs &inputs, const uint2 *blocks, const Result &result) {
     constexpr int TILES = 2;
     __shared__ Meeting<DIM, TILES> meeting;
     let_dependents_start();
@@ -24,7 +23,7 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, const uint2 *bl
     const Packing packing = {block.x, block.y, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
     gather(inputs, packing, meeting);
 
-    const Cache<DIM> cache = inputs.template cache<DIM>(packing.first_row, blockIdx.y);
+    const Cache<DIM> cache = inputs.cache<DIM>(packing.first_row, blockIdx.y);
     const Span seen = seen_by_any(inputs, packing);
     Merged merged[2 * TILES];
     float sums[TILES][DIM / 32][4] = {};
@@ -47,36 +46,23 @@ __device__ __forceinline__ void attend_block(const Rows &inputs, const uint2 *bl
         int window, float scale, int chunk_slots, float *partial_sums, attention::Stats *partial_stats,                \
         unsigned *tickets, Bf16 *out, int out_stride) {                                                                \
         attention::attend_chunk<DIM>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
-                                      kv_heads, window, scale},                                                        \
+                                      kv_heads, window, scale, nullptr},                                               \
                                      {chunk_slots, partial_sums, partial_stats, tickets},                                  \
                                      {out, out_stride, static_cast<unsigned>(head_dim)});                              \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_chunks_##DIM)
 
-// blocks (first row, rows) [gridDim.x]; out: see `Result`.
+// blocks (first row, rows) [gridDim.x]; out: see `Result`; lengths: see `Inputs`.
 #define ATTEND_ROWS(DIM)                                                                                               \
     extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM == 256 ? 2 : 3) attend_rows_##DIM(            \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
         const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
-        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride) {                                     \
+        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride, const unsigned *lengths) {            \
         const attention::Inputs inputs = {queries,      keys,  values,   positions, sequences, tables,                 \
-                                          table_stride, heads, kv_heads, window,    scale};                            \
+                                          table_stride, heads, kv_heads, window,    scale,     lengths};               \
         attention::attend_block<DIM>(inputs, blocks, {out, out_stride, static_cast<unsigned>(head_dim)});              \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_rows_##DIM)
-
-// The same of texts, whose rows see ahead: lengths [rows].
-#define ATTEND_TEXTS(DIM)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM == 256 ? 2 : 3) attend_texts_##DIM(           \
-        const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
-        const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
-        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride, const unsigned *lengths) {            \
-        const attention::Inputs inputs = {queries,      keys,  values,   positions, sequences, tables,                 \
-                                          table_stride, heads, kv_heads, window,    scale};                            \
-        attention::attend_block<DIM>(attention::Texts{inputs, lengths}, blocks,                                        \
-                                     {out, out_stride, static_cast<unsigned>(head_dim)});                              \
-    }                                                                                                                  \
-    EMULATED_KERNEL(attend_texts_##DIM)
 
 ATTEND_CHUNKS(32)
 ATTEND_CHUNKS(64)
@@ -86,7 +72,3 @@ ATTEND_ROWS(32)
 ATTEND_ROWS(64)
 ATTEND_ROWS(128)
 ATTEND_ROWS(256)
-ATTEND_TEXTS(32)
-ATTEND_TEXTS(64)
-ATTEND_TEXTS(128)
-ATTEND_TEXTS(256)

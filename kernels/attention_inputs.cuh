@@ -16,25 +16,20 @@ struct Inputs {
     int table_stride, heads, kv_heads;
     int window;  // how many keys a row sees, itself included; 0: all before it
     float scale;
+    const unsigned *lengths;  // [rows], of texts whose rows see as far ahead; else null
 
     // Nothing where there is no such row.
     __device__ Span seen(unsigned row, bool is_there) const {
-        return keys_seen(is_there ? positions[row] : NOTHING, window);
+        // Both are asked for at once; where there are no lengths, the position once more in their place.
+        const unsigned position = is_there ? positions[row] : NOTHING;
+        const unsigned length = is_there ? (lengths == nullptr ? positions : lengths)[row] : 0;
+        return keys_seen(position, window, lengths == nullptr ? 0 : length);
     }
 
     template <int DIM>
     __device__ Cache<DIM> cache(unsigned row, unsigned kv_head) const {
         const unsigned *table = tables + static_cast<size_t>(load_past_l1(sequences + row)) * table_stride;
         return {keys, values, static_cast<unsigned>(kv_heads), kv_head, table};
-    }
-};
-
-// The same of texts, whose rows see as far ahead.
-struct Texts : Inputs {
-    const unsigned *lengths;  // [rows]
-
-    __device__ Span seen(unsigned row, bool is_there) const {
-        return keys_seen(is_there ? positions[row] : NOTHING, window, is_there ? lengths[row] : 0);
     }
 };
 
@@ -60,8 +55,7 @@ struct Packing {
 };
 
 // What any of the rows, 32 at most, sees.
-template <class Rows>
-__device__ __forceinline__ Span seen_by_any(const Rows &inputs, const Packing &packing) {
+__device__ __forceinline__ Span seen_by_any(const Inputs &inputs, const Packing &packing) {
     const unsigned lane = threadIdx.x % 32;
     const Span seen = inputs.seen(packing.first_row + lane, lane < packing.rows);
     const unsigned first = __reduce_min_sync(0xFFFFFFFF, seen.is_empty() ? NOTHING : seen.first);
@@ -69,8 +63,7 @@ __device__ __forceinline__ Span seen_by_any(const Rows &inputs, const Packing &p
 }
 
 // What all of the rows see.
-template <class Rows>
-__device__ __forceinline__ Span seen_by_all(const Rows &inputs, const Packing &packing) {
+__device__ __forceinline__ Span seen_by_all(const Inputs &inputs, const Packing &packing) {
     const unsigned lane = threadIdx.x % 32;
     const bool is_there = lane < packing.rows;
     const Span seen = inputs.seen(packing.first_row + lane, is_there);
@@ -99,8 +92,8 @@ __device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packi
 }
 
 // The queries, and what each sees, where all warps find them.
-template <int DIM, int TILES, class Rows>
-__device__ __forceinline__ void gather(const Rows &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
+template <int DIM, int TILES>
+__device__ __forceinline__ void gather(const Inputs &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
     gather_queries(inputs, packing, meeting);
     const unsigned index = threadIdx.x;
     if (index < 16 * TILES) {

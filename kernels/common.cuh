@@ -60,13 +60,18 @@ __device__ __forceinline__ float gate_by(float x, float inner, float up) {
     return __fmul_rn(__fdiv_rn(x, denominator), up);
 }
 
-__device__ __forceinline__ float silu_gate(float x, float up) { return gate_by(x, x, up); }
+// What a gate is activated by, as kernels are told it: a mask. They differ in five instructions of some forty, of which a mask takes
+// what is wanted; of a condition the compiler makes two copies of all that follows.
+enum Gate : unsigned {
+    SILU = 0,
+    GELU = ~0u,  // the tanh approximation: ½·(1 + tanh u) = sigmoid(2u), u = √(2/π)·(x + 0.044715·x³)
+};
 
-// The tanh approximation of GELU: ½·(1 + tanh u) = sigmoid(2u), u = √(2/π)·(x + 0.044715·x³).
-__device__ __forceinline__ float gelu_gate(float x, float up) {
+__device__ __forceinline__ float gated(Gate gate, float x, float up) {
     constexpr float twice_root = 2.0f * 0.7978846f;
     const float cube = __fmul_rn(__fmul_rn(x, x), x);
-    return gate_by(x, __fmul_rn(__fmaf_rn(cube, 0.044715f, x), twice_root), up);
+    const unsigned bent = __float_as_uint(__fmul_rn(__fmaf_rn(cube, 0.044715f, x), twice_root));
+    return gate_by(x, __uint_as_float((bent & gate) | (__float_as_uint(x) & ~gate)), up);
 }
 
 // The sum over a warp's lanes, the same in all of them: 16 apart, then 8, 4, 2, 1.

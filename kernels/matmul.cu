@@ -1,4 +1,4 @@
-// out = x · weightsᵀ, for weights in three formats and three epilogues. The bits of a row depend neither on the kernel
+// out = x · weightsᵀ, for weights in three formats and two epilogues. The bits of a row depend neither on the kernel
 // nor on the rows beside it: all sum over K by the same instructions, in the same order, by the tree of `Chunks`.
 //
 //   kernel                               rows   grid                                     threads  dynamic shared bytes
@@ -18,12 +18,13 @@
 #include "matmul_wave.cuh"
 
 // weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: K/32
-// rounded up; chunk_tiles: see `Chunks`; out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
+// rounded up; chunk_tiles: see `Chunks`; out: f32 [rows][out_stride], or bf16 where gates are activated; gate
+// means nothing elsewhere.
 #define MATMUL_PARAMETERS                                                                                           \
     const unsigned char *weights, const unsigned char *scales, const unsigned char *units, const Bf16 *x,           \
-        int x_stride, int rows, int n, int k_tiles, int chunk_tiles, void *out, int out_stride
+        int x_stride, int rows, int n, int k_tiles, int chunk_tiles, void *out, int out_stride, Gate gate
 #define MATMUL_ARGUMENTS                                                                                            \
-    {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n}, {k_tiles, chunk_tiles}
+    {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n, gate}, {k_tiles, chunk_tiles}
 
 #define MATMUL_SMALL(format, Format, epilogue, Epilogue_, most_rows)                                               \
     extern "C" __global__ void __launch_bounds__(matmul::SMALL_THREADS, 2)                                         \
@@ -61,11 +62,11 @@
 
 #define MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, rows_of_cta)                                          \
     extern "C" __global__ void __launch_bounds__(matmul::WARPGROUP_THREADS, 1)                                     \
-        matmul_warpgroup_##format##_##epilogue##_##rows_of_cta(MATMUL_PARAMETERS, const GRID_CONSTANT RowsMap map) {  \
+        matmul_warpgroup_##format##_##epilogue##_##rows_of_cta(MATMUL_PARAMETERS, const GRID_CONSTANT RowsMap map) { \
         if constexpr (HAS_WGMMA) {                                                                                 \
             matmul::multiply_by_warpgroups<matmul::Format, matmul::Epilogue::Epilogue_, rows_of_cta>(              \
-                {weights, scales, units, k_tiles}, {&map, x, x_stride, rows}, {out, out_stride, rows, n},          \
-                {k_tiles, chunk_tiles});                                                                           \
+                {weights, scales, units, k_tiles}, {&map, x, x_stride, rows},                                       \
+                {out, out_stride, rows, n, gate}, {k_tiles, chunk_tiles});                                         \
         }                                                                                                          \
     }                                                                                                              \
     EMULATED_KERNEL(matmul_warpgroup_##format##_##epilogue##_##rows_of_cta)
@@ -82,10 +83,9 @@
     MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 128) \
     MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 256)
 
-#define MATMUL_FORMAT(format, Format)           \
-    MATMUL_EPILOGUE(format, Format, f32, F32)   \
-    MATMUL_EPILOGUE(format, Format, silu, Silu) \
-    MATMUL_EPILOGUE(format, Format, gelu, Gelu)
+#define MATMUL_FORMAT(format, Format)         \
+    MATMUL_EPILOGUE(format, Format, f32, F32) \
+    MATMUL_EPILOGUE(format, Format, gated, Gated)
 
 MATMUL_FORMAT(bf16, Bf16Weights)
 MATMUL_FORMAT(q8_0, Q8Weights)

@@ -59,9 +59,8 @@ __device__ __forceinline__ void write_block(const Output &output, const Results 
             to[0] = whole(c.x), to[8] = whole(c.z);
             to[PITCH] = whole(c.y), to[PITCH + 8] = whole(c.w);
         } else {
-            const auto gate = EPILOGUE == Epilogue::Silu ? silu_gate : gelu_gate;
-            to[0] = bf16_from_float(gate(whole(c.x), whole(c.z)));
-            to[PITCH] = bf16_from_float(gate(whole(c.y), whole(c.w)));
+            to[0] = bf16_from_float(gated(output.gate, whole(c.x), whole(c.z)));
+            to[PITCH] = bf16_from_float(gated(output.gate, whole(c.y), whole(c.w)));
         }
     }
     __syncthreads();

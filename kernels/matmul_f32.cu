@@ -82,19 +82,15 @@ extern "C" __global__ void __launch_bounds__(products::THREADS)
 EMULATED_KERNEL(matmul_f32)
 
 // out [rows][out_stride], a number for each gate and its up.
-#define MATMUL_GATED(name, gate)                                                                                       \
-    extern "C" __global__ void __launch_bounds__(products::THREADS)                                                    \
-        name(const float *weights, const float *x, int x_stride, int rows, int outputs, int inputs, int stride,        \
-             float *out, int out_stride) {                                                                             \
-        products::multiply({weights, x, x_stride, rows, outputs, inputs, stride},                                      \
-                           [=](int row, int output, const float(&sums)[4]) {                                           \
-                               const int feature = output / 16 * 8 + output % 16;                                      \
-                               float *to = out + static_cast<size_t>(row) * out_stride + feature;                      \
-                               if (feature < outputs / 2) to[0] = gate(sums[0], sums[2]);                              \
-                               if (feature + 1 < outputs / 2) to[1] = gate(sums[1], sums[3]);                          \
-                           });                                                                                         \
-    }                                                                                                                  \
-    EMULATED_KERNEL(name)
-
-MATMUL_GATED(matmul_f32_silu, silu_gate)
-MATMUL_GATED(matmul_f32_gelu, gelu_gate)
+extern "C" __global__ void __launch_bounds__(products::THREADS)
+    matmul_f32_gated(const float *weights, const float *x, int x_stride, int rows, int outputs, int inputs, int stride,
+                     float *out, int out_stride, Gate gate) {
+    products::multiply({weights, x, x_stride, rows, outputs, inputs, stride},
+                       [=](int row, int output, const float(&sums)[4]) {
+                           const int feature = output / 16 * 8 + output % 16;
+                           float *to = out + static_cast<size_t>(row) * out_stride + feature;
+                           if (feature < outputs / 2) to[0] = gated(gate, sums[0], sums[2]);
+                           if (feature + 1 < outputs / 2) to[1] = gated(gate, sums[1], sums[3]);
+                       });
+}
+EMULATED_KERNEL(matmul_f32_gated)

@@ -38,14 +38,14 @@ __device__ __forceinline__ void copy_rows(unsigned char *to, const Activations &
 }
 
 enum class Epilogue {
-    F32,   // out f32 [rows][n]
-    Silu,  // out bf16 [rows][n/2] = silu(gate) · up; of a group's 16 outputs eight are gates, eight the ups of the same
-    Gelu,  // likewise, by the tanh approximation
+    F32,    // out f32 [rows][n]
+    Gated,  // out bf16 [rows][n/2] = activated gate · up; of a group's 16 outputs eight are gates, eight the ups of the same
 };
 
 struct Output {
     void *out;
     int stride, rows, n;
+    Gate gate;  // of gates, where there are any
 };
 
 // A lane's c0 … c3 of eight rows from `row` on: c0, c1 are output g (a gate), c2, c3 output g+8 (its up), each at rows
@@ -67,8 +67,7 @@ __device__ __forceinline__ void store(const Output &output, float4 c, float one,
         } else {
             Bf16 *out = static_cast<Bf16 *>(output.out) + start;
             const int feature = group * 8 + lane / 4;
-            const auto gate = EPILOGUE == Epilogue::Silu ? silu_gate : gelu_gate;
-            if (feature < output.n / 2) out[feature] = bf16_from_float(gate(first[i], second[i]));
+            if (feature < output.n / 2) out[feature] = bf16_from_float(gated(output.gate, first[i], second[i]));
         }
     }
 }

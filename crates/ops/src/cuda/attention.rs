@@ -40,6 +40,11 @@ impl Seen<'_> {
         arguments.int(self.shape.window.unwrap_or(0)).float(self.shape.scale)
     }
 
+    /// Of texts whose rows see ahead; else null.
+    fn lengths(&self) -> u64 {
+        if self.shape.both_ways { self.step.lengths } else { 0 }
+    }
+
     /// By one of these kernels, which have a CTA for each chunk of keys.
     pub fn in_chunks(&self, functions: &[Function], out: &Buffer) -> Option<(Launch, Arguments)> {
         let Seen { shape, step, layer, .. } = *self;
@@ -78,14 +83,9 @@ impl Cuda {
 
     /// Rows in blocks, a CTA each, over all their keys.
     fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
-        let Seen { shape, step, layer, .. } = seen;
+        let Seen { step, layer, .. } = seen;
         let pages = layer.pages;
-        let kernels = &self.kernels;
-        let functions = match shape.both_ways {
-            true => &kernels.attend_texts,
-            false => &kernels.attend_rows,
-        };
-        let Some(function) = for_dim(functions, pages.dim()) else {
+        let Some(function) = for_dim(&self.kernels.attend_rows, pages.dim()) else {
             return;
         };
         let attend = Launch::new(function, [step.blocks, pages.kv_heads, 1], 128);
@@ -93,11 +93,8 @@ impl Cuda {
             .scores(seen.arguments())
             .address(step.block_list)
             .region(&out.region)
-            .int(out.stride);
-        let arguments = match shape.both_ways {
-            true => arguments.address(step.lengths),
-            false => arguments,
-        };
+            .int(out.stride)
+            .address(seen.lengths());
         self.stream.launch(attend, arguments);
     }
 
@@ -109,8 +106,7 @@ impl Cuda {
             .scores(seen.arguments().int(layer.pages.dim()))
             .region(&out.region)
             .int(out.stride)
-            // Of texts whose rows see ahead; else null.
-            .address(if shape.both_ways { step.lengths } else { 0 });
+            .address(seen.lengths());
         self.stream.launch(attend, arguments);
     }
 }

@@ -34,10 +34,14 @@ pub enum Epilogue {
 impl Epilogue {
     /// Where its kernels stand.
     fn column(self) -> usize {
+        usize::from(self != Epilogue::Plain)
+    }
+
+    /// As kernels are told it (`Gate` of kernels/common.cuh); of no meaning where nothing is activated.
+    pub fn gate(self) -> usize {
         match self {
-            Epilogue::Plain => 0,
-            Epilogue::Gated(Activation::Silu) => 1,
-            Epilogue::Gated(Activation::GeluTanh) => 2,
+            Epilogue::Plain | Epilogue::Gated(Activation::Silu) => 0,
+            Epilogue::Gated(Activation::GeluTanh) => u32::MAX as usize,
         }
     }
 }
@@ -73,21 +77,19 @@ pub struct Kernels {
     pub add_bias: Function,
     pub attend_f32: Function,
     /// By epilogue.
-    matmul_f32: [Function; 3],
+    matmul_f32: [Function; 2],
     /// By dimension of a head, like the next; see [`for_dim`].
     pub attend_chunks: [Function; 4],
     pub attend_rows: [Function; 4],
-    /// The same where rows see ahead.
-    pub attend_texts: [Function; 4],
     /// By format, epilogue, rows.
-    small: [[[Function; 3]; 3]; 3],
+    small: [[[Function; 3]; 2]; 3],
     /// By format, epilogue.
-    medium: [[Function; 3]; 3],
-    large: [[Function; 3]; 3],
+    medium: [[Function; 2]; 3],
+    large: [[Function; 2]; 3],
     /// By format, epilogue, rows; like the next, machine code for compute capability 9.0 alone does anything.
-    wave: [[[Function; 3]; 3]; 3],
+    wave: [[[Function; 3]; 2]; 3],
     /// By format, epilogue, rows of a CTA.
-    warpgroup: [[[Function; 2]; 3]; 3],
+    warpgroup: [[[Function; 2]; 2]; 3],
     pub draw: Function,
     /// Clusters of four CTAs that run at once where each fills a multiprocessor; `None` where there are none.
     pub clusters_of_four: Option<usize>,
@@ -147,10 +149,9 @@ impl Kernels {
             add_places: plain("add_places")?,
             add_bias: plain("add_bias")?,
             attend_f32: plain("attend_f32")?,
-            matmul_f32: try_map(["matmul_f32", "matmul_f32_silu", "matmul_f32_gelu"], plain)?,
+            matmul_f32: try_map(["matmul_f32", "matmul_f32_gated"], plain)?,
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
-            attend_texts: try_map(DIMS, |dim| plain(&format!("attend_texts_{dim}")))?,
             small: by_form(|form| {
                 try_map(SMALL_ROWS, |rows| {
                     let name = format!("matmul_small_{form}_{rows}");
@@ -314,12 +315,12 @@ pub fn for_dim(functions: &[Function], dim: usize) -> Option<Function> {
     functions.get(DIMS.iter().position(|known| *known == dim)?).copied()
 }
 
-/// By format and epilogue, as `bf16_silu`.
+/// By format and epilogue, as `bf16_gated`.
 fn by_form<U: std::fmt::Debug>(
     load: impl Fn(&str) -> Result<U, OpsError>,
-) -> Result<[[U; 3]; 3], OpsError> {
+) -> Result<[[U; 2]; 3], OpsError> {
     try_map(["bf16", "q8_0", "q4_k"], |format| {
-        try_map(["f32", "silu", "gelu"], |epilogue| load(&format!("{format}_{epilogue}")))
+        try_map(["f32", "gated"], |epilogue| load(&format!("{format}_{epilogue}")))
     })
 }
 

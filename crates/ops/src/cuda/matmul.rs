@@ -65,14 +65,20 @@ impl Cuda {
         }
         let size = Product { rows: x.rows, outputs: weights.outputs, inputs: weights.inputs };
         if weights.format == Format::F32 {
-            return self.multiply_in_f32(x, weights, self.kernels.matmul_f32(epilogue, size), out);
+            return self.multiply_in_f32(x, weights, epilogue, out);
         }
         let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room());
-        self.launch_matmul(matmul, x, weights, out);
+        self.launch_matmul((matmul, epilogue), x, weights, out);
     }
 
-    /// `matmul` is one of those for the format of `weights`; whichever it is, the bits are the same unless `fast`.
-    pub(super) fn launch_matmul(&self, matmul: Matmul, x: &Buffer, weights: &Matrix, out: &Buffer) {
+    /// `matmul` is one of those for the format of `weights` and that epilogue; whichever it is, the bits are the same unless `fast`.
+    pub(super) fn launch_matmul(
+        &self,
+        (matmul, epilogue): (Matmul, Epilogue),
+        x: &Buffer,
+        weights: &Matrix,
+        out: &Buffer,
+    ) {
         debug_assert_eq!(x.width, weights.inputs);
         let k_tiles = weights.k_tiles();
         for (launch, outputs, takes_all) in matmul.parts(weights.outputs) {
@@ -90,7 +96,8 @@ impl Cuda {
                 .int(k_tiles)
                 .int(chunk_tiles)
                 .address(out.region.address() + out_bytes as u64)
-                .int(out.stride);
+                .int(out.stride)
+                .int(epilogue.gate());
             let arguments = match matmul {
                 Matmul::Medium(_) => arguments.region(&self.sums).region(&self.tickets),
                 Matmul::Warpgroups { rows, .. } => {

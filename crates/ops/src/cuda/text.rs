@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::backend::row_by_row;
-use super::launch::Launch;
+use super::kernels::{Epilogue, Product};
 use super::stage::Step;
 use super::{Buffer, Cuda, Matrix, Vector};
 use crate::{Backend, Biased, EncoderBackend, LayerNorm, OpsError, Precision, TextTables};
@@ -17,14 +17,15 @@ impl Cuda {
         Ok(Cuda { in_f32: precision.is_f32(), ..self.for_engine()? })
     }
 
-    /// `launch` is a kernel for weights that are kept as f32.
+    /// By weights that are kept as f32.
     pub(super) fn multiply_in_f32(
         &self,
         x: &Buffer,
         weights: &Matrix,
-        launch: Launch,
+        epilogue: Epilogue,
         out: &Buffer,
     ) {
+        let size = Product { rows: x.rows, outputs: weights.outputs, inputs: weights.inputs };
         debug_assert!(x.width == weights.inputs && x.is_wide && out.is_wide);
         let arguments = Arguments::default()
             .region(&weights.values)
@@ -36,7 +37,11 @@ impl Cuda {
             .int(32 * weights.k_tiles())
             .region(&out.region)
             .int(out.stride);
-        self.stream.launch(launch, arguments);
+        let arguments = match epilogue {
+            Epilogue::Plain => arguments,
+            Epilogue::Gated(_) => arguments.int(epilogue.gate()),
+        };
+        self.stream.launch(self.kernels.matmul_f32(epilogue, size), arguments);
     }
 
     fn norm_rows(

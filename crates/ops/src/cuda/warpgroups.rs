@@ -64,7 +64,7 @@ impl Cuda {
     ) -> Result<Vec<u32>, OpsError> {
         let mut out = self.buffer(x.rows, OUTPUTS, Numbers::Wide)?;
         out.set_rows(x.rows);
-        self.launch_matmul(matmul, x, weights, &out);
+        self.launch_matmul((matmul, Epilogue::Plain), x, weights, &out);
         let numbers = self.read(&out, x.rows)?;
         Ok(numbers.into_iter().map(f32::to_bits).collect())
     }

@@ -142,7 +142,7 @@ impl Layer {
     fn multiply_by(&self, gpu: &Cuda, epilogue: Epilogue, rows: usize, matmul: Matmul) -> Vec<f32> {
         let (x, mut out, kind) = self.buffers(gpu, epilogue, rows);
         out.set_rows(x.rows);
-        gpu.launch_matmul(matmul, &x, self.matrix(epilogue), &out);
+        gpu.launch_matmul((matmul, epilogue), &x, self.matrix(epilogue), &out);
         gpu.numbers(&out, rows, kind)
     }
 
