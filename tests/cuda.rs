@@ -3,6 +3,9 @@
 #![cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 #![allow(clippy::unwrap_used)]
 
+#[cfg(not(feature = "cuda"))]
+#[path = "cuda/audit.rs"]
+mod audit;
 mod common;
 
 use std::fs;

@@ -10,6 +10,8 @@ mod backend;
 mod cut;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
+#[cfg(feature = "cuda-emulated")]
+pub mod exercise;
 mod failures;
 mod ferry;
 mod kernels;
@@ -21,10 +23,10 @@ mod matmul;
 mod matrix;
 mod pack;
 mod region;
-mod sampler;
-mod scores;
 #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "the driver loads them"))]
 mod replaced;
+mod sampler;
+mod scores;
 #[cfg(feature = "cuda-emulated")]
 mod shadow;
 mod stage;
@@ -42,10 +44,10 @@ use kernels::Kernels;
 pub use matrix::Matrix;
 pub use stage::Stage;
 
-use crate::{FAST, OpsError};
-use ferry::Ferry;
 #[cfg(feature = "cuda")]
 use crate::EMULATING;
+use crate::{FAST, OpsError};
+use ferry::Ferry;
 use region::Region;
 use wave::Room;
 use without::Without;

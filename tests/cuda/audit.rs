@@ -1,0 +1,92 @@
+//! A CPU in a GPU's place: runs that it makes, and makes again as a GPU of compute capability 9.0 would.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::{Family, common, places};
+
+const QUESTION: &str =
+    r#"{"id": "q1", "question": "Seven times one?", "options": ["7", "8", "9"], "answer": "A"}"#;
+
+fn wardround(folder: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(places::program(env!("CARGO_BIN_EXE_wardround")));
+    command.current_dir(folder).args(arguments.split(' ')).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned()
+}
+
+/// As on a GPU, with the emulator in its place: `kernels/machine_code.csv` has a line for each kernel of the build.
+#[test]
+fn every_kernel_is_compared_by_doctor_and_a_hang_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let compared = wardround(folder.path(), "doctor --shadow");
+    let said_of_all = said(&compared);
+    assert!(compared.status.success(), "{said_of_all}");
+    let csv = fs::read_to_string(places::repository().join("kernels/machine_code.csv")).unwrap();
+    let kernels: Vec<&str> = csv
+        .lines()
+        .filter_map(|line| line.strip_prefix("sm_90a,")?.split(',').next())
+        // What measures a GPU's limits, and what writes late.
+        .filter(|kernel| !kernel.starts_with("multiply_") && *kernel != "shadow_produce")
+        .collect();
+    for kernel in &kernels {
+        let line =
+            said_of_all.lines().find(|line| line.trim_start().starts_with(&format!("{kernel} ")));
+        assert!(
+            line.is_some_and(|line| !line.contains("plain 0 equal")),
+            "{kernel}: {said_of_all}"
+        );
+    }
+    let all = format!("{} kernels compared, 0 with a difference or fault", kernels.len());
+    assert!(said_of_all.contains(&all), "{said_of_all}");
+    let hung = wardround(folder.path(), "doctor --shadow --shadow-seconds 0");
+    assert!(!hung.status.success());
+    assert_eq!(said(&hung).matches("hang: it did not end within 0 seconds").count(), 10);
+}
+
+/// On a GPU they would be loaded; here they are read as far, and named.
+#[test]
+fn kernels_from_a_folder_are_told_of_and_never_emulated() {
+    let folder = tempfile::tempdir().unwrap();
+    let doctor = |bytes: &[u8]| {
+        fs::write(folder.path().join("matmul.fatbin"), bytes).unwrap();
+        let mut command = Command::new(places::program(env!("CARGO_BIN_EXE_wardround")));
+        command.args(["doctor", "--offline"]).env("WARDROUND_CUDA_KERNELS", folder.path());
+        said(&command.output().unwrap())
+    };
+    let header = [0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0, 4, 0, 0, 0, 0, 0, 0, 0];
+    let whole = doctor(&[&header[..], b"code"].concat());
+    let told = "the emulator runs its build's kernels alone, not kernels of";
+    assert!(whole.contains(told) && whole.contains("matmul.fatbin"), "{whole}");
+    assert!(whole.contains("of this build: attention, attention_f32, encoder,"), "{whole}");
+    let short = doctor(&header);
+    assert!(short.contains("matmul.fatbin: it is cut short, at 16 bytes"), "{short}");
+}
+
+/// What a GPU logged is what its kernels have to give, or it is not: any CPU can tell.
+#[test]
+fn a_run_is_made_again_by_the_emulator_byte_for_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("questions.jsonl"), format!("{QUESTION}\n")).unwrap();
+    let model = common::synthetic(Family::Qwen3);
+    let run = |device: &str| {
+        let arguments = format!(
+            "run zero-shot --format mcq --data questions.jsonl --panel {} --set record_chars=4 --quiet --out {device} --device {device}",
+            model.display()
+        );
+        let output = wardround(folder.path(), &arguments);
+        assert!(output.status.success(), "{}", said(&output));
+        fs::read_to_string(folder.path().join(device).join("plan.toml")).unwrap()
+    };
+    let plan = run("cpu-emulating-cuda");
+    assert!(plan.contains("device_kind = \"cuda sm_90 emulated\""), "{plan}");
+    let again = wardround(folder.path(), "replay cpu-emulating-cuda --device cpu-emulating-cuda");
+    assert!(again.status.success(), "{}", said(&again));
+    assert!(said(&again).contains("1 call replayed, 0 differences"), "{}", said(&again));
+    // The emulator as tests use it sums otherwise, and may not be held against it.
+    let other = wardround(folder.path(), "replay cpu-emulating-cuda --device cuda");
+    assert!(!other.status.success() && said(&other).contains("device_kind"), "{}", said(&other));
+}
