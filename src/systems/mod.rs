@@ -21,6 +21,8 @@ mod planted;
 pub mod reading;
 pub mod reconcile;
 #[cfg(test)]
+mod same_calls;
+#[cfg(test)]
 pub mod scripted;
 pub mod settings;
 pub mod single_llm;

@@ -1,0 +1,260 @@
+//! Every call and log line of the systems that files describe, as the program wrote them when each of them was a program of its own.
+//!
+//! `calls.txt` has a line for each system under each of its settings, with the hash of all that it did under [`SCRIPTS`] scripts, with two
+//! items each. `WARDROUND_CALLS_TO=FILE` writes what was hashed, so that two versions of it can be compared.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+
+use super::exemplars::leak::Leak;
+use super::exemplars::{Exemplars, Expert, Opinion, Pool, vectors::Vectors};
+use super::scripted::{exemplars, note, question};
+use super::{SYSTEMS, SystemConfig, Task};
+use crate::data::{Item, ItemKind, Note, Question};
+use crate::digest::sha256;
+use crate::panel::responder::{Responder, Waiting};
+use crate::panel::scripted::{Script, panel};
+use crate::panel::{Call, Panel, PanelError};
+use crate::prompts::PromptSet;
+
+/// Scripts of replies that each system is run with.
+const SCRIPTS: u32 = 40;
+
+/// What models say, of every form that a stage may ask for, and of none.
+const SAID: [&str; 27] = [
+    r#"{"reasoning": "r", "is_error": true, "error": "yes", "Error": "yes", "Error Flag": "yes", "sentence_id": 1, "Error Sentence ID": 1, "incorrect_sentence_id": 1, "error_sentence": "Beta blockers were given for the attack.", "correction": "Beta agonists were given for the attack.", "corrected_sentence": "Beta agonists were given for the attack."}"#,
+    r#"{"reasoning": "r", "is_error": true, "error": "yes", "Error": "yes", "sentence_id": 2, "incorrect_sentence_id": 2, "correction": "She went to a ward.", "corrected_sentence": "She went to a ward.", "Corrected Sentence": "She went to a ward."}"#,
+    r#"{"reasoning": "q", "is_error": true, "error": "yes", "Error": "yes", "sentence_id": 0, "incorrect_sentence_id": 0, "correction": "A 30-year-old man came with wheezing.", "corrected_sentence": "A 30-year-old man came with wheezing."}"#,
+    r#"{"reasoning": "r", "is_error": false, "error": "no", "Error": "no", "sentence_id": -1, "incorrect_sentence_id": -1, "correction": "NA", "error_sentence": "NA", "corrected_sentence": "NA", "Revised Sentence": "NA"}"#,
+    r#"{"error": "yes"}"#,
+    r#"{"reasoning": "there", "sentence_id": 1}"#,
+    r#"{"corrected_sentence": "Beta agonists were given for the attack."}"#,
+    r#"{"entities": ["beta blockers", "wheezing"], "entity": "Beta blockers", "span": "Beta blockers", "keyword": "beta", "alternatives": ["Statins", "Antibiotics"]}"#,
+    "Reasoning: so\nRationale: so\nError Flag: 1\nError Sentence ID: 1\nError sentence: Beta blockers were given for the attack.\nIs correct: No\nCorrected Sentence: Beta agonists were given for the attack.",
+    "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: Corticosteroids were given for the attack.",
+    "Reasoning: so\nError Flag: 1\nError Sentence ID: 2\nCorrected Sentence: She went to a ward.",
+    "Reasoning: fine\nRationale: fine\nError Flag: 0\nError Sentence ID: -1\nError sentence: NA\nIs correct: Yes\nCorrected Sentence: NA",
+    "INCORRECT",
+    "CORRECT",
+    "1 Beta agonists were given for the attack.",
+    "There is an error in sentence 1.",
+    "hm",
+    "",
+    "I'm sorry, but I can't help with that.",
+    "B",
+    "C",
+    " b.\n",
+    "(C)",
+    r#"{"Thought": "rash", "Answer": "B"}"#,
+    r#"{"Thought": "fever", "Answer": " C: option C"}"#,
+    "Thought: cough\nAnswer: A",
+    "The answer is B.",
+];
+
+/// Settings that are tried where a system has them, beside its defaults.
+const SETTINGS: [&str; 37] = [
+    "shots=0",
+    "shots=1",
+    "shots=5",
+    "choice=tfidf",
+    "choice=bm25",
+    "choice=random",
+    "choice=fixed",
+    "choice=sentences",
+    "choice=embedding",
+    "temperatures=model",
+    "samples=1",
+    "samples=4",
+    "members=3",
+    "ensemble=and",
+    "leak=medqa",
+    "mab_compat=on",
+    "release_compat=on",
+    "examples=medqa",
+    "examples=pubmedqa",
+    "prompt=2",
+    "span=model",
+    "span=file",
+    "filter=bertscore",
+    "cot=off",
+    "cot=long",
+    "role=nurse",
+    "role=none",
+    "type_hint=off",
+    "options=2",
+    "options=3",
+    "evidence=off",
+    "candidate=asked",
+    "candidate=scorer",
+    "clusters=on",
+    "max_tokens=77",
+    "record_chars=100",
+    "reask=on",
+];
+
+/// Writes down what is asked, and has a script answer.
+struct Recording {
+    script: Arc<Script>,
+    seen: Mutex<String>,
+}
+
+impl Responder for Recording {
+    fn name(&self) -> String {
+        "scripted".to_owned()
+    }
+
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
+        let Call {
+            member, key, stage, messages, temperature, max_tokens, grammar, is_json, ..
+        } = call;
+        let seed = panel.seed(call);
+        let told = format!(
+            "{member} {key:?} {stage:?} {temperature:?} {max_tokens:?} {is_json} {seed}\n{messages:#?}\n{grammar:?}\n"
+        );
+        self.seen.lock().unwrap().push_str(&told);
+        self.script.clone().begin(call, panel)
+    }
+}
+
+/// A note without an error.
+fn sound_note() -> Note {
+    let sentences = [
+        "A man of 70 fell.",
+        "His hip was broken.",
+        "It was mended with a nail of 40 cm.",
+        "Penicillin was given for syphilis.",
+    ];
+    let sentences: Vec<String> = sentences.map(str::to_owned).to_vec();
+    Note { id: "ms-2".into(), text: sentences.join(" "), sentences, gold: None, ..note() }
+}
+
+/// A question of PubMedQA.
+fn yes_or_no() -> Question {
+    let mut question = question(3);
+    question.id = "q2".into();
+    for (option, text) in question.options.iter_mut().zip(["yes", "no", "maybe"]) {
+        option.text = text.to_owned();
+    }
+    question
+}
+
+/// Exemplars with all that may be given beside them.
+fn given() -> Arc<Exemplars> {
+    let plain = exemplars();
+    let notes = plain.pool.exemplars.iter().map(|one| one.note.clone());
+    let reasons = BTreeMap::from([("ms-train-4".to_owned(), "Beta blockers close.".to_owned())]);
+    let opinion = |flag, sentence_id: Option<usize>| Opinion {
+        flag: Option::<bool>::into(flag),
+        sentence_id,
+        correction: sentence_id.map(|_| "Better.".to_owned()),
+    };
+    let expert = |trust: Option<&str>, opinion| Expert {
+        trust: trust.map(str::to_owned),
+        opinions: BTreeMap::from([("ms-1".to_owned(), opinion)]),
+    };
+    let exam = Question { question: "Beta blockers for an attack?".to_owned(), ..question(4) };
+    let encode = |texts: &[&str]| {
+        let has = |text: &str, words: &str| f32::from(text.contains(words));
+        let vector =
+            |text: &&str| vec![has(text, "attack") + has(text, "asthma"), has(text, "fell"), 1.0];
+        Ok(texts.iter().map(vector).collect())
+    };
+    Arc::new(Exemplars {
+        pool: Pool::new(notes, &reasons),
+        vectors: Some(Vectors::new(Box::new(encode))),
+        leak: Some(Leak::new([&exam, &question(4)])),
+        experts: vec![
+            expert(Some("0.61"), opinion(Some(true), Some(1))),
+            expert(None, opinion(Some(false), None)),
+        ],
+        spans: Some(BTreeMap::from([("ms-1".to_owned(), "beta blockers".to_owned())])),
+        scorer: Some(vec![1.0, 2.0, 0.5, 3.0]),
+        likeness: Some(Box::new(|one, other| {
+            Ok(if one.len().abs_diff(other.len()) < 4 { 0.9 } else { 0.5 })
+        })),
+        ..Exemplars::default()
+    })
+}
+
+/// What a system does with an item where replies are drawn from [`SAID`].
+fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: u32) -> String {
+    let agents: Vec<String> = config.slots().into_iter().map(|slot| slot.agent).collect();
+    let id = item.id().to_owned();
+    let script = Script::new(move |key, _| {
+        let drawn = sha256(format!("{number} {id} {} {} {}", key.agent, key.purpose, key.sample));
+        SAID[usize::from_str_radix(&drawn[..8], 16).unwrap() % SAID.len()].to_owned()
+    });
+    let recording = Arc::new(Recording { script: Arc::new(script), seen: Mutex::default() });
+    let silent = Script::new(|_, _| String::new());
+    let (mut panel, calls) = panel(&agents, silent);
+    for member in &mut panel.members {
+        member.source = recording.clone();
+    }
+    panel.reask = config.reask(&PromptSet::embedded()).unwrap();
+    let system = config.build(&PromptSet::embedded(), exemplars).unwrap();
+    let line = system.answer(&Task { panel: &panel, dataset: "d", item, run: 1 }).unwrap();
+    let mut text = std::mem::take(&mut *recording.seen.lock().unwrap());
+    for call in calls.try_iter() {
+        writeln!(text, "{}", serde_json::to_string(&call).unwrap()).unwrap();
+    }
+    writeln!(text, "{}", serde_json::to_string(&line).unwrap()).unwrap();
+    writeln!(text, "{:?}", system.opening("d", item)).unwrap();
+    writeln!(text, "{:?}", system.longest_prompt(item, 100)).unwrap();
+    text
+}
+
+#[test]
+fn files_make_the_calls_that_programs_made() {
+    let folders = ["mediqa_corr", "single_llm", "base_llm"];
+    let exemplars = given();
+    let (mut hashes, mut all) = (String::new(), String::new());
+    for entry in SYSTEMS.iter().filter(|entry| folders.contains(&entry.prompts)) {
+        let plain = SystemConfig::named(entry.name).unwrap();
+        let has = |pair: &&&str| plain.table.contains_key(pair.split('=').next().unwrap());
+        // IKIM has no other rankings, and says so.
+        let can = |pair: &&&str| {
+            entry.name != "ikim" || pair.starts_with("choice=tf") || !pair.starts_with("choice")
+        };
+        let tried = SETTINGS.iter().filter(has).filter(can).map(|pair| vec![*pair]);
+        for pairs in std::iter::once(Vec::new()).chain(tried) {
+            let config = SystemConfig::parse(entry.name, &pairs).unwrap();
+            let mut text = format!(
+                "{} {:?} {:?} {} {} {} {:?} {:?} {} {} {}\n",
+                config.name(),
+                config.slots(),
+                config.table,
+                config.max_calls(),
+                config.default_models(),
+                config.prompts_sha256(&PromptSet::embedded()),
+                entry.wording.to_string(),
+                entry.examples,
+                entry.exemplars,
+                entry.takes,
+                config.models(),
+            );
+            let items: [Item; 2] = match entry.takes {
+                ItemKind::Notes => [note().into(), sound_note().into()],
+                ItemKind::Questions => [question(5).into(), yes_or_no().into()],
+            };
+            let scripts = if pairs.is_empty() { SCRIPTS } else { SCRIPTS / 4 };
+            for number in 0..scripts {
+                for item in &items {
+                    text += &done(&config, item, &exemplars, number);
+                }
+            }
+            let pair = pairs.first().copied().unwrap_or("defaults");
+            writeln!(hashes, "{} {pair} {}", entry.name, &sha256(&text)[..16]).unwrap();
+            all += &format!("=== {} {pair}\n{text}", entry.name);
+        }
+    }
+    if let Ok(path) = std::env::var("WARDROUND_CALLS_TO") {
+        fs_err::write(format!("{path}.hashes"), &hashes).unwrap();
+        fs_err::write(path, all).unwrap();
+    }
+    let other = |(old, new): &(&str, &str)| old != new;
+    let golden = include_str!("calls.txt");
+    let others: Vec<_> = golden.lines().zip(hashes.lines()).filter(other).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    assert_eq!(golden.lines().count(), hashes.lines().count());
+}
