@@ -1,4 +1,4 @@
-//! Embeds the files of `prompts/`, `models/`, `datasets/`, `corpora/` and `recipes/`.
+//! Embeds the files of `prompts/`, `models/`, `datasets/`, `corpora/`, `recipes/` and `systems/`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ fn main() -> Result<(), String> {
     embed("datasets", "DATASETS", "toml")?;
     embed("corpora", "CORPORA", "toml")?;
     embed("recipes", "RECIPES", "toml")?;
+    embed("systems", "SYSTEM_FILES", "toml")?;
     embed("recipes/ids", "IDS", "txt")?;
     embed("recipes/readings", "READINGS", "txt")?;
     tell_build()

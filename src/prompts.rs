@@ -178,7 +178,18 @@ pub fn has_placeholder(text: &str, name: &str) -> bool {
     text.contains(&format!("{{{name}}}"))
 }
 
-fn without_last_newline(text: &str) -> String {
+/// The names in braces that [`fill`] may replace: of small letters and what may be in a name of a stage.
+pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let can_be = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    let names = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+    let names = names.map(|(name, _)| name);
+    names.filter(move |name| {
+        name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(can_be)
+    })
+}
+
+/// A text of a file, as prompts have it.
+pub fn without_last_newline(text: &str) -> String {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.strip_suffix('\r').unwrap_or(text).to_string()
 }

@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &str)] = &[
         "experiment",
         "systems panel retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console appended outside",
     ),
-    ("systems", "panel retrieval data prompts text random diagnosis digest record"),
+    ("systems", "panel retrieval data prompts text random diagnosis digest record outside"),
     (
         "panel",
         "retrieval engine model ops synth hub chat generation tokenizer text random diagnosis digest record console outside",

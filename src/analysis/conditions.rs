@@ -21,6 +21,7 @@ impl Conditions {
         };
         let prompts = match (&plan.prompts, entry) {
             (Some(folder), _) => format!("those in {folder}"),
+            _ if plan.system_file.is_some() => "those of its file".to_owned(),
             (None, Some(entry)) => entry.wording.to_string(),
             (None, None) => "unknown".to_owned(),
         };

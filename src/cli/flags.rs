@@ -5,7 +5,7 @@ mod retrieval;
 pub use retrieval::{CorpusFlags, RefinementFlags};
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -22,7 +22,7 @@ use crate::experiment::shard::Shard;
 use crate::experiment::spec::{MEMBER, Spec};
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};
-use crate::systems::SystemConfig;
+use crate::systems::{SystemConfig, file};
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DecodingFlags {
@@ -135,7 +135,11 @@ impl PanelFlags {
         format: Format,
     ) -> Result<Spec, Failure> {
         let set = SetPairs::of(&self.set)?;
-        let mut spec = Spec::new(SystemConfig::parse(system, &set.settings)?, data, format)?;
+        let protocol = match system.ends_with(file::EXTENSION) {
+            true => SystemConfig::open(Path::new(system), &set.settings)?,
+            false => SystemConfig::parse(system, &set.settings)?,
+        };
+        let mut spec = Spec::new(protocol, data, format)?;
         (spec.slots, spec.slot_sampling) = (set.models, set.sampling);
         if !self.panel.is_empty() {
             spec.panel = list::models(&self.panel)?;

@@ -44,6 +44,7 @@ mod serve;
 mod size;
 mod summary;
 mod synthetic;
+mod systems;
 #[cfg(test)]
 mod tests;
 mod tokenize;
@@ -106,6 +107,9 @@ enum Verb {
     /// List, download, verify or synthesise models
     #[command(subcommand)]
     Models(models::Models),
+    /// List the systems, or print the file that describes one
+    #[command(subcommand)]
+    Systems(systems::Systems),
     /// Serve models over HTTP, as OpenAI's interface
     #[cfg(feature = "serve")]
     Serve(Box<serve::Serve>),
@@ -194,6 +198,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Data(data) => data.run(),
         Verb::Corpus(corpus) => corpus.run(),
         Verb::Models(models) => models.run(),
+        Verb::Systems(systems) => systems.run(),
         #[cfg(feature = "serve")]
         Verb::Serve(serve) => serve.run(),
         #[cfg(feature = "serve")]

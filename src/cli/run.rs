@@ -1,9 +1,10 @@
 //! `run`: runs a system on a file of questions or notes, into a run directory.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::audit::flags::{AuditDirectory, begin, user};
 use super::flags::{CorpusFlags, ExecutionFlags, MovedCorpusFlags, StartFlags};
@@ -20,6 +21,7 @@ use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::Spec;
 use crate::systems::SYSTEMS;
+use crate::systems::file::EXTENSION;
 use crate::systems::table::Entry;
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
@@ -45,8 +47,8 @@ const SETTLED: [&str; 17] = [
 
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The system to run, if no --plan is given
-    #[arg(value_parser = systems(|_| true), required_unless_present = "plan")]
+    /// The system to run, if no --plan is given: one of these, or the TOML file of another
+    #[arg(value_parser = SystemOrFile(systems(|_| true)), required_unless_present = "plan")]
     system: Option<String>,
     /// The questions, or the notes
     #[arg(long, value_name = "FILE", requires = "format", required_unless_present = "plan")]
@@ -215,4 +217,28 @@ pub fn systems(is_wanted: fn(&Entry) -> bool) -> PossibleValuesParser {
         PossibleValue::new(system.name).aliases(in_plans)
     });
     PossibleValuesParser::new(systems)
+}
+
+/// A parser of the systems' names, and of paths of files of other systems.
+#[derive(Clone)]
+struct SystemOrFile(PossibleValuesParser);
+
+impl TypedValueParser for SystemOrFile {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        match value.to_str().filter(|value| value.ends_with(EXTENSION)) {
+            Some(path) => Ok(path.to_owned()),
+            None => self.0.parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }

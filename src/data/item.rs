@@ -62,7 +62,8 @@ impl From<&Item> for ItemText {
 }
 
 /// The kind of all items of a format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ItemKind {
     Questions,
     Notes,

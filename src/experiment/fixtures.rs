@@ -60,6 +60,7 @@ pub fn plan() -> Plan {
         prompts_sha256: "5".repeat(64),
         prompts: None,
         settings: toml::Table::from_iter([("t_max".to_owned(), 3.into())]),
+        system_file: None,
         dataset: DatasetPlan {
             skip_bad_rows: false,
             skipped: Vec::new(),

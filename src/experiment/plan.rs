@@ -23,6 +23,7 @@ use crate::outside;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::SCHEMA;
+use crate::systems::file::Source;
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -52,6 +53,9 @@ pub struct Plan {
     pub prompts: Option<String>,
     /// The system's switches, resolved: every one of them, defaults too.
     pub settings: toml::Table,
+    /// What describes the system, where that is no part of wardround.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_file: Option<Source>,
     pub dataset: DatasetPlan,
     /// In panel order.
     pub panel: Vec<MemberPlan>,

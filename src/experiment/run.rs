@@ -142,6 +142,7 @@ impl Spec {
             prompts_sha256: self.protocol.prompts_sha256(&prompts),
             prompts: self.prompts.as_deref().map(absolute).transpose()?,
             settings: self.protocol.table.clone(),
+            system_file: self.protocol.file().cloned(),
             dataset: DatasetPlan {
                 name: dataset.name,
                 format: self.format.name().to_owned(),

@@ -138,7 +138,10 @@ impl Spec {
         let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
         let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());
         Ok(Spec {
-            protocol: SystemConfig::from_table(&plan.system, &plan.settings)?,
+            protocol: match &plan.system_file {
+                Some(file) => SystemConfig::from_file(file, &plan.settings)?,
+                None => SystemConfig::from_table(&plan.system, &plan.settings)?,
+            },
             data: plan.dataset.path.clone().into(),
             format: plan.dataset.format.parse()?,
             bad_rows: BadRows::skip_where(plan.dataset.skip_bad_rows),

@@ -1,124 +1,105 @@
-//! One model asked for the error in a note with MEDEC's prompts: the baseline of MedGuards' tables.
+//! The reply of MEDEC's prompts on a note: that it is correct, or which sentence is wrong and its correction.
 
-mod reply;
+use serde::Serialize;
+use serde_json::Value;
 
-use std::sync::Arc;
+use crate::data::Note;
+use crate::record::{FinishReason, Parse};
+use crate::systems::case::Record;
+use crate::systems::decoding::{Decoding, Shape};
+use crate::systems::exemplars::reply::{CHANGED, without_number};
+use crate::systems::reading::correction::corrected;
+use crate::systems::reading::verdict::verdict;
+use crate::systems::reading::{plain, record, said, text as words};
+use crate::text::{Aligner, Pattern, align};
 
-pub use self::reply::{Reading, read, with_ascii_digits};
-use serde::{Deserialize, Serialize};
-
-use super::case::{Case, Step};
-use super::config::{self, SOLO};
-use super::decoding::{Decoding, Shape};
-use super::exemplars::Exemplars;
-use super::messages::{messages, numbered};
-use super::settings::{switch, whole};
-use super::{Opening, System, Task};
-use crate::data::{Item, Note};
-use crate::diagnosis::Failure;
-use crate::panel::{Asked, PanelError};
-use crate::prompts::PromptSet;
-use crate::record::{DetectionLine, Flag, ItemLine, LocalisationLine, Message, Source, Stage};
-
-/// Calls on a note at most, while its answer cannot be parsed.
-const TRIES: u32 = 2;
-
-/// How the baseline runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// MEDEC's first or second prompt.
-    #[serde(deserialize_with = "whole::<1, 2, _, _>")]
-    pub prompt: u32,
-    /// Whether any output that contains CORRECT, even as INCORRECT, means that there is no error, as in MedGuards' published code.
-    #[serde(with = "switch")]
-    pub release_compat: bool,
-    #[serde(flatten)]
-    pub decoding: Decoding,
+/// A parsed reply: `CORRECT`, or the number of a sentence and its correction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reading {
+    /// Whether the note has an error; `None` where the reply does not say.
+    pub flag: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sentence_id: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<String>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { prompt: 1, release_compat: false, decoding: Decoding::default() }
-    }
+impl Record for Reading {}
+
+/// `CORRECT`, or a sentence's number and a sentence.
+pub fn shape(note: &Note, decoding: &Decoding) -> Shape {
+    let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
+    let chars = decoding.sentence_chars(note);
+    Shape::regex(format!("CORRECT|({}) (?s:.{{1,{chars}}})", ids.join("|")))
 }
 
-impl config::Settings for Settings {
-    fn max_calls(&self) -> u32 {
-        TRIES
+/// Parses a reply on a note: the only line that begins with a sentence's number and changes that sentence, or a verdict. A sentence as it
+/// stands corrects nothing; a number before other words than a sentence, or among others before sentences unlike the note's, is none of a
+/// sentence; and a reply that says both has no flag.
+pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
+    if release_compat && text.to_uppercase().contains("CORRECT") {
+        return (Reading { flag: Some(false), ..Reading::default() }, Parse::Ok);
     }
-
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let prompt = prompts.get(&format!("base_llm/prompt-{}", self.prompt), &[])?;
-        Ok(Box::new(BaseLlm { settings: self.clone(), prompt }))
-    }
+    static LINE: Pattern =
+        Pattern::new(r"(?m)^[ \t>#*_`-]*(?:[Ss]entence )?(\d{1,3})[.:)*_]*[ \t]+(\S.*)$");
+    let text = said(text);
+    let listed = LINE.captures_iter(text).count();
+    let is_list = listed > 1;
+    let numbered = LINE.captures_iter(text).filter_map(|line| {
+        let (id, words): (usize, &str) = (line[1].parse().ok()?, line.get(2)?.as_str());
+        let sentence = note.sentences.get(id)?;
+        let correction = without_number(corrected(words), Some(id), note);
+        let found = align(&[sentence], &correction, note.language, Aligner::default());
+        let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
+        let is_sentence = is_like || {
+            let is_small = correction.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
+            !is_list && !is_small && correction.split_whitespace().count() >= 3
+        };
+        let is_other = note.sentences.iter().all(|one| plain(one) != plain(&correction));
+        (is_sentence && is_other).then_some((id, correction))
+    });
+    let mut changes: Vec<(usize, String)> = numbered.collect();
+    changes.extend(labelled(text, note));
+    changes.dedup();
+    let verdict = verdict(text);
+    let (flag, change) = match (changes.len(), verdict) {
+        // A list that is not of the whole note goes on, or is about something else.
+        _ if is_list && listed != note.sentences.len() => (None, None),
+        (0, verdict) => (verdict, None),
+        (1, None | Some(true)) => (Some(true), changes.pop()),
+        _ => (None, None),
+    };
+    let is_alone = text.lines().count() == 1;
+    let parse = match flag {
+        None => Parse::Unread,
+        Some(false) if text == "CORRECT" => Parse::Ok,
+        Some(true) if is_alone && text.starts_with(|c: char| c.is_ascii_digit()) => Parse::Ok,
+        Some(_) => Parse::Fallback,
+    };
+    let (sentence_id, correction) = change.unzip();
+    (Reading { flag, sentence_id, correction }, parse)
 }
 
-struct BaseLlm {
-    settings: Settings,
-    prompt: String,
+/// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.
+fn labelled(text: &str, note: &Note) -> Option<(usize, String)> {
+    let fields = |value: &Value| {
+        let find = |names: &[&str]| names.iter().find_map(|name| value.get(*name)).map(words);
+        let id: usize = find(&["id", "sentence_id", "sentence id"])?.trim().parse().ok()?;
+        let correction = find(&["correction", "corrected_sentence", "corrected sentence"])?;
+        let sentence = note.sentences.get(id)?;
+        (plain(&correction) != plain(sentence)).then_some((id, correction))
+    };
+    Some(record::read_or_lines(text, FinishReason::Stop, fields)?.0)
 }
 
-impl System for BaseLlm {
-    /// A note without a reply that can be parsed has no flag.
-    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.note()?.as_written(self.settings.release_compat);
-        let note = case.item;
-        let mut line = case.open();
-        let mut asked = self.ask(&case, 0)?;
-        for sample in 1..TRIES {
-            // Without sampling it would say the same again.
-            let may_differ = asked.call.sampling.temperature != Some(0.0);
-            if asked.value == Reading::default() && may_differ {
-                asked = self.ask(&case, sample)?;
-            }
-        }
-        let reading = asked.value;
-        line.flag = Flag::on(asked.call.basis(), reading.flag);
-        line.detection = Some(DetectionLine {
-            source: Source::Single,
-            agents: vec![SOLO.to_owned()],
-            flags: vec![line.flag.said()],
-            confidences: vec![None],
-        });
-        if let Some(sentence_id) = reading.sentence_id {
-            line.sentence = note.sentences[sentence_id].clone();
-            line.sentence_id = Some(sentence_id);
-            line.exact_sentence_id = Some(sentence_id);
-            line.correction = reading.correction;
-            line.localisation = Some(LocalisationLine {
-                source: Source::Single,
-                agents: vec![SOLO.to_owned()],
-                opinions: vec![sentence_id.to_string()],
-                sentence_ids: vec![Some(sentence_id)],
-                confidences: vec![None],
-            });
-        }
-        line.calls = case.calls();
-        Ok(line.into())
-    }
-
-    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        Some(vec![Opening { member: 0, messages: self.messages(item.note()?) }])
-    }
-}
-
-impl BaseLlm {
-    fn messages(&self, note: &Note) -> Vec<Message> {
-        messages("", format!("{}\n\n{}", self.prompt, numbered(note)))
-    }
-
-    fn ask(&self, case: &Case<'_, Note>, sample: u32) -> Result<Asked<Reading>, PanelError> {
-        let (note, decoding) = (case.item, &self.settings.decoding);
-        let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
-        let chars = decoding.sentence_chars(note);
-        let regex = format!("CORRECT|({}) (?s:.{{1,{chars}}})", ids.join("|"));
-        let step = Step::new(Stage::Final, 0, "answer", Shape::regex(regex));
-        let mut call = case.call(&step, 0, SOLO, self.messages(note));
-        call.key.sample = sample;
-        let compat = self.settings.release_compat;
-        case.ask(call, |text, _| read(text, note, compat))
-    }
+/// The text with ASCII digits in place of Arabic-Indic and full-width ones.
+pub fn with_ascii_digits(text: &str) -> String {
+    let digit = |c: char| match c {
+        '٠'..='٩' => char::from_u32(c as u32 - '٠' as u32 + '0' as u32),
+        '０'..='９' => char::from_u32(c as u32 - '０' as u32 + '0' as u32),
+        _ => None,
+    };
+    text.chars().map(|c| digit(c).unwrap_or(c)).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A system by name with every setting resolved, as plans have it; known before any prompt is read.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -9,6 +10,7 @@ use serde_json::json;
 use super::System;
 use super::decoding::Decoding;
 use super::exemplars::Exemplars;
+use super::file::{Source, SystemFile};
 use super::settings::{SettingsError, pairs, replace};
 use super::table::{Entry, SYSTEMS};
 use crate::data::ItemKind;
@@ -112,7 +114,21 @@ impl SystemConfig {
     /// # Errors
     /// An unknown name; the first pair that is no setting of the system or has a value that is not allowed.
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, SettingsError> {
-        let entry = Entry::named(name)?;
+        SystemConfig::of(Entry::named(name)?, given)
+    }
+
+    /// The same of the system of a file.
+    ///
+    /// # Errors
+    /// A file that describes no system; a pair as for [`SystemConfig::parse`].
+    pub fn open<S: AsRef<str>>(path: &Path, given: &[S]) -> Result<SystemConfig, Failure> {
+        Ok(SystemConfig::of(SystemFile::open(path)?.entry_of_its_own(), given)?)
+    }
+
+    fn of<S: AsRef<str>>(
+        entry: &'static Entry,
+        given: &[S],
+    ) -> Result<SystemConfig, SettingsError> {
         let given = pairs(given)?.into_iter();
         let given = given.map(|(key, value)| (key, value.into()));
         (entry.configure)(entry, given.collect())
@@ -123,7 +139,18 @@ impl SystemConfig {
     /// # Errors
     /// An unknown name; the first entry that is no setting of the system or has a value that is not allowed.
     pub fn from_table(name: &str, table: &toml::Table) -> Result<SystemConfig, SettingsError> {
-        let entry = Entry::named(name)?;
+        SystemConfig::with(Entry::named(name)?, table)
+    }
+
+    /// The system of a plan that keeps its file.
+    ///
+    /// # Errors
+    /// A text that describes no system; an entry as for [`SystemConfig::from_table`].
+    pub fn from_file(file: &Source, table: &toml::Table) -> Result<SystemConfig, Failure> {
+        Ok(SystemConfig::with(SystemFile::of_source(file)?.entry_of_its_own(), table)?)
+    }
+
+    fn with(entry: &'static Entry, table: &toml::Table) -> Result<SystemConfig, SettingsError> {
         let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));
         (entry.configure)(entry, entries.collect())
     }
@@ -135,26 +162,33 @@ impl SystemConfig {
     pub fn new<S>(
         entry: &'static Entry,
         given: Vec<(String, toml::Value)>,
-        finish: impl FnOnce(S) -> S,
     ) -> Result<SystemConfig, SettingsError>
     where
         S: Settings + Default + Serialize + DeserializeOwned + 'static,
     {
-        let unusable = |error: &dyn std::fmt::Display| SettingsError::BadValue {
-            key: entry.name.to_owned(),
-            value: String::new(),
-            expected: error.to_string(),
-        };
-        let table = toml::Table::try_from(S::default()).map_err(|error| unusable(&error))?;
+        let table = toml::Table::try_from(S::default()).map_err(|error| unusable(entry, &error))?;
         let own = entry.defaults.iter();
         let own = own.map(|(key, value)| ((*key).to_owned(), (*value).into()));
-        let table = replace::<S>(table, own.chain(given))?;
-        let settings = table.try_into::<S>().map_err(|error| unusable(&error))?;
+        SystemConfig::over(entry, table, own.chain(given), |settings: S| Arc::new(settings))
+    }
+
+    /// The settings of a table, changed by those that are given.
+    ///
+    /// # Errors
+    /// An unknown setting, or a value that it cannot have.
+    pub(super) fn over<S: Serialize + DeserializeOwned>(
+        entry: &'static Entry,
+        table: toml::Table,
+        given: impl IntoIterator<Item = (String, toml::Value)>,
+        finish: impl FnOnce(S) -> Arc<dyn Settings>,
+    ) -> Result<SystemConfig, SettingsError> {
+        let table = replace::<S>(table, given)?;
+        let settings = table.try_into::<S>().map_err(|error| unusable(entry, &error))?;
         // Values as serde writes them, however they were given.
-        let table = toml::Table::try_from(&settings).map_err(|error| unusable(&error))?;
+        let table = toml::Table::try_from(&settings).map_err(|error| unusable(entry, &error))?;
         // The settings that every system has.
-        let decoding = table.clone().try_into().map_err(|error| unusable(&error))?;
-        Ok(SystemConfig { entry, decoding, table, settings: Arc::new(finish(settings)) })
+        let decoding = table.clone().try_into().map_err(|error| unusable(entry, &error))?;
+        Ok(SystemConfig { entry, decoding, table, settings: finish(settings) })
     }
 
     /// The name in plans.
@@ -179,6 +213,12 @@ impl SystemConfig {
     /// The folder of the system's prompts.
     pub fn prompts(&self) -> &'static str {
         self.entry.prompts
+    }
+
+    /// What describes it, where that is no part of wardround.
+    pub fn file(&self) -> Option<&Source> {
+        let file = self.entry.file.filter(|file| file.is_outside());
+        file.map(|file| &file.source)
     }
 
     /// Whether it works on notes rather than questions.
@@ -217,7 +257,11 @@ impl SystemConfig {
 
     /// The hash of the prompts that it uses, in hex.
     pub fn prompts_sha256(&self, prompts: &PromptSet) -> String {
-        let own = prompts.sha256(self.prompts());
+        let built_in = prompts.sha256(self.prompts());
+        let own = match self.file() {
+            Some(file) => sha256(built_in + &json!(file).to_string()),
+            None => built_in,
+        };
         match self.decoding.reask {
             true => sha256(own + &prompts.sha256(REASK_FOLDER)),
             false => own,
@@ -257,6 +301,14 @@ impl SystemConfig {
     }
 }
 
+fn unusable(entry: &Entry, error: &dyn std::fmt::Display) -> SettingsError {
+    SettingsError::BadValue {
+        key: entry.name.to_owned(),
+        value: String::new(),
+        expected: error.to_string(),
+    }
+}
+
 /// `passage.txt` of a folder of prompts, without its line of the label where passages have none.
 ///
 /// # Errors
@@ -279,7 +331,7 @@ impl std::fmt::Debug for SystemConfig {
 
 impl PartialEq for SystemConfig {
     fn eq(&self, other: &SystemConfig) -> bool {
-        self.name() == other.name() && self.table == other.table
+        self.name() == other.name() && self.table == other.table && self.file() == other.file()
     }
 }
 

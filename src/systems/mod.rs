@@ -5,6 +5,7 @@ pub mod case;
 pub mod config;
 pub mod decoding;
 pub mod exemplars;
+pub mod file;
 pub mod form;
 pub mod healthcareagent;
 pub mod in_flight;

@@ -71,7 +71,7 @@ impl Model {
     /// Every call of every system, each slot of whose item and each of whose replies holds `plants`.
     fn check_systems(&self, plants: &[String]) {
         let plant = plants.concat();
-        for entry in SYSTEMS {
+        for entry in SYSTEMS.iter() {
             let config = SystemConfig::named(entry.name).unwrap();
             for reply in REPLIES {
                 let reply = reply.replace("{}", &plant);

@@ -83,14 +83,15 @@ fn expected(message: &str) -> String {
     choices.replace("`, `", "` or `").replace('`', "")
 }
 
-fn spelling(value: toml::Value) -> String {
+/// A value as it is written after `key=`.
+pub fn spelling(value: toml::Value) -> String {
     match value {
         toml::Value::String(text) => text,
         other => other.to_string(),
     }
 }
 
-/// A value as it is written after `key=`.
+/// The same of one that is read.
 pub fn spelled<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
     toml::Value::deserialize(value).map(spelling)
 }

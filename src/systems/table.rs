@@ -1,18 +1,15 @@
 //! The table of all systems, with one entry each.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::config::{Settings, SystemConfig};
-use super::mediqa_corr::{With, edinburgh, ikim, knowlab, prompted, searching, staged};
+use super::file::{Source, SystemFile};
 use super::settings::SettingsError;
-use super::single_llm::Method;
-use super::{
-    base_llm, healthcareagent, mdagents, medagents, medguards, medmad, medreflex, reconcile,
-    single_llm,
-};
+use super::{healthcareagent, mdagents, medagents, medguards, medmad, medreflex, reconcile};
 use crate::data::ItemKind;
 
 /// The origin of a system's prompts.
@@ -53,6 +50,8 @@ pub struct Entry {
     /// Settings whose defaults differ from those of the settings' type.
     pub defaults: &'static [(&'static str, &'static str)],
     pub configure: Configure,
+    /// The file that describes it; `None`: it is a program.
+    pub file: Option<&'static SystemFile>,
 }
 
 /// Makes a system of the settings that a plan or `--set` gives; the others have their defaults.
@@ -65,170 +64,81 @@ const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");
 /// Its prompts are not published, only the fields of its replies.
 const MEDREFLEX: Wording = Wording::Ours("the description of MedReAct'N'MedReFlex and its release");
 
-/// Defaults of knowlab_AIMed's System 1, alone and with System 2.
-const KNOWLAB: &[(&str, &str)] = &[("shots", "4"), ("choice", "embedding")];
+/// In which `--help` lists them; others follow.
+const ORDER: &str = "medmad no-debate zero-shot few-shot cot self-consistency cot-sc healthcareagent \
+    medagents mdagents reconcile medguards base-llm medreflex medreact medprompt edinburgh \
+    edinburgh-mcq knowlab knowlab-cot knowlab-reason em-mixers ikim hse-nlp promptmind \
+    ku-dmis wanglab maven medifact";
 
-/// In the order in which `--help` lists them.
-pub static SYSTEMS: &[Entry] = &[
-    Entry {
-        wording: MEDMAD,
-        ..Entry::question("medmad", "medmad", configure::<medmad::settings::Settings>)
-    },
-    Entry {
-        // Two independent answers of each agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
-        defaults: &[("t_max", "0"), ("samples", "2")],
-        wording: MEDMAD,
-        ..Entry::question("no-debate", "medmad", configure::<medmad::settings::Settings>)
-    },
-    Entry {
-        plan_name: "SingleLLM_zero_shot",
-        ..Entry::question("zero-shot", "single_llm", |entry, given| {
-            single_llm::configure(entry, given, Method::ZeroShot)
-        })
-    },
-    Entry {
-        plan_name: "SingleLLM_few_shot",
-        examples: Some("ours"),
-        ..Entry::question("few-shot", "single_llm", |entry, given| {
-            single_llm::configure(entry, given, Method::FewShot)
-        })
-    },
-    Entry {
-        plan_name: "SingleLLM_cot",
-        ..Entry::question("cot", "single_llm", |entry, given| {
-            single_llm::configure(entry, given, Method::Cot)
-        })
-    },
-    Entry {
-        plan_name: "SingleLLM_self_consistency",
-        defaults: &[("samples", "5")],
-        ..Entry::question("self-consistency", "single_llm", |entry, given| {
-            single_llm::configure(entry, given, Method::SelfConsistency)
-        })
-    },
-    Entry {
-        plan_name: "SingleLLM_cot_sc",
-        defaults: &[("samples", "3")],
-        ..Entry::question("cot-sc", "single_llm", |entry, given| {
-            single_llm::configure(entry, given, Method::CotSc)
-        })
-    },
-    Entry::question("healthcareagent", "healthcareagent", configure::<healthcareagent::Settings>),
-    Entry::question("medagents", "medagents", configure::<medagents::Settings>),
-    Entry::question("mdagents", "mdagents", configure::<mdagents::Settings>),
-    Entry::question("reconcile", "reconcile", configure::<reconcile::Settings>),
-    Entry {
-        takes: ItemKind::Notes,
-        wording: Wording::Paper(
-            "MedGuards, Table 15; those of agents with several tasks, of the second corrector and of sentences by number are ours",
+/// All systems. Every built-in file describes one, as a test sees to.
+pub static SYSTEMS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let files = SystemFile::embedded().filter_map(|(name, text)| {
+        let source = Source { name: name.to_owned(), text: text.to_owned(), ..Source::default() };
+        SystemFile::of_source(&source).ok().map(SystemFile::entry)
+    });
+    let mut systems: Vec<Entry> = files.chain(programs()).collect();
+    let place = |name: &str| ORDER.split(' ').position(|one| one == name);
+    systems.sort_by_key(|entry| place(entry.name).unwrap_or(usize::MAX));
+    systems
+});
+
+/// Those with protocols of their own.
+fn programs() -> [Entry; 9] {
+    [
+        Entry {
+            wording: MEDMAD,
+            ..Entry::question("medmad", "medmad", configure::<medmad::settings::Settings>)
+        },
+        Entry {
+            // Two independent answers of each agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
+            defaults: &[("t_max", "0"), ("samples", "2")],
+            wording: MEDMAD,
+            ..Entry::question("no-debate", "medmad", configure::<medmad::settings::Settings>)
+        },
+        Entry::question(
+            "healthcareagent",
+            "healthcareagent",
+            configure::<healthcareagent::Settings>,
         ),
-        // In its paper all agents have the same model.
-        default_models: Some(1),
-        ..Entry::question("medguards", "medguards", configure::<medguards::settings::Settings>)
-    },
-    Entry {
-        takes: ItemKind::Notes,
-        wording: Wording::Ours("the two prompts of MEDEC's paper"),
-        ..Entry::question("base-llm", "base_llm", configure::<base_llm::Settings>)
-    },
-    Entry {
-        takes: ItemKind::Notes,
-        wording: MEDREFLEX,
-        default_models: Some(1),
-        ..Entry::question("medreflex", "medreflex", configure::<medreflex::settings::Settings>)
-    },
-    Entry {
-        takes: ItemKind::Notes,
-        wording: MEDREFLEX,
-        default_models: Some(1),
-        // Its only turn is parsed whatever happened.
-        defaults: &[("deadline", "on")],
-        ..Entry::question("medreact", "medreflex", configure::<medreflex::settings::ReactSettings>)
-    },
-    Entry {
-        defaults: &[("shots", "3"), ("choice", "random")],
-        ..Entry::corrector("medprompt", |entry, given| {
-            prompted::configure(entry, given, &prompted::MEDPROMPT)
-        })
-    },
-    Entry {
-        defaults: &[("shots", "8"), ("type_hint", "on")],
-        ..Entry::corrector("edinburgh", configure::<With<edinburgh::Settings>>)
-    },
-    Entry {
-        exemplars: false,
-        defaults: &[("options", "4")],
-        ..Entry::corrector("edinburgh-mcq", configure::<With<edinburgh::McqSettings>>)
-    },
-    Entry {
-        defaults: KNOWLAB,
-        ..Entry::corrector("knowlab", configure::<With<knowlab::Settings>>)
-    },
-    Entry {
-        defaults: KNOWLAB,
-        ..Entry::corrector("knowlab-cot", configure::<With<knowlab::CotSettings>>)
-    },
-    Entry {
-        defaults: &[("shots", "4"), ("choice", "embedding"), ("samples", "3")],
-        ..Entry::corrector("knowlab-reason", |entry, given| {
-            prompted::configure(entry, given, &prompted::KNOWLAB_REASON)
-        })
-    },
-    Entry {
-        defaults: &[("shots", "7"), ("choice", "fixed")],
-        ..Entry::corrector("em-mixers", configure::<With<searching::EmSettings>>)
-    },
-    Entry {
-        defaults: &[("shots", "2"), ("choice", "embedding")],
-        ..Entry::corrector("ikim", configure::<With<ikim::Settings>>)
-    },
-    Entry {
-        defaults: &[("shots", "4")],
-        ..Entry::corrector("hse-nlp", configure::<With<staged::HseSettings>>)
-    },
-    Entry {
-        // Two models, as in its paper.
-        defaults: &[("shots", "4"), ("samples", "3"), ("members", "2")],
-        default_models: None,
-        ..Entry::corrector("promptmind", |entry, given| {
-            prompted::configure(entry, given, &prompted::PROMPTMIND)
-        })
-    },
-    Entry {
-        defaults: &[("shots", "5"), ("choice", "embedding")],
-        ..Entry::corrector("ku-dmis", |entry, given| {
-            prompted::configure(entry, given, &prompted::KU_DMIS)
-        })
-    },
-    Entry {
-        defaults: &[("shots", "4"), ("choice", "tfidf")],
-        ..Entry::corrector("wanglab", configure::<With<staged::WangLabSettings>>)
-    },
-    Entry {
-        exemplars: false,
-        ..Entry::corrector("maven", configure::<With<searching::MavenSettings>>)
-    },
-    Entry {
-        defaults: &[("shots", "5"), ("choice", "sentences")],
-        ..Entry::corrector("medifact", |entry, given| {
-            prompted::configure(entry, given, &prompted::MEDIFACT)
-        })
-    },
-];
-
-impl Entry {
-    /// A system of the shared task MEDIQA-CORR 2024.
-    const fn corrector(name: &'static str, configure: Configure) -> Entry {
+        Entry::question("medagents", "medagents", configure::<medagents::Settings>),
+        Entry::question("mdagents", "mdagents", configure::<mdagents::Settings>),
+        Entry::question("reconcile", "reconcile", configure::<reconcile::Settings>),
         Entry {
             takes: ItemKind::Notes,
-            wording: Wording::Ours("descriptions of the systems of MEDIQA-CORR 2024"),
-            exemplars: true,
+            wording: Wording::Paper(
+                "MedGuards, Table 15; those of agents with several tasks, of the second corrector and of sentences by number are ours",
+            ),
+            // In its paper all agents have the same model.
             default_models: Some(1),
-            ..Entry::question(name, "mediqa_corr", configure)
-        }
-    }
+            ..Entry::question("medguards", "medguards", configure::<medguards::settings::Settings>)
+        },
+        Entry {
+            takes: ItemKind::Notes,
+            wording: MEDREFLEX,
+            default_models: Some(1),
+            ..Entry::question("medreflex", "medreflex", configure::<medreflex::settings::Settings>)
+        },
+        Entry {
+            takes: ItemKind::Notes,
+            wording: MEDREFLEX,
+            default_models: Some(1),
+            // Its only turn is parsed whatever happened.
+            defaults: &[("deadline", "on")],
+            ..Entry::question(
+                "medreact",
+                "medreflex",
+                configure::<medreflex::settings::ReactSettings>,
+            )
+        },
+    ]
+}
 
-    const fn question(name: &'static str, prompts: &'static str, configure: Configure) -> Entry {
+impl Entry {
+    pub(super) const fn question(
+        name: &'static str,
+        prompts: &'static str,
+        configure: Configure,
+    ) -> Entry {
         Entry {
             name,
             plan_name: name,
@@ -240,6 +150,7 @@ impl Entry {
             default_models: None,
             defaults: &[],
             configure,
+            file: None,
         }
     }
 
@@ -264,7 +175,7 @@ fn configure<S>(
 where
     S: Settings + Default + Serialize + DeserializeOwned + 'static,
 {
-    SystemConfig::new::<S>(entry, given, |settings| settings)
+    SystemConfig::new::<S>(entry, given)
 }
 
 #[cfg(test)]
@@ -281,7 +192,10 @@ mod tests {
 
     #[test]
     fn every_system_answers_an_item_of_its_kind_and_logs_its_calls() {
-        for entry in SYSTEMS {
+        assert_eq!(SYSTEMS.len(), ORDER.split(' ').count());
+        let files = SYSTEMS.iter().filter(|entry| entry.file.is_some());
+        assert_eq!(files.count(), SystemFile::embedded().count(), "a file is no system");
+        for entry in SYSTEMS.iter() {
             let config = SystemConfig::named(entry.name).unwrap();
             let (item, words, other): (Item, &str, Item) = match entry.takes {
                 ItemKind::Questions => (question(5).into(), "Which one", note().into()),

@@ -183,7 +183,7 @@ fn the_readmes_table_has_every_system_and_every_page_is_linked() {
         }
     }
     let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
-    for system in SYSTEMS {
+    for system in SYSTEMS.iter() {
         let name = format!("`{}`", system.name);
         let is_there = rows.iter().any(|row| row[..row.find(" | ").unwrap()].contains(&name));
         assert!(is_there, "README's table of systems lacks {name}");

@@ -88,7 +88,7 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
     crate::corpus::write_corpus(&scratch);
     let questions: String =
         data::demo().unwrap().questions().iter().map(|question| &*question.question).collect();
-    for system in SYSTEMS {
+    for system in SYSTEMS.iter() {
         let name = system.name;
         let config = SystemConfig::named(name).unwrap();
         // Few turns, for a prompt of many passages takes its time.

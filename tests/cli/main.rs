@@ -29,6 +29,7 @@ mod medreact_recipes;
 mod medreflex;
 mod multi_agent;
 mod notes;
+mod own_system;
 mod rating;
 #[cfg(feature = "remote")]
 mod real_models;

@@ -41,7 +41,8 @@ pub struct Choice {
 }
 
 /// Whether the chosen exemplars have an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kinds {
     Any,
     /// Half of them; of an odd number one more with an error.

@@ -3,6 +3,7 @@
 pub mod choice;
 pub mod cluster;
 pub mod leak;
+pub mod nearest;
 pub mod pool;
 pub mod prompt;
 pub mod reply;
@@ -17,7 +18,9 @@ pub use vectors::Encode;
 
 use self::leak::Leak;
 use self::vectors::Vectors;
+use crate::data::Note;
 use crate::diagnosis::Failure;
+use crate::prompts::fill;
 use crate::record::Flag;
 
 /// The contents of `--exemplars` and related flags; empty where they were not given.
@@ -56,4 +59,35 @@ pub struct Opinion {
     pub flag: Flag,
     pub sentence_id: Option<usize>,
     pub correction: Option<String>,
+}
+
+impl Opinion {
+    pub fn in_words(&self) -> String {
+        let place = match (self.flag.said(), self.sentence_id) {
+            (None, _) => return "no opinion".to_owned(),
+            (Some(false), _) => return "no error".to_owned(),
+            (Some(true), None) => "an error".to_owned(),
+            (Some(true), Some(id)) => format!("an error in sentence {id}"),
+        };
+        match &self.correction {
+            Some(correction) => format!("{place}, which should be: {correction}"),
+            None => place,
+        }
+    }
+}
+
+impl Exemplars {
+    /// The experts' opinions of a note, each as `template` shows it; empty where there are no experts.
+    pub fn opinions(&self, note: &Note, template: &str) -> String {
+        let experts = (1_u32..).zip(&self.experts);
+        let lines = experts.map(|(number, expert)| {
+            let trust = expert.trust.as_deref().unwrap_or("not measured");
+            let opinion =
+                expert.opinions.get(&note.id).map_or("no opinion".to_owned(), Opinion::in_words);
+            let values =
+                [("number", &*number.to_string()), ("trust", trust), ("opinion", &opinion)];
+            fill(template, &values)
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
 }

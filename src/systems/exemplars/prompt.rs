@@ -9,12 +9,18 @@ use crate::record::Message;
 use crate::systems::messages::{messages, numbered};
 use crate::text::{Edit, SequenceMatcher};
 
-/// Templates of one question about a note.
-pub struct Prompt {
-    system: String,
-    user: String,
+/// The templates of a prompt.
+pub struct Templates {
+    /// Empty where there is no system message.
+    pub system: String,
+    pub user: String,
     /// The block of one exemplar; `None`: exemplars are turns.
-    example: Option<String>,
+    pub example: Option<String>,
+}
+
+/// One question about a note.
+pub struct Prompt {
+    pub templates: Templates,
     pub form: &'static Form,
     /// The reason of an exemplar with an error that came without one.
     wrong_reason: String,
@@ -26,27 +32,19 @@ pub struct Prompt {
 pub struct Shot<'a> {
     pub exemplar: &'a Exemplar,
     /// Further values of the user template, where exemplars are turns.
-    pub more: Vec<(&'static str, String)>,
+    pub more: Vec<(&'a str, String)>,
 }
 
 impl Prompt {
-    /// `NAME-system.txt` and `NAME-user.txt` under `mediqa_corr/`; exemplars are shown by `EXAMPLE-example.txt`, without one as turns.
-    ///
     /// # Errors
-    /// A prompt that is missing or lacks a placeholder.
+    /// A prompt for exemplars without reasons that is missing or lacks a placeholder.
     pub fn new(
         prompts: &PromptSet,
-        name: &str,
-        example: Option<&str>,
+        templates: Templates,
         form: &'static Form,
     ) -> Result<Prompt, PromptError> {
-        let name = format!("mediqa_corr/{name}");
-        let user = prompts.get(&format!("{name}-user"), &["note"])?;
-        let example = example.map(|name| prompts.get(&format!("mediqa_corr/{name}-example"), &[]));
         Ok(Prompt {
-            system: prompts.get(&format!("{name}-system"), &[])?,
-            user,
-            example: example.transpose()?,
+            templates,
             form,
             wrong_reason: prompts.get("mediqa_corr/reason-wrong", &["old", "new"])?,
             right_reason: prompts.get("mediqa_corr/reason-right", &[])?,
@@ -55,20 +53,21 @@ impl Prompt {
 
     /// The messages of a question about a note, with `more` values of the templates.
     pub fn messages(&self, shots: &[Shot<'_>], note: &Note, more: &[(&str, &str)]) -> Vec<Message> {
+        let Templates { system, user, example } = &self.templates;
         let sentences = numbered(note);
         let own = [&[("note", sentences.as_str()), ("text", &note.text)], more].concat();
-        let system = fill(&self.system, &own);
-        match &self.example {
+        let system = fill(system, &own);
+        match example {
             Some(example) => {
                 let shots = (1_u32..).zip(shots.iter().map(|shot| shot.exemplar));
                 let (blocks, reasons): (Vec<String>, Vec<String>) =
                     shots.map(|(number, exemplar)| self.block(example, number, exemplar)).unzip();
                 let (examples, reasons) = (blocks.join("\n\n"), reasons.join("\n"));
                 let shown = [("examples", examples.as_str()), ("reasons", &reasons)];
-                messages(&system, fill(&self.user, &[&shown[..], &own].concat()))
+                messages(&system, fill(user, &[&shown[..], &own].concat()))
             }
             None => {
-                let mut turns = messages(&system, fill(&self.user, &own));
+                let mut turns = messages(&system, fill(user, &own));
                 let last = turns.len() - 1;
                 turns.splice(last..last, shots.iter().flat_map(|shot| self.turns(shot)));
                 turns
@@ -103,7 +102,10 @@ impl Prompt {
         let more = shot.more.iter().map(|(name, value)| (*name, value.as_str()));
         let values: Vec<(&str, &str)> = [("note", note.as_str())].into_iter().chain(more).collect();
         let answer = self.form.of_gold(shot.exemplar, &self.reason(shot.exemplar));
-        [Message::new("user", fill(&self.user, &values)), Message::new("assistant", answer)]
+        [
+            Message::new("user", fill(&self.templates.user, &values)),
+            Message::new("assistant", answer),
+        ]
     }
 
     /// The exemplar's reason; without one, a sentence made of its gold.

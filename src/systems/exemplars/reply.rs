@@ -3,7 +3,7 @@
 mod ending;
 mod labels;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use self::labels::{labelled, other_names, plain};
@@ -31,8 +31,10 @@ pub enum Field {
 }
 
 /// How fields are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Style {
+    #[default]
     Json,
     /// A line `Label: value` for each field.
     Lines,

@@ -14,7 +14,7 @@ use crate::data::{Choice, Note};
 use crate::prompts::PromptSet;
 use crate::record::{FinishReason, Language, Message, Parse};
 use crate::systems::medguards::parse::{Located, Wanted, read as read_tags};
-use crate::systems::single_llm::{Method, Settings, parse::parse as parse_single};
+use crate::systems::single_llm::parse::{Keys, Letter, parse as parse_single};
 use crate::systems::{healthcareagent, medagents, medmad};
 
 /// How a reading went against what a person takes from a reply.
@@ -106,6 +106,9 @@ pub(super) fn note(sentences: &Value) -> Note {
     }
 }
 
+/// What chains of thought are asked for.
+pub(super) const THOUGHT: Keys<'_> = Keys { answer: "Answer", reason: "Thought", confidence: None };
+
 /// The letter that a call counts with, as its system reads it.
 fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
     let (text, finish) = (reply["text"].as_str().unwrap(), finish_reason(reply));
@@ -116,15 +119,10 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
             (record.answer, parse)
         }
         "single_llm" => {
-            let method = match reply["method"].as_str().unwrap() {
-                "zero-shot" => Method::ZeroShot,
-                "few-shot" => Method::FewShot,
-                "cot" => Method::Cot,
-                "self-consistency" => Method::SelfConsistency,
-                _ => Method::CotSc,
-            };
-            let settings = Settings { method, ..Settings::default() };
-            let (reading, parse) = parse_single(text, finish, &settings, options);
+            let is_cot = reply["method"].as_str().unwrap().starts_with("cot");
+            let keys = is_cot.then_some(THOUGHT);
+            let letter = Letter { keys, ..Letter::default() };
+            let (reading, parse) = parse_single(text, finish, letter, options);
             (reading.answer, parse)
         }
         "healthcareagent" => {

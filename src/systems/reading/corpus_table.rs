@@ -4,16 +4,17 @@
 use serde_json::{Map, Value, json};
 
 use super::confidence::ConfidenceReading;
-use super::corpus::{finish_reason, note, replies, without_prompt};
+use super::corpus::{THOUGHT, finish_reason, note, replies, without_prompt};
 use super::plain;
 use super::reply::Reply;
 use crate::data::{Choice, Note};
 use crate::record::{FinishReason, Language, Parse};
 use crate::systems::exemplars::reply::Form;
 use crate::systems::medguards::parse::{Located, Wanted, place, read as read_tags};
-use crate::systems::mediqa_corr::{choice, edinburgh, ikim, knowlab, prompted, searching, staged};
+use crate::systems::mediqa_corr::choice;
 use crate::systems::medreflex::{self, step::Action};
-use crate::systems::single_llm::{Method, Settings, parse::parse as parse_single};
+use crate::systems::single_llm::parse::{Keys, Letter, parse as parse_single};
+use crate::systems::table::Entry;
 use crate::systems::{base_llm, healthcareagent, mdagents, medagents, mediqa_corr, medmad};
 use crate::text::{Aligner, align};
 
@@ -54,9 +55,9 @@ impl<'a> Asked<'a> {
         if share == 0.0 { Value::Null } else { json!((share * 100.0).round() / 100.0) }
     }
 
-    fn single(&self, method: Method) -> Value {
-        let settings = Settings { method, ..Settings::default() };
-        let (reading, _) = parse_single(self.text, self.finish, &settings, &self.options);
+    fn single(&self, keys: Option<Keys<'_>>) -> Value {
+        let letter = Letter { keys, ..Letter::default() };
+        let (reading, _) = parse_single(self.text, self.finish, letter, &self.options);
         json!({"answer": self.letter(&reading.answer)})
     }
 
@@ -117,6 +118,12 @@ fn judgement(flag: Option<bool>, sentence: Option<usize>, correction: Option<&st
     json!({"flag": flag, "sentence": sentence, "correction": correction.map(plain)})
 }
 
+/// The form of a stage that a file describes.
+fn of_file(system: &str, stage: &str) -> &'static Form {
+    let file = Entry::named(system).unwrap().file.unwrap();
+    file.stages.iter().find(|one| one.name == stage).unwrap().forms.unwrap()[0]
+}
+
 /// A list's words alone, so that marks around them do not count.
 fn list(words: Vec<String>, parse: Parse) -> Value {
     match parse {
@@ -139,8 +146,8 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         _ => one(Some(plain(&passage.text))),
     };
     match stage {
-        "letter" => asked.single(Method::ZeroShot),
-        "thought" => asked.single(Method::Cot),
+        "letter" => asked.single(None),
+        "thought" => asked.single(Some(THOUGHT)),
         "debate" => {
             let (record, _) =
                 medmad::record::parse(text, finish, options, ConfidenceReading::Converted);
@@ -217,19 +224,19 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
             let correction = read.correction.filter(|text| !text.is_empty());
             judgement(read.flag, read.sentence_id, correction.as_deref())
         }
-        "knowlab" => asked.form(&knowlab::OUTPUT),
-        "knowlab-chain" => asked.form(&knowlab::THOUGHT),
-        "ku-dmis" => asked.form(&prompted::RATIONALE),
-        "ikim" => asked.form(&ikim::ANSWER),
-        "promptmind" => asked.form(&prompted::REASONED),
-        "medprompt" => asked.form(&prompted::JUDGEMENT),
-        "medifact" => asked.form(&prompted::PAIR),
-        "edinburgh" => asked.form(&edinburgh::ANSWER),
-        "em-mixers" => asked.form(&searching::ANSWER),
-        "em-mixers-check" => asked.form(&searching::CHECK),
-        "wanglab-detect" => asked.form(&staged::DETECTION),
-        "wanglab-locate" => asked.form(&staged::PLACE),
-        "wanglab-correct" => asked.form(&staged::SENTENCE),
+        "knowlab" => asked.form(of_file("knowlab-reason", "answer")),
+        "knowlab-chain" => asked.form(of_file("knowlab-cot", "diagnosis")),
+        "ku-dmis" => asked.form(of_file("ku-dmis", "answer")),
+        "ikim" => asked.form(of_file("ikim", "answer")),
+        "promptmind" => asked.form(of_file("promptmind", "answer")),
+        "medprompt" => asked.form(of_file("medprompt", "answer")),
+        "medifact" => asked.form(of_file("medifact", "answer")),
+        "edinburgh" => asked.form(of_file("edinburgh", "answer")),
+        "em-mixers" => asked.form(of_file("em-mixers", "answer")),
+        "em-mixers-check" => asked.form(of_file("em-mixers", "check")),
+        "wanglab-detect" => asked.form(of_file("wanglab", "detection")),
+        "wanglab-locate" => asked.form(of_file("wanglab", "localisation")),
+        "wanglab-correct" => asked.form(of_file("wanglab", "correction")),
         "candidate" => {
             let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
             one(asked.choice("sentence_id", &ids).as_str().map(str::to_owned))

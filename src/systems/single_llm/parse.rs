@@ -1,17 +1,36 @@
 //! Parses the letter of a completion, by its meaning or as MedAgentBoard does.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Method, Settings};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::reading::answer::harness_letter;
-use crate::systems::reading::reply::Reply;
-use crate::systems::reading::{harness, text, without_thinking};
+use crate::systems::reading::answer::{harness_letter, of_field, of_text};
+use crate::systems::reading::confidence::converted;
+use crate::systems::reading::{harness, record, said, text, without_thinking};
+
+/// How a letter is asked for and read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Letter<'a> {
+    /// Those of the record that holds it; `None`: it is all that is asked for.
+    pub keys: Option<Keys<'a>>,
+    /// Whether it is read and counted as MedAgentBoard does, bugs included.
+    pub mab_compat: bool,
+    /// Whether MedAgentBoard counts it without the white space around it.
+    pub is_trimmed: bool,
+}
+
+/// The keys of a record with an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys<'a> {
+    pub answer: &'a str,
+    pub reason: &'a str,
+    pub confidence: Option<&'a str>,
+}
 
 /// A parsed completion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Reading {
     /// The reasons, where the prompt asked for some.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,6 +40,9 @@ pub struct Reading {
     /// The answer as written; only under `mab_compat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<String>,
+    /// From 0 to 1, where the prompt asked for it and the completion states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
 }
 
 impl Record for Reading {
@@ -40,19 +62,17 @@ impl Reading {
 pub fn parse(
     completion: &str,
     finish_reason: FinishReason,
-    settings: &Settings,
+    letter: Letter<'_>,
     options: &[Choice],
 ) -> (Reading, Parse) {
-    let (mut reading, parse) = match settings.method.reasons() && settings.mab_compat {
-        true => read_as_harness(completion),
-        false => read(completion, finish_reason, settings.method.reasons(), options),
+    let (mut reading, parse) = match letter.keys {
+        Some(_) if letter.mab_compat => read_as_harness(completion),
+        Some(keys) => read_thought(completion, finish_reason, keys, options),
+        None => read_letter(completion, finish_reason, options),
     };
-    if settings.mab_compat {
-        // The harness trims the answers of two methods only.
-        let written = match settings.method {
-            Method::ZeroShot | Method::FewShot => reading.written().trim(),
-            Method::SelfConsistency | Method::Cot | Method::CotSc => reading.written(),
-        };
+    if letter.mab_compat {
+        let written = reading.written();
+        let written = if letter.is_trimmed { written.trim() } else { written };
         reading.answer = harness_letter(written, options.iter().map(|option| option.letter));
     } else {
         reading.written = None;
@@ -61,26 +81,51 @@ pub fn parse(
     (reading, parse)
 }
 
-/// Parses a record, repaired where necessary; else searches the text. Where no reasons were asked for, a letter alone is [`Parse::Ok`], and
-/// one with marks around it, such as `(B).`, [`Parse::Repaired`].
-fn read(
+/// A letter alone is [`Parse::Ok`], one with marks around it, such as `(B).`, [`Parse::Repaired`]; any other text is searched for its answer.
+fn read_letter(
     completion: &str,
     finish_reason: FinishReason,
-    reasons: bool,
     options: &[Choice],
 ) -> (Reading, Parse) {
-    let reply = Reply::read(completion, finish_reason, "answer");
     let written = without_thinking(completion);
-    let letters = reply.text().chars().filter(|c| c.is_alphanumeric()).count();
+    let answer =
+        match record::read(completion, finish_reason, |value| value.get("answer").map(text)) {
+            Some((field, _)) => of_field(&field, completion, options),
+            None => of_text(completion, options),
+        };
+    let letters = said(completion).chars().filter(|c| c.is_alphanumeric()).count();
     let parse = match (finish_reason, letters) {
-        _ if reasons => reply.parse,
         (FinishReason::Length, _) => Parse::Fallback,
         (_, 1) if written.trim().len() == 1 => Parse::Ok,
         (_, 1) => Parse::Repaired,
         _ => Parse::Fallback,
     };
-    let thought = reasons.then(|| text(reply.get("thought")));
-    (Reading { thought, answer: reply.answer(options), written: Some(written.to_owned()) }, parse)
+    (Reading { answer, written: Some(written.to_owned()), ..Reading::default() }, parse)
+}
+
+/// Parses a record, repaired where necessary; else searches the text.
+fn read_thought(
+    completion: &str,
+    finish_reason: FinishReason,
+    keys: Keys<'_>,
+    options: &[Choice],
+) -> (Reading, Parse) {
+    let field = |value: &Value, key: &str| value.get(key.to_lowercase()).cloned();
+    let record = |value: &Value| {
+        let answer = text(&field(value, keys.answer)?);
+        let reason = field(value, keys.reason).as_ref().map(text).unwrap_or_default();
+        let confidence = keys.confidence.and_then(|key| field(value, key));
+        Some((reason, answer, confidence.as_ref().and_then(converted)))
+    };
+    if let Some(((reason, written, confidence), parse)) =
+        record::read(completion, finish_reason, record)
+    {
+        let answer = of_field(&written, completion, options);
+        return (Reading { thought: Some(reason), answer, confidence, written: None }, parse);
+    }
+    let (thought, _) = lines(without_thinking(completion));
+    let answer = of_text(completion, options);
+    (Reading { thought: Some(thought), answer, ..Reading::default() }, Parse::Fallback)
 }
 
 /// Parses as the harness does: a JSON object, else labelled lines.
@@ -99,7 +144,7 @@ fn read_as_harness(completion: &str) -> (Reading, Parse) {
             (thought, written, Parse::Fallback)
         }
     };
-    (Reading { thought: Some(thought), answer: String::new(), written: Some(written) }, parse)
+    (Reading { thought: Some(thought), written: Some(written), ..Reading::default() }, parse)
 }
 
 /// The text after the first colon of the last line that contains "thought", and of the last other line that contains "answer".
@@ -124,23 +169,29 @@ mod tests {
     use super::*;
     use crate::systems::scripted::question;
 
-    fn read_by(method: Method, mab_compat: bool, text: &str) -> (Reading, Parse) {
-        let settings = Settings { method, mab_compat, ..Settings::default() };
-        parse(text, FinishReason::Stop, &settings, &question(5).options)
+    const ZERO_SHOT: Letter<'_> = Letter { keys: None, mab_compat: false, is_trimmed: true };
+    const SELF_CONSISTENCY: Letter<'_> = Letter { is_trimmed: false, ..ZERO_SHOT };
+    const COT: Letter<'_> = Letter {
+        keys: Some(Keys { answer: "Answer", reason: "Thought", confidence: None }),
+        ..SELF_CONSISTENCY
+    };
+
+    fn read(letter: Letter<'_>, mab_compat: bool, text: &str) -> (Reading, Parse) {
+        parse(text, FinishReason::Stop, Letter { mab_compat, ..letter }, &question(5).options)
     }
 
     fn letter(text: &str) -> (String, Parse) {
-        let (reading, parse) = read_by(Method::ZeroShot, false, text);
+        let (reading, parse) = read(ZERO_SHOT, false, text);
         (reading.answer, parse)
     }
 
     fn thought(text: &str) -> (String, String, Parse) {
-        let (reading, parse) = read_by(Method::Cot, false, text);
+        let (reading, parse) = read(COT, false, text);
         (reading.thought.unwrap(), reading.answer, parse)
     }
 
-    fn harness(method: Method, text: &str) -> String {
-        read_by(method, true, text).0.answer
+    fn harness(letter: Letter<'_>, text: &str) -> String {
+        read(letter, true, text).0.answer
     }
 
     #[test]
@@ -165,13 +216,11 @@ mod tests {
 
     #[test]
     fn what_max_tokens_cut_is_never_ok() {
-        for (method, text, expected) in [
-            (Method::ZeroShot, "B", Parse::Fallback),
-            (Method::Cot, r#"{"Thought": "t", "Answer": "B"}"#, Parse::Repaired),
+        for (letter, text, expected) in [
+            (ZERO_SHOT, "B", Parse::Fallback),
+            (COT, r#"{"Thought": "t", "Answer": "B"}"#, Parse::Repaired),
         ] {
-            let settings = Settings { method, ..Settings::default() };
-            let (reading, parse) =
-                parse(text, FinishReason::Length, &settings, &question(5).options);
+            let (reading, parse) = parse(text, FinishReason::Length, letter, &question(5).options);
             assert_eq!((reading.answer.as_str(), parse), ("B", expected));
         }
     }
@@ -211,38 +260,37 @@ mod tests {
 
     #[test]
     fn the_harness_reads_almost_any_text_as_its_first_option() {
-        assert_eq!(harness(Method::ZeroShot, "The answer is D"), "A");
-        assert_eq!(harness(Method::ZeroShot, "D"), "D");
-        assert_eq!(harness(Method::ZeroShot, "D."), "D");
-        assert_eq!(harness(Method::Cot, r#"{"Answer": "D: rash"}"#), "A");
-        assert_eq!(harness(Method::CotSc, r#"{"Answer": "D"}"#), "D");
+        assert_eq!(harness(ZERO_SHOT, "The answer is D"), "A");
+        assert_eq!(harness(ZERO_SHOT, "D"), "D");
+        assert_eq!(harness(ZERO_SHOT, "D."), "D");
+        assert_eq!(harness(COT, r#"{"Answer": "D: rash"}"#), "A");
+        assert_eq!(harness(COT, r#"{"Answer": "D"}"#), "D");
     }
 
     #[test]
     fn the_harness_trims_where_it_does() {
-        assert_eq!(harness(Method::ZeroShot, "d\n"), "");
-        assert_eq!(harness(Method::FewShot, "d\n"), "");
-        assert_eq!(harness(Method::SelfConsistency, "d\n"), "D");
+        assert_eq!(harness(ZERO_SHOT, "d\n"), "");
+        assert_eq!(harness(SELF_CONSISTENCY, "d\n"), "D");
     }
 
     #[test]
     fn the_harness_finds_no_answer_where_neither_record_nor_line_has_one() {
-        assert_eq!(harness(Method::Cot, r#"{"Thought": "B"}"#), "");
-        assert_eq!(harness(Method::Cot, "It must be B"), "");
-        assert_eq!(harness(Method::Cot, "Thought: x\nAnswer: D"), "D");
+        assert_eq!(harness(COT, r#"{"Thought": "B"}"#), "");
+        assert_eq!(harness(COT, "It must be B"), "");
+        assert_eq!(harness(COT, "Thought: x\nAnswer: D"), "D");
         // One line with both words is a thought.
-        assert_eq!(harness(Method::Cot, "\"Thought\": the answer is: D"), "");
+        assert_eq!(harness(COT, "\"Thought\": the answer is: D"), "");
     }
 
     #[test]
     fn records_have_the_answer_and_the_thought_where_there_is_one() {
-        let record = |method, mab_compat, text| {
-            serde_json::to_string(&read_by(method, mab_compat, text).0).unwrap()
+        let record = |letter, mab_compat, text| {
+            serde_json::to_string(&read(letter, mab_compat, text).0).unwrap()
         };
-        let cot = record(Method::Cot, false, r#"{"Thought": "t", "Answer": "b"}"#);
+        let cot = record(COT, false, r#"{"Thought": "t", "Answer": "b"}"#);
         assert_eq!(cot, r#"{"thought":"t","answer":"B"}"#);
-        assert_eq!(record(Method::ZeroShot, false, "b"), r#"{"answer":"B"}"#);
-        let written = record(Method::ZeroShot, true, "c.");
+        assert_eq!(record(ZERO_SHOT, false, "b"), r#"{"answer":"B"}"#);
+        let written = record(ZERO_SHOT, true, "c.");
         assert_eq!(written, r#"{"answer":"C","written":"c."}"#);
     }
 }

@@ -1,8 +1,9 @@
 //! What a model alone is asked, and the vote over what it says.
 
-use super::*;
+use crate::data::Question;
 use crate::panel::scripted::Script;
-use crate::record::{AnswerLine, CallLine, Parse};
+use crate::prompts::PromptSet;
+use crate::record::{AnswerLine, CallLine, Parse, Stage};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer, question};
 
@@ -111,8 +112,8 @@ fn the_harness_lets_empty_answers_vote() {
 fn few_shot_shows_its_examples_in_the_opening_too() {
     let (_, calls) = run("few-shot", &[], &["B"]);
     assert!(calls[0].messages[1].content.contains("Nitrofurantoin"));
-    let settings = Settings { method: Method::FewShot, ..Settings::default() };
-    let system = SingleLlm::new(&settings, &PromptSet::embedded()).unwrap();
+    let config = SystemConfig::named("few-shot").unwrap();
+    let system = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
     // The name of the file changes nothing.
     let opening = |dataset| system.opening(dataset, &question(5).into()).unwrap().remove(0);
     assert_eq!(opening("medqa").member, 0);
@@ -120,13 +121,14 @@ fn few_shot_shows_its_examples_in_the_opening_too() {
     assert_eq!(opening("pubmedqa"), opening("medqa"));
 }
 
-fn user(method: Method) -> String {
-    user_of(&Settings { method, ..Settings::default() }, &question(3))
+fn user(name: &str) -> String {
+    user_of(name, &[], &question(3))
 }
 
-fn user_of(settings: &Settings, question: &Question) -> String {
-    let system = SingleLlm::new(settings, &PromptSet::embedded()).unwrap();
-    let sent = system.messages(question);
+fn user_of(name: &str, pairs: &[&str], question: &Question) -> String {
+    let config = SystemConfig::parse(name, pairs).unwrap();
+    let system = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
+    let sent = system.opening("medqa", &question.clone().into()).unwrap().remove(0).messages;
     let roles: Vec<&str> = sent.iter().map(|message| message.role.as_str()).collect();
     assert_eq!(roles, ["system", "user"]);
     sent[1].content.clone()
@@ -135,15 +137,15 @@ fn user_of(settings: &Settings, question: &Question) -> String {
 #[test]
 fn options_stand_a_line_each_after_the_question() {
     let asked = "Which one {examples}?\n\nOptions:\nA: option A\nB: option B\nC: option C\n\n";
-    for method in [Method::ZeroShot, Method::FewShot, Method::Cot] {
-        assert!(user(method).starts_with(asked), "{method:?}");
+    for name in ["zero-shot", "few-shot", "cot"] {
+        assert!(user(name).starts_with(asked), "{name}");
     }
 }
 
 #[test]
 fn few_shot_is_zero_shot_and_two_examples_after_it() {
-    let zero_shot = user(Method::ZeroShot);
-    let few_shot = user(Method::FewShot);
+    let zero_shot = user("zero-shot");
+    let few_shot = user("few-shot");
     let after = few_shot.strip_prefix(&zero_shot).unwrap();
     assert_eq!(after.matches("\nAnswer: ").count(), 2);
     assert!(zero_shot.ends_with("nothing else."), "{zero_shot}");
@@ -155,24 +157,23 @@ fn examples_are_chosen_by_a_setting_and_by_default_by_the_options() {
     for (option, text) in of_pubmedqa.options.iter_mut().zip(["Yes", "No", "Maybe"]) {
         option.text = text.to_owned();
     }
-    let answers = |examples, question: &Question| -> Vec<String> {
-        let settings = Settings { method: Method::FewShot, examples, ..Settings::default() };
-        let user = user_of(&settings, question);
+    let answers = |examples: &str, question: &Question| -> Vec<String> {
+        let user = user_of("few-shot", &[&format!("examples={examples}")], question);
         let lines = user.lines();
         lines.filter_map(|line| line.strip_prefix("Answer: ")).map(str::to_owned).collect()
     };
     let (medqas, pubmedqas) = (["E", "A"], ["B", "A"]);
-    assert_eq!(answers(Examples::ByOptions, &question(5)), medqas);
-    assert_eq!(answers(Examples::ByOptions, &of_pubmedqa), pubmedqas);
-    assert_eq!(answers(Examples::Medqa, &of_pubmedqa), medqas);
-    assert_eq!(answers(Examples::Pubmedqa, &question(5)), pubmedqas);
+    assert_eq!(answers("by-options", &question(5)), medqas);
+    assert_eq!(answers("by-options", &of_pubmedqa), pubmedqas);
+    assert_eq!(answers("medqa", &of_pubmedqa), medqas);
+    assert_eq!(answers("pubmedqa", &question(5)), pubmedqas);
 }
 
 #[test]
 fn self_consistency_asks_as_zero_shot_and_cot_sc_as_cot() {
-    let asked = |method| user(method);
-    assert_eq!(asked(Method::SelfConsistency), asked(Method::ZeroShot));
-    assert_eq!(asked(Method::CotSc), asked(Method::Cot));
-    assert!(asked(Method::Cot).contains("- \"Thought\": your reasoning"));
-    assert_ne!(asked(Method::Cot), asked(Method::ZeroShot));
+    let asked = |name| user(name);
+    assert_eq!(asked("self-consistency"), asked("zero-shot"));
+    assert_eq!(asked("cot-sc"), asked("cot"));
+    assert!(asked("cot").contains("- \"Thought\": your reasoning"));
+    assert_ne!(asked("cot"), asked("zero-shot"));
 }

@@ -1,10 +1,12 @@
+//! Edinburgh Clinical NLP, with and without the multiple-choice question.
+
 use std::sync::Arc;
 
-use super::*;
 use crate::panel::scripted::Script;
+use crate::prompts::PromptSet;
 use crate::record::{CallLine, NoteLine};
 use crate::systems::SystemConfig;
-use crate::systems::exemplars::Likeness;
+use crate::systems::exemplars::{Exemplars, Likeness};
 use crate::systems::scripted::{check, check_with, exemplars, note};
 
 fn run(name: &str, pairs: &[&str], reply: fn(&str) -> &'static str) -> (NoteLine, Vec<CallLine>) {
@@ -83,10 +85,12 @@ fn an_empty_span_of_a_file_is_none() {
 
 #[test]
 fn reasons_of_another_style_are_refused() {
-    let styled = |style: &str| Exemplars { style: Some(style.to_owned()), ..Exemplars::default() };
-    assert!(check_style(Cot::Brief, &styled("long")).is_err());
-    assert!(check_style(Cot::Off, &styled("long")).is_ok());
-    assert!(check_style(Cot::Soap, &styled("soap")).is_ok());
+    let is_built = |cot: &str, style: &str| {
+        let exemplars = Exemplars { style: Some(style.to_owned()), ..Exemplars::default() };
+        let config = SystemConfig::parse("edinburgh", &[format!("cot={cot}")]).unwrap();
+        config.build(&PromptSet::embedded(), &Arc::new(exemplars)).is_ok()
+    };
+    assert!(!is_built("brief", "long") && is_built("off", "long") && is_built("soap", "soap"));
 }
 
 #[test]

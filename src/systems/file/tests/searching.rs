@@ -1,9 +1,13 @@
+//! The systems that search articles.
+
 use std::sync::Arc;
 
-use super::*;
+use crate::diagnosis::Failure;
 use crate::panel::scripted::{Script, panel};
+use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, NoteLine, Passage};
 use crate::retrieval::{Retrieve, SearchRequest, SearchResult, Searched};
+use crate::systems::file::note::longest_word;
 use crate::systems::scripted::{exemplars, note};
 use crate::systems::{SystemConfig, Task};
 

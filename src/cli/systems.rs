@@ -1,0 +1,53 @@
+//! `systems`: lists the systems, and prints what describes one.
+
+use clap::{Args, Subcommand};
+
+use super::run::systems;
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::systems::{SYSTEMS, SystemConfig};
+
+#[derive(Debug, Subcommand)]
+pub enum Systems {
+    /// List the systems: what each works on, what describes it, whose its prompts are
+    Ls,
+    /// Print a system: its file, from which `run FILE.toml` makes others, or the settings of one that is a program
+    Show(Show),
+}
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The system
+    #[arg(value_parser = systems(|_| true))]
+    name: String,
+}
+
+impl Systems {
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            Systems::Ls => {
+                for entry in SYSTEMS.iter() {
+                    let kind = if entry.file.is_some() { "file" } else { "program" };
+                    let (name, takes) = (entry.name, entry.takes.to_string());
+                    console::say(format!("{name:17} {takes:10} {kind:8} {}", entry.wording))?;
+                }
+                Ok(())
+            }
+            Systems::Show(show) => show.run(),
+        }
+    }
+}
+
+impl Show {
+    fn run(self) -> Result<(), Failure> {
+        let system = SystemConfig::named(&self.name)?;
+        if let Some(file) = system.entry.file {
+            return Ok(console::write(&file.source.text)?);
+        }
+        let name = system.entry.name;
+        console::say(format!(
+            "# {name} is a program of its own. Its settings, with their defaults:"
+        ))?;
+        Ok(console::write(&system.table.to_string())?)
+    }
+}

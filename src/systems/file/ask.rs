@@ -1,0 +1,357 @@
+//! Goes through a file's stages with an item.
+
+use std::sync::Arc;
+
+use super::note::{Found, Quoted, quote, refuse_missing};
+use super::reply::Said;
+use super::schema::{BY, Gives, PROMPT, Place, Query, Reply, Stage, SystemFile, Text, YES_NO};
+use super::settings::Settings;
+use super::talk::Talk;
+use crate::data::{Item, ItemKind, Question};
+use crate::diagnosis::Failure;
+use crate::panel::{Asked, Call, PanelError};
+use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
+use crate::record::{self, FinishReason, ItemLine, Message};
+use crate::systems::case::{Case, Step};
+use crate::systems::config::{Slot, passage};
+use crate::systems::exemplars::nearest::{By, Nearest};
+use crate::systems::exemplars::prompt::{Prompt, Templates, difference};
+use crate::systems::exemplars::{Choice, Exemplars};
+use crate::systems::mediqa_corr::note_line;
+use crate::systems::messages::{fill_question, messages};
+use crate::systems::{Opening, System, Task};
+
+/// A file with its prompts and settings, ready to work on items.
+pub struct Staged {
+    file: &'static SystemFile,
+    pub(super) settings: Settings,
+    slots: Vec<Slot>,
+    /// Of each stage.
+    prompts: Vec<Prompt>,
+    texts: Vec<Told>,
+    expert: String,
+    pub(super) passage: String,
+    pub(super) exemplars: Arc<Exemplars>,
+    /// Where a stage shows them.
+    nearest: Option<Nearest>,
+}
+
+/// A text that prompts quote by its name.
+struct Told {
+    name: String,
+    text: String,
+    /// For questions of yes, no and maybe, where there is another.
+    yes_no: Option<String>,
+}
+
+impl Staged {
+    /// # Errors
+    /// A prompt that is missing or lacks what it must quote; settings that need a file that was not given.
+    pub fn new(
+        (file, settings, slots): (&'static SystemFile, &Settings, Vec<Slot>),
+        prompts: &PromptSet,
+        exemplars: &Arc<Exemplars>,
+    ) -> Result<Staged, Failure> {
+        refuse_missing(settings, &file.stages, exemplars)?;
+        let mut own = file.clone();
+        own.inline(|source| {
+            let name = source.strip_suffix(PROMPT).unwrap_or(source);
+            prompts.get(&format!("{}/{name}", file.prompts), &[])
+        })?;
+        own.check().map_err(|fault| fault.told(&file.source.name, &file.source.text))?;
+        let prompt = |stage: Stage| {
+            let form = stage.form(settings);
+            let Stage { system, user, example, .. } = stage;
+            let example = Some(example).filter(|example| !example.is_empty());
+            Prompt::new(prompts, Templates { system, user, example }, form)
+        };
+        let text = |(name, text): (String, Text)| match text {
+            Text::One(text) => Told { name, text, yes_no: None },
+            Text::By(mut words) => {
+                let word = words.get(BY).map(|by| settings.word(by)).unwrap_or_default();
+                let text = words.remove(&word).unwrap_or_default();
+                Told { name, text, yes_no: words.remove(&(word + YES_NO)) }
+            }
+        };
+        let mut searching = file.stages.iter().filter(|stage| stage.search.is_some());
+        let passage = searching.next().map(|_| passage(prompts, &file.prompts, false));
+        let shows = file.stages.iter().any(|stage| stage.nearest);
+        Ok(Staged {
+            file,
+            settings: settings.clone(),
+            slots,
+            prompts: own.stages.into_iter().map(prompt).collect::<Result<_, PromptError>>()?,
+            texts: own.texts.into_iter().map(text).collect(),
+            expert: own.expert.unwrap_or_default(),
+            passage: passage.transpose()?.unwrap_or_default(),
+            nearest: shows.then(|| Nearest::new(exemplars)),
+            exemplars: exemplars.clone(),
+        })
+    }
+
+    /// What is known before anything is asked: words of `--spans`, and a suspected sentence.
+    fn begin(&self, item: &Item) -> Result<Talk, PanelError> {
+        let mut talk = Talk::default();
+        let Item::Note(note) = item else { return Ok(talk) };
+        let spans = self.exemplars.spans.as_ref().filter(|_| self.settings.word("span") == "file");
+        let words = spans.and_then(|spans| spans.get(&note.id));
+        let words = words.filter(|words| !words.trim().is_empty());
+        talk.quoted = words.and_then(|words| Quoted::of(note, words, Place::First));
+        talk.finding.opinion.sentence_id = match (&self.nearest, &*self.settings.word("candidate"))
+        {
+            (Some(nearest), "position") => Some(nearest.usual(note)),
+            (Some(_), "scorer") => Some(self.exemplars.suspect(note)?),
+            _ => None,
+        };
+        Ok(talk)
+    }
+
+    fn talk<T>(&self, case: &Case<'_, T>) -> Result<Talk, PanelError> {
+        let item = case.task.item;
+        let mut talk = self.begin(item)?;
+        for (stage, prompt) in self.there() {
+            for round in 0..stage.rounds {
+                if !talk.holds(stage.when) {
+                    break;
+                }
+                let found = self.look_up(case, stage, &talk)?;
+                if stage.gives == Gives::Veto && found.is_none() {
+                    break;
+                }
+                if stage.reply == Reply::Option {
+                    talk.offer(self.settings.number("options").unwrap_or(4) as usize);
+                }
+                let asked = self.ask(case, (stage, prompt, found.as_ref()), round, &talk)?;
+                talk.hear(stage, &asked, item, self.settings.is_compat());
+                if let (Item::Note(note), Gives::Opinion) = (item, stage.gives) {
+                    self.doubt(&mut talk, note)?;
+                }
+                talk.steps += 1;
+            }
+        }
+        Ok(talk)
+    }
+
+    /// The stages that the settings have, with their prompts.
+    fn there(&self) -> impl Iterator<Item = (&'static Stage, &Prompt)> {
+        let stages = self.file.stages.iter().zip(&self.prompts);
+        stages.filter(move |(stage, _)| stage.is_there(&self.settings))
+    }
+
+    /// For what a stage searches.
+    pub(super) fn query(&self, stage: &Stage) -> Option<Query> {
+        stage.search.filter(|_| self.settings.word("evidence") != "off")
+    }
+
+    fn ask<T>(
+        &self,
+        case: &Case<'_, T>,
+        (stage, prompt, found): (&'static Stage, &Prompt, Option<&Found>),
+        round: u32,
+        talk: &Talk,
+    ) -> Result<Vec<Asked<Said>>, PanelError> {
+        let item = case.task.item;
+        let agents = self.agents(stage);
+        let samples = self.settings.number("samples").unwrap_or(1);
+        let (role, round) = match item {
+            Item::Question(_) => {
+                (talk.stage_of(stage, agents.len() * samples as usize), talk.steps)
+            }
+            Item::Note(_) => (record::Stage::Final, round),
+        };
+        let letters: Vec<String> = match (item, stage.reply) {
+            (Item::Note(note), Reply::Sentence) => {
+                (0..note.sentences.len()).map(|id| id.to_string()).collect()
+            }
+            _ => ('A'..).take(talk.options.len()).map(String::from).collect(),
+        };
+        let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+        let shape = stage.shape(item, &self.settings, &letters);
+        let step = Step::new(role, round, &stage.name, shape);
+        let is_published = self.settings.word("temperatures") != "model";
+        let mut calls: Vec<Call> = Vec::new();
+        for (member, agent) in agents {
+            let mut messages = self.messages((stage, prompt), item, agent, talk)?;
+            if stage.search.is_some() {
+                messages = quote(messages, found);
+            }
+            calls.extend((0..samples).map(|sample| {
+                let mut call = case.call(&step, member, agent, messages.clone());
+                call.key.sample = sample;
+                call.temperature = stage.temperature.filter(|_| is_published);
+                call
+            }));
+        }
+        let read = |text: &str, finish_reason: FinishReason| {
+            stage.read(text, finish_reason, item, &self.settings, &letters)
+        };
+        let mut asked = case.ask_all(calls.clone(), read)?;
+        for _ in 1..stage.tries {
+            for (call, asked) in calls.iter_mut().zip(&mut asked) {
+                // Without sampling it would say the same again.
+                let may_differ = asked.call.sampling.temperature != Some(0.0);
+                if asked.call.basis().is_none() && may_differ {
+                    call.key.sample += samples;
+                    *asked = case.ask(call.clone(), read)?;
+                }
+            }
+        }
+        Ok(asked)
+    }
+
+    /// The agents that a stage asks, each with its place in the panel.
+    fn agents(&self, stage: &Stage) -> Vec<(usize, &str)> {
+        let slots = self.slots.iter().map(|slot| slot.agent.as_str()).enumerate();
+        slots.filter(|(_, agent)| stage.asks(agent)).collect()
+    }
+
+    fn messages(
+        &self,
+        (stage, prompt): (&Stage, &Prompt),
+        item: &Item,
+        agent: &str,
+        talk: &Talk,
+    ) -> Result<Vec<Message>, PanelError> {
+        let mut values: Vec<(&str, String)> =
+            vec![("agent", agent.to_owned()), ("said", talk.said.join("\n\n"))];
+        // Of a stage that was left out, nothing.
+        values.extend(self.file.stages.iter().map(|one| {
+            let name = one.name.as_str();
+            (name, talk.stages.get(name).cloned().unwrap_or_default())
+        }));
+        values.extend(
+            self.texts.iter().map(|told| (told.name.as_str(), self.told(told, item, talk))),
+        );
+        if let Item::Note(note) = item {
+            let id = talk.finding.opinion.sentence_id;
+            let sentence = id.and_then(|id| note.sentences.get(id)).cloned();
+            values.push(("id", id.map_or(String::new(), |id| id.to_string())));
+            values.push(("sentence", sentence.unwrap_or_default()));
+            let options = ('A'..).zip(&talk.options);
+            let options: Vec<String> =
+                options.map(|(letter, option)| format!("{letter}: {option}")).collect();
+            values.push(("options", options.join("\n")));
+        }
+        let more: Vec<(&str, &str)> =
+            values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        match item {
+            Item::Question(question) => {
+                let [system, user] = [&prompt.templates.system, &prompt.templates.user]
+                    .map(|template| fill_question(template, question, &more));
+                Ok(messages(&system, user))
+            }
+            Item::Note(note) => {
+                let shots = stage.shots.or(self.settings.number("shots")).unwrap_or(0) as usize;
+                let choice = stage.exemplars.map(|kinds| Choice {
+                    ranking: self.settings.ranking(),
+                    shots,
+                    kinds,
+                    drawn_from: stage.drawn_from,
+                });
+                let sentence = talk.finding.opinion.sentence_id.map(|id| &*note.sentences[id]);
+                let mut shots = match (choice, &self.nearest, sentence) {
+                    (Some(choice), ..) => self.exemplars.shots(note, &choice)?,
+                    (None, Some(nearest), Some(sentence)) if stage.nearest => {
+                        let clusters = self.settings.word("clusters") == "on";
+                        let by = By { ranking: self.settings.ranking(), clusters };
+                        nearest.shots(&self.exemplars, by, (note, sentence), shots)?
+                    }
+                    _ => Vec::new(),
+                };
+                for shot in &mut shots {
+                    // An exemplar's own words are those that its correction changes.
+                    let error = shot.exemplar.error();
+                    let span = error.map(|one| difference(&one.sentence, &one.correction).0);
+                    let own = |told: &Told| match has_placeholder(&told.text, "span") {
+                        true => span.as_ref().map(|span| fill(&told.text, &[("span", span)])),
+                        false => Some(told.text.clone()),
+                    };
+                    let texts = self.texts.iter();
+                    let texts =
+                        texts.map(|told| (told.name.as_str(), own(told).unwrap_or_default()));
+                    shot.more.extend(texts);
+                }
+                let quoted = talk.quoted.as_ref().filter(|_| stage.blanked);
+                let note = quoted.map_or(note, |quoted| &quoted.blanked);
+                Ok(prompt.messages(&shots, note, &more))
+            }
+        }
+    }
+
+    /// A text, with the item filled in.
+    fn told(&self, told: &Told, item: &Item, talk: &Talk) -> String {
+        let note = match item {
+            Item::Question(question) => {
+                let other = told.yes_no.as_ref().filter(|_| is_yes_or_no(question));
+                return fill_question(other.unwrap_or(&told.text), question, &[]);
+            }
+            Item::Note(note) => note,
+        };
+        let mut values = Vec::new();
+        if has_placeholder(&told.text, "question") {
+            let leak = self.exemplars.leak.as_ref();
+            values.push(("question", leak.map_or("", |leak| leak.nearest(note)).to_owned()));
+        }
+        if has_placeholder(&told.text, "opinions") {
+            values.push(("opinions", self.exemplars.opinions(note, &self.expert)));
+        }
+        if has_placeholder(&told.text, "span") {
+            let span = talk.quoted.as_ref().map(|quoted| quoted.words.clone());
+            values.push(("span", span.unwrap_or_default()));
+        }
+        match values.iter().any(|(_, value)| value.is_empty()) {
+            true => String::new(),
+            false => fill(&told.text, &values),
+        }
+    }
+}
+
+/// Whether a question's options are those of PubMedQA.
+fn is_yes_or_no(question: &Question) -> bool {
+    let mut options = question.options.iter().map(|option| option.text.trim().to_lowercase());
+    options.all(|option| ["yes", "no", "maybe"].contains(&option.as_str()))
+}
+
+impl System for Staged {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let is_compat = self.settings.is_compat();
+        match self.file.takes {
+            ItemKind::Questions => {
+                let case = task.question()?.as_written(is_compat);
+                let Talk { rounds, verdict, .. } = self.talk(&case)?;
+                Ok(case.close(rounds, verdict).into())
+            }
+            ItemKind::Notes => {
+                let case = task.note()?.as_written(is_compat);
+                let finding = self.talk(&case)?.finding;
+                let mut line = note_line(&case, finding);
+                // MEDEC's baseline locates nothing where it names no sentence.
+                let is_medec = self.file.stages.iter().all(|stage| stage.reply == Reply::Medec);
+                line.localisation =
+                    line.localisation.filter(|_| !is_medec || line.sentence_id.is_some());
+                Ok(line.into())
+            }
+        }
+    }
+
+    /// With the longest sentence as the suspected one.
+    fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
+        let (stage, prompt) = self.there().find(|(stage, _)| self.query(stage).is_some())?;
+        let (_, agent) = self.agents(stage).into_iter().next()?;
+        let mut talk = self.begin(item).ok()?;
+        let sentences = item.note()?.sentences.iter().enumerate();
+        let longest = sentences.max_by_key(|(_, sentence)| sentence.len());
+        talk.finding.opinion.sentence_id = longest.map(|(id, _)| id);
+        let messages = self.messages((stage, prompt), item, agent, &talk).ok()?;
+        let chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
+        Some(chars + stage.passages as usize * passage_chars)
+    }
+
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let is_own = item.question().is_some() == (self.file.takes == ItemKind::Questions);
+        let first = self.there().next().filter(|_| is_own)?;
+        let (member, agent) = self.agents(first.0).into_iter().next()?;
+        let messages = self.messages(first, item, agent, &self.begin(item).ok()?).ok()?;
+        Some(vec![Opening { member, messages }])
+    }
+}

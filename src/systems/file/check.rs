@@ -1,0 +1,196 @@
+//! What a system's file must hold, and what it may not, told before anything is asked.
+
+use super::fault::Fault;
+use super::schema::Is::{Answer, Confidence, Correction, Flag, Reason, Sentence, SentenceId};
+use super::schema::{BY, Gives, Is, Reply, Stage, SystemFile, Text, Vote, When, YES_NO};
+use crate::data::ItemKind;
+use crate::prompts::placeholders;
+use crate::systems::settings::spelling;
+
+/// What prompts may quote of their item and of what was said of it.
+const OF_NOTE: &[&str] =
+    &["note", "text", "id", "sentence", "agent", "said", "options", "passages"];
+const OF_QUESTION: &[&str] = &["question", "options", "agent", "said"];
+/// What texts of notes may quote, and what shows an exemplar or an expert.
+const OF_TEXT: &[&str] = &["question", "opinions", "span"];
+const OF_EXAMPLE: &[&str] = &["number", "note", "reason", "verdict", "answer", "wrong", "right"];
+const OF_EXPERT: &[&str] = &["number", "trust", "opinion"];
+
+type Checked = Result<(), Fault>;
+
+/// Refuses at a key, where it is wrong.
+fn refuse(is_wrong: bool, key: &str, problem: &str, hint: &str) -> Checked {
+    if is_wrong { Err(Fault::new(key, problem, hint)) } else { Ok(()) }
+}
+
+/// Refuses names in braces that stand for nothing here.
+fn refuse_unknown(key: &str, text: &str, known: &[&str]) -> Checked {
+    let Some(other) = placeholders(text).find(|name| !known.contains(name)) else { return Ok(()) };
+    let hint = format!("what can be quoted is {}", known.join(", "));
+    Err(Fault::new(key, format!("nothing is named {{{other}}} here"), hint))
+}
+
+impl SystemFile {
+    /// Names and what they refer to, and the prompts, whose texts are in place.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub(super) fn check(&self) -> Checked {
+        self.defaults().map_err(|error| Fault::of_setting(&error))?;
+        let prompts = self.stages.iter().flat_map(|stage| [&stage.system, &stage.user]);
+        let quoted: Vec<&str> = prompts.flat_map(|prompt| placeholders(prompt)).collect();
+        for (name, told) in &self.texts {
+            self.check_text(name, told)?;
+            let is_lost = !quoted.contains(&name.as_str());
+            refuse(is_lost, name, "no prompt quotes it", "write its name in braces in one")?;
+        }
+        let mut in_texts = self.texts.values().flat_map(Text::texts);
+        let is_lost = self.expert.is_some() && !in_texts.any(|text| text.contains("{opinions}"));
+        refuse(is_lost, "expert", "no text quotes {opinions}", "write it in one of [texts]")?;
+        refuse_unknown("expert", self.expert.as_deref().unwrap_or_default(), OF_EXPERT)?;
+        let mut before: Vec<&str> = Vec::new();
+        for stage in &self.stages {
+            let fault = |fault: Fault| fault.in_stage(&stage.name);
+            let is_taken = before.contains(&stage.name.as_str());
+            refuse(is_taken, "name", "another stage has this name", "take another")
+                .map_err(fault)?;
+            before.push(&stage.name);
+            let quotable = if stage.rounds > 1 { &before[..] } else { &before[..before.len() - 1] };
+            self.check_stage(stage).map_err(fault)?;
+            self.check_prompts(stage, quotable).map_err(fault)?;
+        }
+        let is_note = self.takes == ItemKind::Notes;
+        let decides = |stage: &Stage| match stage.reply {
+            Reply::Fields | Reply::Medec if is_note => true,
+            Reply::Words | Reply::Option => stage.gives == Gives::Filled,
+            _ => stage.answers(),
+        };
+        let hint = "let a stage have reply = \"letter\" or fields";
+        refuse(!self.stages.iter().any(decides), "stage", "none gives an answer", hint)
+    }
+
+    fn known(&self) -> &'static [&'static str] {
+        if self.takes == ItemKind::Notes { OF_NOTE } else { OF_QUESTION }
+    }
+
+    fn refuse_name(&self, key: &str, name: &str) -> Checked {
+        let can_be = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+        let is_taken = self.known().contains(&name) || name.is_empty() || !name.chars().all(can_be);
+        refuse(is_taken, key, "it cannot have this name", "take another, of small letters")
+    }
+
+    fn check_text(&self, name: &str, told: &Text) -> Checked {
+        self.refuse_name(name, name)?;
+        let own = if self.takes == ItemKind::Notes { OF_TEXT } else { &OF_QUESTION[..2] };
+        for text in told.texts() {
+            refuse_unknown(name, text, own)?;
+        }
+        let Text::By(words) = told else { return Ok(()) };
+        let choice = words.get(BY).and_then(|by| self.words(by)).unwrap_or_default();
+        let choice: Vec<String> = choice.into_iter().map(spelling).collect();
+        let is_word = |word: &String| word == BY || choice.contains(&word.replace(YES_NO, ""));
+        let is_whole = choice.iter().all(|word| words.contains_key(word));
+        let is_wrong = choice.is_empty() || !is_whole || !words.keys().all(is_word);
+        let problem = "it needs `by`, a choice of [settings], and a text for each word of that";
+        refuse(is_wrong, name, problem, &format!("the words are {}", choice.join(", ")))
+    }
+
+    fn check_stage(&self, stage: &Stage) -> Checked {
+        let is_note = self.takes == ItemKind::Notes;
+        self.refuse_name("name", &stage.name)?;
+        // Members have numbers behind their names.
+        let has_members = self.settings.contains_key("members");
+        let is_unknown =
+            stage.agents.iter().any(|agent| has_members || !self.agents.contains(agent));
+        let hint = format!("the agents are {}", self.agents.join(", "));
+        refuse(is_unknown, "agents", "there is no such agent", &hint)?;
+        let is_other = stage.when != When::Always && is_note == (stage.when == When::Disagree);
+        let hint = "questions: disagree; notes: error, no-error, sentence, other-sentence, quoted";
+        refuse(is_other, "when", &format!("it is not of {}", self.takes), hint)?;
+        let is_choice = |(choice, word): (&String, &String)| {
+            let words = self.words(choice).unwrap_or_default();
+            words.into_iter().any(|one| spelling(one) == *word)
+        };
+        let hint = "write only = { CHOICE = \"WORD\" } of [settings]";
+        refuse(!stage.only.iter().all(is_choice), "only", "no choice has this word", hint)?;
+        let is_fed = stage.search.is_none() || is_note;
+        refuse(!is_fed, "search", "it is not of questions", "leave it out")?;
+        let counts = [stage.rounds, stage.tries, stage.most, stage.passages];
+        let is_far = counts.iter().any(|count| !(1..=100).contains(count))
+            || !(0.0..=2.0).contains(&stage.temperature.unwrap_or(0.0));
+        let hint = "rounds, tries, most and passages are from 1 to 100, temperature from 0 to 2";
+        refuse(is_far, "rounds", "a number is out of range", hint)?;
+        let (can, needs): (&[Is], &[Is]) = match (stage.reply, is_note) {
+            (Reply::Fields, false) => (&[Reason, Answer, Confidence], &[Answer]),
+            (Reply::Fields, true) => {
+                (&[Reason, Flag, SentenceId, Sentence, Correction], &[Flag, SentenceId, Correction])
+            }
+            (Reply::Words, _) | (Reply::Quoted | Reply::Option | Reply::Sentence, true) => {
+                (&[Is::Text], &[Is::Text])
+            }
+            _ => (&[], &[]),
+        };
+        let has = |all: &[Is]| stage.fields.iter().any(|field| all.contains(&field.is));
+        let is_wrong = stage.fields.iter().any(|field| !can.contains(&field.is))
+            || !needs.is_empty() && !has(needs)
+            || matches!(stage.reply, Reply::Letter | Reply::LetterAsWritten) && is_note
+            || matches!(
+                stage.reply,
+                Reply::Medec | Reply::Quoted | Reply::Option | Reply::Sentence
+            ) && !is_note;
+        let hint = format!("{:?} of {} has fields of {can:?}", stage.reply, self.takes);
+        refuse(is_wrong, "reply", "its fields do not make it", &hint.to_lowercase())?;
+        let words = |is: Is| if is == Flag { 2 } else { 0 };
+        let is_bare = stage.fields.iter().any(|field| field.words.len() != words(field.is));
+        let hint = "words = [\"no\", \"yes\"], and none for any other field";
+        refuse(is_bare, "fields", "a flag has two words, no error first", hint)?;
+        let is_unsaid = stage.vote == Vote::Confidence && !has(&[Confidence]);
+        refuse(is_unsaid, "vote", "no field states a confidence", "add one")?;
+        let hint = "write examples of questions into the prompt";
+        refuse(
+            (stage.exemplars.is_some() || stage.nearest) && !is_note,
+            "exemplars",
+            "they are notes",
+            hint,
+        )
+    }
+
+    fn check_prompts(&self, stage: &Stage, before: &[&str]) -> Checked {
+        let examples: &[&str] =
+            if stage.example.is_empty() { &[] } else { &["examples", "reasons"] };
+        let names = self.texts.keys().map(String::as_str);
+        let known = self.known().iter().chain(examples).chain(before).copied().chain(names);
+        let known: Vec<&str> = known.collect();
+        refuse_unknown("system", &stage.system, &known)?;
+        refuse_unknown("user", &stage.user, &known)?;
+        refuse_unknown("example", &stage.example, OF_EXAMPLE)?;
+        let mut user = stage.user.clone();
+        // With the texts that it quotes.
+        for (name, told) in &self.texts {
+            if placeholders(&stage.user).any(|quoted| quoted == name) {
+                user.extend(told.texts().into_iter().map(String::as_str));
+            }
+        }
+        let has = |name: &str| placeholders(&user).any(|quoted| quoted == name);
+        let needs: &[&str] = match self.takes {
+            _ if has("said")
+                || has("text")
+                || stage.search.is_some()
+                || has("sentence")
+                || before.iter().any(|name| has(name)) =>
+            {
+                &[]
+            }
+            ItemKind::Questions if stage.answers() => &["question", "options"],
+            ItemKind::Questions => &["question"],
+            ItemKind::Notes => &["note"],
+        };
+        let passages = stage.search.map(|_| &"passages");
+        let options = (stage.reply == Reply::Option).then_some(&"options");
+        let others = examples.first().into_iter().chain(passages).chain(options);
+        let lost = needs.iter().chain(others).find(|name| !has(name));
+        let problem = lost.map(|name| format!("the prompt does not contain {{{name}}}"));
+        let hint = "write it where its text belongs";
+        refuse(lost.is_some(), "user", &problem.unwrap_or_default(), hint)
+    }
+}

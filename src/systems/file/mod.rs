@@ -1,0 +1,134 @@
+//! A system as a file: what it takes, its agents, and its stages in order, whose replies become an answer.
+//!
+//! A file says what is asked, of whom, and what comes of the replies, each from a short list; what needs more is a program. The files below
+//! `systems/` are built in, others are read by [`SystemFile::open`].
+
+mod ask;
+mod check;
+mod fault;
+mod note;
+mod reply;
+mod schema;
+mod settings;
+mod talk;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::Path;
+
+use self::fault::Fault;
+pub use self::schema::{Source, Stage, SystemFile};
+use super::table::{Entry, Wording};
+use crate::diagnosis::Failure;
+use crate::outside;
+use crate::prompts::without_last_newline;
+
+// `SYSTEM_FILES`: every file below `systems/` by its path there, and its text; in their order.
+include!(concat!(env!("OUT_DIR"), "/system_files.rs"));
+
+/// The end of the name of a system's file.
+pub const EXTENSION: &str = ".toml";
+/// Bytes of a system's file, and of a prompt beside it, at most.
+const LONGEST: u64 = 1 << 20;
+
+impl SystemFile {
+    /// Every built-in file, by the system's name.
+    pub fn embedded() -> impl Iterator<Item = (&'static str, &'static str)> {
+        let name = |path: &'static str| path.strip_suffix(EXTENSION).unwrap_or(path);
+        SYSTEM_FILES.iter().map(move |(path, text)| (name(path), *text))
+    }
+
+    /// The system of a file outside, with the texts of the files beside it that it names.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or describes no system; one with the name of another.
+    pub fn open(path: &Path) -> Result<&'static SystemFile, Failure> {
+        let text = |path: &Path| {
+            let unread = |problem: &dyn Display| {
+                let hint =
+                    "a system is a TOML file; a prompt in it that ends in .txt is a file beside it";
+                Failure::usage(format!("{}: {problem}", path.display()), hint)
+            };
+            let bytes = outside::bytes(path, LONGEST).map_err(|error| unread(&error))?;
+            String::from_utf8(bytes).map_err(|error| unread(&error))
+        };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if Entry::named(&name).is_ok() {
+            let message = format!("{}: a built-in system is named {name}", path.display());
+            return Err(Failure::usage(message, "give the file another name"));
+        }
+        let mut source = Source { name, text: text(path)?, ..Source::default() };
+        let place = path.display().to_string();
+        let mut file =
+            SystemFile::parse(&source).map_err(|fault| fault.told(&place, &source.text))?;
+        if file.prompts.is_empty() {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let mut beside = RefCell::new(BTreeMap::new());
+            file.inline(|name| {
+                let text = without_last_newline(&text(&folder.join(name))?);
+                beside.borrow_mut().insert(name.to_owned(), text.clone());
+                Ok::<_, Failure>(text)
+            })?;
+            source.beside = std::mem::take(beside.get_mut());
+        }
+        SystemFile::settled(&source).map_err(|fault| fault.told(&place, &source.text))
+    }
+
+    /// The system of a text, for as long as the program runs.
+    ///
+    /// # Errors
+    /// A text that describes no system.
+    pub fn of_source(source: &Source) -> Result<&'static SystemFile, Failure> {
+        SystemFile::settled(source).map_err(|fault| fault.told(&source.name, &source.text))
+    }
+
+    fn settled(source: &Source) -> Result<&'static SystemFile, Fault> {
+        let mut file = SystemFile::parse(source)?;
+        file.stages.iter_mut().for_each(Stage::settle);
+        file.source.clone_from(source);
+        // Built-in prompts may be others at run time, and are checked then.
+        if file.prompts.is_empty() {
+            file.inline(|name| {
+                let lost = || Fault::new("", format!("{name} is not beside it"), "");
+                source.beside.get(name).cloned().ok_or_else(lost)
+            })?;
+            file.check()?;
+        }
+        Ok(Box::leak(Box::new(file)))
+    }
+
+    fn parse(source: &Source) -> Result<SystemFile, Fault> {
+        toml::from_str(&source.text).map_err(|error| Fault::of_toml(&error))
+    }
+
+    /// Whether wardround has no such file.
+    pub fn is_outside(&self) -> bool {
+        let Source { name, text, .. } = &self.source;
+        !SystemFile::embedded().any(|built_in| built_in == (name.as_str(), text.as_str()))
+    }
+
+    /// The line of a file outside, which stands beside the table.
+    pub fn entry_of_its_own(&'static self) -> &'static Entry {
+        Box::leak(Box::new(self.entry()))
+    }
+
+    /// Its line in the table of systems.
+    pub fn entry(&'static self) -> Entry {
+        let members = self.settings.get("members").and_then(toml::Value::as_integer);
+        let is_one = self.agents.len() == 1 && members.unwrap_or(1) == 1;
+        let name = self.source.name.as_str();
+        Entry {
+            plan_name: self.plan_name.as_deref().unwrap_or(name),
+            takes: self.takes,
+            wording: Wording::Ours(&self.after),
+            examples: self.examples.as_deref(),
+            exemplars: self.stages.iter().any(Stage::shows),
+            default_models: is_one.then_some(1),
+            file: Some(self),
+            ..Entry::question(name, &self.prompts, settings::configure)
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What some stages do with a note: quote words of it, blank them out, look something up, and doubt a correction.
+
+use super::ask::Staged;
+use super::schema::{Place, Query, Stage};
+use super::settings::Settings;
+use super::talk::Talk;
+use crate::data::Note;
+use crate::diagnosis::Failure;
+use crate::panel::PanelError;
+use crate::prompts::passages;
+use crate::record::{Flag, Message, Part, SearchPlace};
+use crate::systems::case::Case;
+use crate::systems::exemplars::vectors::no_encoder;
+use crate::systems::exemplars::{Exemplars, Opinion};
+
+/// What stands in a prompt for words that were blanked out.
+const BLANK: &str = "____";
+/// The placeholder of the passages in a prompt.
+const PASSAGES: &str = "{passages}";
+/// BERTScore F1 of a correction and its sentence, at least.
+const LEAST_LIKENESS: f64 = 0.85;
+
+/// Words of a note.
+pub struct Quoted {
+    pub words: String,
+    /// The sentence that they were quoted from.
+    pub id: usize,
+    place: Place,
+    /// The note without them.
+    pub blanked: Note,
+}
+
+impl Place {
+    /// The sentence that holds the words, and the words as it spells them.
+    pub fn find(self, note: &Note, words: &str) -> Option<(usize, String)> {
+        let holds = |sentence: &String| sentence.contains(words);
+        let exact = match self {
+            Place::First => note.sentences.iter().position(holds),
+            Place::Last => {
+                return Some((note.sentences.iter().rposition(holds)?, words.to_owned()));
+            }
+        };
+        exact.map(|id| (id, words.to_owned())).or_else(|| in_any_case(note, words))
+    }
+
+    fn replace(self, sentence: &str, old: &str, new: &str) -> String {
+        match self {
+            Place::First => sentence.replacen(old, new, 1),
+            Place::Last => sentence.replace(old, new),
+        }
+    }
+}
+
+/// The first sentence that holds the words without regard to case, and the words as it spells them.
+fn in_any_case(note: &Note, words: &str) -> Option<(usize, String)> {
+    let found = note.sentences.iter().enumerate().find_map(|(id, sentence)| {
+        // Where lower case changes the length, positions in both would differ.
+        let lower = sentence.to_lowercase();
+        let at = lower.find(&words.to_lowercase()).filter(|_| lower.len() == sentence.len())?;
+        Some((id, sentence.get(at..at + words.len())?.to_owned()))
+    });
+    found.filter(|(_, words)| !words.is_empty())
+}
+
+impl Quoted {
+    /// `None` where the note does not hold the words.
+    pub fn of(note: &Note, words: &str, place: Place) -> Option<Quoted> {
+        let (id, words) = place.find(note, words)?;
+        let mut blanked = note.clone();
+        for (at, sentence) in blanked.sentences.iter_mut().enumerate() {
+            if at == id || place == Place::Last {
+                *sentence = place.replace(sentence, &words, BLANK);
+            }
+        }
+        Some(Quoted { words, id, place, blanked })
+    }
+
+    /// The opinion of who fills these words in: others are an error and its correction.
+    pub fn filled(&self, note: &Note, words: &str) -> Opinion {
+        let is_other = words.to_lowercase() != self.words.to_lowercase();
+        let correct = || self.place.replace(&note.sentences[self.id], &self.words, words);
+        Opinion {
+            flag: Flag::UNREAD,
+            sentence_id: is_other.then_some(self.id),
+            correction: is_other.then(correct),
+        }
+    }
+}
+
+/// What was found, as a prompt quotes it.
+pub struct Found {
+    place: SearchPlace,
+    text: String,
+}
+
+/// The messages with what was found, which the log keeps by reference, in the last.
+pub fn quote(mut messages: Vec<Message>, found: Option<&Found>) -> Vec<Message> {
+    let Some(last) = messages.pop() else { return messages };
+    let text = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
+    messages.push(match (last.content.split_once(PASSAGES), found) {
+        (Some((before, after)), Some(found)) => {
+            let quoted = (Part::Passages { passages: found.place }, found.text.clone());
+            Message::of_parts(&last.role, vec![text(before), quoted, text(after)])
+        }
+        (None, Some(_)) => Message::of_parts(&last.role, vec![text(&last.content)]),
+        (_, None) => Message::new("user", last.content.replace(PASSAGES, "")),
+    });
+    messages
+}
+
+/// The longest word of a sentence, the first of several.
+pub fn longest_word(sentence: &str) -> &str {
+    let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+    let length = |word: &str| word.chars().count();
+    words.fold("", |best, word| if length(word) > length(best) { word } else { best })
+}
+
+impl Staged {
+    /// What a stage's search finds; `None` where it finds nothing, or there is none.
+    pub(super) fn look_up<T>(
+        &self,
+        case: &Case<'_, T>,
+        stage: &Stage,
+        talk: &Talk,
+    ) -> Result<Option<Found>, PanelError> {
+        let (Some(note), Some(query)) = (case.task.item.note(), self.query(stage)) else {
+            return Ok(None);
+        };
+        let query = match query {
+            Query::Note => {
+                let shown = talk.quoted.as_ref().map_or(note, |quoted| &quoted.blanked);
+                shown.sentences.join(" ").replace(BLANK, " ")
+            }
+            Query::Words => {
+                let sentence = talk.finding.opinion.sentence_id.map(|id| &note.sentences[id]);
+                let longest = || longest_word(sentence.map_or("", String::as_str)).to_owned();
+                talk.words.first().cloned().unwrap_or_else(longest)
+            }
+        };
+        let (place, chunks) = (SearchPlace { round: 0, step: 0 }, stage.passages as usize);
+        let found = case.search(place, &query, chunks, chunks)?;
+        let text = || passages(&self.passage, &found);
+        Ok((!found.shown.is_empty()).then(|| Found { place, text: text() }))
+    }
+
+    /// An opinion under the filter: where the correction is too unlike its sentence, there is no error.
+    pub(super) fn doubt(&self, talk: &mut Talk, note: &Note) -> Result<(), PanelError> {
+        let opinion = &talk.finding.opinion;
+        let sentence = opinion.sentence_id.and_then(|id| note.sentences.get(id));
+        if let ("bertscore", Some(likeness), Some(sentence), Some(correction)) = (
+            self.settings.word("filter").as_str(),
+            &self.exemplars.likeness,
+            sentence,
+            &opinion.correction,
+        ) && likeness(sentence, correction).map_err(PanelError::Exemplars)? < LEAST_LIKENESS
+        {
+            let flag = Flag::on(opinion.flag.basis(), Some(false));
+            talk.finding.opinion = Opinion { flag, ..Opinion::default() };
+            for (_, heard) in &mut talk.finding.heard {
+                *heard = talk.finding.opinion.clone();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses settings that need what was not given.
+pub fn refuse_missing(
+    settings: &Settings,
+    stages: &[Stage],
+    exemplars: &Exemplars,
+) -> Result<(), Failure> {
+    let shows = stages.iter().any(Stage::shows);
+    let is = |choice: &str, word: &str| settings.word(choice) == word;
+    let encodes = shows && is("choice", "embedding");
+    let is_scored = is("candidate", "scorer");
+    if (encodes || is_scored || is("clusters", "on")) && exemplars.vectors.is_none() {
+        return Err(no_encoder());
+    }
+    if is_scored && exemplars.scorer.is_none() {
+        return Err(Failure::usage(
+            "candidate=scorer weighs vectors by a file, and none was given",
+            "give --sentence-scorer FILE, or --set candidate=position",
+        ));
+    }
+    if is("span", "file") && exemplars.spans.is_none() {
+        return Err(Failure::usage(
+            "span=file reads suspicious words of a file, and none was given",
+            "give --spans FILE, or --set span=model",
+        ));
+    }
+    if is("filter", "bertscore") && exemplars.likeness.is_none() {
+        return Err(Failure::usage(
+            "filter=bertscore compares corrections with their sentences, and there is nothing to do so by",
+            "give --filter-scorer the folder of deberta-xlarge-mnli, or --set filter=off",
+        ));
+    }
+    if is("leak", "medqa") && exemplars.leak.is_none() {
+        return Err(Failure::usage(
+            "leak=medqa shows questions of MedQA, and none were given",
+            "give --leak-questions FILE, or --set leak=off",
+        ));
+    }
+    // Exemplars without reasons get some made of their gold.
+    let choices =
+        stages.iter().flat_map(|stage| &stage.fields).filter_map(|one| one.unless.as_ref());
+    for choice in choices {
+        let wanted = settings.word(choice);
+        if let Some(style) =
+            exemplars.style.as_ref().filter(|style| **style != wanted && wanted != "off")
+        {
+            return Err(Failure::usage(
+                format!(
+                    "the exemplars' reasons are in the style {style}, and {choice}={wanted} was asked for"
+                ),
+                "make others with `wardround reasons --style`, or --set it to that style",
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,300 @@
+//! The keys of a system's file.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::data::ItemKind;
+use crate::systems::config::SOLO;
+use crate::systems::exemplars::Kinds;
+use crate::systems::exemplars::reply::{Form, Style};
+
+/// A system as its file has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemFile {
+    /// The file's name and text, and the texts of the prompts beside it.
+    #[serde(skip)]
+    pub source: Source,
+    /// Another name in plans and logs.
+    pub plan_name: Option<String>,
+    pub takes: ItemKind,
+    /// The folder below `prompts/` of the built-in prompts that it names.
+    #[serde(default)]
+    pub prompts: String,
+    /// The source after which its prompts were written.
+    #[serde(default)]
+    pub after: String,
+    /// The origin of the examples in its prompts.
+    pub examples: Option<String>,
+    /// In panel order; each may have a model of its own.
+    #[serde(default = "solo")]
+    pub agents: Vec<String>,
+    /// How `{opinions}` shows one of the earlier runs that were given as experts.
+    pub expert: Option<String>,
+    /// Which settings it has, each with its default; a list is a choice of the file's own, and its first word the default.
+    #[serde(default)]
+    pub settings: toml::Table,
+    /// Texts that prompts quote by their names.
+    #[serde(default)]
+    pub texts: BTreeMap<String, Text>,
+    #[serde(rename = "stage")]
+    pub stages: Vec<Stage>,
+}
+
+/// What a system was read from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
+pub struct Source {
+    pub name: String,
+    pub text: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub beside: BTreeMap<String, String>,
+}
+
+fn solo() -> Vec<String> {
+    vec![SOLO.to_owned()]
+}
+
+/// A text that prompts quote; nothing, where one of the values that it quotes itself is empty.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    One(String),
+    /// A text for each word of the choice that [`BY`] names. A word with [`YES_NO`] behind it is for questions of yes, no and maybe.
+    By(BTreeMap<String, String>),
+}
+
+/// The end of the name of a file with a prompt.
+pub const PROMPT: &str = ".txt";
+pub const BY: &str = "by";
+pub const YES_NO: &str = "-yes-no";
+
+/// One step: a prompt to some of the agents.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// The purpose of its calls in the log; later prompts quote its replies by this name.
+    pub name: String,
+    #[serde(default)]
+    pub when: When,
+    /// The words that choices must have for the stage to be there at all.
+    #[serde(default)]
+    pub only: BTreeMap<String, String>,
+    /// Those that are asked; empty: all.
+    #[serde(default)]
+    pub agents: Vec<String>,
+    /// How often it is gone through, while its condition holds.
+    #[serde(default = "once")]
+    pub rounds: u32,
+    /// How often a call is made at most while its reply cannot be read.
+    #[serde(default = "once")]
+    pub tries: u32,
+    pub temperature: Option<f32>,
+    /// The system message: a text, or the name of a `.txt` file.
+    #[serde(default)]
+    pub system: String,
+    pub user: String,
+    /// Which exemplars `{examples}` shows.
+    pub exemplars: Option<Kinds>,
+    /// Whether those with the right and the wrong sentence most like the suspected one are shown.
+    #[serde(default)]
+    pub nearest: bool,
+    /// How it shows one.
+    #[serde(default)]
+    pub example: String,
+    /// How many exemplars, where that is not the setting's number.
+    pub shots: Option<u32>,
+    /// How many of the best exemplars are drawn from.
+    pub drawn_from: Option<usize>,
+    /// Whether the note is shown with the quoted words blanked out.
+    #[serde(default)]
+    pub blanked: bool,
+    /// For what the corpus is searched, and how many passages `{passages}` quotes.
+    pub search: Option<Query>,
+    #[serde(default = "once")]
+    pub passages: u32,
+    #[serde(default)]
+    pub reply: Reply,
+    /// Of quoted words: in which sentence.
+    #[serde(default)]
+    pub place: Place,
+    #[serde(default)]
+    pub style: Style,
+    #[serde(default)]
+    pub fields: Vec<FieldOf>,
+    /// The fields as the form of a note's answer, all of them, and those without `unless`.
+    #[serde(skip)]
+    pub forms: Option<[&'static Form; 2]>,
+    /// Words of a list at most.
+    #[serde(default = "once")]
+    pub most: u32,
+    #[serde(default)]
+    pub gives: Gives,
+    #[serde(default)]
+    pub vote: Vote,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// On what a stage depends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    #[default]
+    Always,
+    /// The answers so far are not all the same.
+    Disagree,
+    /// An error was found in the note.
+    Error,
+    NoError,
+    /// And it is known in which sentence.
+    Sentence,
+    /// And the last reply named another sentence, or none.
+    OtherSentence,
+    /// Words of the note were quoted.
+    Quoted,
+    /// A sentence is suspected, rightly or not.
+    Suspected,
+}
+
+/// What a reply is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// The fields that are listed.
+    #[default]
+    Fields,
+    /// The letter of an option.
+    Letter,
+    /// The same; MedAgentBoard counts it with the white space around it.
+    LetterAsWritten,
+    /// Words in one field.
+    Words,
+    /// Words that the note holds.
+    Quoted,
+    /// The letter of one of the last words, the quoted ones second among them.
+    Option,
+    /// The number of a sentence, which is suspected.
+    Sentence,
+    /// Any text.
+    Prose,
+    /// `CORRECT`, or a sentence's number and the sentence as it should be.
+    Medec,
+}
+
+/// What a note's outcome takes from a stage; an answer to a question is always taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gives {
+    /// Flag, sentence and correction, where they could be read.
+    #[default]
+    Opinion,
+    /// The sentence alone.
+    Sentence,
+    /// The correction alone, where there is one.
+    Correction,
+    /// The correction, where it is of the same sentence.
+    SameSentence,
+    /// Flag and correction, of the suspected sentence.
+    OfSentence,
+    /// That there is no error. Without a passage it is not asked.
+    Veto,
+    /// That other words than the quoted ones belong in their place.
+    Filled,
+}
+
+/// For what a corpus is searched: the last word, or the longest of the sentence; the note, without the quoted words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Query {
+    Words,
+    Note,
+}
+
+/// Where words are quoted from: the first sentence that holds them, in any case; the last that does, and they are blanked out everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    #[default]
+    First,
+    Last,
+}
+
+/// How several replies become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vote {
+    /// The most common letter, or pair of flag and sentence; the first of several.
+    #[default]
+    Majority,
+    /// The most common flag and the most common sentence of a note by themselves, 0 on a tie.
+    Apart,
+    /// The letter with the greatest sum of confidences.
+    Confidence,
+}
+
+/// A field of a reply.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FieldOf {
+    pub key: String,
+    pub is: Is,
+    /// Of a flag: the word for no error, and the word for one.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// The choice whose word `off` leaves it out; another is the style of the exemplars' reasons.
+    pub unless: Option<String>,
+}
+
+/// The meaning of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Is {
+    Reason,
+    Answer,
+    Confidence,
+    Flag,
+    SentenceId,
+    Sentence,
+    Correction,
+    Text,
+}
+
+impl Text {
+    /// Its texts, without the choice's name.
+    pub fn texts(&self) -> Vec<&String> {
+        match self {
+            Text::One(text) => vec![text],
+            Text::By(words) => {
+                words.iter().filter(|(word, _)| *word != BY).map(|(_, text)| text).collect()
+            }
+        }
+    }
+}
+
+impl SystemFile {
+    /// Puts texts in place of the names of the files that have them.
+    ///
+    /// # Errors
+    /// A file without a text.
+    pub fn inline<E>(&mut self, text: impl Fn(&str) -> Result<String, E>) -> Result<(), E> {
+        fn of_stage(one: &mut Stage) -> [&mut String; 3] {
+            [&mut one.system, &mut one.user, &mut one.example]
+        }
+        fn of_text(one: &mut Text) -> Vec<&mut String> {
+            match one {
+                Text::One(text) => vec![text],
+                Text::By(words) => words.values_mut().collect(),
+            }
+        }
+        let stages = self.stages.iter_mut().flat_map(of_stage).chain(&mut self.expert);
+        for source in stages.chain(self.texts.values_mut().flat_map(of_text)) {
+            if source.ends_with(PROMPT) && !source.contains(char::is_whitespace) {
+                *source = text(source)?;
+            }
+        }
+        Ok(())
+    }
+}

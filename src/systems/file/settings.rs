@@ -1,0 +1,183 @@
+//! The settings of a system that a file describes: numbers and choices that it lists, and those of every system.
+
+use std::sync::Arc;
+
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+use serde::{Deserialize, Serialize};
+
+use super::ask::Staged;
+use super::schema::SystemFile;
+use crate::diagnosis::Failure;
+use crate::prompts::PromptSet;
+use crate::retrieval::Rerank;
+use crate::systems::System;
+use crate::systems::config::{self, SearchSettings, Slot, SystemConfig};
+use crate::systems::decoding::Decoding;
+use crate::systems::exemplars::{Exemplars, Ranking};
+use crate::systems::settings::{SettingsError, replace, spelling};
+use crate::systems::table::Entry;
+
+/// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call, models of which each is every agent, options
+/// among which a letter is chosen.
+const NUMBERS: [(&str, i64, i64); 4] =
+    [("shots", 0, 64), ("samples", 1, 100), ("members", 1, 3), ("options", 2, 4)];
+/// The choices that it may list beside its own.
+const CHOICES: [(&str, &[&str]); 4] = [
+    // How exemplars are ranked.
+    ("choice", &["random", "bm25", "tfidf", "embedding", "fixed", "sentences"]),
+    // The stages', or the models' own.
+    ("temperatures", &["paper", "model"]),
+    // Whether answers are parsed and counted as MedAgentBoard does, bugs included.
+    ("mab_compat", &["off", "on"]),
+    // Whether CORRECT in an output, even in INCORRECT, means that there is no error, as in MedGuards' published code.
+    ("release_compat", &["off", "on"]),
+];
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    #[serde(flatten)]
+    pub decoding: Decoding,
+    /// The others, by name.
+    #[serde(flatten)]
+    words: toml::Table,
+}
+
+impl Settings {
+    pub fn number(&self, key: &str) -> Option<u32> {
+        self.words.get(key)?.as_integer()?.try_into().ok()
+    }
+
+    /// The word of a choice; empty where there is no such choice.
+    pub fn word(&self, key: &str) -> String {
+        self.words.get(key).cloned().map(spelling).unwrap_or_default()
+    }
+
+    pub fn ranking(&self) -> Ranking {
+        let word = self.word("choice");
+        let word: StrDeserializer<'_, Error> = word.as_str().into_deserializer();
+        Ranking::deserialize(word).unwrap_or_default()
+    }
+
+    /// Whether replies are read as another program reads them.
+    pub fn is_compat(&self) -> bool {
+        ["mab_compat", "release_compat"].iter().any(|key| self.word(key) == "on")
+    }
+}
+
+impl SystemFile {
+    /// The words of a choice; `None` where the file has no such choice.
+    pub(super) fn words(&self, key: &str) -> Option<Vec<toml::Value>> {
+        let own = self.settings.get(key)?.as_array().cloned();
+        let known = || CHOICES.iter().find(|(name, _)| *name == key);
+        own.or_else(|| known().map(|(_, words)| words.iter().map(|word| (*word).into()).collect()))
+    }
+
+    /// A setting's value, as plans have it; one of every system as it is.
+    fn value(&self, key: &str, value: toml::Value) -> Result<toml::Value, SettingsError> {
+        let value_of = |expected: String| {
+            let (key, value) = (key.to_owned(), spelling(value.clone()));
+            SettingsError::BadValue { key, value, expected }
+        };
+        if let Some((_, least, most)) = NUMBERS.iter().find(|(name, ..)| *name == key) {
+            let number: Option<i64> = spelling(value.clone()).parse().ok();
+            let number = number.filter(|number| (least..=most).contains(&number));
+            let expected = || value_of(format!("a whole number from {least} to {most}"));
+            return number.map(toml::Value::Integer).ok_or_else(expected);
+        }
+        let Some(words) = self.words(key) else { return Ok(value) };
+        let given = match spelling(value.clone()).as_str() {
+            "true" => "on".to_owned(),
+            "false" => "off".to_owned(),
+            other => other.to_owned(),
+        };
+        let found = words.iter().find(|word| spelling((*word).clone()) == given).cloned();
+        let spelled: Vec<String> = words.into_iter().map(spelling).collect();
+        found.ok_or_else(|| value_of(spelled.join(" or ")))
+    }
+
+    /// The settings that the system has, each with its default.
+    ///
+    /// # Errors
+    /// A setting that no file may list, or a value that it cannot have.
+    pub(super) fn defaults(&self) -> Result<toml::Table, SettingsError> {
+        let mut table = toml::Table::try_from(Decoding::default()).unwrap_or_default();
+        for (key, value) in &self.settings {
+            let first = value.as_array().and_then(|words| words.first()).unwrap_or(value);
+            let value = self.value(key, first.clone())?;
+            let is_own = NUMBERS.iter().any(|(name, ..)| name == key) || self.words(key).is_some();
+            match is_own {
+                true => drop(table.insert(key.clone(), value)),
+                false => table = replace::<Decoding>(table, [(key.clone(), value)])?,
+            }
+        }
+        Ok(table)
+    }
+}
+
+/// The system of an entry with a file, with the settings that are given.
+///
+/// # Errors
+/// An unknown setting, or a value that it cannot have.
+pub fn configure(
+    entry: &'static Entry,
+    given: Vec<(String, toml::Value)>,
+) -> Result<SystemConfig, SettingsError> {
+    let unknown =
+        || SettingsError::UnknownSystem { name: entry.name.to_owned(), known: Vec::new() };
+    let file = entry.file.ok_or_else(unknown)?;
+    let value = |(key, value): (String, toml::Value)| {
+        let value = file.value(&key, value)?;
+        Ok::<_, SettingsError>((key, value))
+    };
+    let given = given.into_iter().map(value).collect::<Result<Vec<_>, _>>()?;
+    let filed =
+        |settings: Settings| Arc::new(Filed { file, settings }) as Arc<dyn config::Settings>;
+    SystemConfig::over(entry, file.defaults()?, given, filed)
+}
+
+/// A file, and its settings.
+struct Filed {
+    file: &'static SystemFile,
+    settings: Settings,
+}
+
+impl config::Settings for Filed {
+    fn slots(&self) -> Vec<Slot> {
+        let agents = self.file.agents.iter();
+        match self.settings.number("members").unwrap_or(1) {
+            1 => Slot::in_order(agents.cloned(), &[]),
+            members => {
+                let named = agents
+                    .flat_map(|agent| (1..=members).map(move |member| format!("{agent}-{member}")));
+                Slot::in_order(named, &[])
+            }
+        }
+    }
+
+    fn max_calls(&self) -> u32 {
+        let slots = self.slots();
+        let stages = self.file.stages.iter().filter(|stage| stage.is_there(&self.settings));
+        let calls = stages.map(|stage| {
+            let asked = slots.iter().filter(|slot| stage.asks(&slot.agent));
+            asked.count() as u32 * stage.rounds * stage.tries
+        });
+        calls.sum::<u32>() * self.settings.number("samples").unwrap_or(1)
+    }
+
+    fn search(&self) -> Option<SearchSettings> {
+        let mut stages = self.file.stages.iter();
+        let is_on = self.settings.word("evidence") != "off";
+        let searches = stages.any(|stage| stage.search.is_some());
+        (is_on && searches).then_some(SearchSettings { rerank: Rerank::Off, labels: false })
+    }
+
+    fn build(
+        &self,
+        prompts: &PromptSet,
+        exemplars: &Arc<Exemplars>,
+    ) -> Result<Box<dyn System>, Failure> {
+        let own = (self.file, &self.settings, self.slots());
+        Ok(Box::new(Staged::new(own, prompts, exemplars)?))
+    }
+}

@@ -1,0 +1,231 @@
+//! What was said about an item so far, and the outcome that it makes.
+
+use std::collections::BTreeMap;
+
+use super::note::Quoted;
+use super::reply::Said;
+use super::schema::{Gives, Reply, Stage, Vote, When};
+use crate::data::{Item, Note};
+use crate::panel::Asked;
+use crate::record::{self, Flag, RoundLine};
+use crate::systems::case::Verdict;
+use crate::systems::exemplars::Opinion;
+use crate::systems::mediqa_corr::{Finding, apart, together};
+use crate::systems::single_llm::{parse::Reading, verdict};
+use crate::systems::vote::{consensus, round_line, vote};
+
+/// The course of an item through the stages.
+#[derive(Default)]
+pub struct Talk {
+    /// Of each stage that was gone through, what its agents said last.
+    pub stages: BTreeMap<&'static str, String>,
+    /// All that was said, in order.
+    pub said: Vec<String>,
+    /// Times that agents of a question were asked.
+    pub steps: u32,
+    /// The last words, those quoted of the note, and the options among which they stand.
+    pub words: Vec<String>,
+    pub quoted: Option<Quoted>,
+    pub options: Vec<String>,
+    /// A note's outcome so far.
+    pub finding: Finding,
+    /// The sentence that the last reply named.
+    named: Option<usize>,
+    /// A question's outcome so far, and its rounds.
+    pub verdict: Verdict,
+    answers: Vec<String>,
+    pub rounds: Vec<RoundLine>,
+}
+
+impl Talk {
+    pub fn holds(&self, when: When) -> bool {
+        let opinion = &self.finding.opinion;
+        let has_error = opinion.flag.has_error();
+        match when {
+            When::Always => true,
+            When::Disagree => {
+                let answers: Vec<&str> = self.answers.iter().map(String::as_str).collect();
+                !consensus(&answers)
+            }
+            When::Quoted => self.quoted.is_some(),
+            When::Suspected => opinion.sentence_id.is_some(),
+            When::Error => has_error,
+            When::NoError => !has_error,
+            When::Sentence => has_error && opinion.sentence_id.is_some(),
+            When::OtherSentence => {
+                has_error && opinion.sentence_id.is_some() && self.named != opinion.sentence_id
+            }
+        }
+    }
+
+    /// Takes what a stage's agents said.
+    pub fn hear(
+        &mut self,
+        stage: &'static Stage,
+        asked: &[Asked<Said>],
+        item: &Item,
+        is_compat: bool,
+    ) {
+        let shown: Vec<String> = match asked {
+            [one] => vec![Said::shown(one)],
+            several => {
+                let line = |one: &Asked<Said>| format!("{}: {}", one.call.agent, Said::shown(one));
+                several.iter().map(line).collect()
+            }
+        };
+        let agents: Vec<String> = asked.iter().map(|one| one.call.agent.clone()).collect();
+        self.stages.insert(&stage.name, shown.join("\n\n"));
+        self.said.extend(shown);
+        let opinions: Option<Vec<Opinion>> = asked.iter().map(Said::opinion).collect();
+        if let Some(opinions) = opinions {
+            self.judge(stage, agents.iter().cloned().zip(opinions).collect());
+        }
+        if let (Item::Note(note), [one]) = (item, asked)
+            && let Said::Words(said) = &one.value
+        {
+            let word = said.first();
+            match (stage.gives, stage.reply) {
+                (Gives::Filled, _) => self.fill(stage, one, word.unwrap_or_default(), note),
+                (_, Reply::Quoted) => {
+                    self.quoted = word.and_then(|word| Quoted::of(note, word, stage.place));
+                }
+                (_, Reply::Sentence) => {
+                    self.finding.opinion.sentence_id = word.and_then(|word| word.parse().ok());
+                }
+                _ => self.words.clone_from(&said.words),
+            }
+        }
+        if stage.answers() {
+            self.answer(stage, agents, asked, is_compat);
+        }
+    }
+
+    /// Puts the quoted words second among the last ones, as the authors' code does, and takes so many of all.
+    pub fn offer(&mut self, most: usize) {
+        let Some(quoted) = &self.quoted else { return };
+        let is_other = |word: &&String| word.to_lowercase() != quoted.words.to_lowercase();
+        self.options = self.words.iter().filter(is_other).cloned().collect();
+        self.options.insert(self.options.len().min(1), quoted.words.clone());
+        self.options.truncate(most);
+    }
+
+    /// Takes the word, or that of the option with this letter, that fills the gap.
+    fn fill(&mut self, stage: &Stage, asked: &Asked<Said>, said: &str, note: &Note) {
+        let chosen =
+            ('A'..).zip(&self.options).find(|(one, _)| said.eq_ignore_ascii_case(&one.to_string()));
+        let word = match stage.reply {
+            Reply::Option => chosen.map_or("", |(_, option)| option.as_str()),
+            _ => said,
+        };
+        let filled = self.quoted.as_ref().filter(|_| !word.is_empty());
+        let opinion = filled.map(|quoted| {
+            let opinion = quoted.filled(note, word);
+            let flag = Flag::on(asked.call.basis(), Some(opinion.sentence_id.is_some()));
+            Opinion { flag, ..opinion }
+        });
+        let opinion = opinion.unwrap_or_default();
+        let heard = vec![(asked.call.agent.clone(), opinion.clone())];
+        self.finding = Finding { opinion, heard };
+    }
+
+    fn judge(&mut self, stage: &Stage, heard: Vec<(String, Opinion)>) {
+        let opinions: Vec<&Opinion> = heard.iter().map(|(_, opinion)| opinion).collect();
+        let voted = match stage.vote {
+            Vote::Apart => apart(&opinions),
+            Vote::Majority | Vote::Confidence => together(&opinions),
+        };
+        self.named = voted.sentence_id;
+        let Finding { opinion, heard: before } = &mut self.finding;
+        match stage.gives {
+            Gives::Opinion if voted.flag.is_read() || before.is_empty() => {
+                self.finding = Finding { opinion: voted, heard };
+            }
+            Gives::OfSentence => {
+                let sentence_id = opinion.sentence_id.filter(|_| voted.flag.has_error());
+                let opinion = Opinion { sentence_id, ..voted };
+                let heard = heard.into_iter().map(|(agent, _)| (agent, opinion.clone())).collect();
+                self.finding = Finding { opinion, heard };
+            }
+            Gives::Veto if voted.flag.is_clear() => {
+                *opinion = Opinion { flag: voted.flag, ..Opinion::default() };
+            }
+            Gives::Opinion | Gives::Veto | Gives::Filled => {}
+            Gives::Sentence => {
+                opinion.sentence_id = voted.sentence_id;
+                if voted.sentence_id.is_some() {
+                    opinion.correction = None;
+                }
+                for (_, own) in before {
+                    own.sentence_id = voted.sentence_id;
+                }
+            }
+            Gives::Correction => {
+                opinion.correction = voted.correction.or(opinion.correction.take())
+            }
+            Gives::SameSentence => {
+                if voted.sentence_id.is_some() && voted.sentence_id == opinion.sentence_id {
+                    opinion.correction = voted.correction.or(opinion.correction.take());
+                }
+            }
+        }
+    }
+
+    /// Where none of the answers could be read, the outcome of the stage before stands.
+    fn answer(
+        &mut self,
+        stage: &Stage,
+        agents: Vec<String>,
+        asked: &[Asked<Said>],
+        is_compat: bool,
+    ) {
+        let readings = asked.iter().filter_map(|one| match &one.value {
+            Said::Answer(reading) => Some(reading.clone()),
+            _ => None,
+        });
+        let readings: Vec<Reading> = readings.collect();
+        let answers: Vec<String> = readings.iter().map(|one| one.answer.clone()).collect();
+        let mut verdict = verdict(&readings, is_compat);
+        let mut weights = None;
+        if stage.vote == Vote::Confidence {
+            let tenths = |one: &Reading| (10.0 * one.confidence.unwrap_or(0.0)).round() as u32;
+            let tenths: Vec<u32> = readings.iter().map(tenths).collect();
+            let letters: Vec<&str> = answers.iter().map(String::as_str).collect();
+            let weighted = vote(&letters, &tenths);
+            verdict = Verdict {
+                answer: weighted.answer,
+                tie: weighted.tie,
+                team_confidence: weighted.team_confidence,
+                ..verdict
+            };
+            weights = Some(tenths.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect());
+        }
+        let is_stated = readings.iter().any(|one| one.confidence.is_some());
+        let stated = readings.iter().map(|one| one.confidence.unwrap_or(0.0));
+        let plain = round_line(
+            self.steps,
+            self.stage_of(stage, agents.len()),
+            agents,
+            answers.clone(),
+            String::new(),
+        );
+        self.rounds.push(RoundLine {
+            aggregate: verdict.answer.clone(),
+            confidences: if is_stated { stated.collect() } else { Vec::new() },
+            weights: weights.unwrap_or(plain.weights),
+            ..plain
+        });
+        if !verdict.answer.is_empty() || self.answers.is_empty() {
+            (self.verdict, self.answers) = (verdict, answers);
+        }
+    }
+
+    /// The role of a stage's calls on a question: the first answers, those of a round, or the answer of one who decides for all.
+    pub fn stage_of(&self, stage: &Stage, calls: usize) -> record::Stage {
+        match (stage.answers(), self.rounds.is_empty(), calls) {
+            (false, ..) => record::Stage::Aside,
+            (true, true, _) => record::Stage::Initial,
+            (true, false, 1) => record::Stage::Final,
+            (true, false, _) => record::Stage::Round,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The built-in files, others, and what is said of those that are wrong.
+
+mod edinburgh;
+mod ikim;
+mod knowlab;
+mod own;
+mod prompted;
+mod searching;
+mod staged;

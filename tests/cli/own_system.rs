@@ -1,0 +1,91 @@
+//! A system that is a user's own file, whole: the examples of docs/your-own-system.md on tiny models, through plan, logs, verification and replay.
+
+use std::fs;
+
+use regex::Regex;
+use wardround::model::Family;
+
+use crate::binary::{Scratch, assert_equal_runs, lines};
+
+/// The TOML blocks of the page, in order.
+fn examples() -> Vec<String> {
+    let page = include_str!("../../docs/your-own-system.md");
+    let block = Regex::new(r"(?s)```toml\n(.*?)```").unwrap();
+    block.captures_iter(page).map(|found| found[1].to_owned()).collect()
+}
+
+#[test]
+fn the_pages_examples_run_verify_and_replay() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Qwen3);
+    scratch.questions(3);
+    let [first, debate] = &examples()[..] else { panic!("two examples") };
+    for (name, text, longest, least, most) in
+        [("first", first, 16, 3, 3), ("debate", debate, 25, 6, 21)]
+    {
+        assert!(text.lines().count() <= longest, "{name} has {} lines", text.lines().count());
+        scratch.write(&format!("{name}.toml"), text);
+        let run = format!(
+            "run {name}.toml --data questions.jsonl --format mcq --panel qwen3 --set record_chars=4"
+        );
+        let told = scratch.wardround(format!("{run} --dry-run"));
+        assert!(told.succeeded().stdout.contains(name), "{}", told.stdout);
+        let told = scratch.wardround(format!("{run} --out {name}"));
+        assert!(told.succeeded().stdout.starts_with(&format!("{name} on questions: ")));
+        let calls = lines(&scratch.path(name).join("calls.jsonl"));
+        assert!((least..=most).contains(&calls), "{name}: {calls}");
+        // The run needs the file no more.
+        fs::remove_file(scratch.path(&format!("{name}.toml"))).unwrap();
+        scratch.wardround(format!("verify {name}")).succeeded();
+        let replay = scratch.wardround(format!("replay {name}"));
+        assert!(replay.succeeded().stdout.ends_with(", 0 differences\n"), "{}", replay.stdout);
+        scratch.wardround(format!("run --plan {name}/plan.toml --out {name}-again")).succeeded();
+        assert_equal_runs(&scratch.path(name), &scratch.path(&format!("{name}-again")));
+        scratch.wardround(format!("report {name}")).succeeded();
+    }
+}
+
+#[test]
+fn what_is_shown_of_a_built_in_system_runs_under_another_name() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Qwen3);
+    scratch.questions(2);
+    let listed = scratch.wardround("systems ls").succeeded().stdout.clone();
+    assert!(listed.contains("medmad            questions  program"), "{listed}");
+    assert!(listed.contains("promptmind        notes      file"), "{listed}");
+    let shown = scratch.wardround("systems show cot-sc").succeeded().stdout.clone();
+    scratch.write("mine.toml", shown);
+    let more = "--data questions.jsonl --format mcq --panel qwen3 --set record_chars=4 --out";
+    scratch.wardround(format!("run mine.toml {more} mine")).succeeded();
+    scratch.wardround(format!("run cot-sc {more} theirs")).succeeded();
+    let seen = |run: &str| -> Vec<serde_json::Value> {
+        let calls = fs::read_to_string(scratch.path(run).join("calls.jsonl")).unwrap();
+        let calls = calls.lines().map(|line| serde_json::from_str(line).unwrap());
+        let mut calls: Vec<serde_json::Value> = calls.collect();
+        calls.sort_by_key(|call| format!("{} {}", call["item"], call["sample"]));
+        calls
+            .iter()
+            .map(|call| serde_json::json!([call["messages"], call["seed"], call["text"]]))
+            .collect()
+    };
+    assert_eq!(seen("mine"), seen("theirs"));
+    let program = scratch.wardround("systems show medmad").succeeded().stdout.clone();
+    assert!(program.contains("t_max = "), "{program}");
+}
+
+#[test]
+fn a_file_that_is_wrong_is_refused_with_its_line() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let text = "takes = \"questions\"\n[[stage]]\nname = \"answer\"\nuser = \"{question} {option}\"\nreply = \"letter\"\n";
+    let run = |name: &str| {
+        let more = "--data questions.jsonl --format mcq --panel qwen3 --out none";
+        scratch.wardround(format!("run {name} {more}"))
+    };
+    scratch.write("wrong.toml", text);
+    run("wrong.toml")
+        .refused(2, &["wrong.toml, line 4: stage answer, user: ", "{option}", "hint: "]);
+    run("missing.toml").refused(2, &["missing.toml", "hint: "]);
+    scratch.write("cot.toml", text.replace("{option}", "{options}"));
+    run("cot.toml").refused(2, &["a built-in system is named cot", "another name"]);
+}
