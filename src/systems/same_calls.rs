@@ -1,5 +1,7 @@
 //! Every call and log line of the systems that files describe, as the program wrote them when each of them was a program of its own.
 //!
+//! One line is new: `edinburgh span=file`, whose forecast now has the words as the note spells them, as its calls always had.
+//!
 //! `calls.txt` has a line for each system under each of its settings, with the hash of all that it did under [`SCRIPTS`] scripts, with two
 //! items each. `WARDROUND_CALLS_TO=FILE` writes what was hashed, so that two versions of it can be compared.
 

@@ -91,7 +91,7 @@ fn bad_settings_are_refused_by_name() {
         ("reconcile", "max_rounds=0", "a whole number from 1 to 100"),
         ("medguards", "agents=5", "1 or 2 or 3 or 4 or 7 or 8"),
         ("medguards", "aligner=edit", "sequence-matcher or lcs"),
-        ("base-llm", "prompt=3", "a whole number from 1 to 2"),
+        ("base-llm", "prompt=3", "1 or 2"),
         ("medreflex", "avg_threshold=100.1", "a number from 0 to 100"),
         ("edinburgh", "shots=65", "a whole number from 0 to 64"),
         (
