@@ -120,8 +120,10 @@ impl SystemFile {
         let members = self.settings.get("members").and_then(toml::Value::as_integer);
         let is_one = self.agents.len() == 1 && members.unwrap_or(1) == 1;
         let name = self.source.name.as_str();
+        // What a copy of a built-in file says is not its own name.
+        let plan_name = self.plan_name.as_deref().filter(|_| !self.is_outside());
         Entry {
-            plan_name: self.plan_name.as_deref().unwrap_or(name),
+            plan_name: plan_name.unwrap_or(name),
             takes: self.takes,
             wording: Wording::Ours(&self.after),
             examples: self.examples.as_deref(),
