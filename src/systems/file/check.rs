@@ -16,6 +16,9 @@ const OF_TEXT: &[&str] = &["question", "opinions", "span"];
 const OF_EXAMPLE: &[&str] = &["number", "note", "reason", "verdict", "answer", "wrong", "right"];
 const OF_EXPERT: &[&str] = &["number", "trust", "opinion"];
 
+/// Agents, stages, and values that a prompt quotes, at most.
+const MOST: usize = 100;
+
 type Checked = Result<(), Fault>;
 
 /// Refuses at a key, where it is wrong.
@@ -48,11 +51,15 @@ impl SystemFile {
         let is_lost = self.expert.is_some() && !in_texts.any(|text| text.contains("{opinions}"));
         refuse(is_lost, "expert", "no text quotes {opinions}", "write it in one of [texts]")?;
         refuse_unknown("expert", self.expert.as_deref().unwrap_or_default(), OF_EXPERT)?;
+        self.check_agents()?;
+        let is_far = self.stages.len() > MOST;
+        refuse(is_far, "stage", "there are more than 100 of them", "leave some out")?;
         let mut before: Vec<&str> = Vec::new();
         for stage in &self.stages {
             let fault = |fault: Fault| fault.in_stage(&stage.name);
-            let is_taken = before.contains(&stage.name.as_str());
-            refuse(is_taken, "name", "another stage has this name", "take another")
+            let name = stage.name.as_str();
+            let is_taken = before.contains(&name) || self.texts.contains_key(name);
+            refuse(is_taken, "name", "another stage or text has this name", "take another")
                 .map_err(fault)?;
             before.push(&stage.name);
             let quotable = if stage.rounds > 1 { &before[..] } else { &before[..before.len() - 1] };
@@ -67,6 +74,22 @@ impl SystemFile {
         };
         let hint = "let a stage have reply = \"letter\" or fields";
         refuse(!self.stages.iter().any(decides), "stage", "none gives an answer", hint)
+    }
+
+    /// Calls are told apart by their agents' names.
+    fn check_agents(&self) -> Checked {
+        let is_far = self.agents.is_empty() || self.agents.len() > MOST;
+        refuse(is_far, "agents", "there must be 1 to 100 of them", "name them in a list")?;
+        let can_be = |c: char| c.is_alphanumeric() || "-_".contains(c);
+        for (place, agent) in self.agents.iter().enumerate() {
+            let is_name = !agent.is_empty() && agent.chars().all(can_be);
+            let problem = format!("no agent can be named {agent:?}");
+            refuse(!is_name, "agents", &problem, "use letters, digits, - and _")?;
+            let is_twice = self.agents[..place].contains(agent);
+            let problem = format!("{agent} is named twice");
+            refuse(is_twice, "agents", &problem, "give each a name of its own")?;
+        }
+        Ok(())
     }
 
     fn known(&self) -> &'static [&'static str] {
@@ -138,8 +161,12 @@ impl SystemFile {
                 stage.reply,
                 Reply::Medec | Reply::Quoted | Reply::Option | Reply::Sentence
             ) && !is_note;
-        let hint = format!("{:?} of {} has fields of {can:?}", stage.reply, self.takes);
-        refuse(is_wrong, "reply", "its fields do not make it", &hint.to_lowercase())?;
+        let names: Vec<&str> = can.iter().map(|is| is.name()).collect();
+        let hint = match names.is_empty() {
+            true => "it has no fields, and may not be of these items".to_owned(),
+            false => format!("its fields can be {}", names.join(", ")),
+        };
+        refuse(is_wrong, "reply", "its fields do not make it", &hint)?;
         let words = |is: Is| if is == Flag { 2 } else { 0 };
         let is_bare = stage.fields.iter().any(|field| field.words.len() != words(field.is));
         let hint = "words = [\"no\", \"yes\"], and none for any other field";
@@ -164,6 +191,12 @@ impl SystemFile {
         refuse_unknown("system", &stage.system, &known)?;
         refuse_unknown("user", &stage.user, &known)?;
         refuse_unknown("example", &stage.example, OF_EXAMPLE)?;
+        let prompts =
+            [("system", &stage.system), ("user", &stage.user), ("example", &stage.example)];
+        for (key, prompt) in prompts {
+            let is_far = placeholders(prompt).count() > MOST;
+            refuse(is_far, key, "it quotes more than 100 values", "quote each once")?;
+        }
         let mut user = stage.user.clone();
         // With the texts that it quotes.
         for (name, told) in &self.texts {

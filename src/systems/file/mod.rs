@@ -17,7 +17,7 @@ mod tests;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use self::fault::Fault;
 pub use self::schema::{Source, Stage, SystemFile};
@@ -68,6 +68,11 @@ impl SystemFile {
             let folder = path.parent().unwrap_or(Path::new(""));
             let mut beside = RefCell::new(BTreeMap::new());
             file.inline(|name| {
+                // A file from somebody else quotes nothing from elsewhere on this machine.
+                if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+                    let message = format!("{place}: the prompt {name} is not beside it");
+                    return Err(Failure::usage(message, "name a file in the same folder"));
+                }
                 let text = without_last_newline(&text(&folder.join(name))?);
                 beside.borrow_mut().insert(name.to_owned(), text.clone());
                 Ok::<_, Failure>(text)

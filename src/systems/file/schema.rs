@@ -262,6 +262,22 @@ pub enum Is {
     Text,
 }
 
+impl Is {
+    /// As a file spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Is::Reason => "reason",
+            Is::Answer => "answer",
+            Is::Confidence => "confidence",
+            Is::Flag => "flag",
+            Is::SentenceId => "sentence-id",
+            Is::Sentence => "sentence",
+            Is::Correction => "correction",
+            Is::Text => "text",
+        }
+    }
+}
+
 impl Text {
     /// Its texts, without the choice's name.
     pub fn texts(&self) -> Vec<&String> {

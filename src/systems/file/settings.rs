@@ -160,9 +160,10 @@ impl config::Settings for Filed {
         let stages = self.file.stages.iter().filter(|stage| stage.is_there(&self.settings));
         let calls = stages.map(|stage| {
             let asked = slots.iter().filter(|slot| stage.asks(&slot.agent));
-            asked.count() as u32 * stage.rounds * stage.tries
+            (asked.count() as u32).saturating_mul(stage.rounds * stage.tries)
         });
-        calls.sum::<u32>() * self.settings.number("samples").unwrap_or(1)
+        let calls = calls.fold(0_u32, u32::saturating_add);
+        calls.saturating_mul(self.settings.number("samples").unwrap_or(1))
     }
 
     fn search(&self) -> Option<SearchSettings> {

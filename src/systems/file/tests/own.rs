@@ -169,8 +169,13 @@ fn faults_are_told_with_their_line_and_key() {
         (
             "name = \"judge\"",
             "name = \"debate\"",
-            "line 11: stage debate, name: another stage has this name",
+            "line 11: stage debate, name: another stage or text has this name",
         ),
+        ("\"second\", \"judge\"]", "\"first\", \"judge\"]", "line 2: agents: first is named twice"),
+        ("\"second\", \"judge\"]", "\"a b\", \"judge\"]", "line 2: agents: no agent can be named"),
+        ("[\"first\", \"second\", \"judge\"]", "[]", "line 2: agents: there must be 1 to 100"),
+        ("judge.txt", "../judge.txt", "the prompt ../judge.txt is not beside it"),
+        ("judge.txt", "/etc/judge.txt", "the prompt /etc/judge.txt is not beside it"),
         ("reply = \"letter\"", "reply = \"medec\"", "line 23: stage judge, reply: its fields"),
         (
             "is = \"answer\" }]\n\n[[stage]]\nname = \"debate\"",
