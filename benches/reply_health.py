@@ -5,19 +5,21 @@
 
 DATA has medqa/ and medec/. For each system, decoding and binary a line: wall seconds, calls, and of these the shares that were read exactly,
 repaired, from words, declined, unread, and cut by the limit. The last three columns are those of a report's warnings: void, looping,
-contradictory; a build that does not have them shows a dash. Systems that search or show exemplars are left out unless --systems names
-them with what they need in --more.
+contradictory; a build that does not have them shows a dash. Systems that search or show exemplars need more: name one with --systems,
+and what it needs as one argument, as in --more="--exemplars FILE --exemplars-format medec".
 """
 import argparse
 import collections
 import json
 import pathlib
+import shlex
 import subprocess
 import tempfile
 import time
 
 QUESTIONS = ["zero-shot", "few-shot", "cot", "self-consistency", "healthcareagent", "medagents", "mdagents", "reconcile", "no-debate", "medmad"]
 NOTES = ["base-llm", "medguards", "promptmind", "maven"]
+NEEDY = ["promptmind", "maven"]
 READ = ["ok", "repaired", "fallback", "refused", "unread"]
 SAID = ["void", "looping", "contradictory"]
 
@@ -62,9 +64,9 @@ def main():
     parser.add_argument("--binary", nargs="+", default=["target/release/wardround"])
     parser.add_argument("--items", type=int, default=5)
     parser.add_argument("--max-tokens", type=int, default=160)
-    parser.add_argument("--systems", nargs="+", default=QUESTIONS + NOTES)
+    parser.add_argument("--systems", nargs="+", default=[system for system in QUESTIONS + NOTES if system not in NEEDY])
     parser.add_argument("--decodings", nargs="+", default=["grammar", "json", "text"])
-    parser.add_argument("--more", nargs="*", default=[])
+    parser.add_argument("--more", type=shlex.split, default=[])
     args = parser.parse_args()
     # A build that counts what replies are worth says so in its schema of results.
     args.has_substance = {one: b"contradictory" in pathlib.Path(one).read_bytes() for one in args.binary}

@@ -22,6 +22,7 @@ use super::app::App;
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::Role;
+use super::route::Access;
 use super::{page, session};
 
 mod identity;
@@ -35,11 +36,16 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub Option<IpAddr>);
 
-/// `router` behind all checks. The layer that is added last runs first.
+/// Routes of one access behind its checks. The layer that is added last runs first.
+pub fn at(router: Router<Arc<App>>, app: &Arc<App>, access: Access) -> Router<Arc<App>> {
+    router
+        .layer(from_fn_with_state((app.clone(), access), check_key))
+        .layer(from_fn_with_state((app.clone(), access), check_origin))
+}
+
+/// All routes behind what every response gets.
 pub fn around(router: Router, app: &Arc<App>) -> Router {
     router
-        .layer(from_fn_with_state(app.clone(), check_key))
-        .layer(from_fn_with_state(app.clone(), check_origin))
         .layer(CatchPanicLayer::custom(|_panic| {
             ApiError::new(Code::Internal, "the request failed; the server goes on").into_response()
         }))
@@ -91,32 +97,34 @@ pub fn is_plain_id(bytes: &[u8]) -> bool {
 }
 
 /// Refuses requests without a key whose role allows them.
-async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+async fn check_key(
+    State((app, access)): State<(Arc<App>, Access)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     // Owned, since a request is not `Sync`.
-    let (path, headers) = (request.uri().path().to_owned(), request.headers().clone());
+    let headers = request.headers().clone();
     let trusted = app.options.trusted_user_header.as_ref();
     let names = [header::AUTHORIZATION, API_KEY].into_iter().chain(trusted.cloned());
     if let Some(name) = names.into_iter().find(|name| headers.get_all(name).iter().count() > 1) {
         let message = format!("the request has more than one header {name}: who asks is not clear");
         return ApiError::of(Code::InvalidValue, name.as_str(), message).into_response();
     }
-    let needed = needed(&path);
     let user = proxied(&app, &request);
     if let Some(caller) = &user
-        && needed.is_none_or(|needed| may(caller.role(), needed))
+        && may(caller.role(), access)
     {
         request.extensions_mut().insert(caller.clone());
         return next.run(request).await;
     }
-    let is_public_page = matches!(path.trim_end_matches('/'), "" | "/logout");
-    if is_public_page
+    if access == Access::PublicPage
         && let Some(caller) = of_session(&app, &headers, is_secure(request.extensions())).await
     {
         request.extensions_mut().insert(caller);
     }
-    let Some(needed) = needed else {
+    if access.is_public() {
         return next.run(request).await;
-    };
+    }
     let Some(keys) = app.keys.borrow().clone() else {
         // Where a proxy says who asks, nobody asks without a name, and users have their role and no other.
         return match (trusted, user) {
@@ -134,13 +142,13 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
     let given = given_key(&headers);
     let caller = match given {
         // A session of the page gives access to cases only.
-        None if needed == Needed::Cases => {
+        None if matches!(access, Access::Cases | Access::Page) => {
             of_session(&app, &headers, is_secure(request.extensions())).await
         }
         given => given.and_then(|key| keys.find(key)).map(Caller::of_key),
     };
     let Some(caller) = caller else {
-        if given.is_none() && page::is_of(&path) {
+        if given.is_none() && access == Access::Page {
             return page::to_login();
         }
         let error = match app.failures.count(peer(&request)) {
@@ -158,7 +166,7 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
         };
         return error.into_response();
     };
-    if !may(caller.role(), needed) {
+    if !may(caller.role(), access) {
         return ApiError::new(Code::Forbidden, "this key has another role").into_response();
     }
     request.extensions_mut().insert(caller);
@@ -188,40 +196,18 @@ async fn of_session(app: &App, headers: &HeaderMap, is_secure: bool) -> Option<C
 pub fn log_in(app: &App, key: &str) -> Option<Caller> {
     let keys = app.keys.borrow().clone()?;
     let caller = keys.find(key).map(Caller::of_key)?;
-    Some(caller).filter(|caller| may(caller.role(), Needed::Cases))
+    Some(caller).filter(|caller| may(caller.role(), Access::Page))
 }
 
-/// The access that a path needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needed {
-    Metrics,
-    /// The page and the endpoints of cases.
-    Cases,
-    Api,
-}
-
-/// The access that a path needs; `None` if it is public.
-fn needed(path: &str) -> Option<Needed> {
-    match path.trim_end_matches('/') {
-        "" | "/login" | "/logout" | "/health" | "/v1/health" | "/live" | "/version"
-        | "/openapi.json" => None,
-        "/page.css" | "/page.js" => None,
-        "/metrics" => Some(Needed::Metrics),
-        "/cases" | "/v1/check" | "/v1/ask" => Some(Needed::Cases),
-        path if path.starts_with("/cases/") || path.starts_with("/v1/cases/") => {
-            Some(Needed::Cases)
+pub fn may(role: Role, access: Access) -> bool {
+    let is_of_cases = matches!(access, Access::Cases | Access::Page);
+    access.is_public()
+        || match role {
+            Role::Admin => true,
+            Role::Api => access != Access::Metrics,
+            Role::Clinician => is_of_cases,
+            Role::Metrics => access == Access::Metrics,
         }
-        _ => Some(Needed::Api),
-    }
-}
-
-pub fn may(role: Role, needed: Needed) -> bool {
-    match (role, needed) {
-        (Role::Admin, _) => true,
-        (Role::Api, needed) => needed != Needed::Metrics,
-        (Role::Clinician, needed) => needed == Needed::Cases,
-        (Role::Metrics, needed) => needed == Needed::Metrics,
-    }
 }
 
 /// The key of `Authorization: Bearer`, else of `x-api-key`.
@@ -264,14 +250,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_but_a_few_needs_a_key_of_its_role() {
-        assert_eq!(needed("/health/"), None);
-        assert_eq!(needed("/v1/models"), Some(Needed::Api));
-        assert_eq!(needed("/v1/cases/1/events"), Some(Needed::Cases));
-        assert_eq!(needed("/healthy"), Some(Needed::Api));
-        assert!(may(Role::Admin, Needed::Metrics) && !may(Role::Api, Needed::Metrics));
-        assert!(may(Role::Clinician, Needed::Cases) && !may(Role::Clinician, Needed::Api));
-        assert!(!may(Role::Metrics, Needed::Cases));
+    fn a_role_may_do_what_is_its_own() {
+        let allowed = |role| {
+            let all = [Access::Public, Access::Metrics, Access::Cases, Access::Page, Access::Api];
+            all.map(|access| may(role, access))
+        };
+        assert_eq!(allowed(Role::Admin), [true; 5]);
+        assert_eq!(allowed(Role::Api), [true, false, true, true, true]);
+        assert_eq!(allowed(Role::Clinician), [true, false, true, true, false]);
+        assert_eq!(allowed(Role::Metrics), [true, true, false, false, false]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod places;
 pub mod replay;
 mod request;
 mod response;
+mod route;
 mod router;
 mod server;
 mod session;

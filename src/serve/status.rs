@@ -16,8 +16,6 @@ use super::error::{ApiError, Code};
 use super::models::ServedModel;
 use super::request::address::Address;
 
-/// The OpenAPI description of the API.
-const OPENAPI: &str = include_str!("openapi.json");
 /// How long to wait for an engine's state between two steps; after that its last figures are used.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -32,10 +30,6 @@ pub async fn live() -> StatusCode {
 
 pub async fn version() -> Json<Value> {
     Json(json!({"version": env!("CARGO_PKG_VERSION")}))
-}
-
-pub async fn openapi() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
 }
 
 pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use wardround::model::Family;
 
-use crate::client::{Answer, Ask, Server};
+use crate::client::{Answer, Ask, Server, add_key};
 use crate::common::json_schema::is_valid;
 use crate::systems::QUICK;
 
@@ -114,16 +114,39 @@ fn responses_of_systems_are_as_described() {
 }
 
 #[test]
-fn every_path_that_is_described_is_there() {
-    let server = Server::one(Family::Qwen3, "");
+fn every_path_that_is_described_is_there_for_those_it_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = add_key(folder.path(), "ward", "admin");
+    let server = Server::start_in(folder, "--keys keys");
     let document = server.get("/openapi.json").json();
+    let bearer = format!("Bearer {key}");
     for (path, operations) in document["paths"].as_object().unwrap() {
         let path = path.replace("{id}", "qwen3");
-        let reply = match operations.get("get") {
-            Some(_) => server.get(&path),
-            None => server.post(&path, &json!({})),
+        let (method, operation) = match operations.get("get") {
+            Some(operation) => ("GET", operation),
+            None => ("POST", &operations["post"]),
         };
+        let ask = |headers: &[(&str, &str)]| {
+            let body = if method == "POST" { "{}" } else { "" };
+            server.ask(&Ask { method, path: &path, headers, body })
+        };
+        let json = ("content-type", "application/json");
+        let reply = ask(&[json, ("authorization", &bearer)]);
         // A case that is not there is another matter.
-        assert!(reply.status != 405 && !reply.body.contains("unknown_url"), "{path}: {reply:?}");
+        let is_there =
+            ![401, 403, 405].contains(&reply.status) && !reply.body.contains("unknown_url");
+        assert!(is_there, "{path}: {reply:?}");
+        let is_public = operation["security"].as_array().is_some_and(Vec::is_empty);
+        // After ten without a key the address waits.
+        let is_refused = [401, 429].contains(&ask(&[json]).status);
+        assert_eq!(is_refused, !is_public, "{path} without a key");
     }
+    // What there is not says so to those with a key alone.
+    assert!([401, 429].contains(&server.get("/nothing").status));
+    let headers = [("authorization", bearer.as_str())];
+    let nothing = Ask { method: "GET", path: "/nothing", headers: &headers, body: "" };
+    assert_eq!(server.ask(&nothing).status, 404);
+    let wrong = Ask { method: "PUT", path: "/v1/models", headers: &headers, body: "" };
+    assert_eq!(server.ask(&wrong).status, 405);
+    assert!([401, 429].contains(&server.ask(&Ask { headers: &[], ..wrong }).status));
 }

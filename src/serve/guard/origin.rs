@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use super::{Peer, peer};
 use crate::serve::app::App;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::page;
 use crate::serve::request::fields::quoted;
+use crate::serve::route::Access;
 
 /// What a reverse proxy on this machine says that the client's connection was.
 const FORWARDED_PROTOCOL: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -21,7 +21,7 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Refuses unknown host names, against DNS rebinding, and web pages of other origins.
 pub(super) async fn check_origin(
-    State(app): State<Arc<App>>,
+    State((app, access)): State<(Arc<App>, Access)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -42,7 +42,7 @@ pub(super) async fn check_origin(
         return ApiError::new(Code::HostNotAllowed, message).into_response();
     }
     let is_post = request.method() == Method::POST;
-    let is_form = is_post && page::has_token(request.uri().path());
+    let is_form = is_post && access.takes_forms();
     let is_allowed = |origin: &HeaderValue| {
         app.options.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
     };

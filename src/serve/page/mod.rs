@@ -10,7 +10,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Router;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -30,6 +29,7 @@ use super::check::{export, keep, language, owner};
 use super::error::{ApiError, Code};
 use super::guard::{self, Asking, Caller, Peer};
 use super::request::address::Address;
+use super::route::{Access, Route};
 use super::session::{self, SESSION, VISITOR};
 use super::system_chat::run_seed;
 use crate::data::ItemKind;
@@ -41,28 +41,21 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// The most characters of a comment.
 const MOST_COMMENT: usize = 4000;
 
-/// The paths of the page.
-pub fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/", get(index))
-        .route("/login", get(login_form).post(login))
-        .route("/logout", post(logout))
-        .route("/cases", post(open_case))
-        .route("/cases/{id}", get(show_case))
-        .route("/cases/{id}/export", get(export_case))
-        .route("/cases/{id}/feedback", post(take_feedback))
-        .route("/page.css", get(|| async { asset("text/css; charset=utf-8", STYLE) }))
-        .route("/page.js", get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) }))
-}
-
-/// Whether a path is a page for people: without a session it redirects to the login.
-pub fn is_of(path: &str) -> bool {
-    path == "/cases" || path.starts_with("/cases/")
-}
-
-/// Whether a path takes forms, which carry a token.
-pub fn has_token(path: &str) -> bool {
-    is_of(path) || path == "/login" || path == "/logout"
+/// The routes of the page.
+pub fn routes() -> Vec<Route> {
+    let style = get(|| async { asset("text/css; charset=utf-8", STYLE) });
+    let script = get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) });
+    vec![
+        Route::page("/", Access::PublicPage, get(index)),
+        Route::page("/login", Access::PublicPage, get(login_form).post(login)),
+        Route::page("/logout", Access::PublicPage, post(logout)),
+        Route::page("/cases", Access::Page, post(open_case)),
+        Route::page("/cases/{id}", Access::Page, get(show_case)),
+        Route::page("/cases/{id}/export", Access::Page, get(export_case)),
+        Route::page("/cases/{id}/feedback", Access::Page, post(take_feedback)),
+        Route::page("/page.css", Access::Public, style),
+        Route::page("/page.js", Access::Public, script),
+    ]
 }
 
 /// A redirect to the login.
