@@ -60,7 +60,7 @@ impl SyntheticModels {
     /// # Errors
     /// A file that cannot be written.
     pub fn panel(&self, shape: Shape, progress: QuietFlag) -> Result<Vec<String>, Failure> {
-        [Family::Gemma3, Family::Llama, Family::Qwen3]
+        Family::ALL
             .into_iter()
             .map(|family| Ok(self.checkpoint(family, shape, progress)?.display().to_string()))
             .collect()

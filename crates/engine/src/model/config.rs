@@ -6,36 +6,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::families::Family;
 use super::published;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::ops::Activation;
 use crate::outside::{self, JsonError};
 
-/// The decoder families.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[allow(missing_docs, reason = "names; a command line would show a text beside them")]
-pub enum Family {
-    Gemma3,
-    Llama,
-    Qwen3,
-}
-
-impl Family {
-    /// As command lines and records write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::Gemma3 => "gemma3",
-            Family::Llama => "llama",
-            Family::Qwen3 => "qwen3",
-        }
-    }
-}
-
 /// A decoder, described.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Which of the three it is.
+    /// Which of them it is.
     pub family: Family,
     /// Numbers of a state.
     pub hidden_size: usize,

@@ -1,4 +1,4 @@
-//! One decoder for the three families: a description, weights, and a forward pass over the rows of a step.
+//! One decoder for all families: a description, weights, and a forward pass over the rows of a step.
 //!
 //! It has no state of its own: keys and values lie in pages that the engine owns.
 
@@ -6,6 +6,7 @@ mod bert;
 pub mod config;
 mod cost;
 mod decoder;
+pub(crate) mod families;
 mod memory;
 mod published;
 mod rope;
@@ -16,9 +17,10 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use bert::{BERT_BASE, Bert, BertConfig, BertScratch, Tensors};
-pub use config::{Config, ConfigError, Family};
+pub use config::{Config, ConfigError};
 pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};
+pub use families::{Family, Shape};
 pub use memory::{Footprint, available_memory, peak_memory};
 pub use weights::precision_of;
 

@@ -2,7 +2,6 @@
 //!
 //! What the decoder cannot run is refused here, by field and value, so that nothing further in branches on it.
 
-mod defaults;
 mod layers;
 mod ropes;
 
@@ -11,11 +10,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::config::{Config, ConfigError, Family, Ids};
+use super::config::{Config, ConfigError, Ids};
+use super::families::{Defaults, Family, Traits};
 use crate::ops::Activation;
-use defaults::Defaults;
 
-/// Fields of all three families; those of a vision or audio part are not ours and are passed over.
+/// Fields of all families; those of a vision or audio part are not ours and are passed over.
 #[derive(Clone, Debug, Default, Deserialize)]
 struct Raw {
     architectures: Option<Vec<String>>,
@@ -103,29 +102,27 @@ impl Reader<'_> {
     }
 
     fn family(&self, raw: &Raw) -> Result<Family, ConfigError> {
-        const KNOWN: &str = "known: Gemma3ForConditionalGeneration, Gemma3ForCausalLM, LlamaForCausalLM, Qwen3ForCausalLM";
-        let architecture = raw.architectures.as_ref().and_then(|names| names.first());
-        match (architecture.map(String::as_str), raw.model_type.as_deref()) {
-            (
-                Some("Gemma3ForConditionalGeneration" | "Gemma3ForCausalLM" | "Gemma3TextModel"),
-                _,
-            )
-            | (None, Some("gemma3" | "gemma3_text")) => Ok(Family::Gemma3),
-            (Some("LlamaForCausalLM"), _) | (None, Some("llama")) => Ok(Family::Llama),
-            (Some("Qwen3ForCausalLM" | "Qwen3Model"), _) | (None, Some("qwen3")) => {
-                Ok(Family::Qwen3)
-            }
-            (Some(name), _) => Err(self.unsupported("architectures", name, KNOWN)),
-            (None, Some(name)) => Err(self.unsupported("model_type", name, KNOWN)),
+        let named = raw.architectures.as_ref().and_then(|names| names.first());
+        let (field, name, names): (_, _, fn(&Traits) -> _) = match (named, &raw.model_type) {
+            (Some(name), _) => ("architectures", name, |traits| traits.architectures),
+            (None, Some(name)) => ("model_type", name, |traits| traits.model_types),
             (None, None) => {
-                Err(ConfigError::Missing { path: self.path.to_owned(), field: "architectures" })
+                let path = self.path.to_owned();
+                return Err(ConfigError::Missing { path, field: "architectures" });
             }
-        }
+        };
+        let has_name = |family: &Family| names(family.traits()).contains(&name.as_str());
+        Family::ALL.into_iter().find(has_name).ok_or_else(|| {
+            let known: Vec<_> =
+                Family::ALL.iter().flat_map(|family| names(family.traits())).copied().collect();
+            self.unsupported(field, name, &format!("known: {}", known.join(", ")))
+        })
     }
 
     fn resolve(&self, family: Family, raw: &Raw) -> Result<Config, ConfigError> {
         self.refuse_unknown_parts(raw)?;
-        let defaults = family.defaults();
+        let traits = family.traits();
+        let defaults = &traits.defaults;
         self.refuse_sizes(raw)?;
         let need = |value: Option<usize>, field| {
             value
@@ -147,12 +144,10 @@ impl Reader<'_> {
             );
         }
         let layer_count = need(raw.num_hidden_layers, "num_hidden_layers")?;
-        let attention_scale = raw.query_pre_attn_scalar.filter(|_| family == Family::Gemma3);
-        let attention_scale = attention_scale.unwrap_or(match family {
-            Family::Gemma3 => 256.0,
-            Family::Llama | Family::Qwen3 => head_dim as f64,
-        });
-        let (full_rope, sliding_rope) = self.ropes(family, raw, &defaults)?;
+        let scalar =
+            traits.attention_scalar.map(|left_out| raw.query_pre_attn_scalar.unwrap_or(left_out));
+        let scalar = scalar.unwrap_or(head_dim as f64);
+        let (full_rope, sliding_rope) = self.ropes(traits, raw)?;
         Ok(Config {
             family,
             hidden_size,
@@ -165,11 +160,11 @@ impl Reader<'_> {
                 .max_position_embeddings
                 .unwrap_or(defaults.max_position_embeddings),
             rms_norm_eps: raw.rms_norm_eps.unwrap_or(1e-6) as f32,
-            activation: self.activation(raw, &defaults)?,
-            attention_scale: libm::pow(attention_scale, -0.5) as f32,
+            activation: self.activation(raw, defaults)?,
+            attention_scale: libm::pow(scalar, -0.5) as f32,
             both_ways: raw.both_ways(),
             tied_embeddings: raw.tie_word_embeddings.unwrap_or(defaults.tied),
-            layers: self.layers(family, raw, &defaults, layer_count)?,
+            layers: self.layers(traits, raw, layer_count)?,
             full_rope,
             sliding_rope,
             eos_ids: raw.eos_token_id.as_ref().map(Ids::to_vec).unwrap_or_default(),

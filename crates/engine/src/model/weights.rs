@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::config::{Config, Family, Layer};
+use super::config::{Config, Layer};
 use super::decoder::{Decoder, LayerWeights};
 use super::{ModelError, WantedPrecision, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
@@ -67,10 +67,10 @@ impl<B: Backend> Decoder<B> {
         let has_head = wants_head && (own_head || !config.tied_embeddings);
         let head = has_head.then(|| loader.head()).transpose()?;
         let final_norm = loader.norm("norm", config.hidden_size)?;
-        let embedding_scale = match config.family {
+        let embedding_scale = match config.family.traits().scales_embeddings {
             // As trained: the factor is rounded to the type of the weights (√2560 is 50.5 in bf16).
-            Family::Gemma3 => precision.stored.round((config.hidden_size as f32).sqrt()),
-            Family::Llama | Family::Qwen3 => 1.0,
+            true => precision.stored.round((config.hidden_size as f32).sqrt()),
+            false => 1.0,
         };
         checkpoint.check()?;
         let rope = |rope: &super::config::RopeConfig| {
@@ -174,10 +174,11 @@ impl<'a, B: Backend> Loader<'a, B> {
         let (queries, keys) = (config.heads * head_dim, config.kv_heads * head_dim);
         let name = |part: &str| format!("layers.{index}.{part}");
         let norm = |part: &str| self.norm(&name(part), hidden);
-        let gemma = config.family == Family::Gemma3;
-        let head_norms = match config.family {
-            Family::Llama => None,
-            Family::Gemma3 | Family::Qwen3 => Some(HeadNorms {
+        let traits = config.family.traits();
+        let norms = &traits.layer_norms;
+        let head_norms = match traits.norms_heads {
+            false => None,
+            true => Some(HeadNorms {
                 query: self.norm(&name("self_attn.q_norm"), head_dim)?,
                 key: self.norm(&name("self_attn.k_norm"), head_dim)?,
                 epsilon: config.rms_norm_eps,
@@ -204,14 +205,8 @@ impl<'a, B: Backend> Loader<'a, B> {
                 queries,
                 self.precision.of_layer(queries),
             )?,
-            // Gemma norms what attention and the feed-forward layer give, too; its name for the norm before
-            // the latter is what the others call the norm after attention.
-            attention_norm: gemma.then(|| norm("post_attention_layernorm")).transpose()?,
-            feed_forward_input_norm: norm(if gemma {
-                "pre_feedforward_layernorm"
-            } else {
-                "post_attention_layernorm"
-            })?,
+            attention_norm: norms.attention.map(norm).transpose()?,
+            feed_forward_input_norm: norm(norms.feed_forward_input)?,
             gate_up: self.gated(&gate_up, config.intermediate_size)?,
             down: self.matrix(
                 &[&name("mlp.down_proj")],
@@ -219,7 +214,7 @@ impl<'a, B: Backend> Loader<'a, B> {
                 config.intermediate_size,
                 self.precision.of_down(config.intermediate_size, index, config.layer_count()),
             )?,
-            feed_forward_norm: gemma.then(|| norm("post_feedforward_layernorm")).transpose()?,
+            feed_forward_norm: norms.feed_forward.map(norm).transpose()?,
         })
     }
 
@@ -276,9 +271,9 @@ impl<'a, B: Backend> Loader<'a, B> {
     fn norm(&self, name: &str, width: usize) -> Result<B::Vector, ModelError> {
         let mut weight = vec![0.0; width];
         self.tensor(name, &[width])?.read_row(0, &mut weight);
-        if self.config.family == Family::Gemma3 {
-            // Gemma stores w − 1, and adds the one in f32.
-            weight.iter_mut().for_each(|value| *value += 1.0);
+        let offset = self.config.family.traits().norm_offset;
+        if offset != 0.0 {
+            weight.iter_mut().for_each(|value| *value += offset);
         }
         Ok(self.ops.vector(weight)?)
     }

@@ -2,7 +2,6 @@
 //!
 //! A benchmark needs no others, and a demonstration needs no download. Their answers are noise.
 
-mod architecture;
 mod tokenizer;
 mod weights;
 
@@ -11,9 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use thiserror::Error;
 
-pub use architecture::Shape;
-
 use crate::diagnosis::{Blame, Diagnosis};
+pub use crate::model::Shape;
 use crate::model::{Config, ConfigError, Family};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 
@@ -126,17 +124,20 @@ fn write_files(recipe: &Recipe<'_>, texts: &[&str], directory: &Path) -> Result<
             family,
         })
     };
-    let names = recipe.family.end_of_turn_tokens();
-    let eos_ids = names.iter().map(|token| id(token)).collect::<Result<Vec<u32>, _>>()?;
-    let rows = recipe.shape.vocab_size(recipe.family, tokenizer.pieces().len());
-    let config = recipe.shape.config(recipe.family, rows, &eos_ids);
-    let config = config.ok_or_else(|| SynthError::Shape {
+    let made = &recipe.family.traits().synthetic;
+    let eos_ids = made.ends.iter().map(|token| id(token)).collect::<Result<Vec<u32>, _>>()?;
+    // More than there are tokens, as published tables have.
+    let tokens = tokenizer.pieces().len();
+    let rows = match recipe.shape {
+        Shape::Full | Shape::Qwen3Small => made.vocab_size.max(tokens),
+        Shape::Tiny => (tokens + 1).next_multiple_of(64),
+    };
+    let config = (made.config)(recipe.shape, rows, &eos_ids).ok_or_else(|| SynthError::Shape {
         family: recipe.family.name(),
         shape: recipe.shape.name(),
     })?;
     write_json(&directory.join("config.json"), &config)?;
-    let generation = recipe.family.generation_config(&eos_ids);
-    write_json(&directory.join("generation_config.json"), &generation)?;
+    write_json(&directory.join("generation_config.json"), &(made.generation)(&eos_ids))?;
     let config = Config::from_json(config, &directory.join("config.json"))?;
     weights::write(&config, recipe.seed, &directory.join("model.safetensors"))?;
     let marker = json!({
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_tiny_checkpoint_loads_is_the_same_twice_and_knows_its_turns() {
-        for family in [Family::Gemma3, Family::Llama, Family::Qwen3] {
+        for family in Family::ALL {
             let directory = tempfile::tempdir().unwrap();
             let paths = [directory.path().join("a"), directory.path().join("b")];
             let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };

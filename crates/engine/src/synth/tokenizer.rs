@@ -8,6 +8,7 @@ use tokenizers::tokenizer::Trainer;
 
 use super::{SynthError, write_json};
 use crate::model::Family;
+use crate::model::families::Synthetic;
 use crate::tokenizer::byte_of;
 
 /// Tokens of a synthetic vocabulary, bytes included, control tokens not.
@@ -29,23 +30,20 @@ pub(super) fn copy(source: &Path, directory: &Path) -> Result<(), SynthError> {
 }
 
 pub(super) fn write(family: Family, texts: &[&str], directory: &Path) -> Result<(), SynthError> {
-    write_json(&directory.join("tokenizer.json"), &train(family, texts)?)?;
-    let (bos, eos, template) = match family {
-        Family::Gemma3 => (json!("<bos>"), "<eos>", include_str!("gemma3.jinja")),
-        Family::Llama => (json!("<|begin_of_text|>"), "<|eot_id|>", include_str!("llama.jinja")),
-        Family::Qwen3 => (Value::Null, "<|im_end|>", include_str!("qwen3.jinja")),
-    };
-    let tokens = json!({"bos_token": bos, "eos_token": eos});
+    let made = &family.traits().synthetic;
+    write_json(&directory.join("tokenizer.json"), &train(made, texts)?)?;
+    let tokens = json!({"bos_token": made.bos, "eos_token": made.eos});
     write_json(&directory.join("tokenizer_config.json"), &tokens)?;
-    Ok(fs_err::write(directory.join("chat_template.jinja"), template)?)
+    Ok(fs_err::write(directory.join("chat_template.jinja"), made.template)?)
 }
 
-fn train(family: Family, texts: &[&str]) -> Result<Value, SynthError> {
-    let control = control_tokens(family);
-    let (first, byte_level) = match family {
+fn train(made: &Synthetic, texts: &[&str]) -> Result<Value, SynthError> {
+    let control: Vec<&str> = made.control_tokens.split(' ').collect();
+    let byte_level = !made.falls_back_to_bytes;
+    let first: Vec<String> = match byte_level {
         // Byte tokens come first, as in a SentencePiece vocabulary with fallback.
-        Family::Gemma3 => ((0..=255u8).map(|byte| format!("<0x{byte:02X}>")).collect(), false),
-        Family::Llama | Family::Qwen3 => (Vec::new(), true),
+        false => (0..=255u8).map(|byte| format!("<0x{byte:02X}>")).collect(),
+        true => Vec::new(),
     };
     let fail = |error: tokenizers::Error| SynthError::Train(error.to_string());
     let alphabet = if byte_level { byte_alphabet() } else { Vec::new() };
@@ -78,10 +76,10 @@ fn train(family: Family, texts: &[&str]) -> Result<Value, SynthError> {
     }
     model["vocab"] = vocabulary.into();
     model["byte_fallback"] = json!(!byte_level);
-    Ok(assemble(family, model, &control))
+    Ok(assemble(byte_level, model, &control))
 }
 
-fn assemble(family: Family, model: Value, control: &[&str]) -> Value {
+fn assemble(is_byte_level: bool, model: Value, control: &[&str]) -> Value {
     let added: Vec<Value> = control
         .iter()
         .enumerate()
@@ -91,32 +89,21 @@ fn assemble(family: Family, model: Value, control: &[&str]) -> Value {
         })
         .collect();
     let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": true});
-    let (normalizer, pre_tokenizer, decoder) = match family {
-        Family::Gemma3 => (
+    let (normalizer, pre_tokenizer, decoder) = match is_byte_level {
+        false => (
             json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"}),
             json!({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": false}),
             json!({"type": "Sequence", "decoders": [
                 {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
                 {"type": "ByteFallback"}, {"type": "Fuse"}]}),
         ),
-        Family::Llama | Family::Qwen3 => (Value::Null, byte_level.clone(), byte_level),
+        true => (Value::Null, byte_level.clone(), byte_level),
     };
     json!({
         "version": "1.0", "truncation": null, "padding": null, "added_tokens": added,
         "normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "post_processor": null,
         "decoder": decoder, "model": model,
     })
-}
-
-fn control_tokens(family: Family) -> Vec<&'static str> {
-    let tokens = match family {
-        Family::Gemma3 => "<pad> <eos> <bos> <unk> <start_of_turn> <end_of_turn>",
-        Family::Llama => {
-            "<|begin_of_text|> <|end_of_text|> <|start_header_id|> <|end_header_id|> <|eom_id|> <|eot_id|>"
-        }
-        Family::Qwen3 => "<|endoftext|> <|im_start|> <|im_end|> <think> </think>",
-    };
-    tokens.split(' ').collect()
 }
 
 /// The bytes and the characters that stand for them in a byte-level vocabulary.

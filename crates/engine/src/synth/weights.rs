@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use safetensors::{Dtype, View};
 
 use super::SynthError;
-use crate::model::{Config, Family};
+use crate::model::Config;
 use crate::random::mix;
 
 /// A tensor whose numbers are drawn when it is written.
@@ -36,9 +36,9 @@ pub(super) fn write(config: &Config, seed: u64, path: &Path) -> Result<(), Synth
 fn list(config: &Config) -> Vec<(String, Vec<usize>, Kind)> {
     let (hidden, head_dim, inner) = (config.hidden_size, config.head_dim, config.intermediate_size);
     let (queries, keys) = (config.heads * head_dim, config.kv_heads * head_dim);
-    let gemma = config.family == Family::Gemma3;
-    let prefix = if gemma { "language_model.model." } else { "model." };
-    let centre = if gemma { 0.0 } else { 1.0 };
+    let traits = config.family.traits();
+    let (prefix, norms) = (traits.synthetic.prefix, &traits.layer_norms);
+    let centre = 1.0 - traits.norm_offset;
     let mut tensors = Vec::new();
     let mut add = |name: String, shape: &[usize], deviation: Option<f32>| {
         let kind = deviation.map_or(Kind::Norm { centre }, |deviation| Kind::Matrix { deviation });
@@ -65,12 +65,11 @@ fn list(config: &Config) -> Vec<(String, Vec<usize>, Kind)> {
         let mut norm =
             |name: &str, width: usize| add(format!("layers.{layer}.{name}"), &[width], None);
         norm("input_layernorm", hidden);
-        norm("post_attention_layernorm", hidden);
-        if gemma {
-            norm("pre_feedforward_layernorm", hidden);
-            norm("post_feedforward_layernorm", hidden);
+        let around = [norms.attention, Some(norms.feed_forward_input), norms.feed_forward];
+        for name in around.into_iter().flatten() {
+            norm(name, hidden);
         }
-        if config.family != Family::Llama {
+        if traits.norms_heads {
             norm("self_attn.q_norm", head_dim);
             norm("self_attn.k_norm", head_dim);
         }

@@ -1,18 +1,17 @@
 //! Which layers attend to everything, and which to a window.
 
-use super::defaults::Defaults;
 use super::{Raw, Reader};
-use crate::model::config::{ConfigError, Family, Layer};
+use crate::model::config::{ConfigError, Layer};
+use crate::model::families::{Traits, Windows};
 
 impl Reader<'_> {
     pub(super) fn layers(
         &self,
-        family: Family,
+        traits: &Traits,
         raw: &Raw,
-        defaults: &Defaults,
         count: usize,
     ) -> Result<Vec<Layer>, ConfigError> {
-        let window = raw.sliding_window.or(defaults.sliding_window);
+        let window = raw.sliding_window.or(traits.defaults.sliding_window);
         // Half of it to either side, the row itself counted on both.
         let window = window.map(|window| if raw.both_ways() { window / 2 + 1 } else { window });
         let sliding = |field: &'static str| match window {
@@ -21,9 +20,12 @@ impl Reader<'_> {
                 "`{field}` asks for sliding layers, but `sliding_window` is missing"
             ))),
         };
-        if family == Family::Llama
-            || (family == Family::Qwen3 && raw.use_sliding_window != Some(true))
-        {
+        let has_windows = match traits.windows {
+            Windows::Never => false,
+            Windows::From(_) => raw.use_sliding_window == Some(true),
+            Windows::Pattern(_) => true,
+        };
+        if !has_windows {
             if let Some(other) =
                 raw.layer_types.iter().flatten().find(|name| *name != "full_attention")
             {
@@ -54,21 +56,32 @@ impl Reader<'_> {
                 })
                 .collect();
         }
-        if family == Family::Qwen3 {
-            let full = raw.max_window_layers.unwrap_or(28);
-            let sliding = sliding("use_sliding_window")?;
-            return Ok((0..count)
-                .map(|layer| if layer < full { Layer::Full } else { sliding })
-                .collect());
+        match traits.windows {
+            Windows::Never => Ok(vec![Layer::Full; count]),
+            Windows::From(first) => {
+                let first = raw.max_window_layers.unwrap_or(first);
+                let sliding = sliding("use_sliding_window")?;
+                let layer = |layer| if layer < first { Layer::Full } else { sliding };
+                Ok((0..count).map(layer).collect())
+            }
+            Windows::Pattern(pattern) => {
+                let pattern = raw
+                    .sliding_window_pattern
+                    .or(raw.private_sliding_window_pattern)
+                    .unwrap_or(pattern);
+                if pattern == 0 {
+                    return Err(self.unsupported(
+                        "sliding_window_pattern",
+                        0,
+                        "it counts layers from 1",
+                    ));
+                }
+                let sliding = sliding("sliding_window_pattern")?;
+                let layer = |layer: usize| {
+                    if layer.is_multiple_of(pattern) { Layer::Full } else { sliding }
+                };
+                Ok((1..=count).map(layer).collect())
+            }
         }
-        let pattern =
-            raw.sliding_window_pattern.or(raw.private_sliding_window_pattern).unwrap_or(6);
-        if pattern == 0 {
-            return Err(self.unsupported("sliding_window_pattern", 0, "it counts layers from 1"));
-        }
-        let sliding = sliding("sliding_window_pattern")?;
-        Ok((1..=count)
-            .map(|layer| if layer % pattern == 0 { Layer::Full } else { sliding })
-            .collect())
     }
 }

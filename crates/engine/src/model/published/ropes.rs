@@ -2,27 +2,25 @@
 
 use serde_json::Value;
 
-use super::defaults::Defaults;
 use super::{Raw, Reader};
-use crate::model::config::{ConfigError, Family, RopeConfig, RopeScaling};
+use crate::model::config::{ConfigError, RopeConfig, RopeScaling};
+use crate::model::families::Traits;
 
 impl Reader<'_> {
     /// Of full layers, of sliding ones.
     pub(super) fn ropes(
         &self,
-        family: Family,
+        traits: &Traits,
         raw: &Raw,
-        defaults: &Defaults,
     ) -> Result<(RopeConfig, RopeConfig), ConfigError> {
-        let theta = raw.rope_theta.unwrap_or(defaults.theta);
-        let local_theta = match family {
-            Family::Gemma3 => raw.rope_local_base_freq.unwrap_or(1e4),
-            Family::Llama | Family::Qwen3 => theta,
-        };
-        // Gemma stretches its global layers only.
-        let beside = |full: RopeConfig| match family {
-            Family::Gemma3 => RopeConfig { theta: local_theta, scaling: RopeScaling::None },
-            Family::Llama | Family::Qwen3 => full,
+        let theta = raw.rope_theta.unwrap_or(traits.defaults.theta);
+        let own_theta =
+            traits.local_theta.map(|left_out| raw.rope_local_base_freq.unwrap_or(left_out));
+        let local_theta = own_theta.unwrap_or(theta);
+        // Where sliding layers have a rope of their own, only the others' is stretched.
+        let beside = |full: RopeConfig| match own_theta {
+            Some(theta) => RopeConfig { theta, scaling: RopeScaling::None },
+            None => full,
         };
         let parameters = raw.rope_parameters.as_ref();
         let Some(parameters) = parameters.filter(|value| !value.is_null()) else {

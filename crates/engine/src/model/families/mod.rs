@@ -1,0 +1,138 @@
+//! The decoder families, a file each: what their published files say and leave out, what their tensors are called, and what a
+//! synthetic one is made of. Whatever differs between families is a field of [`Traits`]; nothing else asks which family a model is of.
+
+mod gemma3;
+mod llama;
+mod qwen3;
+
+use serde_json::Value;
+
+/// The decoder families.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[allow(missing_docs, reason = "names; a command line would show a text beside them")]
+pub enum Family {
+    Gemma3,
+    Llama,
+    Qwen3,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
+
+    /// What makes it another family than the others.
+    pub(crate) fn traits(self) -> &'static Traits {
+        match self {
+            Family::Gemma3 => &gemma3::TRAITS,
+            Family::Llama => &llama::TRAITS,
+            Family::Qwen3 => &qwen3::TRAITS,
+        }
+    }
+
+    /// As command lines and records write it.
+    pub fn name(self) -> &'static str {
+        self.traits().name
+    }
+}
+
+/// What differs between families.
+pub(crate) struct Traits {
+    pub name: &'static str,
+    /// `architectures` of `config.json`.
+    pub architectures: &'static [&'static str],
+    /// `model_type` of a `config.json` that names no architecture.
+    pub model_types: &'static [&'static str],
+    pub defaults: Defaults,
+    /// What `query_pre_attn_scalar` is where it is left out; `None` where it is the width of a head, whatever the file says.
+    pub attention_scalar: Option<f64>,
+    pub windows: Windows,
+    /// The base of the sliding layers' rope where `rope_local_base_freq` is left out; `None` where they have the other layers'.
+    pub local_theta: Option<f64>,
+    /// Whether embeddings are multiplied by the root of their width.
+    pub scales_embeddings: bool,
+    /// What is added to a norm's weights as they are stored.
+    pub norm_offset: f32,
+    /// Whether the heads of queries and keys are normed.
+    pub norms_heads: bool,
+    pub layer_norms: LayerNorms,
+    pub synthetic: Synthetic,
+}
+
+/// What a family's published files leave out; `None` where they never do, or where it follows from other fields.
+pub(crate) struct Defaults {
+    pub heads: Option<usize>,
+    pub kv_heads: Option<usize>,
+    pub head_dim: Option<usize>,
+    pub vocab_size: Option<usize>,
+    pub max_position_embeddings: usize,
+    pub tied: bool,
+    pub theta: f64,
+    pub activation: &'static str,
+    pub sliding_window: Option<usize>,
+}
+
+/// Which layers see a window alone, where `layer_types` does not say.
+pub(crate) enum Windows {
+    /// None.
+    Never,
+    /// Those from `max_window_layers` on, if `use_sliding_window` asks for it; from so many on where the first is left out.
+    From(usize),
+    /// All but each of so many, where `sliding_window_pattern` is left out.
+    Pattern(usize),
+}
+
+/// The norms of a layer besides `input_layernorm`, by their names.
+pub(crate) struct LayerNorms {
+    /// Of what attention gives.
+    pub attention: Option<&'static str>,
+    /// Of what the feed-forward layer takes.
+    pub feed_forward_input: &'static str,
+    /// Of what the feed-forward layer gives.
+    pub feed_forward: Option<&'static str>,
+}
+
+/// What a checkpoint with random weights has of its family's published ones.
+pub(crate) struct Synthetic {
+    /// Of its tensors' names.
+    pub prefix: &'static str,
+    /// Rows of the published embedding table.
+    pub vocab_size: usize,
+    /// Whether bytes are tokens of their own and spaces `▁`, as SentencePiece has it; else words are of bytes.
+    pub falls_back_to_bytes: bool,
+    /// In the order of their ids, separated by spaces.
+    pub control_tokens: &'static str,
+    pub bos: Option<&'static str>,
+    pub eos: &'static str,
+    /// What ends a turn, as `config.json` lists it.
+    pub ends: &'static [&'static str],
+    pub template: &'static str,
+    /// Of so many rows and these ends; `None` for a shape that the family does not have.
+    pub config: fn(Shape, usize, &[u32]) -> Option<Value>,
+    /// The published `generation_config.json`, with these ends.
+    pub generation: fn(&[u32]) -> Value,
+}
+
+/// The sizes of a synthetic model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Shape {
+    /// A few hundred thousand parameters; every trait of the family is there
+    Tiny,
+    /// The published model's sizes
+    Full,
+    /// Qwen3-0.6B's sizes, for the family qwen3 alone: what a small machine is measured with
+    #[cfg_attr(feature = "clap", value(name = "qwen3-0.6b"))]
+    Qwen3Small,
+}
+
+impl Shape {
+    /// As command lines write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::Tiny => "tiny",
+            Shape::Full => "full",
+            Shape::Qwen3Small => "qwen3-0.6b",
+        }
+    }
+}
