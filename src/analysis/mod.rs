@@ -12,6 +12,7 @@ pub mod outcomes;
 pub mod rating;
 pub mod recipe;
 pub mod results;
+pub mod say;
 mod substance;
 pub mod table;
 pub mod tables;

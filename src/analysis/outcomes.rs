@@ -8,7 +8,6 @@ use super::metrics::agreement::Trajectories;
 use super::metrics::calibration::Prediction;
 use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
-use super::metrics::similarity::trajectory_text;
 use crate::data::Format;
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine, ItemLine, ItemText, NoteLine, RoundLine, Stage};
@@ -154,7 +153,7 @@ impl<'a> Outcomes<'a> {
             let of_round =
                 |call: &&&CallLine| (call.stage, call.round) == (round.stage, round.round);
             let calls = calls.into_iter().flatten().filter(of_round);
-            calls.filter_map(|call| trajectory_text(&call.record)).collect()
+            calls.filter_map(|call| call.record.trajectory()).collect()
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::record::{CONTRADICTION, CallLine, FinishReason};
+use crate::record::{CallLine, FinishReason};
 
 /// Characters from which on a text that ends without a mark counts as cut.
 const LONG: usize = 80;
@@ -48,7 +48,7 @@ impl Substance {
             is_looping: all.iter().any(|text| is_looping(text)),
             is_cut: call.finish_reason == FinishReason::Length
                 || !texts.is_empty() && all.iter().any(|text| breaks_off(text)),
-            is_contradictory: call.record.get(CONTRADICTION).is_some(),
+            is_contradictory: call.record.is_contradiction(),
         }
     }
 

@@ -14,7 +14,7 @@ use super::texts;
 use crate::ops::Quantisation;
 use crate::panel::DecodingMode;
 use crate::record::{
-    AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, Passage, QuestionText,
+    AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, Passage, QuestionText, Reply,
     RetrievedChunk, RoundLine, SCHEMA, SamplingLine, SearchLine, SearchTimes, SourceCounts, Stage,
     Usage,
 };
@@ -200,7 +200,7 @@ pub fn call(item: &str, run: u32, agent: &str) -> CallLine {
         seed: (1 << 53) - 1,
         text: "{\"answer\":\"B\"}".to_owned(),
         tokens: vec![0, 262_143, 7],
-        record: json!({"answer": "B", "confidence": 0.85, "fit": [1, 2.5e-7]}),
+        record: Reply::of(json!({"answer": "B", "confidence": 0.85, "fit": [1, 2.5e-7]})),
         parse: Parse::Ok,
         usage: Usage {
             prompt_tokens: 100,

@@ -15,7 +15,7 @@ use super::error::RunError;
 use super::{versions, whole_file};
 use crate::digest::sha256;
 use crate::outside;
-use crate::record::{CONTRADICTION, CallLine, ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
+use crate::record::{CallLine, ItemKey, ItemLine, Parse, SCHEMA};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -110,8 +110,8 @@ impl ParseCounts {
                 Parse::Refused => counts.refused += 1,
                 Parse::Unread => counts.unread += 1,
             }
-            counts.not_an_option += usize::from(call.record.get(NOT_AN_OPTION).is_some());
-            counts.contradictions += usize::from(call.record.get(CONTRADICTION).is_some());
+            counts.not_an_option += usize::from(call.record.is_not_an_option());
+            counts.contradictions += usize::from(call.record.is_contradiction());
         }
         counts
     }
@@ -268,7 +268,7 @@ mod tests {
         log.call(repaired).unwrap();
         let mut unread = call("q1", 0, "ddx");
         unread.parse = Parse::Unread;
-        unread.record[NOT_AN_OPTION] = "J".into();
+        unread.record.mark_not_an_option("J".to_owned());
         log.call(unread).unwrap();
         log.item(failed_item("q1", 0)).unwrap();
         log.item(failed_item("q2", 0)).unwrap();

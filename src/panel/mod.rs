@@ -18,8 +18,6 @@ pub mod seed;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde_json::Value;
-
 use self::answer::Answer;
 use self::backbone::Backbone;
 pub use self::decoding::DecodingMode;
@@ -29,7 +27,7 @@ pub use self::responder::Responder;
 use self::responder::Waiting;
 pub use self::sampling::SamplingChoice;
 use self::seed::call_seed;
-use crate::record::{CallKey, CallLine, FinishReason, Grammar, Message, Parse, Stage};
+use crate::record::{CallKey, CallLine, FinishReason, Grammar, Message, Parse, Reply, Stage};
 use crate::retrieval::Retrieve;
 
 /// The agents of a run and where their calls are recorded.
@@ -96,7 +94,7 @@ pub struct Call {
 pub struct Reading<T> {
     pub value: T,
     /// The value as the call's log line has it.
-    pub record: Value,
+    pub record: Reply,
     pub parse: Parse,
 }
 
@@ -227,7 +225,7 @@ impl Panel {
         Ok(Asked { call, value })
     }
 
-    fn line_of(&self, call: Call, answer: Answer, record: Value, parse: Parse) -> CallLine {
+    fn line_of(&self, call: Call, answer: Answer, record: Reply, parse: Parse) -> CallLine {
         let CallKey { dataset, run, item, agent, round, purpose, sample } = call.key;
         CallLine {
             seq: 0,
@@ -326,7 +324,7 @@ mod tests {
         let calls = agents.iter().enumerate().map(call).collect();
         let read: Reader<'_, String> = &|_, text, _| Reading {
             value: text.to_owned(),
-            record: Value::from(text),
+            record: Reply::of(text),
             parse: Parse::Ok,
         };
         let outcome = panel.ask_all(calls, read);

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{AnsweredBy, FinishReason, Message, SamplingLine, Usage};
+use super::{AnsweredBy, FinishReason, Message, Reply, SamplingLine, Usage};
 
 /// The identity of a call within a run directory: calls with equal keys are the same call. Its random seed is derived from the run's seed
 /// and this key.
@@ -59,15 +58,6 @@ impl Parse {
     }
 }
 
-/// The key of an unread call's record under which stand the values that the protocol goes on with instead.
-pub const ASSUMED: &str = "assumed";
-
-/// The key of a call's record that keeps an answer letter which is not one of the item's options.
-pub const NOT_AN_OPTION: &str = "not_an_option";
-
-/// The key of an unread call's record whose text has the letter of one option beside the text of another.
-pub const CONTRADICTION: &str = "contradiction";
-
 /// The role of a call in answering its item; the diagnostics of MED-MAD B.7 compare calls of equal stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -107,7 +97,8 @@ pub struct CallLine {
     pub seed: u64,
     pub text: String,
     pub tokens: Vec<u32>,
-    pub record: Value,
+    /// What was read of `text`.
+    pub record: Reply,
     pub parse: Parse,
     pub usage: Usage,
     pub finish_reason: FinishReason,

@@ -7,13 +7,14 @@ mod flag;
 mod item;
 mod language;
 mod note;
+mod reply;
 mod schema;
 mod search;
 mod text;
 mod trajectory;
 
 pub use answer::{AnswerLine, RoundLine};
-pub use call::{ASSUMED, CONTRADICTION, CallKey, CallLine, NOT_AN_OPTION, Parse, Stage};
+pub use call::{CallKey, CallLine, Parse, Stage};
 pub use completion::{AnsweredBy, SamplingLine};
 pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
 pub use item::{ItemKey, ItemLine};
@@ -21,6 +22,7 @@ pub use language::Language;
 pub use note::{
     DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, Source,
 };
+pub use reply::{CONTRADICTION, NOT_AN_OPTION, Reply, Says};
 pub use schema::{SCHEMA, Schema};
 pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes, SourceCounts};
 pub use text::{ItemText, NoteText, QuestionText};

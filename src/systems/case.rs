@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::decoding::Shape;
 use super::reading::answer::contradicts_itself;
@@ -13,8 +12,8 @@ use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Asked, Call, Panel, PanelError, Reading};
 use crate::record::{
-    ASSUMED, AnswerLine, Basis, CONTRADICTION, CallKey, FinishReason, GoldLine, ItemLine, Message,
-    NOT_AN_OPTION, NoteLine, Parse, RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
+    AnswerLine, Basis, CallKey, FinishReason, GoldLine, ItemLine, Message, NoteLine, Parse, Reply,
+    RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
 };
 use crate::retrieval::SearchRequest;
 
@@ -60,23 +59,13 @@ impl Step {
 
 /// A value parsed from a reply, as the call's log line has it.
 pub trait Record: Serialize {
-    /// Fields that hold what the protocol goes on with where the reply gave nothing. The log then has them under [`ASSUMED`], so that no
+    /// Fields that hold what the protocol goes on with where the reply gave nothing. The log then has them under `assumed`, so that no
     /// record says what its reply does not.
     const ASSUMED: &[&str] = &[];
 
     /// The letter that answers the question, where the reply should give one; empty where it gave none.
     fn answer(&mut self) -> Option<&mut String> {
         None
-    }
-}
-
-/// Moves the fields that nothing in the reply says below [`ASSUMED`].
-fn set_apart(record: &mut Value, assumed: &[&str]) {
-    let Some(fields) = record.as_object_mut() else { return };
-    let apart = assumed.iter().filter_map(|key| fields.shift_remove_entry(*key));
-    let apart: serde_json::Map<String, Value> = apart.collect();
-    if !apart.is_empty() {
-        fields.insert(ASSUMED.to_owned(), apart.into());
     }
 }
 
@@ -345,12 +334,11 @@ impl<'a, T> Case<'a, T> {
         {
             answer.clear();
         }
-        // A record that does not serialise becomes null, which log readers do not accept as one.
-        let mut record = serde_json::to_value(&value).unwrap_or(Value::Null);
+        let mut record = Reply::of(&value);
         let parse = match is_refused {
             true => Parse::Refused,
             false if is_other => {
-                record[NOT_AN_OPTION] = given.into();
+                record.mark_not_an_option(given);
                 Parse::Unread
             }
             false if is_blank && given.is_empty() => Parse::Unread,
@@ -359,14 +347,14 @@ impl<'a, T> Case<'a, T> {
             false => parse,
         };
         if matches!(parse, Parse::Unread | Parse::Refused) {
-            set_apart(&mut record, R::ASSUMED);
+            record.set_apart(R::ASSUMED);
         }
         if let Item::Question(question) = self.task.item
             && value.answer().is_some_and(|answer| answer.is_empty())
             && parse == Parse::Unread
             && contradicts_itself(text, &question.options)
         {
-            record[CONTRADICTION] = true.into();
+            record.mark_contradiction();
         }
         Reading { value, record, parse }
     }

@@ -1,34 +1,9 @@
 //! How similar the trajectories of one question are: the mean cosine of their pairs (MED-MAD, Figures 3 and 6).
 
-use serde_json::Value;
-
 use super::MetricsError;
 use super::error::equal;
 use super::over_runs::mean;
 use crate::systems::exemplars::cluster::cosine;
-
-/// What of a model's record is embedded (Appendix B.7): the steps of its reasoning, or else its support, under the names that
-/// systems have for them, every run of whitespace made one space. `None` where both are blank: such a trajectory is left out.
-pub fn trajectory_text(record: &Value) -> Option<String> {
-    let steps = match &record["cot"] {
-        Value::Array(steps) => {
-            let steps: Vec<&str> = steps.iter().filter_map(Value::as_str).collect();
-            steps.join(" ")
-        }
-        Value::String(text) => text.clone(),
-        _ => String::new(),
-    };
-    let support = ["reasoning", "explanation", "thought"]
-        .iter()
-        .map(|name| &record[*name])
-        .chain([&record["structured_reasoning"]["final_support"]])
-        .find_map(Value::as_str);
-    let collapse = |text: &str| {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        (!words.is_empty()).then(|| words.join(" "))
-    };
-    collapse(&steps).or_else(|| collapse(support?))
-}
 
 /// The mean over all pairs of `vectors`, −1 to 1; `None` where fewer than two make no pair. A vector of zeros has the
 /// cosine 0 with every other, as sentence-transformers has it.
@@ -48,8 +23,6 @@ pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Result<Option<f64>, Metrics
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn mean(vectors: &[&[f32]]) -> Option<f64> {
@@ -78,24 +51,5 @@ mod tests {
     fn vectors_of_different_models_are_refused() {
         let error = mean_pairwise_cosine(&[vec![1.0], vec![1.0, 2.0]]).unwrap_err();
         assert_eq!(error.to_string(), "similarity: 1 numbers on one side, 2 on the other");
-    }
-
-    #[test]
-    fn steps_come_before_the_support_under_any_name_and_whitespace_collapses() {
-        let text = |record: Value| trajectory_text(&record);
-        let support = json!({"final_support": " A  fits\n"});
-        let record = |cot: Value| json!({"cot": cot, "structured_reasoning": support});
-        let steps = text(record(json!(["  fever,\n\tcough ", "so A"])));
-        assert_eq!(steps.as_deref(), Some("fever, cough so A"));
-        for blank in [json!([]), json!([" ", ""]), Value::Null] {
-            assert_eq!(text(record(blank)).as_deref(), Some("A fits"));
-        }
-        for name in ["reasoning", "explanation", "thought"] {
-            let said = text(json!({name: "because\n x", "answer": "A"}));
-            assert_eq!(said.as_deref(), Some("because x"));
-        }
-        assert_eq!(text(json!({"cot": [], "reasoning": "\n "})), None);
-        assert_eq!(text(json!({"answer": "A"})), None);
-        assert_eq!(text(Value::Null), None);
     }
 }

@@ -226,7 +226,7 @@ impl Statement {
             agent: call.agent.clone(),
             stage: call.purpose.clone(),
             backbone: call.backbone.clone(),
-            reasons: call.record["thought"].as_str().unwrap_or_default().to_owned(),
+            reasons: call.record.thought().to_owned(),
             ..Statement::default()
         }
     }
@@ -294,11 +294,11 @@ fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
     let mut correctors: Vec<&CallLine> = calls.iter().filter(is_correction).collect();
     correctors.sort_by_key(|call| (&call.agent, call.sample));
     for call in correctors {
-        let correction = call.record["correction"].as_str();
+        let correction = call.record.correction();
         statements.push(Statement {
             says: correction.unwrap_or(UNREAD).to_owned(),
             agrees: correction.is_some() && correction == note.correction.as_deref(),
-            confidence: call.record["confidence"].as_f64(),
+            confidence: call.record.confidence(),
             ..Statement::of_call(call)
         });
     }

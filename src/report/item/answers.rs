@@ -90,12 +90,12 @@ impl<'a> Answers<'a> {
             Some((answer, record, place))
         });
         // One that could not be read counts as 0 and was not stated.
-        let notes = read::text(&call.record, "notes");
-        let is_zero = call.record["confidence"].as_f64() == Some(0.0);
+        let notes = read::text(call.record.as_value(), "notes");
+        let is_zero = call.record.confidence() == Some(0.0);
         let is_unread = call.parse == Parse::Unread || notes.contains("answer_from_text");
         let is_stated = !(notes.contains("confidence_not_numeric") || is_zero && is_unread);
         let stated = match is_stated {
-            true => read::text(&call.record, "confidence").into_owned(),
+            true => read::text(call.record.as_value(), "confidence").into_owned(),
             false => "not stated".to_owned(),
         };
         let (answer, confidence, weight) = match of_round {
@@ -104,9 +104,9 @@ impl<'a> Answers<'a> {
                 let weight = record.weights.get(place).map(f64::to_string);
                 (answer, confidence.filter(|_| is_stated).unwrap_or(stated), weight)
             }
-            None => (read::text(&call.record, "answer").into_owned(), stated, None),
+            None => (read::text(call.record.as_value(), "answer").into_owned(), stated, None),
         };
-        let written = read::text(&call.record, "answer");
+        let written = read::text(call.record.as_value(), "answer");
         let before = counted.and_then(|(record, place)| before(self.last, record, place));
         let known = self.options.iter().any(|(letter, _)| *letter == answer);
         Said {

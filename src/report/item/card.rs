@@ -110,12 +110,12 @@ struct Line<'a> {
 
 impl<'a> Card<'a> {
     pub fn new(call: &'a CallLine, said: Said<'a>, prompt: usize) -> Card<'a> {
-        let sections = sections(&call.record);
+        let sections = sections(call.record.as_value());
         Card {
             agent: &call.agent,
             backbone: &call.backbone,
             outscored: outscored(&sections, &said.words),
-            contradicts: call.record.get(CONTRADICTION).is_some(),
+            contradicts: call.record.is_contradiction(),
             said,
             sections,
             shown: None,

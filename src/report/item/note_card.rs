@@ -1,16 +1,14 @@
 //! The outcome of a call about a note compared with gold, and who settled its stage.
 
-use serde_json::Value;
-
 use super::Verdict;
 use super::card::Said;
-use crate::analysis::notes::score_in_words;
-use crate::record::{CallLine, NoteLine, Source, found_in_words, sentence_in_words};
+use crate::analysis::say::reply_in_words;
+use crate::record::{CallLine, NO_SENTENCE, NoteLine, Says, Source, sentence_in_words};
 
 /// A flag, a sentence, a correction, as far as the call's record has them.
 pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
     let (words, is_right) = words(call, note);
-    let confidence = call.record["confidence"].as_f64();
+    let confidence = call.record.confidence();
     Said {
         words,
         verdict: Verdict::from(is_right),
@@ -21,47 +19,33 @@ pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
 
 /// In a few words, and whether flag and sentence are gold's; `None` where nothing is graded.
 fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
-    let record = &call.record;
+    const UNREADABLE: &str = "unreadable";
     let gold = note.gold.as_ref();
-    if let Some(flag) = record.get("flag").or_else(|| record.get("is_error")) {
-        let id = record["sentence_id"].as_u64().map(|id| id as usize);
-        let words = flag.as_bool().map(|has_error| found_in_words(has_error, id));
-        let is_right = gold.map(|gold| {
-            // Of a call that names the sentence too, it is the note's.
-            let is_placed = id.is_none() || gold.sentence_id.is_none() || id == gold.sentence_id;
-            flag.as_bool() == Some(gold.flag) && is_placed
-        });
-        return (words.unwrap_or("unreadable".to_owned()), is_right);
+    let told = || reply_in_words(&call.record);
+    match call.record.says() {
+        Says::Flag(flag, id) => {
+            let is_right = gold.map(|gold| {
+                // Of a call that names the sentence too, it is the note's.
+                let is_placed =
+                    id.is_none() || gold.sentence_id.is_none() || id == gold.sentence_id;
+                flag == Some(gold.flag) && is_placed
+            });
+            (told().unwrap_or(UNREADABLE.to_owned()), is_right)
+        }
+        Says::Action(_) | Says::Score(_) => (told().unwrap_or(UNREADABLE.to_owned()), None),
+        Says::Sentence(said) => {
+            let id = sentence_meant(call, note);
+            let words = match (id, said) {
+                (Some(id), _) => sentence_in_words(id),
+                (None, Some(NO_SENTENCE)) => "no sentence".to_owned(),
+                (None, _) => UNREADABLE.to_owned(),
+            };
+            (words, gold.map(|gold| id == gold.sentence_id))
+        }
+        Says::Correction(Some(_)) => ("a correction".to_owned(), None),
+        Says::Correction(None) => ("no correction".to_owned(), None),
+        Says::Answer(_) | Says::Other => (String::new(), None),
     }
-    if let Some(action) = record.get("action") {
-        let words = match action["name"].as_str() {
-            Some("search") => "search",
-            Some(_) => "answer",
-            None => "lost",
-        };
-        return (words.to_owned(), None);
-    }
-    if let Some(scores) = record["scores"].as_array() {
-        let last = scores.last().and_then(Value::as_u64);
-        let words =
-            last.map_or("unreadable".to_owned(), |score| format!("{} of 5", score_in_words(score)));
-        return (words, None);
-    }
-    if let Some(result) = record.get("result") {
-        let id = sentence_meant(call, note);
-        let words = match (id, result) {
-            (Some(id), _) => sentence_in_words(id),
-            (None, Value::String(said)) if said == "NAN" => "no sentence".to_owned(),
-            (None, _) => "unreadable".to_owned(),
-        };
-        return (words, gold.map(|gold| id == gold.sentence_id));
-    }
-    let words = match record.get("correction") {
-        Some(Value::String(_)) => "a correction",
-        Some(_) => "no correction",
-        None => "",
-    };
-    (words.to_owned(), None)
 }
 
 /// The sentence that the item's line says this agent meant.
@@ -131,6 +115,7 @@ pub fn settled(note: &NoteLine, purpose: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Reply;
     use crate::report::tests::notes::{called, detected, gold, located, note};
     use serde_json::json;
 
@@ -187,7 +172,7 @@ mod tests {
             ("other", json!("a text"), "", None),
         ] {
             let mut call = called("x", agent, "detection");
-            call.record = record;
+            call.record = Reply::of(record);
             let said = said(&call, &graded);
             assert_eq!((said.words.as_str(), said.verdict), (expected, Verdict::from(is_right)));
         }

@@ -70,10 +70,7 @@ fn turn(turn: &TurnLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Value
         steps => of("step").iter().map(|call| step(call, found(call.sample))).collect::<Vec<_>>(),
         criteria => CRITERIA,
         reviews => of("review").iter().map(|call| review(call)).collect::<Vec<_>>(),
-        reflexion => reflexion
-            .first()
-            .and_then(|call| call.record["text"].as_str())
-            .unwrap_or(""),
+        reflexion => reflexion.first().map_or("", |call| call.record.text()),
     }
 }
 
@@ -97,8 +94,7 @@ fn title(turn: &TurnLine) -> String {
 }
 
 fn step(call: &CallLine, found: Option<&SearchLine>) -> Value {
-    let text = |field: &str| call.record[field].as_str().unwrap_or_default();
-    let action = &call.record["action"];
+    let action = call.record.action();
     let answer = match action["name"].as_str() {
         Some("search") => None,
         Some(_) => {
@@ -109,8 +105,8 @@ fn step(call: &CallLine, found: Option<&SearchLine>) -> Value {
     };
     context! {
         number => call.sample + 1,
-        observation => text("observation"),
-        thought => text("thought"),
+        observation => call.record.observation(),
+        thought => call.record.thought(),
         query => found.map(|found| &found.query),
         // A query that the encoder cut.
         query_cut => found.is_some_and(|found| found.query_cut),
@@ -146,17 +142,16 @@ fn rows(found: &SearchLine) -> Vec<Value> {
 }
 
 fn review(call: &CallLine) -> Value {
-    let scores = call.record["scores"].as_array().map_or(&[][..], Vec::as_slice);
-    let scores =
-        (0..CRITERIA.len()).map(|place| match scores.get(place).and_then(|score| score.as_u64()) {
-            Some(score) if score % 100 == 0 => (score / 100).to_string(),
-            Some(score) => score_in_words(score),
-            None => "–".to_owned(),
-        });
+    let scores = call.record.scores();
+    let scores = (0..CRITERIA.len()).map(|place| match scores.get(place).copied().flatten() {
+        Some(score) if score % 100 == 0 => (score / 100).to_string(),
+        Some(score) => score_in_words(score),
+        None => "–".to_owned(),
+    });
     context! {
         number => call.sample + 1,
         scores => scores.collect::<Vec<_>>(),
-        reason => call.record["reasons"][5].as_str().unwrap_or_default(),
+        reason => call.record.final_reason(),
     }
 }
 

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::analysis::metrics::similarity::trajectory_text;
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::MemberPlan;
@@ -192,7 +191,7 @@ impl Browser {
         let mut texts = vec![None; record.answers.len()];
         for (call, place) in calls.iter().zip(places(calls, &record.agents)) {
             if let Some(text) = place.and_then(|place| texts.get_mut(place)) {
-                *text = trajectory_text(&call.record).and_then(|said| pool.put(&said));
+                *text = call.record.trajectory().and_then(|said| pool.put(&said));
             }
         }
         let agents: Vec<String> = record.agents.iter().map(|name| spell_hidden(name)).collect();

@@ -92,7 +92,7 @@ pub fn call(item: &str, agent: &str, round: u32) -> CallLine {
         seed: 3_141_592_653_589_793,
         text: "{}".into(),
         tokens: Vec::new(),
-        record: json!({"answer": "A", "confidence": 0.75}),
+        record: Reply::of(json!({"answer": "A", "confidence": 0.75})),
         parse: Parse::Ok,
         usage: Usage {
             prompt_tokens: 812,

@@ -8,7 +8,7 @@ use super::only_page;
 use crate::analysis::Outcomes;
 use crate::analysis::notes::{CorrectionScorer, NeuralScores, NoteFigures, Prices};
 use crate::analysis::table::Table;
-use crate::record::Source;
+use crate::record::{Reply, Source};
 use crate::report::{ExtraTables, Scoring, tables};
 
 fn page() -> String {
@@ -61,7 +61,9 @@ fn what_models_and_notes_say_stays_text() {
     attack.agent = hostile.into();
     attack.backbone = hostile.into();
     attack.text = format!("<think>{hostile}</think>{hostile}");
-    attack.record = serde_json::json!({"thought": hostile, "result": hostile, "correction": hostile, (hostile): hostile});
+    attack.record = Reply::of(
+        serde_json::json!({"thought": hostile, "result": hostile, "correction": hostile, (hostile): hostile}),
+    );
     for message in &mut attack.messages {
         message.content = hostile.into();
     }

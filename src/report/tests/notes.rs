@@ -92,7 +92,7 @@ pub fn called(item: &str, agent: &str, purpose: &str) -> CallLine {
     call.dataset = "medec-ms-test".into();
     call.purpose = purpose.into();
     call.text = "<think>So it is.</think>\n<confidence>86</confidence>".into();
-    call.record = json!({"thought": "So it is.", "confidence": 0.86});
+    call.record = Reply::of(json!({"thought": "So it is.", "confidence": 0.86}));
     call
 }
 
@@ -254,8 +254,9 @@ fn calls(note: &NoteLine, text: &str) -> Vec<CallLine> {
         if record.get("flag") == Some(&Value::Null) {
             call.parse = Parse::Unread;
         }
-        call.record = record;
-        call.record["thought"] = THOUGHT.into();
+        let mut record = record;
+        record["thought"] = THOUGHT.into();
+        call.record = Reply::of(record);
         call.text = text;
         calls.push(call);
     };

@@ -9,7 +9,7 @@ use crate::analysis::figures::RunFigures;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::panel::DecodingMode;
-use crate::record::{AnswerLine, CallLine, Parse};
+use crate::record::{AnswerLine, CallLine, Parse, Reply};
 use crate::report::{ExtraTables, Scoring};
 
 fn shown(contents: &Contents) -> String {
@@ -95,12 +95,12 @@ fn what_models_write_stays_text() {
     attack.messages[0].content = hostile.into();
     attack.messages[1].content =
         format!("{hostile}\n\nOptions:\nA: {hostile}\nB: no\n\nIMPORTANT: x");
-    attack.record = json!({
+    attack.record = Reply::of(json!({
         "cot": [hostile], "answer": hostile, "confidence": hostile,
         "option_analysis": [{"option": hostile, "pros": hostile, "cons": hostile, "fit_score": hostile}],
         "structured_reasoning": {"elimination": [{"dx_or_option": hostile, "why_not": hostile}, hostile]},
         "counterfactual_check": hostile, "debate_moves": {"challenge": hostile}, (hostile): hostile,
-    });
+    }));
     let mut victim = item(hostile, Some(hostile), vec![round(0, [hostile, "A", "A"])], hostile);
     victim.rationale = hostile.into();
     victim.rounds[0].brief = hostile.into();
@@ -198,7 +198,7 @@ fn a_fallback_shows_its_text_and_its_emptiness() {
     let mut fallback = call("x", "sym", 0);
     fallback.parse = Parse::Fallback;
     fallback.text = "<think>well</think> B it is".into();
-    fallback.record = json!({"answer": "B", "confidence": 0});
+    fallback.record = Reply::of(json!({"answer": "B", "confidence": 0}));
     let page = page_of(item("x", Some("B"), vec![round(0, ["B", "B", "B"])], "B"), &[fallback]);
     assert!(page.contains("has not the form that was asked for; what it says was taken"));
     assert!(page.contains("&lt;think&gt;well&lt;/think&gt; B it is"));

@@ -142,7 +142,7 @@ fn scripted(script: &Script, run: u32, seat: usize, round: &RoundLine) -> CallLi
     call.run = run;
     call.backbone = AGENTS[seat].1.into();
     call.text = record.to_string();
-    call.record = record;
+    call.record = Reply::of(record);
     call.messages[1].content = match round.round {
         0 => format!("{}\n\nIMPORTANT: Follow this exact process", script.stem),
         number => format!(
@@ -155,8 +155,9 @@ fn scripted(script: &Script, run: u32, seat: usize, round: &RoundLine) -> CallLi
             call.parse = Parse::Fallback;
             call.finish_reason = FinishReason::Length;
             call.text = "<think>\nThe INR is high but he does not bleed.\n</think>\nI would go with option A because he has no".into();
-            call.record =
-                json!({"cot": [], "answer": "A", "confidence": 0.0, "option_analysis": []});
+            call.record = Reply::of(
+                json!({"cot": [], "answer": "A", "confidence": 0.0, "option_analysis": []}),
+            );
         }
         ("ward-006", 2, 0) => {
             call.parse = Parse::Repaired;

@@ -6,7 +6,7 @@ use super::fixtures::assert_asks_for_nothing;
 use super::notes::{called, contents, note, plan};
 use super::only_page;
 use crate::record::{
-    CallLine, EvidenceLine, Message, NoteLine, Part, Passage, RetrievedChunk, SearchLine,
+    CallLine, EvidenceLine, Message, NoteLine, Part, Passage, Reply, RetrievedChunk, SearchLine,
     SearchPlace, Trajectory, TurnLine,
 };
 use crate::report::{ExtraTables, Scoring};
@@ -78,18 +78,21 @@ fn calls(hostile: &str) -> Vec<CallLine> {
             4 => json!({"name": "final_mistake", "sentence": hostile, "correction": hostile}),
             _ => json!({"name": "search", "query": hostile}),
         };
-        call.record = json!({"observation": hostile, "thought": "t".repeat(240), "action": action});
+        call.record = Reply::of(
+            json!({"observation": hostile, "thought": "t".repeat(240), "action": action}),
+        );
         calls.push(call);
     }
     for reviewer in 0..5 {
         let mut call = called("ms-test-found", "eval", "review");
         call.sample = reviewer;
         let reasons = ["", "", "", "", "", hostile];
-        call.record = json!({"scores": [400, 400, null, 350, 400, 400], "reasons": reasons});
+        call.record =
+            Reply::of(json!({"scores": [400, 400, null, 350, 400, 400], "reasons": reasons}));
         calls.push(call);
     }
     let mut call = called("ms-test-found", "reflex", "reflexion");
-    call.record = json!({"text": hostile});
+    call.record = Reply::of(json!({"text": hostile}));
     calls.push(call);
     calls
 }

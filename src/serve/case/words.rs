@@ -3,17 +3,15 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::analysis::metrics::similarity::trajectory_text;
 use crate::analysis::notes::Finding;
+use crate::analysis::say::reply_in_words;
 use crate::data::{Item, ItemKind};
 use crate::experiment::case::Worked;
-use crate::record::{AnswerLine, CallLine, ItemLine, found_in_words};
+use crate::record::{AnswerLine, CallLine, ItemLine};
 use crate::text::ellipsis;
 
 /// The most characters of an agent's reasons on a line.
 const SHOWN_CHARS: usize = 200;
-/// The most characters of a sentence or a correction.
-const NAMED_CHARS: usize = 80;
 const NOTICE: &str = "Decision support under evaluation, not for care. Language models are wrong at times, and sure of it.";
 
 /// One call of an agent in words.
@@ -43,9 +41,9 @@ impl CallWords {
             place,
             agent: call.agent.clone(),
             backbone: call.backbone.clone(),
-            says: says(&call.record),
-            confidence: call.record["confidence"].as_f64(),
-            reasons: trajectory_text(&call.record).unwrap_or_else(one_line),
+            says: reply_in_words(&call.record),
+            confidence: call.record.confidence(),
+            reasons: call.record.trajectory().unwrap_or_else(one_line),
         }
     }
 
@@ -60,24 +58,6 @@ impl CallWords {
             false => format!("{} — ", said.join(", ")),
         };
         format!("{place} · {agent} ({backbone}): {said}{}\n", ellipsis(reasons, SHOWN_CHARS))
-    }
-}
-
-/// The result of a call, from its record.
-fn says(record: &Value) -> Option<String> {
-    if let Some(answer) = record["answer"].as_str() {
-        return (!answer.is_empty()).then(|| answer.to_owned());
-    }
-    let flag = record.get("flag").or_else(|| record.get("is_error")).and_then(Value::as_bool);
-    if let Some(flag) = flag {
-        let sentence_id = record["sentence_id"].as_u64().map(|id| id as usize);
-        return Some(found_in_words(flag, sentence_id));
-    }
-    let text = |name: &str| record[name].as_str().map(|text| ellipsis(text, NAMED_CHARS));
-    match text("result") {
-        Some(result) if result == crate::record::NO_SENTENCE => Some("no sentence".to_owned()),
-        Some(result) => Some(result),
-        None => text("correction"),
     }
 }
 
@@ -165,7 +145,7 @@ pub fn text_of(item: &Item) -> String {
 mod tests {
     use super::*;
     use crate::experiment::case::question;
-    use crate::record::Usage;
+    use crate::record::{Reply, Usage};
 
     fn call(agent: &str, round: u32, record: Value, text: &str) -> CallLine {
         let value = json!({
@@ -200,11 +180,14 @@ mod tests {
         assert_eq!((long.place.as_str(), long.says.as_deref()), ("debate", Some("an error")));
         assert!(long.line().ends_with("é…\n"));
         assert_eq!(
-            says(&json!({"is_error": true, "sentence_id": 1})).as_deref(),
+            reply_in_words(&Reply::of(json!({"is_error": true, "sentence_id": 1}))).as_deref(),
             Some("an error in sentence 2")
         );
-        assert_eq!(says(&json!({"result": "NAN"})).as_deref(), Some("no sentence"));
-        assert_eq!(says(&json!({"answer": ""})), None);
+        assert_eq!(
+            reply_in_words(&Reply::of(json!({"result": "NAN"}))).as_deref(),
+            Some("no sentence")
+        );
+        assert_eq!(reply_in_words(&Reply::of(json!({"answer": ""}))), None);
     }
 
     #[test]

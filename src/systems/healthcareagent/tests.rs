@@ -115,8 +115,8 @@ fn the_first_round_is_the_draft_and_the_second_the_answer() {
     assert_eq!((item.answer.as_str(), item.correct, item.rounds_run), ("B", Some(true), 1));
     assert_eq!((item.rationale.as_str(), item.team_confidence), ("see a doctor", 1.0));
     let last = calls.last().unwrap();
-    assert_eq!(last.record, json!({"explanation": "see a doctor", "answer": "B"}));
-    assert!(calls.iter().all(|call| call.agent == "doctor" && call.record.is_object()));
+    assert_eq!(*last.record.as_value(), json!({"explanation": "see a doctor", "answer": "B"}));
+    assert!(calls.iter().all(|call| call.agent == "doctor" && call.record.as_value().is_object()));
 }
 
 #[test]

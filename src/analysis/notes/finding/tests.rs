@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::experiment::fixtures;
-use crate::record::{DetectionLine, Language, LocalisationLine, Source, Trajectory, TurnLine};
+use crate::record::{
+    DetectionLine, Language, LocalisationLine, Reply, Source, Trajectory, TurnLine,
+};
 
 fn record() -> NoteLine {
     NoteLine {
@@ -111,7 +113,7 @@ fn each_sample_of_an_agent_comes_with_its_own_reasons() {
     let call = |agent: &str, purpose: &str, sample: u32, thought: &str| {
         let mut call = fixtures::call("bed-7", 1, agent);
         (call.purpose, call.sample) = (purpose.to_owned(), sample);
-        call.record = serde_json::json!({"thought": thought, "correction": thought});
+        call.record = Reply::of(serde_json::json!({"thought": thought, "correction": thought}));
         call
     };
     let calls = [
@@ -153,12 +155,12 @@ fn a_note_of_which_no_answer_was_accepted_is_no_clean_bill() {
         let call = |(round, answer): (usize, &Option<&str>)| {
             let mut call = fixtures::call("bed-7", 1, "react");
             (call.purpose, call.round) = ("step".to_owned(), round as u32);
-            call.record = match answer {
+            call.record = Reply::of(match answer {
                 Some(sentence) => {
                     serde_json::json!({"action": {"name": "final_mistake", "sentence": sentence}})
                 }
                 None => serde_json::json!({"action": {"name": "search", "query": "q"}}),
-            };
+            });
             call
         };
         let calls: Vec<_> = answers.iter().enumerate().map(call).collect();

@@ -18,7 +18,10 @@ pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) 
             statements.push(Statement { says, agrees, ..Statement::of_call(last) });
         }
         // Of those who decided, the one who thought least of it.
-        let score = |call: &&&CallLine| call.record["scores"][5].as_u64().unwrap_or(u64::MAX);
+        let score = |call: &&&CallLine| match call.record.scores().get(5) {
+            Some(Some(score)) => *score,
+            _ => u64::MAX,
+        };
         let reviews = calls_of(turn, "review", calls);
         if let (Some(least), Some((says, mean))) =
             (reviews.iter().min_by_key(score), verdict_of(turn))
@@ -27,7 +30,7 @@ pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) 
                 says,
                 agrees: turn.accepted,
                 confidence: Some(mean),
-                reasons: least.record["reasons"][5].as_str().unwrap_or_default().to_owned(),
+                reasons: least.record.final_reason().to_owned(),
                 ..Statement::of_call(least)
             });
         }
@@ -36,7 +39,7 @@ pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) 
     if let Some(call) = parsed {
         let said = note.flag.said();
         let says = said.map_or(UNREAD.to_owned(), |flag| found_in_words(flag, note.sentence_id));
-        let reasons = call.record["reasoning"].as_str().unwrap_or_default().to_owned();
+        let reasons = call.record.reasoning().to_owned();
         statements.push(Statement { says, agrees: true, reasons, ..Statement::of_call(call) });
     }
     statements
@@ -47,7 +50,7 @@ pub fn claims(trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Option<bool>> 
     let of_turn = |turn: &TurnLine| {
         let steps = calls_of(turn, "step", calls);
         let answer = steps.last().filter(|_| turn.is_final)?;
-        Some(!is_none(answer.record["action"]["sentence"].as_str().unwrap_or_default()))
+        Some(!is_none(answer.record.answered_sentence().unwrap_or_default()))
     };
     trajectory.turns.iter().map(of_turn).collect()
 }
@@ -65,7 +68,7 @@ pub fn calls_of<'a>(
 }
 
 fn answer_in_words(step: &CallLine) -> &'static str {
-    match step.record["action"]["sentence"].as_str() {
+    match step.record.answered_sentence() {
         Some(sentence) if is_none(sentence) => "that there is no error",
         Some(_) => "that there is an error",
         None => "an answer",

@@ -154,14 +154,10 @@ fn reviewed<'a>(line: &'a NoteLine, text: &NoteText, calls: &[&CallLine]) -> Vec
     };
     let of_turn = |turn: &'a TurnLine| {
         let last = calls_of(turn, "step", calls.iter().copied()).pop()?;
-        let action = Action::deserialize(&last.record["action"]).ok()?;
+        let action = Action::deserialize(last.record.action()).ok()?;
         let answer = answer::of_action(&action, &note)?;
-        let scores = |review: &CallLine| -> Vec<Option<u64>> {
-            let scores = review.record["scores"].as_array();
-            scores.into_iter().flatten().map(serde_json::Value::as_u64).collect()
-        };
         let reviews = calls_of(turn, "review", calls.iter().copied());
-        let reviews = reviews.into_iter().map(scores);
+        let reviews = reviews.into_iter().map(|review| review.record.scores());
         Some(Reviewed {
             verdict: line.gold.as_ref().map(|gold| Verdict::of(&answer, gold)),
             scores: reviews.filter(|scores| scores.last().is_some_and(Option::is_some)).collect(),

@@ -1,0 +1,242 @@
+//! What was read of a call's text: an object whose fields are the system's. Whoever reads a log asks it here, by methods, so that a
+//! field's name stands in one place.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What was read of a call's text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Reply(Value);
+
+/// Under which stand the values that the protocol goes on with where an unread reply gives none.
+const ASSUMED: &str = "assumed";
+/// An answer letter that is not one of the item's options.
+pub const NOT_AN_OPTION: &str = "not_an_option";
+/// Marks an unread reply that has the letter of one option beside the text of another.
+pub const CONTRADICTION: &str = "contradiction";
+
+/// What a reply comes to, in the order in which it is looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Says<'a> {
+    /// A letter; empty where none was read.
+    Answer(&'a str),
+    /// Whether there is an error, and in which sentence; `None` where it could not be read.
+    Flag(Option<bool>, Option<usize>),
+    /// One of a searching agent's actions, by its name; `None`: neither.
+    Action(Option<&'a str>),
+    /// The last score of a review, in hundredths.
+    Score(Option<u64>),
+    /// A sentence's id or text, or that there is none.
+    Sentence(Option<&'a str>),
+    Correction(Option<&'a str>),
+    /// None of these: a plan, a critique, a text.
+    Other,
+}
+
+impl Reply {
+    /// What a system read. What does not serialise becomes null, which no reader of logs accepts as one.
+    pub fn of(read: impl Serialize) -> Reply {
+        Reply(serde_json::to_value(read).unwrap_or(Value::Null))
+    }
+
+    /// Moves the fields that nothing in the reply says below `assumed`, so that no record says what its reply does not.
+    pub fn set_apart(&mut self, names: &[&str]) {
+        let Some(fields) = self.0.as_object_mut() else { return };
+        let apart = names.iter().filter_map(|name| fields.shift_remove_entry(*name));
+        let apart: Map<String, Value> = apart.collect();
+        if !apart.is_empty() {
+            fields.insert(ASSUMED.to_owned(), apart.into());
+        }
+    }
+
+    /// Keeps an answer letter that is not one of the item's options.
+    pub fn mark_not_an_option(&mut self, letter: String) {
+        self.0[NOT_AN_OPTION] = letter.into();
+    }
+
+    pub fn mark_contradiction(&mut self) {
+        self.0[CONTRADICTION] = true.into();
+    }
+
+    pub fn is_not_an_option(&self) -> bool {
+        self.0.get(NOT_AN_OPTION).is_some()
+    }
+
+    pub fn is_contradiction(&self) -> bool {
+        self.0.get(CONTRADICTION).is_some()
+    }
+
+    pub fn says(&self) -> Says<'_> {
+        let field = |name: &str| self.0.get(name);
+        if let Some(Value::String(answer)) = field("answer") {
+            return Says::Answer(answer);
+        }
+        if let Some(flag) = field("flag").or_else(|| field("is_error")) {
+            return Says::Flag(flag.as_bool(), self.sentence_id());
+        }
+        if let Some(action) = field("action") {
+            return Says::Action(action["name"].as_str());
+        }
+        if field("scores").is_some_and(Value::is_array) {
+            return Says::Score(self.scores().last().copied().flatten());
+        }
+        if let Some(sentence) = field("result") {
+            return Says::Sentence(sentence.as_str());
+        }
+        match field("correction") {
+            Some(correction) => Says::Correction(correction.as_str()),
+            None => Says::Other,
+        }
+    }
+
+    /// From 0 to 1, of the systems that ask for one.
+    pub fn confidence(&self) -> Option<f64> {
+        self.0["confidence"].as_f64()
+    }
+
+    pub fn sentence_id(&self) -> Option<usize> {
+        self.0["sentence_id"].as_u64().map(|id| id as usize)
+    }
+
+    pub fn correction(&self) -> Option<&str> {
+        self.0["correction"].as_str()
+    }
+
+    /// The thought before an action or an answer; empty where there is none.
+    pub fn thought(&self) -> &str {
+        self.text_of("thought")
+    }
+
+    /// What a searching agent notes of its last search.
+    pub fn observation(&self) -> &str {
+        self.text_of("observation")
+    }
+
+    /// The reasons of an answer.
+    pub fn reasoning(&self) -> &str {
+        self.text_of("reasoning")
+    }
+
+    /// A reply that is one text.
+    pub fn text(&self) -> &str {
+        self.text_of("text")
+    }
+
+    /// A searching agent's action; null where it has none.
+    pub fn action(&self) -> &Value {
+        &self.0["action"]
+    }
+
+    /// Of the action that answers: the sentence that it names, or that there is none.
+    pub fn answered_sentence(&self) -> Option<&str> {
+        self.action()["sentence"].as_str()
+    }
+
+    /// A review's scores in hundredths, the final one last; `None` for one that could not be read.
+    pub fn scores(&self) -> Vec<Option<u64>> {
+        let scores = self.0["scores"].as_array();
+        scores.into_iter().flatten().map(Value::as_u64).collect()
+    }
+
+    /// Why a review gives its final score.
+    pub fn final_reason(&self) -> &str {
+        let reasons = self.0["reasons"].as_array();
+        reasons.and_then(|reasons| reasons.get(5)).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What of a reply is embedded to compare trajectories (MED-MAD, Appendix B.7): the steps of its reasoning, or else its support,
+    /// under the names that systems have for them, every run of whitespace made one space. `None` where both are blank: such a
+    /// trajectory is left out.
+    pub fn trajectory(&self) -> Option<String> {
+        let steps = match &self.0["cot"] {
+            Value::Array(steps) => {
+                let steps: Vec<&str> = steps.iter().filter_map(Value::as_str).collect();
+                steps.join(" ")
+            }
+            Value::String(text) => text.clone(),
+            _ => String::new(),
+        };
+        let support = ["reasoning", "explanation", "thought"].iter().map(|name| &self.0[*name]);
+        let support = support
+            .chain([&self.0["structured_reasoning"]["final_support"]])
+            .find_map(Value::as_str);
+        let collapse = |text: &str| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            (!words.is_empty()).then(|| words.join(" "))
+        };
+        collapse(&steps).or_else(|| collapse(support?))
+    }
+
+    /// All fields, for a page that shows whatever there is.
+    pub fn as_value(&self) -> &Value {
+        &self.0
+    }
+
+    fn text_of(&self, name: &str) -> &str {
+        self.0[name].as_str().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+impl std::ops::Index<&str> for Reply {
+    type Output = Value;
+
+    fn index(&self, name: &str) -> &Value {
+        &self.0[name]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn steps_come_before_the_support_under_any_name_and_whitespace_collapses() {
+        let text = |reply: Value| Reply::of(reply).trajectory();
+        let support = json!({"final_support": " A  fits\n"});
+        let reply = |cot: Value| json!({"cot": cot, "structured_reasoning": support});
+        let steps = text(reply(json!(["  fever,\n\tcough ", "so A"])));
+        assert_eq!(steps.as_deref(), Some("fever, cough so A"));
+        for blank in [json!([]), json!([" ", ""]), Value::Null] {
+            assert_eq!(text(reply(blank)).as_deref(), Some("A fits"));
+        }
+        for name in ["reasoning", "explanation", "thought"] {
+            let said = text(json!({name: "because\n x", "answer": "A"}));
+            assert_eq!(said.as_deref(), Some("because x"));
+        }
+        assert_eq!(text(json!({"cot": [], "reasoning": "\n "})), None);
+        assert_eq!(text(json!({"answer": "A"})), None);
+        assert_eq!(text(Value::Null), None);
+    }
+
+    #[test]
+    fn a_reply_says_one_thing_and_one_that_was_not_read_says_so() {
+        let cases = [
+            (json!({"answer": "B", "confidence": 0.5}), Says::Answer("B")),
+            (json!({"flag": true, "sentence_id": 2}), Says::Flag(Some(true), Some(2))),
+            (json!({"is_error": null}), Says::Flag(None, None)),
+            (json!({"action": null, "thought": "x"}), Says::Action(None)),
+            (json!({"action": {"name": "search"}}), Says::Action(Some("search"))),
+            (json!({"scores": [100, null, 320]}), Says::Score(Some(320))),
+            (json!({"scores": [100, null]}), Says::Score(None)),
+            (json!({"result": "NAN"}), Says::Sentence(Some("NAN"))),
+            (json!({"correction": null}), Says::Correction(None)),
+            (json!({"text": "a plan"}), Says::Other),
+            (Value::Null, Says::Other),
+        ];
+        for (reply, says) in cases {
+            assert_eq!(Reply::of(&reply).says(), says, "{reply}");
+        }
+    }
+
+    #[test]
+    fn what_is_assumed_stands_apart_in_its_order() {
+        let mut reply = Reply::of(json!({"agree": true, "text": "", "fields": []}));
+        reply.set_apart(&["fields", "agree", "missing"]);
+        let expected = json!({"text": "", "assumed": {"fields": [], "agree": true}});
+        assert_eq!(reply.as_value().to_string(), expected.to_string());
+    }
+}
