@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::binary::Scratch;
 
-const QUESTIONS: usize = 24;
+const QUESTIONS: usize = 12;
 
 fn items(scratch: &Scratch, run: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(scratch.path(run).join("items.jsonl")).unwrap();
@@ -68,7 +68,7 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
 
     let shown = compare("").succeeded().stdout.clone();
     for part in [
-        "2 runs on questions: 24 questions, 24 with gold",
+        "2 runs on questions: 12 questions, 12 with gold",
         "## with against without",
         "- plan: seed is 42 against 9",
         "- exact McNemar, by run: p = ",
@@ -85,7 +85,7 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
     assert!(lines.iter().all(|line| cells(line) == cells(lines[0])), "{csv}");
     assert!(lines[0].starts_with("run,system,runs,errored,accuracy,"), "{csv}");
     assert!(lines[0].ends_with(",dataset,items,graded"), "{csv}");
-    assert!(lines[1].ends_with(",questions,24,24"), "{csv}");
+    assert!(lines[1].ends_with(",questions,12,12"), "{csv}");
     assert_eq!((&found["n_items"], &found["n_graded"]), (&QUESTIONS.into(), &QUESTIONS.into()));
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::binary::{Random, Scratch, assert_equal_runs, lines, signal, size, wait};
 
-const ITEMS: usize = 12;
+const ITEMS: usize = 8;
 
 /// A run of MedQA where it is at hand, else of questions of our own.
 fn arguments(scratch: &Scratch, out: &str, more: &str) -> String {

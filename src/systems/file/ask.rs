@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::note::{Found, Quoted, quote, refuse_missing};
-use super::reply::Said;
+use super::reply::ParsedReply;
 use super::schema::{BY, Gives, PROMPT, Place, Query, Reply, Stage, SystemFile, Text, YES_NO};
 use super::settings::Settings;
-use super::talk::Talk;
+use super::transcript::Transcript;
 use crate::data::{Item, ItemKind, Question};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
@@ -28,7 +28,7 @@ pub struct Staged {
     slots: Vec<Slot>,
     /// Of each stage.
     prompts: Vec<Prompt>,
-    texts: Vec<Told>,
+    texts: Vec<NamedText>,
     expert: String,
     pub(super) passage: String,
     pub(super) exemplars: Arc<Exemplars>,
@@ -37,7 +37,7 @@ pub struct Staged {
 }
 
 /// A text that prompts quote by its name.
-struct Told {
+struct NamedText {
     name: String,
     text: String,
     /// For questions of yes, no and maybe, where there is another.
@@ -66,11 +66,11 @@ impl Staged {
             Prompt::new(prompts, Templates { system, user, example }, form)
         };
         let text = |(name, text): (String, Text)| match text {
-            Text::One(text) => Told { name, text, yes_no: None },
+            Text::One(text) => NamedText { name, text, yes_no: None },
             Text::By(mut words) => {
                 let word = words.get(BY).map(|by| settings.word(by)).unwrap_or_default();
                 let text = words.remove(&word).unwrap_or_default();
-                Told { name, text, yes_no: words.remove(&(word + YES_NO)) }
+                NamedText { name, text, yes_no: words.remove(&(word + YES_NO)) }
             }
         };
         let mut searching = file.stages.iter().filter(|stage| stage.search.is_some());
@@ -90,46 +90,46 @@ impl Staged {
     }
 
     /// What is known before anything is asked: words of `--spans`, and a suspected sentence.
-    fn begin(&self, item: &Item) -> Result<Talk, PanelError> {
-        let mut talk = Talk::default();
-        let Item::Note(note) = item else { return Ok(talk) };
+    fn begin(&self, item: &Item) -> Result<Transcript, PanelError> {
+        let mut transcript = Transcript::default();
+        let Item::Note(note) = item else { return Ok(transcript) };
         let spans = self.exemplars.spans.as_ref().filter(|_| self.settings.word("span") == "file");
         let words = spans.and_then(|spans| spans.get(&note.id));
         let words = words.filter(|words| !words.trim().is_empty());
-        talk.quoted = words.and_then(|words| Quoted::of(note, words, Place::First));
-        talk.finding.opinion.sentence_id = match (&self.nearest, &*self.settings.word("candidate"))
-        {
-            (Some(nearest), "position") => Some(nearest.usual(note)),
-            (Some(_), "scorer") => Some(self.exemplars.suspect(note)?),
-            _ => None,
-        };
-        Ok(talk)
+        transcript.quoted = words.and_then(|words| Quoted::of(note, words, Place::First));
+        transcript.finding.opinion.sentence_id =
+            match (&self.nearest, &*self.settings.word("candidate")) {
+                (Some(nearest), "position") => Some(nearest.usual(note)),
+                (Some(_), "scorer") => Some(self.exemplars.suspect(note)?),
+                _ => None,
+            };
+        Ok(transcript)
     }
 
-    fn talk<T>(&self, case: &Case<'_, T>) -> Result<Talk, PanelError> {
+    fn run_stages<T>(&self, case: &Case<'_, T>) -> Result<Transcript, PanelError> {
         let item = case.task.item;
-        let mut talk = self.begin(item)?;
+        let mut transcript = self.begin(item)?;
         for (stage, prompt) in self.there() {
             for round in 0..stage.rounds {
-                if !talk.holds(stage.when) {
+                if !transcript.holds(stage.when) {
                     break;
                 }
-                let found = self.look_up(case, stage, &talk)?;
+                let found = self.look_up(case, stage, &transcript)?;
                 if stage.gives == Gives::Veto && found.is_none() {
                     break;
                 }
                 if stage.reply == Reply::Option {
-                    talk.offer(self.settings.number("options").unwrap_or(4) as usize);
+                    transcript.offer(self.settings.number("options").unwrap_or(4) as usize);
                 }
-                let asked = self.ask(case, (stage, prompt, found.as_ref()), round, &talk)?;
-                talk.hear(stage, &asked, item, self.settings.is_compat());
+                let asked = self.ask(case, (stage, prompt, found.as_ref()), round, &transcript)?;
+                transcript.hear(stage, &asked, item, self.settings.is_compat());
                 if let (Item::Note(note), Gives::Opinion) = (item, stage.gives) {
-                    self.doubt(&mut talk, note)?;
+                    self.doubt(&mut transcript, note)?;
                 }
-                talk.steps += 1;
+                transcript.steps += 1;
             }
         }
-        Ok(talk)
+        Ok(transcript)
     }
 
     /// The stages that the settings have, with their prompts.
@@ -148,14 +148,14 @@ impl Staged {
         case: &Case<'_, T>,
         (stage, prompt, found): (&'static Stage, &Prompt, Option<&Found>),
         round: u32,
-        talk: &Talk,
-    ) -> Result<Vec<Asked<Said>>, PanelError> {
+        transcript: &Transcript,
+    ) -> Result<Vec<Asked<ParsedReply>>, PanelError> {
         let item = case.task.item;
         let agents = self.agents(stage);
         let samples = self.settings.number("samples").unwrap_or(1);
         let (role, round) = match item {
             Item::Question(_) => {
-                (talk.stage_of(stage, agents.len() * samples as usize), talk.steps)
+                (transcript.stage_of(stage, agents.len() * samples as usize), transcript.steps)
             }
             Item::Note(_) => (record::Stage::Final, round),
         };
@@ -163,7 +163,7 @@ impl Staged {
             (Item::Note(note), Reply::Sentence) => {
                 (0..note.sentences.len()).map(|id| id.to_string()).collect()
             }
-            _ => ('A'..).take(talk.options.len()).map(String::from).collect(),
+            _ => ('A'..).take(transcript.options.len()).map(String::from).collect(),
         };
         let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
         let shape = stage.shape(item, &self.settings, &letters);
@@ -171,7 +171,7 @@ impl Staged {
         let is_published = self.settings.word("temperatures") != "model";
         let mut calls: Vec<Call> = Vec::new();
         for (member, agent) in agents {
-            let mut messages = self.messages((stage, prompt), item, agent, talk)?;
+            let mut messages = self.messages((stage, prompt), item, agent, transcript)?;
             if stage.search.is_some() {
                 messages = quote(messages, found);
             }
@@ -210,24 +210,26 @@ impl Staged {
         (stage, prompt): (&Stage, &Prompt),
         item: &Item,
         agent: &str,
-        talk: &Talk,
+        transcript: &Transcript,
     ) -> Result<Vec<Message>, PanelError> {
         let mut values: Vec<(&str, String)> =
-            vec![("agent", agent.to_owned()), ("said", talk.said.join("\n\n"))];
+            vec![("agent", agent.to_owned()), ("said", transcript.said.join("\n\n"))];
         // Of a stage that was left out, nothing.
         values.extend(self.file.stages.iter().map(|one| {
             let name = one.name.as_str();
-            (name, talk.stages.get(name).cloned().unwrap_or_default())
+            (name, transcript.stages.get(name).cloned().unwrap_or_default())
         }));
         values.extend(
-            self.texts.iter().map(|told| (told.name.as_str(), self.told(told, item, talk))),
+            self.texts
+                .iter()
+                .map(|named| (named.name.as_str(), self.filled(named, item, transcript))),
         );
         if let Item::Note(note) = item {
-            let id = talk.finding.opinion.sentence_id;
+            let id = transcript.finding.opinion.sentence_id;
             let sentence = id.and_then(|id| note.sentences.get(id)).cloned();
             values.push(("id", id.map_or(String::new(), |id| id.to_string())));
             values.push(("sentence", sentence.unwrap_or_default()));
-            let options = ('A'..).zip(&talk.options);
+            let options = ('A'..).zip(&transcript.options);
             let options: Vec<String> =
                 options.map(|(letter, option)| format!("{letter}: {option}")).collect();
             values.push(("options", options.join("\n")));
@@ -248,7 +250,8 @@ impl Staged {
                     kinds,
                     drawn_from: stage.drawn_from,
                 });
-                let sentence = talk.finding.opinion.sentence_id.map(|id| &*note.sentences[id]);
+                let sentence =
+                    transcript.finding.opinion.sentence_id.map(|id| &*note.sentences[id]);
                 let mut shots = match (choice, &self.nearest, sentence) {
                     (Some(choice), ..) => self.exemplars.shots(note, &choice)?,
                     (None, Some(nearest), Some(sentence)) if stage.nearest => {
@@ -262,16 +265,16 @@ impl Staged {
                     // An exemplar's own words are those that its correction changes.
                     let error = shot.exemplar.error();
                     let span = error.map(|one| difference(&one.sentence, &one.correction).0);
-                    let own = |told: &Told| match has_placeholder(&told.text, "span") {
-                        true => span.as_ref().map(|span| fill(&told.text, &[("span", span)])),
-                        false => Some(told.text.clone()),
+                    let own = |named: &NamedText| match has_placeholder(&named.text, "span") {
+                        true => span.as_ref().map(|span| fill(&named.text, &[("span", span)])),
+                        false => Some(named.text.clone()),
                     };
                     let texts = self.texts.iter();
                     let texts =
-                        texts.map(|told| (told.name.as_str(), own(told).unwrap_or_default()));
+                        texts.map(|named| (named.name.as_str(), own(named).unwrap_or_default()));
                     shot.more.extend(texts);
                 }
-                let quoted = talk.quoted.as_ref().filter(|_| stage.blanked);
+                let quoted = transcript.quoted.as_ref().filter(|_| stage.blanked);
                 let note = quoted.map_or(note, |quoted| &quoted.blanked);
                 Ok(prompt.messages(&shots, note, &more))
             }
@@ -279,29 +282,29 @@ impl Staged {
     }
 
     /// A text, with the item filled in.
-    fn told(&self, told: &Told, item: &Item, talk: &Talk) -> String {
+    fn filled(&self, named: &NamedText, item: &Item, transcript: &Transcript) -> String {
         let note = match item {
             Item::Question(question) => {
-                let other = told.yes_no.as_ref().filter(|_| is_yes_or_no(question));
-                return fill_question(other.unwrap_or(&told.text), question, &[]);
+                let other = named.yes_no.as_ref().filter(|_| is_yes_or_no(question));
+                return fill_question(other.unwrap_or(&named.text), question, &[]);
             }
             Item::Note(note) => note,
         };
         let mut values = Vec::new();
-        if has_placeholder(&told.text, "question") {
+        if has_placeholder(&named.text, "question") {
             let leak = self.exemplars.leak.as_ref();
             values.push(("question", leak.map_or("", |leak| leak.nearest(note)).to_owned()));
         }
-        if has_placeholder(&told.text, "opinions") {
+        if has_placeholder(&named.text, "opinions") {
             values.push(("opinions", self.exemplars.opinions(note, &self.expert)));
         }
-        if has_placeholder(&told.text, "span") {
-            let span = talk.quoted.as_ref().map(|quoted| quoted.words.clone());
+        if has_placeholder(&named.text, "span") {
+            let span = transcript.quoted.as_ref().map(|quoted| quoted.words.clone());
             values.push(("span", span.unwrap_or_default()));
         }
         match values.iter().any(|(_, value)| value.is_empty()) {
             true => String::new(),
-            false => fill(&told.text, &values),
+            false => fill(&named.text, &values),
         }
     }
 }
@@ -318,12 +321,12 @@ impl System for Staged {
         match self.file.takes {
             ItemKind::Questions => {
                 let case = task.question()?.as_written(is_compat);
-                let Talk { rounds, verdict, .. } = self.talk(&case)?;
+                let Transcript { rounds, verdict, .. } = self.run_stages(&case)?;
                 Ok(case.close(rounds, verdict).into())
             }
             ItemKind::Notes => {
                 let case = task.note()?.as_written(is_compat);
-                let finding = self.talk(&case)?.finding;
+                let finding = self.run_stages(&case)?.finding;
                 let mut line = note_line(&case, finding);
                 // MEDEC's baseline locates nothing where it names no sentence.
                 let is_medec = self.file.stages.iter().all(|stage| stage.reply == Reply::Medec);
@@ -338,11 +341,11 @@ impl System for Staged {
     fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
         let (stage, prompt) = self.there().find(|(stage, _)| self.query(stage).is_some())?;
         let (_, agent) = self.agents(stage).into_iter().next()?;
-        let mut talk = self.begin(item).ok()?;
+        let mut transcript = self.begin(item).ok()?;
         let sentences = item.note()?.sentences.iter().enumerate();
         let longest = sentences.max_by_key(|(_, sentence)| sentence.len());
-        talk.finding.opinion.sentence_id = longest.map(|(id, _)| id);
-        let messages = self.messages((stage, prompt), item, agent, &talk).ok()?;
+        transcript.finding.opinion.sentence_id = longest.map(|(id, _)| id);
+        let messages = self.messages((stage, prompt), item, agent, &transcript).ok()?;
         let chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
         Some(chars + stage.passages as usize * passage_chars)
     }

@@ -10,9 +10,9 @@ mod note;
 mod reply;
 mod schema;
 mod settings;
-mod talk;
 #[cfg(test)]
 mod tests;
+mod transcript;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use super::ask::Staged;
 use super::schema::{Place, Query, Stage};
 use super::settings::Settings;
-use super::talk::Talk;
+use super::transcript::Transcript;
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
@@ -121,20 +121,20 @@ impl Staged {
         &self,
         case: &Case<'_, T>,
         stage: &Stage,
-        talk: &Talk,
+        transcript: &Transcript,
     ) -> Result<Option<Found>, PanelError> {
         let (Some(note), Some(query)) = (case.task.item.note(), self.query(stage)) else {
             return Ok(None);
         };
         let query = match query {
             Query::Note => {
-                let shown = talk.quoted.as_ref().map_or(note, |quoted| &quoted.blanked);
+                let shown = transcript.quoted.as_ref().map_or(note, |quoted| &quoted.blanked);
                 shown.sentences.join(" ").replace(BLANK, " ")
             }
             Query::Words => {
-                let sentence = talk.finding.opinion.sentence_id.map(|id| &note.sentences[id]);
+                let sentence = transcript.finding.opinion.sentence_id.map(|id| &note.sentences[id]);
                 let longest = || longest_word(sentence.map_or("", String::as_str)).to_owned();
-                talk.words.first().cloned().unwrap_or_else(longest)
+                transcript.words.first().cloned().unwrap_or_else(longest)
             }
         };
         let (place, chunks) = (SearchPlace { round: 0, step: 0 }, stage.passages as usize);
@@ -144,8 +144,8 @@ impl Staged {
     }
 
     /// An opinion under the filter: where the correction is too unlike its sentence, there is no error.
-    pub(super) fn doubt(&self, talk: &mut Talk, note: &Note) -> Result<(), PanelError> {
-        let opinion = &talk.finding.opinion;
+    pub(super) fn doubt(&self, transcript: &mut Transcript, note: &Note) -> Result<(), PanelError> {
+        let opinion = &transcript.finding.opinion;
         let sentence = opinion.sentence_id.and_then(|id| note.sentences.get(id));
         if let ("bertscore", Some(likeness), Some(sentence), Some(correction)) = (
             self.settings.word("filter").as_str(),
@@ -155,9 +155,9 @@ impl Staged {
         ) && likeness(sentence, correction).map_err(PanelError::Exemplars)? < LEAST_LIKENESS
         {
             let flag = Flag::on(opinion.flag.basis(), Some(false));
-            talk.finding.opinion = Opinion { flag, ..Opinion::default() };
-            for (_, heard) in &mut talk.finding.heard {
-                *heard = talk.finding.opinion.clone();
+            transcript.finding.opinion = Opinion { flag, ..Opinion::default() };
+            for (_, heard) in &mut transcript.finding.heard {
+                *heard = transcript.finding.opinion.clone();
             }
         }
         Ok(())

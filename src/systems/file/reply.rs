@@ -20,7 +20,7 @@ use crate::systems::single_llm::parse::{Keys, Letter, Reading, parse};
 /// A parsed reply, as the call's log line has it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Said {
+pub enum ParsedReply {
     Answer(Reading),
     Judgement(Judgement),
     Medec(base_llm::Reading),
@@ -28,21 +28,21 @@ pub enum Said {
     Passage(Passage),
 }
 
-impl Record for Said {
+impl Record for ParsedReply {
     fn answer(&mut self) -> Option<&mut String> {
         match self {
-            Said::Answer(reading) => Some(&mut reading.answer),
+            ParsedReply::Answer(reading) => Some(&mut reading.answer),
             _ => None,
         }
     }
 }
 
-impl Said {
+impl ParsedReply {
     /// Flag, sentence and correction, of a reply that gives any.
-    pub fn opinion(asked: &Asked<Said>) -> Option<Opinion> {
+    pub fn opinion(asked: &Asked<ParsedReply>) -> Option<Opinion> {
         let (flag, sentence_id, correction) = match &asked.value {
-            Said::Judgement(said) => (said.flag, said.sentence_id, &said.correction),
-            Said::Medec(said) => (said.flag, said.sentence_id, &said.correction),
+            ParsedReply::Judgement(said) => (said.flag, said.sentence_id, &said.correction),
+            ParsedReply::Medec(said) => (said.flag, said.sentence_id, &said.correction),
             _ => return None,
         };
         let flag = Flag::on(asked.call.basis(), flag);
@@ -50,26 +50,26 @@ impl Said {
     }
 
     /// As later prompts quote it.
-    pub fn shown(asked: &Asked<Said>) -> String {
+    pub fn shown(asked: &Asked<ParsedReply>) -> String {
         let joined = |parts: [&str; 2]| {
             let parts = parts.into_iter().filter(|part| !part.is_empty());
             parts.collect::<Vec<_>>().join(" ")
         };
         match &asked.value {
-            Said::Words(words) => words.words.join(", "),
-            Said::Passage(passage) => passage.text.clone(),
-            Said::Answer(reading) => {
+            ParsedReply::Words(words) => words.words.join(", "),
+            ParsedReply::Passage(passage) => passage.text.clone(),
+            ParsedReply::Answer(reading) => {
                 let answer = match reading.answer.as_str() {
                     "" => "no answer".to_owned(),
                     letter => format!("Answer: {letter}"),
                 };
                 joined([reading.thought.as_deref().unwrap_or_default(), &answer])
             }
-            Said::Judgement(said) => {
-                let opinion = Said::opinion(asked).unwrap_or_default();
+            ParsedReply::Judgement(said) => {
+                let opinion = ParsedReply::opinion(asked).unwrap_or_default();
                 joined([&said.reason, &opinion.in_words()])
             }
-            Said::Medec(_) => Said::opinion(asked).unwrap_or_default().in_words(),
+            ParsedReply::Medec(_) => ParsedReply::opinion(asked).unwrap_or_default().in_words(),
         }
     }
 }
@@ -162,7 +162,7 @@ impl Stage {
         item: &Item,
         settings: &Settings,
         letters: &[&str],
-    ) -> (Said, Parse) {
+    ) -> (ParsedReply, Parse) {
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
             (Reply::Letter | Reply::LetterAsWritten | Reply::Fields, Item::Question(question)) => {
@@ -170,28 +170,28 @@ impl Stage {
             }
             (Reply::Fields, Item::Note(note)) => {
                 let (judgement, parse) = self.form(settings).read(text, finish_reason, note);
-                (Said::Judgement(judgement), parse)
+                (ParsedReply::Judgement(judgement), parse)
             }
             (Reply::Medec, Item::Note(note)) => {
                 let (reading, parse) = base_llm::read(text, note, settings.is_compat());
-                (Said::Medec(reading), parse)
+                (ParsedReply::Medec(reading), parse)
             }
             (Reply::Words, _) => {
                 let (words, parse) = words(text, finish_reason, key, self.most as usize);
-                (Said::Words(words), parse)
+                (ParsedReply::Words(words), parse)
             }
             (Reply::Quoted, Item::Note(note)) => {
                 let (words, parse) = words(text, finish_reason, key, 1);
                 let is_held = words.first().is_some_and(|one| self.place.find(note, one).is_some());
-                (Said::Words(words), parse.if_read(is_held))
+                (ParsedReply::Words(words), parse.if_read(is_held))
             }
             (Reply::Option | Reply::Sentence, _) => {
                 let (words, parse) = choice(text, finish_reason, key, letters);
-                (Said::Words(words), parse)
+                (ParsedReply::Words(words), parse)
             }
             _ => {
                 let (passage, parse) = Passage::said(text);
-                (Said::Passage(passage), parse)
+                (ParsedReply::Passage(passage), parse)
             }
         }
     }
@@ -202,7 +202,7 @@ impl Stage {
         finish_reason: FinishReason,
         question: &Question,
         settings: &Settings,
-    ) -> (Said, Parse) {
+    ) -> (ParsedReply, Parse) {
         let letter = Letter {
             keys: self.key(Is::Answer).map(|answer| Keys {
                 answer,
@@ -213,6 +213,6 @@ impl Stage {
             is_trimmed: self.reply == Reply::Letter,
         };
         let (reading, parse) = parse(text, finish_reason, letter, &question.options);
-        (Said::Answer(reading), parse)
+        (ParsedReply::Answer(reading), parse)
     }
 }

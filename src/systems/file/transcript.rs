@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::note::Quoted;
-use super::reply::Said;
+use super::reply::ParsedReply;
 use super::schema::{Gives, Reply, Stage, Vote, When};
 use crate::data::{Item, Note};
 use crate::panel::Asked;
@@ -16,7 +16,7 @@ use crate::systems::vote::{consensus, round_line, vote};
 
 /// The course of an item through the stages.
 #[derive(Default)]
-pub struct Talk {
+pub struct Transcript {
     /// Of each stage that was gone through, what its agents said last.
     pub stages: BTreeMap<&'static str, String>,
     /// All that was said, in order.
@@ -37,7 +37,7 @@ pub struct Talk {
     pub rounds: Vec<RoundLine>,
 }
 
-impl Talk {
+impl Transcript {
     pub fn holds(&self, when: When) -> bool {
         let opinion = &self.finding.opinion;
         let has_error = opinion.flag.has_error();
@@ -62,26 +62,28 @@ impl Talk {
     pub fn hear(
         &mut self,
         stage: &'static Stage,
-        asked: &[Asked<Said>],
+        asked: &[Asked<ParsedReply>],
         item: &Item,
         is_compat: bool,
     ) {
         let shown: Vec<String> = match asked {
-            [one] => vec![Said::shown(one)],
+            [one] => vec![ParsedReply::shown(one)],
             several => {
-                let line = |one: &Asked<Said>| format!("{}: {}", one.call.agent, Said::shown(one));
+                let line = |one: &Asked<ParsedReply>| {
+                    format!("{}: {}", one.call.agent, ParsedReply::shown(one))
+                };
                 several.iter().map(line).collect()
             }
         };
         let agents: Vec<String> = asked.iter().map(|one| one.call.agent.clone()).collect();
         self.stages.insert(&stage.name, shown.join("\n\n"));
         self.said.extend(shown);
-        let opinions: Option<Vec<Opinion>> = asked.iter().map(Said::opinion).collect();
+        let opinions: Option<Vec<Opinion>> = asked.iter().map(ParsedReply::opinion).collect();
         if let Some(opinions) = opinions {
             self.judge(stage, agents.iter().cloned().zip(opinions).collect());
         }
         if let (Item::Note(note), [one]) = (item, asked)
-            && let Said::Words(said) = &one.value
+            && let ParsedReply::Words(said) = &one.value
         {
             let word = said.first();
             match (stage.gives, stage.reply) {
@@ -110,7 +112,7 @@ impl Talk {
     }
 
     /// Takes the word, or that of the option with this letter, that fills the gap.
-    fn fill(&mut self, stage: &Stage, asked: &Asked<Said>, said: &str, note: &Note) {
+    fn fill(&mut self, stage: &Stage, asked: &Asked<ParsedReply>, said: &str, note: &Note) {
         let chosen =
             ('A'..).zip(&self.options).find(|(one, _)| said.eq_ignore_ascii_case(&one.to_string()));
         let word = match stage.reply {
@@ -175,11 +177,11 @@ impl Talk {
         &mut self,
         stage: &Stage,
         agents: Vec<String>,
-        asked: &[Asked<Said>],
+        asked: &[Asked<ParsedReply>],
         is_compat: bool,
     ) {
         let readings = asked.iter().filter_map(|one| match &one.value {
-            Said::Answer(reading) => Some(reading.clone()),
+            ParsedReply::Answer(reading) => Some(reading.clone()),
             _ => None,
         });
         let readings: Vec<Reading> = readings.collect();
