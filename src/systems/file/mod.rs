@@ -16,7 +16,6 @@ mod transcript;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::{Component, Path};
 
 use self::fault::Fault;
@@ -47,13 +46,14 @@ impl SystemFile {
     /// A file that cannot be read, or describes no system; one with the name of another.
     pub fn open(path: &Path) -> Result<&'static SystemFile, Failure> {
         let text = |path: &Path| {
-            let unread = |problem: &dyn Display| {
+            let unread = |problem: String| {
                 let hint =
                     "a system is a TOML file; a prompt in it that ends in .txt is a file beside it";
-                Failure::usage(format!("{}: {problem}", path.display()), hint)
+                Failure::usage(problem, hint)
             };
-            let bytes = outside::bytes(path, LONGEST).map_err(|error| unread(&error))?;
-            String::from_utf8(bytes).map_err(|error| unread(&error))
+            // What the system says of a file names it.
+            let bytes = outside::bytes(path, LONGEST).map_err(|error| unread(error.to_string()))?;
+            String::from_utf8(bytes).map_err(|error| unread(format!("{}: {error}", path.display())))
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if Entry::named(&name).is_ok() {

@@ -24,7 +24,9 @@ fn products_do_not_depend_on_the_order_of_threads() {
     let gpu = gpu();
     for kept in KEPT {
         let layer = matmul::Layer::new(&gpu, (144, 544), kept);
-        for epilogue in matmul::EPILOGUES {
+        // Both gates are one kernel.
+        for epilogue in &matmul::EPILOGUES[..2] {
+            let epilogue = *epilogue;
             for rows in [5, 16, 30, 33, 70, 130] {
                 for room in matmul::ROOMS {
                     let what = format!("{kept} {epilogue:?}, {rows} rows on {room:?}");
