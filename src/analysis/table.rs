@@ -85,7 +85,8 @@ impl Table {
         let group = |group: &str| self.has_groups().then(|| group.to_owned());
         let headings = self.columns.iter().flat_map(Column::headings);
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(group("group").into_iter().chain(headings))?;
+        let headings = group("group").into_iter().chain(headings);
+        writer.write_record(headings.map(|it| cell(&it).into_owned()))?;
         for row in &self.rows {
             let cells = self.columns.iter().zip(&row.cells);
             let fields = cells.flat_map(|(column, cell)| cell.fields(column.kind));

@@ -19,7 +19,7 @@ use crate::data::Format;
 use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
-use crate::experiment::spec::{MEMBER, Spec};
+use crate::experiment::spec::{MEMBER, MOST_RUNS, Spec};
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::systems::{SystemConfig, file};
@@ -301,7 +301,7 @@ pub struct StartFlags {
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
     /// Independent runs over the same items [default: 1; of recipes their own]
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RUNS)))]
     pub runs: Option<u32>,
     #[command(flatten)]
     pub rows: RowFlags,

@@ -28,6 +28,7 @@ use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
 use crate::experiment::spec::DEFAULT_SEED;
 use crate::panel::DecodingMode;
+use crate::panel::remote::Address;
 use crate::record::Schema;
 use crate::systems::settings::pairs;
 
@@ -93,6 +94,13 @@ impl RecipeVerb {
         };
         if !self.start.panel.panel.is_empty() {
             recipe.panel = list::models(&self.start.panel.panel)?;
+        } else if let Some(endpoint) = recipe.panel.iter().find(|model| Address::is_meant_by(model))
+            && !Recipe::is_built_in(&self.name)
+        {
+            // Whose file it is, is not known: where the items are sent to is for the command to say.
+            let message = format!("{} sends the items to {endpoint}", self.name);
+            let hint = format!("where that is meant, name it: --panel {}", recipe.panel.join(","));
+            return Err(Failure::usage(message, &hint));
         }
         let set = SetPairs::of(&self.start.panel.set)?;
         let exemplars = recipe.exemplars.as_ref();

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
-use crate::data::Format;
+use crate::data::{Format, PUBMEDQA_TEST_FILE};
 use crate::experiment::error::RunError;
 use crate::experiment::exemplars;
 use crate::experiment::spec::Spec;
@@ -182,10 +182,14 @@ impl Paths {
         });
         let experts = spec.exemplars.iter().flat_map(|shown| &shown.experts);
         let experts = experts.map(|given| exemplars::expert(given).0);
+        // The one file that is read beside the questions.
+        let beside = (spec.format == Format::Pubmedqa).then(|| folder_of(&spec.data));
+        let beside =
+            beside.map(|folder| folder.join(PUBMEDQA_TEST_FILE)).filter(|file| file.is_file());
         let paths = self
             .read([&spec.data])
             .read(spec.subset.path())
-            .read_beside(Some(&spec.data).filter(|_| spec.format == Format::Pubmedqa))
+            .read(beside)
             .read(spec.prompts.iter())
             .corpora(corpora)
             .read(reranker)

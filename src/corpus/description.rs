@@ -2,7 +2,7 @@
 
 use crate::outside;
 
-use std::path::{Component, Path};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +124,13 @@ impl Description {
                 return Some(format!("two sources are called `{}`", source.label));
             }
             labels.push(&source.label);
+            // A description may be somebody else's.
+            if !outside::is_below(&source.path) {
+                return Some(format!(
+                    "source `{}`: `path` is not below the folder of the data; --data-dir names another",
+                    source.label
+                ));
+            }
             if let Some(problem) = source.problem() {
                 return Some(format!("source `{}`: {problem}", source.label));
             }
@@ -172,16 +179,19 @@ impl Source {
 
     fn problem(&self) -> Option<&'static str> {
         let is_plain = |character: char| character.is_alphanumeric() || "-_.".contains(character);
-        let leads_out =
-            |path: &str| Path::new(path).components().any(|part| part == Component::ParentDir);
         if self.label.is_empty() || !self.label.chars().all(is_plain) {
             return Some("a label is made of letters, digits, `-`, `_` and `.`");
         }
         if self.path.is_empty() {
             return Some("`path` is empty");
         }
-        if self.files.iter().any(|file| leads_out(file)) {
-            return Some("`files` leads out of `path`");
+        if !self.files.iter().chain(&self.filter).all(|file| outside::is_below(file)) {
+            return Some("`files` and `filter` are names below the folder of the data");
+        }
+        let is_revision = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+        let revision = self.revision.as_deref().unwrap_or("main");
+        if !revision.chars().all(is_revision) || revision.contains("..") {
+            return Some("`revision` is no branch, tag or commit");
         }
         if self.size == 0 || self.overlap >= self.size {
             return Some("`overlap` must be smaller than `size`");

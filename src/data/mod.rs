@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use agreement::count_restricted;
 pub use error::{DataError, Place, Position};
 pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
+pub use pubmedqa::TEST_FILE as PUBMEDQA_TEST_FILE;
 use row::Row;
 use source::Source;
 

@@ -13,7 +13,8 @@ use super::row::Row;
 use super::source::Source;
 use super::{Choice, DataError, Draft, Question};
 
-const TEST_FILE: &str = "test_ground_truth.json";
+/// What is read beside the questions, where it is there.
+pub const TEST_FILE: &str = "test_ground_truth.json";
 
 /// The options: letter, text, and the label in the file.
 const OPTIONS: [(char, &str, &str); 3] =

@@ -23,6 +23,9 @@ use crate::systems::{Slot, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 pub const DEFAULT_SEED: u64 = 42;
+/// Runs over the same items, and items worked on at once, that a command, a recipe or a plan may ask for.
+pub const MOST_RUNS: u32 = 10_000;
+pub const MOST_IN_FLIGHT: usize = 4096;
 /// Tokens of a prompt and its completion together, for systems that quote passages.
 const SEARCH_CONTEXT: usize = 32_768;
 
@@ -134,6 +137,13 @@ impl Spec {
             if hardware.quantisation == Quantisation::None {
                 hardware.quantisation = member.quantisation.parse().map_err(Failure::from)?;
             }
+        }
+        if plan.runs > MOST_RUNS || plan.engine.max_in_flight > MOST_IN_FLIGHT {
+            let message = format!(
+                "plan.toml has runs = {} and max_in_flight = {}; {MOST_RUNS} and {MOST_IN_FLIGHT} at most are taken",
+                plan.runs, plan.engine.max_in_flight
+            );
+            return Err(Failure::usage(message, "no command writes so many"));
         }
         let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
         let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());

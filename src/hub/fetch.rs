@@ -26,6 +26,7 @@ use super::{
     Authority, Card, Environment, HubError, HubOptions, Kind, Repository, Token, sha256_file,
 };
 use crate::checkpoint;
+use crate::outside;
 
 mod client;
 mod convert;
@@ -344,6 +345,6 @@ fn incomplete(path: &Path) -> PathBuf {
 fn replace(path: &Path, text: &str) -> Result<(), HubError> {
     let part = incomplete(path);
     fs_err::create_dir_all(path.parent().unwrap_or(path))?;
-    fs_err::write(&part, text)?;
+    outside::write(&part, text)?;
     Ok(fs_err::rename(&part, path)?)
 }

@@ -176,7 +176,7 @@ fn is_json(kind: &str) -> bool {
 ///
 /// # Errors
 /// More than [`MOST_VALUES`].
-fn count_values(body: &[u8]) -> Result<usize, ApiError> {
+pub fn count_values(body: &[u8]) -> Result<usize, ApiError> {
     let (mut count, mut in_string, mut is_escaped) = (1, false, false);
     for byte in body {
         match (in_string, byte) {

@@ -78,6 +78,13 @@ impl Generation {
             Some(caller) => Some(caller.salt(decoding.salt)),
             None => decoding.salt,
         };
+        if let Some(Format { field, grammar }) = &decoding.format {
+            // The grammar is compiled before a place in the queue is taken.
+            let compiled = model.backbone.engine.compile(grammar);
+            compiled.map_err(|error| ApiError { param: Some(field.clone()), ..error.into() })?;
+        }
+        // Before anything is made for each of them.
+        let permit = app.admission()?.admit(prompts.len() * decoding.n, tokens, load)?;
         let mut requests = Vec::with_capacity(prompts.len() * decoding.n);
         for prompt in prompts {
             for sample in 0..decoding.n {
@@ -86,18 +93,12 @@ impl Generation {
                 requests.push(request);
             }
         }
-        if let Some(Format { field, grammar }) = &decoding.format {
-            // The grammar is compiled before a place in the queue is taken.
-            let compiled = model.backbone.engine.compile(grammar);
-            compiled.map_err(|error| ApiError { param: Some(field.clone()), ..error.into() })?;
-        }
         let most = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
         model.metrics.asked(decoding.n, most);
         for name in &decoding.without_effect {
             app.metrics.ignored(name);
         }
         let format_field = decoding.format.as_ref().map_or(String::new(), |one| one.field.clone());
-        let permit = app.admission()?.admit(requests.len(), tokens, load)?;
         let identity = &model.backbone.identity;
         let digests: Vec<String> =
             requests.iter().map(|request| digest(identity, request)).collect();

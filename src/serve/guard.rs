@@ -1,5 +1,6 @@
 //! Middleware of all requests: checks host names, origins and keys, and adds headers to responses. Callers are made here alone.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -111,6 +112,11 @@ async fn check_key(
         return ApiError::of(Code::InvalidValue, name.as_str(), message).into_response();
     }
     let user = proxied(&app, &request);
+    let keys: BTreeSet<&str> = given_keys(&headers).into_iter().flatten().collect();
+    if keys.len() > 1 || user.is_some() && !keys.is_empty() {
+        let message = "the request has two keys, or a key and a user: who asks is not clear";
+        return ApiError::new(Code::InvalidValue, message).into_response();
+    }
     if let Some(caller) = &user
         && may(caller.role(), access)
     {
@@ -122,7 +128,8 @@ async fn check_key(
     {
         request.extensions_mut().insert(caller);
     }
-    if access.is_public() {
+    let is_nobodys = trusted.is_some() && user.is_none() && app.keys.borrow().is_none();
+    if access.is_public() && !(is_nobodys && access == Access::PublicPage) {
         return next.run(request).await;
     }
     let Some(keys) = app.keys.borrow().clone() else {
@@ -212,12 +219,16 @@ pub fn may(role: Role, access: Access) -> bool {
 
 /// The key of `Authorization: Bearer`, else of `x-api-key`.
 fn given_key(headers: &HeaderMap) -> Option<&str> {
+    given_keys(headers).into_iter().flatten().next()
+}
+
+fn given_keys(headers: &HeaderMap) -> [Option<&str>; 2] {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text(header::AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
-    bearer.filter(|key| !key.is_empty()).or_else(|| text(API_KEY))
+    [bearer.filter(|key| !key.is_empty()), text(API_KEY)]
 }
 
 /// The client's address; `None` for a Unix socket.

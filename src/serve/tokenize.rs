@@ -118,6 +118,11 @@ pub async fn detokenize(
 ) -> Result<Response, ApiError> {
     answer(app, sent, |app, model, mut fields| {
         let tokens = ids("tokens", &required(fields.take("tokens"), "tokens")?)?;
+        if tokens.len() > model.context() {
+            let (given, most) = (tokens.len(), model.context());
+            let message = format!("tokens has {given} tokens, and the model takes {most}");
+            return Err(ApiError::of(Code::ContextLengthExceeded, "tokens", message));
+        }
         let vocabulary = model.backbone.description.config.vocab_size;
         if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
             let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);

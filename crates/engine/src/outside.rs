@@ -1,7 +1,7 @@
 //! Files that others wrote, read under a ceiling: of a length that published ones keep to by far, JSON into memory that is bounded.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -26,15 +26,49 @@ pub enum JsonError {
     Stopped(#[from] CeilingError),
 }
 
-pub use wardround_ops::regular_file::{open, open_directory, sync_directory};
+pub use wardround_ops::regular_file::{
+    create, open, open_beside, open_directory, open_to_write, sync_directory, write,
+};
+
+/// Whether a path that a file of somebody else's names stays below the folder that it is joined to: plain names alone.
+pub fn is_below(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// What a file of somebody else's names below `folder`.
+///
+/// # Errors
+/// A path that leads out of it.
+pub fn below(folder: &Path, path: &str) -> io::Result<PathBuf> {
+    match is_below(path) {
+        true => Ok(folder.join(path)),
+        false => {
+            let problem = format!("{path} leads out of {}", folder.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
+        }
+    }
+}
+
+/// The bytes of a file beside another one which somebody else has named: no link, which might lead anywhere.
+///
+/// # Errors
+/// A link; see [`bytes`].
+pub fn bytes_beside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read(open_beside(path)?, path, most)
+}
 
 /// The bytes of a regular file, which `most` bounds.
 ///
 /// # Errors
 /// One that cannot be read, or is longer; what is no file, such as a pipe, which may never end.
 pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read(open(path)?, path, most)
+}
+
+fn read(file: fs_err::File, path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
         true => {
             let problem = format!("{}: it is longer than {most} bytes", path.display());

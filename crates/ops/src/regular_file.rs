@@ -1,6 +1,7 @@
-//! Files are opened here alone: a pipe or a device in the place of a file would be waited for without end.
+//! Files are opened here alone: a pipe or a device in the place of a file would be waited for without end, and what is written through a
+//! link of somebody else's lands anywhere.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// A regular file, to be read.
@@ -31,6 +32,78 @@ fn without_waiting(path: &Path) -> io::Result<fs_err::File> {
     fs_err::OpenOptions::new().read(true).open(path)
 }
 
+/// A regular file to go on in, or a new one. Where a link stands in its place nothing is written: it may lead anywhere.
+///
+/// # Errors
+/// One that cannot be opened; a link; what is no file. The message names it.
+pub fn open_to_write(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
+    let path = path.as_ref();
+    refuse_link(path)?;
+    let mut options = fs_err::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = without_following(&mut options).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{}: it is no file", path.display()),
+        )),
+    }
+}
+
+/// A new file in the place of whatever file or link has the name.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn create(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
+    let path = path.as_ref();
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs_err::OpenOptions::new().read(true).write(true).create_new(true).open(path)
+}
+
+/// A new file of these bytes in the place of whatever file or link has the name.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    create(path)?.write_all(bytes.as_ref())
+}
+
+/// A file that is beside another one which somebody else has named: no link, which might lead anywhere.
+///
+/// # Errors
+/// A link; see [`open`].
+pub fn open_beside(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
+    refuse_link(path.as_ref())?;
+    open(path)
+}
+
+fn refuse_link(path: &Path) -> io::Result<()> {
+    let is_link = fs_err::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    match is_link {
+        false => Ok(()),
+        true => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{}: it is a link, which may lead anywhere", path.display()),
+        )),
+    }
+}
+
+/// What became a link since it was looked at is not followed either.
+#[cfg(unix)]
+fn without_following(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOptions {
+    use fs_err::os::unix::fs::OpenOptionsExt;
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+}
+
+#[cfg(not(unix))]
+fn without_following(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOptions {
+    options
+}
+
 /// A directory: to lock it, or to make its names durable.
 ///
 /// # Errors
@@ -51,6 +124,28 @@ pub fn sync_directory(path: impl AsRef<Path>) -> io::Result<()> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_written_or_read_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, link) = (folder.path().join("own"), folder.path().join("link"));
+        fs_err::write(&own, "mine").unwrap();
+        for target in [own.as_path(), Path::new("none")] {
+            fs_err::os::unix::fs::symlink(target, &link).unwrap();
+            for error in [open_to_write(&link), open_beside(&link)].map(Result::unwrap_err) {
+                assert!(error.to_string().contains("link: it is a link"), "{error}");
+            }
+            write(&link, "new").unwrap();
+            assert_eq!(fs_err::read(&link).unwrap(), b"new");
+            assert!(!fs_err::symlink_metadata(&link).unwrap().is_symlink());
+            fs_err::remove_file(&link).unwrap();
+        }
+        assert_eq!(fs_err::read(&own).unwrap(), b"mine");
+        assert!(!Path::new("none").exists());
+        // What is there is gone on in.
+        open_to_write(&own).unwrap().write_all(b"M").unwrap();
+        assert_eq!(fs_err::read(open_beside(&own).unwrap().path()).unwrap(), b"Mine");
+    }
 
     #[test]
     fn a_pipe_a_directory_and_a_device_are_no_files_and_nobody_waits() {

@@ -12,6 +12,8 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
+use std::io::Write;
+
 use fs_err::File;
 
 use self::plan::{input_files, plan};
@@ -275,8 +277,9 @@ pub(super) fn lock_file(path: &Path, out: &Path) -> Result<File, CorpusError> {
 /// Puts a whole file in the place of `path`, durably.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), CorpusError> {
     let part = path.with_added_extension(PART);
-    fs_err::write(&part, text)?;
-    outside::open(&part)?.sync_all()?;
+    let mut file = outside::create(&part)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
     fs_err::rename(&part, path)?;
     Ok(outside::sync_directory(path.parent().unwrap_or(Path::new(".")))?)
 }

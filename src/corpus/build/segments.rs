@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use fs_err::{File, OpenOptions};
+use fs_err::File;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -101,7 +101,7 @@ impl Segments {
         let (mut files, mut ends) = (BTreeMap::new(), BTreeMap::new());
         for name in names {
             let path = directory.join(name);
-            let mut file = open(&path)?;
+            let mut file = outside::open_to_write(&path)?;
             let matrix = matrices.iter().find(|matrix| matrix.name == name);
             let first = if matrix.is_some() { HEADER_BYTES as u64 } else { 0 };
             let end = last.and_then(|line| line.files.get(name)).map_or(first, |part| part.end);
@@ -121,7 +121,7 @@ impl Segments {
         for line in &lines {
             text += &line_text(line)?;
         }
-        let mut log = open(&directory.join(SEGMENTS))?;
+        let mut log = outside::open_to_write(directory.join(SEGMENTS))?;
         log.set_len(text.len() as u64)?;
         log.seek(SeekFrom::End(0))?;
         Ok(Segments {
@@ -227,11 +227,6 @@ impl Segments {
         }
         Ok(outside::sync_directory(&self.directory)?)
     }
-}
-
-/// To go on in, or a new one.
-fn open(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
 fn header(matrix: &Matrix, rows: u64) -> [u8; HEADER_BYTES] {

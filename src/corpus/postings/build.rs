@@ -101,7 +101,7 @@ impl Runs {
     }
 
     fn close_run(&mut self) -> Result<(), CorpusError> {
-        let mut file = BufWriter::new(File::create(self.folder.join(self.runs.to_string()))?);
+        let mut file = BufWriter::new(outside::create(self.folder.join(self.runs.to_string()))?);
         for (word, list) in std::mem::take(&mut self.lists) {
             let mut bytes = Vec::new();
             for (chunk, frequency) in list {
@@ -132,9 +132,9 @@ impl Runs {
             readers.push(RunReader { run, file });
         }
         let part = |name: &str| self.folder.join(name);
-        let mut terms = BufWriter::new(File::create(part("terms"))?);
-        let mut names = BufWriter::new(File::create(part("names"))?);
-        let mut lists = BufWriter::new(File::create(part("lists"))?);
+        let mut terms = BufWriter::new(outside::create(part("terms"))?);
+        let mut names = BufWriter::new(outside::create(part("names"))?);
+        let mut lists = BufWriter::new(outside::create(part("lists"))?);
         let (mut count, mut name, mut list, mut idf_sum) = (0_u64, 0, 0, 0.0);
         // The least word first, and of equal words the earliest run.
         let mut heads = BinaryHeap::new();
@@ -176,7 +176,7 @@ impl Runs {
         for (field, number) in header[8..].chunks_mut(8).zip(numbers) {
             field.copy_from_slice(&number.to_le_bytes());
         }
-        let mut file = BufWriter::new(File::create(to)?);
+        let mut file = BufWriter::new(outside::create(to)?);
         file.write_all(&header)?;
         for length in &self.lengths {
             file.write_all(&length.to_le_bytes())?;

@@ -19,6 +19,7 @@ use manifest::{BuiltSource, MANIFEST, Manifest, ManifestFile, PLAN};
 use super::{CorpusError, expect_file};
 use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::{VectorRows, VectorType};
+use crate::outside;
 
 /// A corpus that is searched.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl Corpus {
         }
         let file = ManifestFile::read(&path)?;
         for stored in &file.manifest.files {
-            let path = directory.join(&stored.name);
+            let path = outside::below(directory, &stored.name)?;
             expect_file(&path)?;
             let found = fs_err::metadata(&path)?.len();
             if found != stored.size_bytes {

@@ -10,6 +10,7 @@ use super::paper::{Paper, PrintedTable, PublishedEntry};
 use super::variant::Variant;
 use crate::data::Format;
 use crate::diagnosis::Failure;
+use crate::experiment::spec::MOST_RUNS;
 use crate::outside;
 use crate::panel::{DecodingMode, SamplingChoice};
 
@@ -196,6 +197,11 @@ impl Recipe {
         Ok(Recipe::parse(&outside::text(path)?, name)?)
     }
 
+    /// Whether a recipe of the program has this name.
+    pub fn is_built_in(name: &str) -> bool {
+        text(name).is_some()
+    }
+
     /// # Errors
     /// What is no recipe, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &str) -> Result<Recipe, RecipeError> {
@@ -242,6 +248,17 @@ impl Recipe {
                     return Err(format!("two of [[{what}]] are named {name}"));
                 }
             }
+        }
+        // A recipe may be somebody else's, and what it names may go to an endpoint.
+        let files = self.dataset.iter().flat_map(|one| [Some(&one.file), one.keywords.as_ref()]);
+        let files = files.chain([self.exemplars.as_ref().map(|one| &one.file)]).flatten();
+        for file in files {
+            if !outside::is_below(file) {
+                return Err(format!("{file} is not below --data-dir"));
+            }
+        }
+        if self.runs > MOST_RUNS {
+            return Err(format!("`runs` is {}; {MOST_RUNS} at most are taken", self.runs));
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ impl DatasetFetch<'_> {
         file: &DatasetFile,
         url: String,
     ) -> Result<PathBuf, HubError> {
-        let path = self.to.join(&file.path);
+        let path = outside::below(&self.to, &file.path)?;
         let fetched = match self.kept(source, file, &path)? {
             Some(fetched) => fetched,
             None => self.download(client, source, file, url)?,
@@ -94,7 +94,8 @@ impl DatasetFetch<'_> {
             None => client.inspect(url, &file.path)?,
         };
         // A name does not tell one commit's file from another's.
-        let path = self.to.join(&file.path).with_added_extension(&source.revision);
+        let revision = source.revision.replace('/', "-");
+        let path = outside::below(&self.to, &file.path)?.with_added_extension(revision);
         let part = incomplete(&path);
         let bar = self.progress.start(&file.path, remote.size_bytes);
         let downloaded = transfer::download(client, &remote, &part, &bar);
@@ -173,7 +174,7 @@ impl DatasetFetch<'_> {
                 authority: Authority::Card,
             });
         }
-        let path = self.to.join(&file.path);
+        let path = outside::below(&self.to, &file.path)?;
         let unreadable = |reason| HubError::Unconvertible { file: name(), reason };
         let converted = file.convert.map(|conversion| convert(conversion, part)).transpose();
         let converted = converted.map_err(unreadable)?;

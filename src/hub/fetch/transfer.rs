@@ -5,12 +5,13 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::thread;
 
-use fs_err::{File, OpenOptions};
+use fs_err::File;
 
 use super::super::HubError;
 use super::client::{Client, RemoteFile};
 use super::progress::FileProgress;
 use crate::digest::Sum;
+use crate::outside;
 
 /// A download gives up after this many attempts in a row that bring nothing; the pauses between them double.
 const FRUITLESS_ATTEMPTS: u32 = 5;
@@ -106,8 +107,7 @@ struct Part {
 impl Part {
     fn open(path: &Path) -> Result<Self, HubError> {
         fs_err::create_dir_all(path.parent().unwrap_or(path))?;
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut file = outside::open_to_write(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 
 use crate::digest::hex;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::request::fields::Fields;
+use crate::serve::request::fields::{Fields, quoted};
 
 /// Padding is optional, since some writers omit it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -16,10 +16,25 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a document says of itself that must not be used: it was made in error, or another has replaced it.
-const UNUSABLE: [(&str, &[&str]); 2] =
-    [("status", &["entered-in-error", "superseded"]), ("docStatus", &["entered-in-error"])];
-const MODIFIER: &str = "modifierExtension";
+/// What a document says of itself that may be used, `None` where it need not say: any other code is one of those that must not be, as one
+/// that was made in error or that another has replaced, or is not known here.
+const USABLE: [(&str, &[Option<&str>]); 2] = [
+    ("status", &[Some("current")]),
+    (
+        "docStatus",
+        &[
+            None,
+            Some("preliminary"),
+            Some("final"),
+            Some("amended"),
+            Some("corrected"),
+            Some("appended"),
+        ],
+    ),
+];
+/// What changes the meaning of what it is in.
+const MODIFIERS: [&str; 2] = ["modifierExtension", "implicitRules"];
+const MADE_IN_ERROR: &str = "entered-in-error";
 
 /// The note of a body.
 ///
@@ -28,11 +43,11 @@ const MODIFIER: &str = "modifierExtension";
 /// or whose text is not the one that it describes.
 pub fn note(body: &[u8]) -> Result<String, ApiError> {
     let resource = Fields::parse(body)?.object();
-    if is_modified(&resource) {
+    if let Some(modifier) = modifier(&resource) {
         let message = format!(
-            "the body has a {MODIFIER}, which may turn what it says around, and none is known here: send what holds without one"
+            "the body has {modifier}, which may turn what it says around, and none is known here: send what holds without it"
         );
-        return Err(ApiError::of(Code::InvalidValue, MODIFIER, message));
+        return Err(ApiError::of(Code::InvalidValue, modifier, message));
     }
     let texts = match resource["resourceType"].as_str() {
         Some("DocumentReference") => texts(&resource, "DocumentReference")?,
@@ -41,6 +56,20 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
             let mut all = Vec::new();
             for (index, entry) in entries.iter().enumerate() {
                 let inner = &entry["resource"];
+                let place = format!("Bundle.entry[{index}]");
+                let refuse = |what: &str| {
+                    let message = format!("{place} is {what}: it is not to be used");
+                    ApiError::of(Code::InvalidValue, &place, message)
+                };
+                if entry["request"]["method"] == "DELETE" {
+                    return Err(refuse("to be deleted"));
+                }
+                if entry["search"]["mode"] == "outcome" {
+                    return Err(refuse("the outcome of a search"));
+                }
+                if inner["status"] == MADE_IN_ERROR {
+                    return Err(refuse(MADE_IN_ERROR));
+                }
                 if inner["resourceType"] == "DocumentReference" {
                     all.extend(texts(inner, &format!("Bundle.entry[{index}].resource"))?);
                 }
@@ -66,24 +95,31 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
     }
 }
 
-/// Whether something in it changes the meaning of what it is in: whoever does not know it must not go on.
-fn is_modified(value: &Value) -> bool {
+/// Something in it that changes the meaning of what it is in: whoever does not know it must not go on.
+fn modifier(value: &Value) -> Option<&'static str> {
     match value {
-        Value::Object(map) => {
-            map.iter().any(|(name, inner)| name == MODIFIER || is_modified(inner))
-        }
-        Value::Array(list) => list.iter().any(is_modified),
-        _ => false,
+        Value::Object(map) => map.iter().find_map(|(name, inner)| {
+            let own = MODIFIERS.into_iter().find(|modifier| name == modifier);
+            own.or_else(|| modifier(inner))
+        }),
+        Value::Array(list) => list.iter().find_map(modifier),
+        _ => None,
     }
 }
 
 /// The texts of one DocumentReference.
 fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
-    for (name, codes) in UNUSABLE {
-        if let Some(code) = resource[name].as_str().filter(|code| codes.contains(code)) {
+    for (name, codes) in USABLE {
+        let code = &resource[name];
+        let is_usable = match code {
+            Value::Null => codes.contains(&None),
+            code => codes.contains(&code.as_str()) && code.is_string(),
+        };
+        if !is_usable {
             let param = format!("{place}.{name}");
             let message = format!(
-                "{param} is {code}: the document is not to be used; send the one that holds"
+                "{param} is {}: the document is not to be used, or it cannot be told; send the one that holds",
+                quoted(&code.to_string())
             );
             return Err(ApiError::of(Code::InvalidValue, &param, message));
         }

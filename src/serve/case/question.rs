@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::data::{Item, ItemKind, json};
 use crate::experiment::case;
 use crate::record::Language;
+use crate::serve::body::count_values;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::request::fields::{kind, quoted};
 
@@ -45,11 +46,17 @@ pub fn question(question: &str, options: &Value, param: &str) -> Result<Item, Ap
         .map_err(|error| ApiError::of(Code::InvalidValue, param, error.problem()))
 }
 
+/// Of a question's JSON: its options are a few.
+const MOST_VALUES: usize = 1000;
+
 fn of_json(text: &str) -> Result<Item, ApiError> {
     const PARAM: &str = "messages";
     let refuse = |what: String| ApiError::of(Code::InvalidValue, PARAM, format!("{what}; {FORMS}"));
     let invalid =
         |problem: String| refuse(format!("the question begins as JSON and is none: {problem}"));
+    if count_values(text.as_bytes()).is_ok_and(|values| values > MOST_VALUES) {
+        return Err(refuse(format!("the question has more than {MOST_VALUES} values")));
+    }
     let fields = match json::parse(text).map_err(|error| invalid(error.to_string()))? {
         Value::Object(fields) => fields,
         other => return Err(invalid(format!("it is {}", kind(&other)))),

@@ -21,6 +21,8 @@ mod room;
 /// What the texts of all kept cases may take, in bytes; the oldest that has ended of whoever keeps most of them is dropped first.
 const MOST_BYTES: usize = 256 << 20;
 /// How often expired cases and sessions are removed.
+/// Who follows a case at once; the earliest leave for more.
+const MOST_FOLLOWERS: usize = 16;
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// The input of a case.
@@ -167,6 +169,11 @@ impl CaseStore {
                 let _ = events.send(event);
             }
             if kept.ended_at.is_none() {
+                // Those that have left are known by that alone.
+                kept.followers.retain(|follower| !follower.is_closed());
+                if kept.followers.len() >= MOST_FOLLOWERS {
+                    kept.followers.remove(0);
+                }
                 kept.followers.push(events);
             }
             Some(())

@@ -153,7 +153,12 @@ const MOST_IN_HEADER: usize = 100;
 
 /// The same list as a header; `None` if there is nothing to list.
 pub fn listed_in_header(ignored: &[String]) -> Option<HeaderValue> {
-    let names: Vec<String> = listed(ignored).iter().map(|name| in_header(name)).collect();
+    // What is listed already ends with the number of the others.
+    let names = match ignored.len() > MOST_LISTED + 1 {
+        true => listed(ignored),
+        false => ignored.to_vec(),
+    };
+    let names: Vec<String> = names.iter().map(|name| in_header(name)).collect();
     HeaderValue::from_str(&names.join(",")).ok().filter(|_| !ignored.is_empty())
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::data::json as unique;
+
 use super::fields::{Fields, wrong_type};
 use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
@@ -98,7 +100,8 @@ fn guided(kind: &str, name: &str, value: Value) -> Result<Option<Grammar>, ApiEr
         "json" => match value {
             // vLLM also accepts a schema as a string.
             Value::String(text) => {
-                let schema = serde_json::from_str(&text).map_err(|error| {
+                let text = bounded(name, text, MOST_SCHEMA_BYTES)?;
+                let schema = unique::parse(&text).map_err(|error| {
                     ApiError::of(Code::InvalidSchema, name, format!("{name} is no JSON: {error}"))
                 })?;
                 json_schema(name, &schema)?

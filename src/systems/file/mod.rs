@@ -45,14 +45,18 @@ impl SystemFile {
     /// # Errors
     /// A file that cannot be read, or describes no system; one with the name of another.
     pub fn open(path: &Path) -> Result<&'static SystemFile, Failure> {
-        let text = |path: &Path| {
+        let text = |path: &Path, is_beside: bool| {
             let unread = |problem: String| {
                 let hint =
                     "a system is a TOML file; a prompt in it that ends in .txt is a file beside it";
                 Failure::usage(problem, hint)
             };
             // What the system says of a file names it.
-            let bytes = outside::bytes(path, LONGEST).map_err(|error| unread(error.to_string()))?;
+            let bytes = match is_beside {
+                true => outside::bytes_beside(path, LONGEST),
+                false => outside::bytes(path, LONGEST),
+            };
+            let bytes = bytes.map_err(|error| unread(error.to_string()))?;
             String::from_utf8(bytes).map_err(|error| unread(format!("{}: {error}", path.display())))
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -60,7 +64,7 @@ impl SystemFile {
             let message = format!("{}: a built-in system is named {name}", path.display());
             return Err(Failure::usage(message, "give the file another name"));
         }
-        let mut source = Source { name, text: text(path)?, ..Source::default() };
+        let mut source = Source { name, text: text(path, false)?, ..Source::default() };
         let place = path.display().to_string();
         let mut file =
             SystemFile::parse(&source).map_err(|fault| fault.told(&place, &source.text))?;
@@ -73,7 +77,7 @@ impl SystemFile {
                     let message = format!("{place}: the prompt {name} is not beside it");
                     return Err(Failure::usage(message, "name a file in the same folder"));
                 }
-                let text = without_last_newline(&text(&folder.join(name))?);
+                let text = without_last_newline(&text(&folder.join(name), true)?);
                 beside.borrow_mut().insert(name.to_owned(), text.clone());
                 Ok::<_, Failure>(text)
             })?;

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::message;
-use super::{EncoderError, older_pickle};
+use super::{EncoderError, older_pickle, pickle_size};
 use crate::checkpoint::CheckpointFiles;
 use crate::outside::{self, JsonError};
 use crate::tokenizer::Library;
@@ -44,8 +44,16 @@ impl Folder {
         }
     }
 
-    pub(super) fn subfolder(&self, name: &str) -> Self {
-        Self { path: self.path.join(name), card: self.card }
+    /// A folder below, as a file of this one names it; this one itself where the name is empty.
+    ///
+    /// # Errors
+    /// A name that leads out.
+    pub(super) fn subfolder(&self, name: &str) -> Result<Self, EncoderError> {
+        let path = match name.is_empty() {
+            true => self.path.clone(),
+            false => outside::below(&self.path, name)?,
+        };
+        Ok(Self { path, card: self.card })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -221,6 +229,7 @@ fn tensors(path: &Path) -> candle_core::Result<VarBuilder<'static>> {
         let bytes = outside::file(path)?;
         return VarBuilder::from_buffered_safetensors(bytes, DType::F32, device);
     }
+    pickle_size::check(path)?;
     match older_pickle::read(path)? {
         Some(tensors) => Ok(VarBuilder::from_tensors(tensors, DType::F32, device)),
         // A whole number of more than eight bytes overflows in candle, which panics where overflows are checked.

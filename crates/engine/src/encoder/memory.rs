@@ -15,6 +15,7 @@ use crate::ops::StepLimits;
 pub fn footprint(options: &EncoderOptions) -> Result<Footprint, EncoderError> {
     let form = Form::read(&options.directory, options.known)?;
     let queries = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
+    let queries = queries.transpose()?;
     let mut whole = Footprint::default();
     for folder in std::iter::once(&form.folder).chain(&queries) {
         let own = of_folder(folder, &form, options)?;

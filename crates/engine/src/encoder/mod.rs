@@ -16,6 +16,7 @@ mod modules;
 mod network;
 mod older_pickle;
 mod options;
+mod pickle_size;
 mod reranker;
 mod tokens;
 mod vector;
@@ -87,6 +88,7 @@ impl Encoder {
         let document_limits = tokens(&form.folder, &described, document_tokens)?;
         let place = Place { precision, device: &options.device };
         let other = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
+        let other = other.transpose()?;
         let queries = match &other {
             Some(folder) => {
                 let described = Described::read(folder)?;

@@ -47,9 +47,9 @@ impl Modules {
         }
         let at = |index: usize| folder.subfolder(text(&listed[index], "path"));
         Ok(Self {
-            transformer: at(0),
-            pooling: pooling(&at(1))?,
-            dense: (2..2 + dense.len()).map(at).collect(),
+            transformer: at(0)?,
+            pooling: pooling(&at(1)?)?,
+            dense: (2..2 + dense.len()).map(at).collect::<Result<_, _>>()?,
             normalised,
         })
     }

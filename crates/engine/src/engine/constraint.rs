@@ -14,9 +14,9 @@ use serde_json::json;
 use super::effort::Effort;
 use super::ending::{Budget, Closers};
 use super::kept_grammars::KeptGrammars;
-use super::schema::{refuse_costly, with_spacing};
+use super::schema::{refuse_costly, refuse_costly_inside, with_spacing};
 use super::{EngineError, Grammar, annotations};
-use crate::ceiling::{Ceiling, CeilingError, bounded, held};
+use crate::ceiling::{Ceiling, CeilingError, MOST_LOST, bounded, held, lost};
 use crate::tokenizer::{Piece, Tokenizer};
 
 /// What a completion must look like.
@@ -163,6 +163,12 @@ impl Compiler {
             let compiled = compile(&grammar, &factory, closers)?;
             Ok(CompiledGrammar { bytes: held().saturating_sub(before), ..compiled })
         };
+        // Half of what a process may lose is kept for templates and tokenizers: whoever sends grammars must not end everybody's chats.
+        if lost() > MOST_LOST / 2 {
+            return Err(refuse(
+                "no more grammars are compiled: those that were stopped hold too much memory",
+            ));
+        }
         bounded("compiling the grammar", COMPILING, compile).map_err(|error| match error {
             CeilingError::Panicked { .. } => refuse("the compiler of grammars fails on it"),
             error => refuse(error),
@@ -186,7 +192,10 @@ fn compile(
             TopLevelGrammar::from_json_schema(with_spacing(schema))
         }
         Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
-        Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
+        Grammar::Lark(text) => {
+            refuse_costly_inside(text)?;
+            TopLevelGrammar::from_lark(text.clone())
+        }
     };
     let mut matcher = Matcher::new(factory.create_parser(top));
     match matcher.get_error() {

@@ -1,5 +1,7 @@
 //! Bounds on JSON schemas: on the time a compiler takes beyond what its fuel bounds, and on whitespace.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::EngineError;
@@ -9,19 +11,30 @@ const MOST_COMPARISONS: u64 = 2000;
 
 /// What of a schema multiplies the comparisons of its `patternProperties`: every two patterns of an object are compared, in
 /// every combination of alternatives that the object is a part of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Extent {
     patterns: u64,
     /// The product of the sizes of all `anyOf` and `oneOf`.
     alternatives: u64,
     references: u64,
+    /// Those of `multipleOf`, without their decimal points.
+    divisors: BTreeSet<u64>,
 }
 
+/// A whole number is a multiple of another by a table of remainders, as many as the least common multiple of all that hold together.
+const MOST_REMAINDERS: u64 = 10_000;
+
 /// # Errors
-/// A schema whose patterns of properties may take longer than a second to compare.
+/// A schema whose patterns of properties may take longer than a second to compare, or whose divisors a table of remainders that is too
+/// large.
 pub fn refuse_costly(schema: &Value) -> Result<(), EngineError> {
-    let mut extent = Extent { patterns: 0, alternatives: 1, references: 0 };
+    let mut extent = Extent { alternatives: 1, ..Extent::default() };
     extent.add(schema);
+    let remainders = extent.divisors.iter().fold(1_u64, |all, one| all.saturating_mul(*one));
+    if remainders > MOST_REMAINDERS {
+        let problem = format!("its multipleOf come to more than {MOST_REMAINDERS} together");
+        return Err(EngineError::Grammar(problem));
+    }
     let pairs = extent.patterns.saturating_mul(extent.patterns.saturating_sub(1)) / 2;
     let comparisons =
         pairs.saturating_mul(extent.alternatives).saturating_mul(1 + extent.references);
@@ -47,6 +60,9 @@ impl Extent {
                         self.alternatives = self.alternatives.saturating_mul(items);
                     }
                     ("$ref", _) => self.references += 1,
+                    ("multipleOf", Value::Number(divisor)) => {
+                        self.divisors.insert(digits(&divisor.to_string()));
+                    }
                     _ => {}
                 }
                 self.add(field);
@@ -54,6 +70,27 @@ impl Extent {
             _ => {}
         }
     }
+}
+
+/// The digits of a number as a whole one: 25 of `0.25`. What is written with an exponent is beyond all bounds.
+fn digits(number: &str) -> u64 {
+    let digits = number.trim_start_matches('-').replace('.', "");
+    digits.parse().unwrap_or(u64::MAX)
+}
+
+/// The same of each schema in a grammar of Lark's.
+///
+/// # Errors
+/// See [`refuse_costly`]; a `%json` without JSON behind it.
+pub fn refuse_costly_inside(lark: &str) -> Result<(), EngineError> {
+    for after in lark.split("%json").skip(1) {
+        let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(schema)) => refuse_costly(&schema)?,
+            _ => return Err(EngineError::Grammar("no JSON follows a `%json`".to_owned())),
+        }
+    }
+    Ok(())
 }
 
 /// The schema for documents without long runs of whitespace, in which small models otherwise lose themselves until their tokens are
@@ -98,6 +135,28 @@ mod tests {
         ] {
             assert_eq!(refuse_costly(&schema).is_ok(), is_cheap, "{schema}");
         }
+    }
+
+    #[test]
+    fn divisors_are_bounded_together_and_schemas_inside_of_a_grammar_as_others() {
+        let of = |divisors: &[f64]| {
+            let each = divisors.iter().map(|divisor| json!({"multipleOf": divisor}));
+            json!({"type": "integer", "allOf": each.collect::<Vec<_>>()})
+        };
+        let whole = |divisor: u64| json!({"properties": {"a": {"multipleOf": divisor}}});
+        for (schema, is_cheap) in [
+            (whole(1000), true),
+            (whole(99_999_989), false),
+            (of(&[0.01, 0.25, 5.5]), true),
+            (of(&[7.5, 11.5, 13.5, 17.5]), false),
+            (of(&[1e-30]), false),
+        ] {
+            assert_eq!(refuse_costly(&schema).is_ok(), is_cheap, "{schema}");
+            let lark = format!("start: \"a\" | %json {schema} | b\nb: \"c\"");
+            assert_eq!(refuse_costly_inside(&lark).is_ok(), is_cheap, "{lark}");
+        }
+        assert!(refuse_costly_inside("start: %json {").is_err());
+        assert!(refuse_costly_inside("start: \"a\"").is_ok());
     }
 
     #[test]
