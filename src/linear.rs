@@ -112,10 +112,15 @@ fn growth(read: &dyn Fn(&str), unit: &str) -> Option<(f64, usize)> {
     let mut short = unit.repeat(LENGTH / unit.len());
     loop {
         let long = short.repeat(TIMES);
-        let (one, two) = times(read, &short, &long);
-        let growth = two.as_secs_f64() / one.as_secs_f64();
+        let measure = || {
+            let (one, two) = times(read, &short, &long);
+            (two.as_secs_f64() / one.as_secs_f64(), two)
+        };
+        let (growth, two) = measure();
         if two >= FAST {
-            return (growth > MOST_GROWTH).then_some((growth, long.len()));
+            // What other threads do to the caches for a while is not the reader's: it shows again later, or not at all.
+            let is_found = growth > MOST_GROWTH && (0..2).all(|_| measure().0 > MOST_GROWTH);
+            return is_found.then_some((growth, long.len()));
         }
         if long.len() > LONGEST / TIMES {
             return None;

@@ -47,7 +47,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("hub", "encoder checkpoint text diagnosis digest console appended variable outside"),
     ("data", "text random diagnosis digest record outside"),
     // Of both crates: the upper half's knows our prompts.
-    ("synth", "prompts model tokenizer random diagnosis"),
+    ("synth", "prompts model tokenizer random diagnosis outside"),
     ("prompts", "diagnosis digest record outside"),
     ("text", "record console"),
     ("record", "chat engine"),

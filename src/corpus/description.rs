@@ -239,6 +239,12 @@ mod tests {
         };
         Description::parse(good, Path::new("own.toml")).unwrap();
         assert!(problem("path =", "paths = 1\npath =").contains("unknown field `paths`"));
+        for path in ["../texts", "/etc", "a/../../b"] {
+            let said = problem("\"texts\"", &format!("{path:?}"));
+            assert!(said.contains("`path` is not below"), "{said}");
+        }
+        assert!(problem("path =", "files = [\"../a\"]\npath =").contains("names below"));
+        assert!(problem("path =", "revision = \"../a\"\npath =").contains("`revision` is no"));
         assert!(problem("ward", "a ward").contains("a label is made of"));
         assert!(problem("folder", "pdf").contains("unknown variant `pdf`"));
         assert!(problem("path =", "size = 10\npath =").contains("`overlap` must be smaller"));

@@ -50,7 +50,7 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
         }),
         ("fhir::note", &|text| {
             let attachment = json!({"contentType": "text/plain", "data": STANDARD.encode(text)});
-            let document = json!({"resourceType": "DocumentReference", "content": [{"attachment": attachment}]});
+            let document = json!({"resourceType": "DocumentReference", "status": "current", "content": [{"attachment": attachment}]});
             keep(fhir::note(document.to_string().as_bytes()));
         }),
         ("fhir::note, as it is", &|text| keep(fhir::note(text.as_bytes()))),

@@ -58,7 +58,7 @@ fn a_note_is_checked_in_every_form_with_one_outcome() {
         }
         assert_eq!(other, expected);
     }
-    let url = json!({"resourceType": "DocumentReference", "content": [{"attachment": {"contentType": "text/plain", "url": "Binary/1"}}]});
+    let url = json!({"resourceType": "DocumentReference", "status": "current", "content": [{"attachment": {"contentType": "text/plain", "url": "Binary/1"}}]});
     let refused = post(&server, "application/fhir+json", &url.to_string(), &[]);
     assert_eq!(refused.code(), (422, "no_inline_text".to_owned()));
     let replaced = json!({"resourceType": "DocumentReference", "status": "superseded", "content": document_content});

@@ -209,6 +209,7 @@ fn users_without_keys_are_told_apart_and_nobody_is_one() {
     for nobody in [&[][..], &[("x-remote-user", "")], &[("x-remote-user", " ")]] {
         assert_eq!(status(&place, nobody), 401, "{nobody:?}");
         assert_eq!(status("/v1/models", nobody), 401, "{nobody:?}");
+        assert_eq!(status("/", nobody), 401, "{nobody:?}");
     }
     for path in ["/metrics", "/v1/models"] {
         assert_eq!(status(path, &[("x-remote-user", "ward")]), 403, "{path}");

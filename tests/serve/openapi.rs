@@ -141,6 +141,10 @@ fn every_path_that_is_described_is_there_for_those_it_names() {
         let is_refused = [401, 429].contains(&ask(&[json]).status);
         assert_eq!(is_refused, !is_public, "{path} without a key");
     }
+    // Two keys are no caller.
+    let two = [("authorization", bearer.as_str()), ("x-api-key", "wr_other")];
+    let two = Ask { method: "GET", path: "/v1/models", headers: &two, body: "" };
+    assert_eq!(server.ask(&two).code(), (400, "invalid_value".to_owned()));
     // What there is not says so to those with a key alone.
     assert!([401, 429].contains(&server.get("/nothing").status));
     let headers = [("authorization", bearer.as_str())];

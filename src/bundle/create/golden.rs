@@ -40,7 +40,7 @@ pub fn add(contents: &mut Contents) -> Result<(), Failure> {
                 let file = fs_err::canonicalize(file)?;
                 fs_err::os::unix::fs::symlink(file, &place)?;
             }
-            Source::Text(text) => fs_err::write(&place, text)?,
+            Source::Text(text) => outside::write(&place, text)?,
         }
     }
     write_golden(&stage.0)?;

@@ -120,13 +120,13 @@ fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, F
     let encoder = folder.join("encoder");
     fs_err::create_dir_all(&encoder)?;
     for file in ["config.json", "model.safetensors", "tokenizer_config.json"] {
-        fs_err::write(encoder.join(file), outside::file(model.join(file))?)?;
+        outside::write(encoder.join(file), outside::file(model.join(file))?)?;
     }
     let tokenizer = ending_in_a_special_token(&outside::text(model.join(TOKENIZER))?);
-    fs_err::write(encoder.join(TOKENIZER), tokenizer)?;
-    fs_err::write(encoder.join("encoder.toml"), ENCODER)?;
-    fs_err::write(folder.join("passages.jsonl"), PASSAGES)?;
-    fs_err::write(folder.join("demo.toml"), DESCRIPTION)?;
+    outside::write(encoder.join(TOKENIZER), tokenizer)?;
+    outside::write(encoder.join("encoder.toml"), ENCODER)?;
+    outside::write(folder.join("passages.jsonl"), PASSAGES)?;
+    outside::write(folder.join("demo.toml"), DESCRIPTION)?;
     let device = Device::open("cpu", 1)?.remove(0);
     let opened = Encoder::open(&encoder_options(&encoder, device)?)?;
     let options = BuildOptions {
@@ -140,6 +140,6 @@ fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, F
         bm25: false,
     };
     Build::begin(&options, &opened)?.run(&opened, Pace::default(), &mut |_| {})?;
-    fs_err::write(folder.join("notes.jsonl"), NOTES)?;
+    outside::write(folder.join("notes.jsonl"), NOTES)?;
     Ok(out)
 }

@@ -49,7 +49,7 @@ const ACTS: &[Act] = &[
         outside::file(before.folder.join("own/given")).map(|_| ())
     }),
     Act::allowed("write where that was allowed", |before| {
-        fs_err::write(before.folder.join("own/written"), "x")
+        outside::write(before.folder.join("own/written"), "x")
     }),
     Act::allowed("start a thread", |_| std::thread::Builder::new().spawn(|| ()).map(|_| ())),
     Act::allowed("accept on the inherited listener", accept),
@@ -63,7 +63,7 @@ const ACTS: &[Act] = &[
         is_allowed: cfg!(feature = "cuda"),
         attempt: |_| outside::file("/proc/1/cmdline").map(|_| ()),
     },
-    Act::refused("write elsewhere", |before| fs_err::write(before.folder.join("new"), "x")),
+    Act::refused("write elsewhere", |before| outside::write(before.folder.join("new"), "x")),
     Act::refused("list a directory elsewhere", |before| {
         fs_err::read_dir(before.folder).map(|_| ())
     }),
@@ -159,8 +159,8 @@ pub fn run_all() -> Result<(), Failure> {
 
 fn in_child(folder: &Path) -> io::Result<bool> {
     fs_err::create_dir(folder.join("own"))?;
-    fs_err::write(folder.join("own/given"), "x")?;
-    fs_err::write(folder.join("other"), "x")?;
+    outside::write(folder.join("own/given"), "x")?;
+    outside::write(folder.join("other"), "x")?;
     fs_err::create_dir(folder.join("model"))?;
     std::os::unix::fs::symlink("../other", folder.join("model/link"))?;
     let _listening = UnixListener::bind(folder.join("own/socket"))?;

@@ -128,7 +128,7 @@ fn compare(family: Family, folder: &Path, limit: Duration) -> Result<(usize, usi
         .env("WARDROUND_CUDA_SHADOW", &report)
         .env("WARDROUND_CUDA_SHADOW_ONLY", family.kernels)
         .stdout(Stdio::null())
-        .stderr(fs_err::File::create(folder.join("stderr"))?.into_parts().0)
+        .stderr(outside::create(folder.join("stderr"))?.into_parts().0)
         .spawn()?;
     let end = wait(child, limit)?;
     console::say(family.name)?;

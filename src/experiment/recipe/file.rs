@@ -329,6 +329,22 @@ mod tests {
     }
 
     #[test]
+    fn files_lie_below_the_folder_of_the_data_and_runs_are_few() {
+        let problem = |more: &str| {
+            let text = format!("like = \"medguards-table7-api\"\n{more}");
+            Recipe::parse(&text, "own.toml").unwrap_err().to_string()
+        };
+        let recipe = Recipe::find("medguards-table7-api").unwrap();
+        for file in ["../notes.csv", "/etc/passwd"] {
+            let mut recipe = recipe.clone();
+            file.clone_into(&mut recipe.dataset[0].file);
+            assert!(recipe.check().unwrap_err().ends_with("is not below --data-dir"));
+        }
+        assert!(problem("runs = 4294967295\n").contains("10000 at most"));
+        assert!(Recipe::is_built_in("medguards-table7-api") && !Recipe::is_built_in("own.toml"));
+    }
+
+    #[test]
     fn the_lists_hold_as_many_ids_as_their_names_say() {
         for (name, text) in IDS {
             let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

@@ -45,7 +45,7 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
     let resource = Fields::parse(body)?.object();
     if let Some(modifier) = modifier(&resource) {
         let message = format!(
-            "the body has {modifier}, which may turn what it says around, and none is known here: send what holds without it"
+            "the body has a field {modifier}, which may turn what it says around, and none is known here: send what holds without it"
         );
         return Err(ApiError::of(Code::InvalidValue, modifier, message));
     }
@@ -67,11 +67,11 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
                 if entry["search"]["mode"] == "outcome" {
                     return Err(refuse("the outcome of a search"));
                 }
-                if inner["status"] == MADE_IN_ERROR {
-                    return Err(refuse(MADE_IN_ERROR));
-                }
-                if inner["resourceType"] == "DocumentReference" {
-                    all.extend(texts(inner, &format!("Bundle.entry[{index}].resource"))?);
+                match inner["resourceType"] == "DocumentReference" {
+                    true => all.extend(texts(inner, &format!("{place}.resource"))?),
+                    // As the composition that the documents belong to.
+                    false if inner["status"] == MADE_IN_ERROR => return Err(refuse(MADE_IN_ERROR)),
+                    false => {}
                 }
             }
             all
@@ -119,7 +119,7 @@ fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
             let param = format!("{place}.{name}");
             let message = format!(
                 "{param} is {}: the document is not to be used, or it cannot be told; send the one that holds",
-                quoted(&code.to_string())
+                quoted(code.as_str().unwrap_or(&code.to_string()))
             );
             return Err(ApiError::of(Code::InvalidValue, &param, message));
         }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_has_no_text_inside_is_said_so_and_nothing_is_fetched() {
-        let url = json!({"resourceType": "DocumentReference",
+        let url = json!({"resourceType": "DocumentReference", "status": "current",
             "content": [{"attachment": {"contentType": "text/plain", "url": "http://ehr.example/Binary/1"}}]});
         for resource in [
             url,
@@ -247,18 +247,24 @@ mod tests {
     #[test]
     fn what_is_not_to_be_used_is_refused_alone_and_in_a_bundle() {
         for (place, value, said) in [
-            ("status", json!("entered-in-error"), "status is entered-in-error"),
-            ("status", json!("superseded"), "status is superseded"),
-            ("docStatus", json!("entered-in-error"), "docStatus is entered-in-error"),
+            ("status", json!("entered-in-error"), "status is `entered-in-error`"),
+            ("status", json!("superseded"), "status is `superseded`"),
+            ("status", json!(["entered-in-error"]), "status is "),
+            ("status", json!("Current"), "status is `Current`"),
+            ("status", Value::Null, "status is `null`"),
+            ("docStatus", json!("deprecated"), "docStatus is `deprecated`"),
+            ("docStatus", json!(["entered-in-error"]), "docStatus is "),
+            ("implicitRules", json!("urn:not"), "has a field implicitRules"),
+            ("docStatus", json!("entered-in-error"), "docStatus is `entered-in-error`"),
             (
                 "modifierExtension",
                 json!([{"url": "urn:not", "valueBoolean": true}]),
-                "has a modifierExtension",
+                "has a field modifierExtension",
             ),
             (
                 "attachment.modifierExtension",
                 json!([{"url": "urn:not"}]),
-                "has a modifierExtension",
+                "has a field modifierExtension",
             ),
             ("attachment.size", json!(5), "attachment.size is not the number of bytes"),
             ("attachment.size", json!("7"), "attachment.size is not the number of bytes"),
@@ -277,6 +283,14 @@ mod tests {
                 let (code, message) = read(resource).unwrap_err();
                 assert!(code == "invalid_value" && message.contains(said), "{message}");
             }
+        }
+        let good = with("status", json!("current"));
+        for entry in [
+            json!({"resource": good, "request": {"method": "DELETE"}}),
+            json!({"resource": good, "search": {"mode": "outcome"}}),
+        ] {
+            let bundle = json!({"resourceType": "Bundle", "entry": [entry]});
+            assert!(read(&bundle).unwrap_err().1.contains("not to be used"), "{bundle}");
         }
         // The SHA-1 of `Fever.`, in base64.
         for (place, value) in [

@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::diagnosis::{Blame, Diagnosis};
 pub use crate::model::Shape;
 use crate::model::{Config, ConfigError, Family};
+use crate::outside;
 use crate::tokenizer::{Tokenizer, TokenizerError};
 
 /// The file that marks a directory as synthetic, and says how it was made.
@@ -151,7 +152,7 @@ fn write_files(recipe: &Recipe<'_>, texts: &[&str], directory: &Path) -> Result<
 
 fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), SynthError> {
     let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
-    Ok(fs_err::write(path, text + "\n")?)
+    Ok(outside::write(path, text + "\n")?)
 }
 
 /// A checkpoint that knows the words of the repository's prompts and questions, as those that the program writes.

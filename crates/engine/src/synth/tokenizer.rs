@@ -9,6 +9,7 @@ use tokenizers::tokenizer::Trainer;
 use super::{SynthError, write_json};
 use crate::model::Family;
 use crate::model::families::Synthetic;
+use crate::outside;
 use crate::tokenizer::byte_of;
 
 /// Tokens of a synthetic vocabulary, bytes included, control tokens not.
@@ -34,7 +35,7 @@ pub(super) fn write(family: Family, texts: &[&str], directory: &Path) -> Result<
     write_json(&directory.join("tokenizer.json"), &train(made, texts)?)?;
     let tokens = json!({"bos_token": made.bos, "eos_token": made.eos});
     write_json(&directory.join("tokenizer_config.json"), &tokens)?;
-    Ok(fs_err::write(directory.join("chat_template.jinja"), made.template)?)
+    Ok(outside::write(directory.join("chat_template.jinja"), made.template)?)
 }
 
 fn train(made: &Synthetic, texts: &[&str]) -> Result<Value, SynthError> {

@@ -4,7 +4,7 @@
 //! A line of JSON each: a launch with its kernel, grid and arguments, word by word, or a copy with its bytes. No number that
 //! comes back means anything: as a token it ends no text.
 
-use std::fs::File;
+use fs_err::File;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use super::launch::Launch;
-use crate::OpsError;
+use crate::{OpsError, regular_file};
 
 const VARIABLE: &str = "WARDROUND_CUDA_LAUNCHES";
 
@@ -35,7 +35,7 @@ impl Ledger {
         let Some(path) = std::env::var_os(VARIABLE) else {
             return Ok(None);
         };
-        let file = File::create(&path).map_err(|error| OpsError::Device {
+        let file = regular_file::create(&path).map_err(|error| OpsError::Device {
             device: "cuda emulated".to_owned(),
             reason: format!("{VARIABLE}={}: {error}", path.display()),
         })?;

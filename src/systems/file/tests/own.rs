@@ -182,7 +182,7 @@ fn faults_are_told_with_their_line_and_key() {
             "is = \"flag\" }]\n\n[[stage]]\nname = \"debate\"",
             "line 5: stage opinion, reply: its fields",
         ),
-        ("judge.txt", "judges.txt", "judges.txt: "),
+        ("judge.txt", "judges.txt", "judges.txt`: "),
         ("takes = \"questions\"", "takes = \"questions\"\nsettings = { shots = 99 }", "settings: "),
     ] {
         let text = DEBATE.replacen(old, new, 1);
