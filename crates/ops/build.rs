@@ -30,6 +30,7 @@ fn sources() -> Result<Vec<PathBuf>, String> {
 /// One fat binary a file, each with machine code for every architecture and nothing to compile later. A build that one GPU
 /// tries may name its own alone: `WARDROUND_CUDA_ARCHITECTURES=90a`.
 #[cfg(feature = "cuda")]
+#[expect(clippy::disallowed_methods, reason = "where cargo says, in a folder of its own")]
 fn compile_for_gpus() -> Result<(), String> {
     use std::process::Command;
 
@@ -74,6 +75,7 @@ fn compile_for_gpus() -> Result<(), String> {
 
 /// The emulated kernels enter themselves when the program starts, so all of them are linked.
 #[cfg(feature = "cuda-emulated")]
+#[expect(clippy::disallowed_methods, reason = "where cargo says, in a folder of its own")]
 fn compile_emulated() -> Result<(), String> {
     let stems: Vec<_> =
         sources()?.iter().filter_map(|path| path.file_stem().map(ToOwned::to_owned)).collect();
