@@ -75,6 +75,7 @@ impl Paths {
 
     /// Allows reading the directories of files of whoever starts the program, which may be replaced while it runs, and the files
     /// that links in them lead to.
+    #[cfg(feature = "serve")]
     pub fn read_beside<'a>(self, files: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
         let folders: Vec<PathBuf> = files.into_iter().map(|file| folder_of(file)).collect();
         let targets: Vec<PathBuf> =
