@@ -22,7 +22,7 @@ pub fn reply_in_words(reply: &Reply) -> Option<String> {
 }
 
 /// A searching agent's action.
-pub fn action_in_words(name: Option<&str>) -> &'static str {
+fn action_in_words(name: Option<&str>) -> &'static str {
     match name {
         Some("search") => "search",
         Some(_) => "answer",

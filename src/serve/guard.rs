@@ -228,7 +228,7 @@ fn given_keys(headers: &HeaderMap) -> [Option<&str>; 2] {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
-    [bearer.filter(|key| !key.is_empty()), text(API_KEY)]
+    [bearer, text(API_KEY)].map(|key| key.filter(|key| !key.is_empty()))
 }
 
 /// The client's address; `None` for a Unix socket.

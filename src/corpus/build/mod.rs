@@ -10,9 +10,8 @@ pub mod segments;
 pub(crate) mod tests;
 mod writer;
 
-use std::path::{Path, PathBuf};
-
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use fs_err::File;
 

@@ -21,7 +21,7 @@ mod room;
 /// What the texts of all kept cases may take, in bytes; the oldest that has ended of whoever keeps most of them is dropped first.
 const MOST_BYTES: usize = 256 << 20;
 /// How often expired cases and sessions are removed.
-/// Who follows a case at once; the earliest leave for more.
+/// Streams that follow a case at once.
 const MOST_FOLLOWERS: usize = 16;
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -157,7 +157,7 @@ impl CaseStore {
     /// Sends the past events of a case to `events`, then each new one; the sender is dropped when the case ends.
     ///
     /// # Errors
-    /// See [`CaseStore::look`].
+    /// See [`CaseStore::look`]; as many that follow as there may be.
     pub async fn follow(
         &self,
         case: Named,
@@ -172,13 +172,19 @@ impl CaseStore {
                 // Those that have left are known by that alone.
                 kept.followers.retain(|follower| !follower.is_closed());
                 if kept.followers.len() >= MOST_FOLLOWERS {
-                    kept.followers.remove(0);
+                    return Some(false);
                 }
                 kept.followers.push(events);
             }
-            Some(())
+            Some(true)
         };
-        self.ask(follow).await.flatten().ok_or_else(unknown)
+        match self.ask(follow).await.flatten().ok_or_else(unknown)? {
+            true => Ok(()),
+            false => {
+                let message = format!("{MOST_FOLLOWERS} streams follow this case already");
+                Err(ApiError::new(Code::KeyLimit, message).retry_after(2))
+            }
+        }
     }
 
     /// The owner's cases, newest first.

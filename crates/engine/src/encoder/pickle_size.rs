@@ -12,7 +12,7 @@ use crate::outside;
 /// Of the pickles before the numbers; those of published encoders have a hundredth.
 const LONGEST: u64 = 16 << 20;
 /// Objects, copies from the memo counted once more each.
-const MOST_OBJECTS: u64 = 1 << 24;
+const MOST_OBJECTS: u64 = 1 << 20;
 /// Tensors of published encoders nest to eight.
 const DEEPEST: u32 = 64;
 /// With which a file begins that is a zip archive.

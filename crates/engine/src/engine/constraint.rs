@@ -157,6 +157,7 @@ impl Compiler {
         let factory = factory.as_ref().map_err(Clone::clone)?.clone();
         let closers = || Arc::new(Closers::new(&self.tokenizer, &self.eos_ids));
         let closers = self.closers.get_or_init(closers).clone();
+        let is_own = matches!(grammar, Grammar::JsonObject);
         let grammar = grammar.clone();
         let compile = move || {
             let before = held();
@@ -164,7 +165,7 @@ impl Compiler {
             Ok(CompiledGrammar { bytes: held().saturating_sub(before), ..compiled })
         };
         // Half of what a process may lose is kept for templates and tokenizers: whoever sends grammars must not end everybody's chats.
-        if lost() > MOST_LOST / 2 {
+        if lost() > MOST_LOST / 2 && !is_own {
             return Err(refuse(
                 "no more grammars are compiled: those that were stopped hold too much memory",
             ));

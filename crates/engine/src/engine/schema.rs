@@ -17,8 +17,8 @@ struct Extent {
     /// The product of the sizes of all `anyOf` and `oneOf`.
     alternatives: u64,
     references: u64,
-    /// Those of `multipleOf`, without their decimal points.
-    divisors: BTreeSet<u64>,
+    /// Those of `multipleOf`: their digits as a whole number, and how many of them stand behind the point.
+    divisors: BTreeSet<(u64, u32)>,
 }
 
 /// A whole number is a multiple of another by a table of remainders, as many as the least common multiple of all that hold together.
@@ -30,8 +30,7 @@ const MOST_REMAINDERS: u64 = 10_000;
 pub fn refuse_costly(schema: &Value) -> Result<(), EngineError> {
     let mut extent = Extent { alternatives: 1, ..Extent::default() };
     extent.add(schema);
-    let remainders = extent.divisors.iter().fold(1_u64, |all, one| all.saturating_mul(*one));
-    if remainders > MOST_REMAINDERS {
+    if extent.remainders() > MOST_REMAINDERS {
         let problem = format!("its multipleOf come to more than {MOST_REMAINDERS} together");
         return Err(EngineError::Grammar(problem));
     }
@@ -47,6 +46,16 @@ pub fn refuse_costly(schema: &Value) -> Result<(), EngineError> {
 }
 
 impl Extent {
+    /// The least common multiple of all divisors, of as many decimals as the longest has.
+    fn remainders(&self) -> u64 {
+        let decimals = self.divisors.iter().map(|(_, decimals)| *decimals).max().unwrap_or(0);
+        let whole = |(digits, own): &(u64, u32)| {
+            10_u64.checked_pow(decimals - own)?.checked_mul((*digits).max(1))
+        };
+        let mut all = self.divisors.iter().map(whole);
+        all.try_fold(1, |all, one| least_common_multiple(all, one?)).unwrap_or(u64::MAX)
+    }
+
     fn add(&mut self, schema: &Value) {
         match schema {
             Value::Array(items) => items.iter().for_each(|item| self.add(item)),
@@ -72,10 +81,21 @@ impl Extent {
     }
 }
 
-/// The digits of a number as a whole one: 25 of `0.25`. What is written with an exponent is beyond all bounds.
-fn digits(number: &str) -> u64 {
-    let digits = number.trim_start_matches('-').replace('.', "");
-    digits.parse().unwrap_or(u64::MAX)
+/// The digits of a number as a whole one, and how many stand behind the point: 25 and 2 of `0.25`. What is written with an exponent is
+/// beyond all bounds.
+fn digits(number: &str) -> (u64, u32) {
+    let (whole, rest) = number.trim_start_matches('-').split_once('.').unwrap_or((number, ""));
+    let digits = format!("{}{rest}", whole.trim_start_matches('-'));
+    (digits.parse().unwrap_or(u64::MAX), rest.len() as u32)
+}
+
+/// `None`: beyond what can be counted.
+fn least_common_multiple(one: u64, other: u64) -> Option<u64> {
+    let (mut divisor, mut rest) = (one, other);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    one.checked_div(divisor)?.checked_mul(other)
 }
 
 /// The same of each schema in a grammar of Lark's.
@@ -149,6 +169,10 @@ mod tests {
             (whole(99_999_989), false),
             (of(&[0.01, 0.25, 5.5]), true),
             (of(&[7.5, 11.5, 13.5, 17.5]), false),
+            // Of four decimals, as the smallest has.
+            (of(&[0.0001, 9999.0]), false),
+            (of(&[0.0, 99_999_989.0]), false),
+            (of(&[100.0, 200.0, 1000.0]), true),
             (of(&[1e-30]), false),
         ] {
             assert_eq!(refuse_costly(&schema).is_ok(), is_cheap, "{schema}");
