@@ -242,6 +242,16 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
                   [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n\
                   [[method]]\nname = \"alone\"\nlabel = \"Alone\"\ngroup = \"g\"\nsystem = \"zero-shot\"\n";
     scratch.write("one.toml", recipe);
+    // Where the items go, and which they are, the command says and not a file.
+    let endpoint = "openai:m@http://127.0.0.1:9/v1";
+    scratch.write("sends.toml", recipe.replace("\"llama\"", &format!("{endpoint:?}")));
+    scratch
+        .wardround("recipe sends.toml --data-dir . --out sends")
+        .refused(2, &["sends.toml sends the items to openai:m@", "name it: --panel openai:m@"]);
+    scratch.write("out.toml", recipe.replace("questions.jsonl", "../questions.jsonl"));
+    scratch
+        .wardround("recipe out.toml --data-dir . --out out")
+        .refused(2, &["../questions.jsonl is not below --data-dir"]);
     let run = "recipe one.toml --data-dir . --constrained --out one";
     scratch.wardround(run).succeeded();
     scratch

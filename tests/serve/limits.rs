@@ -17,7 +17,7 @@ fn long() -> Value {
 
 #[test]
 fn errors_name_place_and_reason() {
-    let server = Server::one(Family::Qwen3, "--max-body 2000");
+    let server = Server::one(Family::Qwen3, "--max-body 2600");
     let user = |content: &str| json!({"messages": [{"role": "user", "content": content}]});
     let post = |body: &Value| server.post(CHAT, body);
     let with = |name: &str, value: &str| {
@@ -42,6 +42,11 @@ fn errors_name_place_and_reason() {
         (server.post_text("/v1/check?seeed=1", "text/plain", "a"), 400, "invalid_value"),
         (server.post("/v1/check?seed=1", &json!({"text": "a", "seed": 2})), 400, "invalid_value"),
         (server.post("/detokenize", &json!({"tokens": [99_999]})), 400, "invalid_value"),
+        (
+            server.post("/detokenize", &json!({"tokens": vec![5; 1025]})),
+            400,
+            "context_length_exceeded",
+        ),
         (server.get(CHAT), 405, "method_not_allowed"),
     ];
     for (reply, status, code) in cases {

@@ -139,6 +139,15 @@ mod tests {
     }
 
     #[test]
+    fn a_question_of_very_many_values_is_none() {
+        for count in [MOST_VALUES, 300_000] {
+            let options = "0,".repeat(count);
+            let text = format!("{{\"question\": \"x\", \"options\": [{options}0]}}");
+            assert!(read(&text).unwrap_err().contains("more than 1000 values"), "{count}");
+        }
+    }
+
+    #[test]
     fn options_are_the_last_lines_in_each_of_their_forms() {
         let expected =
             ("Which vitamin\nis retinol?".to_owned(), vec!["A one".to_owned(), "B two".to_owned()]);
