@@ -1,11 +1,14 @@
 //! The lines of a trail, one after another, and which of them somebody wants to see.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::files::{self, Line};
 use crate::diagnosis::Failure;
 use crate::outside;
+
+/// The most bytes of a line. Those that are written have some kilobytes: texts are files of their own.
+const LONGEST: u64 = 16 << 20;
 
 /// One line as it lies on the disk.
 pub struct RawLine {
@@ -28,7 +31,7 @@ impl RawLine {
 /// Hands every line of a trail to `take`, the oldest first.
 ///
 /// # Errors
-/// A directory without a trail; a file that cannot be read; whatever `take` has against a line.
+/// A directory without a trail; a file that cannot be read; a line without an end; whatever `take` has against a line.
 pub fn raw(
     directory: &Path,
     mut take: impl FnMut(&RawLine) -> Result<(), Failure>,
@@ -38,10 +41,15 @@ pub fn raw(
         let mut line = RawLine { path: path.clone(), number: 0, bytes: Vec::new(), is_whole: true };
         loop {
             line.bytes.clear();
-            if reader.read_until(b'\n', &mut line.bytes)? == 0 {
+            let read = reader.by_ref().take(LONGEST).read_until(b'\n', &mut line.bytes)?;
+            if read == 0 {
                 break;
             }
             line.number += 1;
+            if read as u64 == LONGEST {
+                let problem = format!("{}: it has no end within {LONGEST} bytes", line.place());
+                return Err(Failure::mismatch(problem));
+            }
             line.is_whole = line.bytes.pop_if(|byte| *byte == b'\n').is_some();
             take(&line)?;
         }

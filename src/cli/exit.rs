@@ -28,13 +28,23 @@ pub fn report(result: Result<(), Failure>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            console::note(format!("error: {failure}"));
+            console::note(format!("error: {}", indented(&failure.to_string())));
             if let Some(hint) = failure.hint() {
-                console::note(format!("hint: {hint}"));
+                console::note(format!("hint: {}", indented(&hint)));
             }
             ExitCode::from(failure.blame().exit_code())
         }
     }
+}
+
+/// Every line but the first set in: what a stranger's file has put into a message never looks like a line of the program's.
+fn indented(message: &str) -> String {
+    let mut lines = message.lines();
+    let first = lines.next().unwrap_or_default().to_owned();
+    lines.fold(first, |shown, line| {
+        let more = if line.starts_with(' ') { "" } else { "  " };
+        shown + "\n" + more + line
+    })
 }
 
 #[cfg(test)]
@@ -52,6 +62,15 @@ mod tests {
 
     fn code(failure: impl Into<Failure>) -> u8 {
         failure.into().blame().exit_code()
+    }
+
+    #[test]
+    fn a_strangers_text_is_no_line_of_the_programs() {
+        assert_eq!(indented("x is wrong"), "x is wrong");
+        assert_eq!(
+            indented("no file a\nhint: run rm\n  - b\n"),
+            "no file a\n  hint: run rm\n  - b"
+        );
     }
 
     #[test]

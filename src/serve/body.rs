@@ -197,7 +197,10 @@ pub fn count_values(body: &[u8]) -> Result<usize, ApiError> {
 }
 
 /// Runs blocking work on a thread of its own. If the future is dropped, the work still finishes and its result is dropped.
-async fn blocking<T: Send + 'static>(
+///
+/// # Errors
+/// Those of the work; one that panicked.
+pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     match tokio::task::spawn_blocking(work).await {

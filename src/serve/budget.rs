@@ -1,4 +1,5 @@
-//! One budget for what clients have sent and what is made of it: every body takes from it as it comes, and gives back when it is done with.
+//! One budget for what clients have sent and what is made of it: every body takes from it as it comes, and gives back when it is done with;
+//! every answer, until it is read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -34,6 +35,11 @@ impl Budget {
         Budget { most, used: Arc::default() }
     }
 
+    /// A caller's half.
+    pub fn of_caller(&self) -> usize {
+        self.most.div_ceil(2)
+    }
+
     /// Nothing yet, of the budget and of a caller's half of it.
     pub fn open(&self, caller: Option<KeyLoad>) -> Reserved {
         Reserved { most: self.most, used: self.used.clone(), caller, bytes: 0 }
@@ -53,7 +59,8 @@ impl Reserved {
     /// See [`Reserved::grow_by_body`].
     pub fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let full = |whose: &str| {
-            let message = format!("{whose} budget for request bodies is used up; wait for answers");
+            let message =
+                format!("{whose} budget for bodies is used up; wait for answers, and read them");
             ApiError::new(Code::BudgetFull, message).retry_after(2)
         };
         if let Some(caller) = &self.caller
@@ -69,6 +76,15 @@ impl Reserved {
         }
         self.bytes += bytes;
         Ok(())
+    }
+
+    /// The same where what takes them is made already: then nothing else gets any.
+    pub fn grow_beyond(&mut self, bytes: usize) {
+        self.used.fetch_add(bytes, Relaxed);
+        if let Some(caller) = &self.caller {
+            caller.bytes.fetch_add(bytes, Relaxed);
+        }
+        self.bytes += bytes;
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::app::{App, Phase};
 use super::audit::{self, Who};
-use super::body::{Sent, WHOLE, media_type};
+use super::body::{Sent, WHOLE, blocking, media_type};
 use super::case::pool::Job;
 use super::case::store::{Case, CaseHead, Named};
 use super::case::words::{self, CallWords};
@@ -235,15 +235,31 @@ fn result(ask: &Ask, worked: &Worked) -> Value {
 pub async fn case(
     State(app): State<Arc<App>>,
     Address(Path(id)): Address<Path<String>>,
-    Asking { caller, .. }: Asking,
-) -> Result<Json<Value>, ApiError> {
-    let owner = owner(caller.as_ref());
-    let case = app.cases.store.look(Named { id, owner }).await?;
-    Ok(Json(export(&case)))
+    Asking { caller, who }: Asking,
+) -> Result<Response, ApiError> {
+    let named = Named { id, owner: owner(caller.as_ref()) };
+    let text = exported(&app, named, &who, |value| value.to_string()).await?;
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text)
+        .into_response())
+}
+
+/// A case as JSON in the form of `write`. Whoever gets it is in the trail before; it is made where it keeps nobody waiting.
+///
+/// # Errors
+/// A case that is not the caller's; an audit trail that cannot be written.
+pub async fn exported(
+    app: &App,
+    named: Named,
+    who: &Who,
+    write: fn(&Value) -> String,
+) -> Result<String, ApiError> {
+    let case = app.cases.store.look(named).await?;
+    app.audit.tell(who.event("export").with("case", case.head.id.as_str())).await?;
+    blocking(move || Ok(write(&export(&case)))).await
 }
 
 /// A case as JSON: its input, calls and outcome.
-pub fn export(case: &Case) -> Value {
+fn export(case: &Case) -> Value {
     let Case { head, calls, outcome, .. } = case;
     let ask = &head.ask;
     let ended = outcome.as_ref().map(|outcome| Result::as_ref(outcome));

@@ -23,6 +23,7 @@ use super::app::App;
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::Role;
+use super::response::held::hold;
 use super::route::Access;
 use super::{page, session};
 
@@ -40,6 +41,7 @@ pub struct Peer(pub Option<IpAddr>);
 /// Routes of one access behind its checks. The layer that is added last runs first.
 pub fn at(router: Router<Arc<App>>, app: &Arc<App>, access: Access) -> Router<Arc<App>> {
     router
+        .layer(from_fn_with_state(app.clone(), hold))
         .layer(from_fn_with_state((app.clone(), access), check_key))
         .layer(from_fn_with_state((app.clone(), access), check_origin))
 }

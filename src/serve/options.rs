@@ -123,7 +123,7 @@ pub struct Limits {
     /// Maximum size of a request body in bytes
     #[arg(long = "max-body", value_name = "BYTES", default_value_t = 8 << 20)]
     pub body_bytes: usize,
-    /// Maximum memory for all request bodies in progress in bytes; a caller has half of it
+    /// Maximum memory for all request bodies in progress and all answers not yet read, in bytes; a caller has half of it
     #[arg(long = "max-bodies", value_name = "BYTES", default_value_t = 256 << 20)]
     pub bodies_bytes: usize,
     /// Timeout for a request's headers in seconds; idle connections are closed after it too

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::client::{Answer, Ask, Server, add_key};
 use crate::systems::QUICK;
 
@@ -134,7 +136,9 @@ fn with_keys_a_session_is_a_cookie_for_cases_alone() {
     let folder = tempfile::tempdir().unwrap();
     let key = |name: &str, role: &str| add_key(folder.path(), name, role);
     let (ward, metrics) = (key("ward", "clinician"), key("m", "metrics"));
-    let server = Server::start_in(folder, &format!("{QUICK} --keys keys --audit audit"));
+    let chat = "https://chat.ward.example";
+    let flags = format!("{QUICK} --keys keys --audit audit --cors-origin {chat}");
+    let server = Server::start_in(folder, &flags);
     for path in ["/", "/cases/abc", "/cases"] {
         let sent = server.get(path);
         assert_eq!((sent.status, sent.header("location")), (303, "/login"), "{path}");
@@ -176,6 +180,13 @@ fn with_keys_a_session_is_a_cookie_for_cases_alone() {
     assert!(stream.body.contains("event: done"), "{}", stream.body);
     let case = get(&place);
     assert!(case.body.contains("Was this right?"));
+    // What the API gives of a case has its line, and a page of another origin has no session.
+    let whole = get(&format!("/v1{place}"));
+    assert_eq!((whole.status, &whole.json()["status"]), (200, &json!("done")));
+    let sibling = [own[0], ("origin", chat)];
+    let path = format!("/v1{place}");
+    let from_sibling = server.ask(&Ask { method: "GET", path: &path, headers: &sibling, body: "" });
+    assert_eq!(from_sibling.status, 401, "{from_sibling:?}");
     let judge = |helpful: &str, comment: &str| {
         let fields = [("token", &*token(&case)), ("helpful", helpful), ("comment", comment)];
         form(&server, &format!("{place}/feedback"), &fields, &own)
@@ -197,7 +208,9 @@ fn with_keys_a_session_is_a_cookie_for_cases_alone() {
     for event in ["login_failed", "login", "case", "feedback"] {
         assert!(log.contains(&format!("\"event\":\"{event}\"")), "{event}");
     }
-    assert_eq!(log.matches("\"event\":\"feedback\"").count(), 1, "{log}");
+    for event in ["feedback", "export"] {
+        assert_eq!(log.matches(&format!("\"event\":\"{event}\"")).count(), 1, "{log}");
+    }
     assert!(
         log.contains("\"is_helpful\":false") && !log.contains("canary") && !log.contains(&ward)
     );

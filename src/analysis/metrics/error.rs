@@ -11,6 +11,8 @@ pub enum MetricsError {
     Unequal { figure: &'static str, what: &'static str, expected: usize, found: usize },
     #[error("{figure}: value {position}, counted from 0, is {value}; {wanted}")]
     Value { figure: &'static str, position: usize, value: f64, wanted: &'static str },
+    #[error("{figure}: two texts of {pairs} pairs of words; at most {most} are compared")]
+    Long { figure: &'static str, pairs: usize, most: usize },
     #[error("{system} and {other} have not run on the same datasets: one of them lacks {dataset}")]
     Datasets { system: String, other: String, dataset: String },
 }
@@ -22,7 +24,9 @@ impl Diagnosis for MetricsError {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            MetricsError::Empty { .. } | MetricsError::Value { .. } => return None,
+            MetricsError::Empty { .. } | MetricsError::Value { .. } | MetricsError::Long { .. } => {
+                return None;
+            }
             MetricsError::Unequal { .. } => "only runs over the same questions are compared",
             MetricsError::Datasets { .. } => {
                 "run both on every dataset, or leave one dataset or system out"

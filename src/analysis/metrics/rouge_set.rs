@@ -6,14 +6,22 @@ use super::MetricsError;
 use super::rouge::{Rouge, Score, share};
 use crate::text::split_words;
 
+/// The most pairs of a word of either text, which are compared each with each: those of two texts of 65,536 words.
+const MOST_PAIRS: usize = 1 << 32;
+
 /// What the official scorer of MEDIQA-CORR 2024 takes; case counts, and punctuation stays with its word.
 /// ROUGE-L counts the different words in the union of the longest common subsequences of all pairs of sentences.
 ///
 /// # Errors
-/// A hypothesis or a reference that is empty, or has full stops alone.
+/// A hypothesis or a reference that is empty, or has full stops alone; texts of more than [`MOST_PAIRS`] pairs of words.
 pub fn rouge_set(hypothesis: &str, reference: &str) -> Result<Rouge, MetricsError> {
     let (hypothesis, reference) =
         both(hypothesis, reference, |text| words_of_sentences(text.split('.')))?;
+    let words = |sentences: &Sentences| sentences.iter().map(Vec::len).sum::<usize>();
+    let pairs = words(&reference).saturating_mul(words(&hypothesis));
+    if pairs > MOST_PAIRS {
+        return Err(MetricsError::Long { figure: "ROUGE-L", pairs, most: MOST_PAIRS });
+    }
     let mut union: HashSet<&str> = HashSet::new();
     for sentence in &reference {
         for other in &hypothesis {
@@ -74,24 +82,29 @@ pub(super) fn score(found: usize, wanted: usize, overlap: usize) -> Score {
 /// One of the longest common subsequences, the one that `rouge` reads from its table: from the end, passing over a word of
 /// `other` unless that shortens it.
 fn common_subsequence<'t>(sentence: &[&'t str], other: &[&str]) -> Vec<&'t str> {
-    let width = other.len() + 1;
-    let mut lengths = vec![0_usize; (sentence.len() + 1) * width];
+    let width = other.len();
+    // The lengths up to a word of either, and whether the table was left upwards there: a bit a pair.
+    let (mut above, mut row) = (vec![0_u32; width + 1], vec![0_u32; width + 1]);
+    let mut leads_up = vec![0_u64; (sentence.len() * width).div_ceil(64)];
     for (i, word) in sentence.iter().enumerate() {
         for (j, counterpart) in other.iter().enumerate() {
-            let at = i * width + j;
-            lengths[at + width + 1] = match word == counterpart {
-                true => lengths[at] + 1,
-                false => lengths[at + 1].max(lengths[at + width]),
+            row[j + 1] = match word == counterpart {
+                true => above[j] + 1,
+                false => above[j + 1].max(row[j]),
             };
+            let at = i * width + j;
+            leads_up[at / 64] |= u64::from(above[j + 1] > row[j]) << (at % 64);
         }
+        std::mem::swap(&mut above, &mut row);
     }
     let (mut i, mut j) = (sentence.len(), other.len());
     let mut common = Vec::new();
     while i > 0 && j > 0 {
+        let at = (i - 1) * width + j - 1;
         if sentence[i - 1] == other[j - 1] {
             common.push(sentence[i - 1]);
             (i, j) = (i - 1, j - 1);
-        } else if lengths[(i - 1) * width + j] > lengths[i * width + j - 1] {
+        } else if leads_up[at / 64] >> (at % 64) & 1 == 1 {
             i -= 1;
         } else {
             j -= 1;
@@ -130,6 +143,18 @@ mod tests {
         let rouge = rouge_set(hypothesis, "w1 w2 w3 w4 w5").unwrap();
         assert_eq!(rouge.rouge_l.recall, 4.0 / 5.0);
         assert_eq!(rouge.rouge_l.precision, 4.0 / 8.0);
+    }
+
+    #[test]
+    fn long_sentences_take_a_bit_a_pair_and_endless_ones_are_refused() {
+        let text = |count: usize, step: usize| {
+            (0..count).map(|n| format!("w{} ", n * step)).collect::<String>()
+        };
+        let rouge = rouge_set(&text(3000, 1), &text(1000, 3)).unwrap();
+        assert_eq!(rouge.rouge_l.recall, 1.0);
+        let endless = "w ".repeat((1 << 16) + 1);
+        let error = rouge_set(&endless, &endless).unwrap_err();
+        assert!(matches!(error, MetricsError::Long { .. }), "{error}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{Form, LARGEST, Record, Records, html, rows};
+use super::{Form, LARGEST, Record, Records, bounded, html};
 use crate::corpus::CorpusError;
 
 /// The records of one file; `name` is its path inside the source's folder and the document's id.
@@ -43,7 +43,7 @@ pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError>
 /// It is too large, is not UTF-8 or has NUL bytes.
 pub fn read(path: &Path) -> Result<String, CorpusError> {
     let mut bytes = Vec::new();
-    let read = rows::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes);
+    let read = bounded::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes);
     read.map_err(|error| {
         std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
     })?;

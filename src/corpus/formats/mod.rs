@@ -1,5 +1,6 @@
 //! Published and own files to documents, one record after another: a file is never held whole but where it is one document.
 
+mod bounded;
 mod folder;
 mod html;
 mod rows;

@@ -1,16 +1,14 @@
 //! Files of rows, JSON Lines and CSV, plain or compressed by gzip: one table of fields a format.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value};
 
+use super::bounded::{Lines, Table};
 use super::{Form, Format, LARGEST, Record, Records};
+use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
-use crate::corpus::{CorpusError, expect_file};
-use crate::outside;
 
 /// Where a format keeps what.
 struct Fields {
@@ -53,18 +51,18 @@ pub fn of_lines<'a>(
     if let Some(filter) = &source.filter {
         reader.wanted = Some(wiki_ids(&data.join(filter))?);
     }
-    let mut lines = Lines { reader: open(path)?, path: path.to_owned(), line: 0, offset: 0 };
+    let mut lines = Lines::open(path)?;
     Ok(until_error(move || {
         while let Some(line) = lines.next_line()? {
             let row: Map<String, Value> = serde_json::from_str(&line).map_err(|error| {
-                reader.wrong(lines.line, format!("is not a JSON object: {error}"))
+                reader.wrong(lines.number(), format!("is not a JSON object: {error}"))
             })?;
             let get = |name: &str| match row.get(name) {
                 Some(Value::String(text)) => Some(text.clone()),
                 Some(Value::Number(number)) => Some(number.to_string()),
                 _ => None,
             };
-            if let Some(record) = reader.record(lines.line, get)? {
+            if let Some(record) = reader.record(lines.number(), get)? {
                 return Ok(Some(record));
             }
         }
@@ -75,7 +73,7 @@ pub fn of_lines<'a>(
 /// The records of a CSV file with a header.
 pub fn of_table<'a>(source: &'a Source, path: &Path) -> Result<Records<'a>, CorpusError> {
     let mut reader = RowReader::new(source, path);
-    let mut table = csv::Reader::from_reader(open(path)?);
+    let mut table = Table::open(path)?;
     let headers = table.headers().map_err(|error| reader.wrong(1, error.to_string()))?.clone();
     if !headers.iter().any(|header| header == "text") {
         return Err(reader.wrong(1, "the header has no column `text`".to_owned()));
@@ -83,9 +81,8 @@ pub fn of_table<'a>(source: &'a Source, path: &Path) -> Result<Records<'a>, Corp
     let mut row = csv::StringRecord::new();
     Ok(until_error(move || {
         loop {
-            let line = table.position().line() as usize;
-            let read = table.read_record(&mut row);
-            if !read.map_err(|error| reader.wrong(line, error.to_string()))? {
+            let line = table.line();
+            if !table.next_row(&mut row).map_err(|error| reader.wrong(line, error.to_string()))? {
                 return Ok(None);
             }
             let get = |name: &str| {
@@ -204,77 +201,18 @@ fn until_error<'a>(
     }))
 }
 
-/// A file to be read, unpacked where it is compressed by gzip.
-pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
-    expect_file(path)?;
-    let file = outside::open(path)?;
-    let is_compressed = path.extension().is_some_and(|ending| ending == "gz");
-    Ok(match is_compressed {
-        true => Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file))),
-        false => Box::new(BufReader::with_capacity(1 << 16, file)),
-    })
-}
-
-/// Lines that are not blank.
-struct Lines {
-    reader: Box<dyn BufRead>,
-    path: PathBuf,
-    /// Of the line last read, from 1.
-    line: usize,
-    offset: u64,
-}
-
-impl Lines {
-    fn next_line(&mut self) -> Result<Option<String>, CorpusError> {
-        loop {
-            let mut bytes = Vec::new();
-            // A row is a document and its other fields, escaped at most six bytes for one.
-            let read = (&mut self.reader).take(6 * LARGEST).read_until(b'\n', &mut bytes);
-            let read = read.map_err(|error| {
-                std::io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
-            })?;
-            if read == 0 {
-                return Ok(None);
-            }
-            self.line += 1;
-            let start = self.offset;
-            self.offset += read as u64;
-            if read as u64 == 6 * LARGEST {
-                return Err(self.wrong(format!("is longer than {} MB", (6 * LARGEST) >> 20)));
-            }
-            if bytes.contains(&0) {
-                return Err(self.wrong("has a NUL byte: it is no text".to_owned()));
-            }
-            let mut line = String::from_utf8(bytes).map_err(|error| CorpusError::NotUtf8 {
-                path: self.path.clone(),
-                byte: start + error.utf8_error().valid_up_to() as u64,
-            })?;
-            if self.line == 1 && line.starts_with('\u{feff}') {
-                line.remove(0);
-            }
-            if !line.trim().is_empty() {
-                return Ok(Some(line));
-            }
-        }
-    }
-
-    fn wrong(&self, problem: String) -> CorpusError {
-        CorpusError::Row { path: self.path.clone(), line: self.line, problem }
-    }
-}
-
 /// The column `wiki_id` of a CSV file.
 fn wiki_ids(path: &Path) -> Result<HashSet<String>, CorpusError> {
     let wrong =
         |line: usize, problem: String| CorpusError::Row { path: path.to_owned(), line, problem };
-    let mut table = csv::Reader::from_reader(open(path)?);
+    let mut table = Table::open(path)?;
     let headers = table.headers().map_err(|error| wrong(1, error.to_string()))?;
     let Some(column) = headers.iter().position(|header| header == "wiki_id") else {
         return Err(wrong(1, "the header has no column `wiki_id`".to_owned()));
     };
     let mut ids = HashSet::new();
-    for (row, line) in table.records().zip(2..) {
-        let row = row.map_err(|error| wrong(line, error.to_string()))?;
+    let mut row = csv::StringRecord::new();
+    while table.next_row(&mut row).map_err(|error| wrong(table.line(), error.to_string()))? {
         ids.extend(row.get(column).map(|id| id.trim_end_matches(".0").to_owned()));
     }
     Ok(ids)

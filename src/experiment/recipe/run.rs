@@ -146,6 +146,10 @@ impl RecipeRun {
         stop: Arc<AtomicBool>,
         on_cell: impl Fn(&Executed) -> Result<(), Failure>,
     ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
+        let of_cells = resolved.cells.iter().map(|(cell, _)| cell.directory(&self.out));
+        for directory in self.forms.iter().map(|form| form.directory(&self.out)).chain(of_cells) {
+            refuse_links(&self.out, &directory)?;
+        }
         for form in &self.forms {
             form.manifest.begin(&form.directory(&self.out))?;
         }
@@ -189,6 +193,17 @@ impl RecipeRun {
             }
             None => error,
         }
+    }
+}
+
+/// Refuses a folder that is a link, or lies behind one below `out`: a recipe's folder may be somebody else's.
+fn refuse_links(out: &Path, directory: &Path) -> Result<(), Failure> {
+    let below = directory.ancestors().take_while(|path| *path != out);
+    match below.into_iter().find(|path| path.is_symlink()) {
+        Some(link) => {
+            Err(Failure::mismatch(format!("{} is a link: runs are in folders", link.display())))
+        }
+        None => Ok(()),
     }
 }
 
@@ -269,6 +284,18 @@ mod tests {
         assert_eq!(contexts("medreact-table2", Some(8192)), [Some(8192); 3]);
         assert_eq!(contexts("medreact-competition", None), [Some(32_768)]);
         assert!(contexts("table4", None).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_recipes_folder_that_leads_elsewhere_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let out = scratch.path().join("given");
+        std::os::unix::fs::symlink(scratch.path(), &out).unwrap();
+        // The recipe's own folder is the user's word.
+        refuse_links(&out, &out.join("cells/a")).unwrap();
+        std::os::unix::fs::symlink("/etc", scratch.path().join("cells")).unwrap();
+        let error = refuse_links(&out, &out.join("cells/a")).unwrap_err().to_string();
+        assert!(error.ends_with("given/cells is a link: runs are in folders"), "{error}");
     }
 
     #[test]

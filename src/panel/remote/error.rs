@@ -18,10 +18,8 @@ pub enum RemoteError {
     BadKey { variable: String },
     #[error("the key in {variable} is not sent to {address}: the connection is not encrypted")]
     KeyInTheClear { address: Address, variable: String },
-    #[error(
-        "the key in WARDROUND_API_KEY is not sent to {address}: no argument of this command names it"
-    )]
-    KeyWithheld { address: Address },
+    #[error("{address} is not asked: no argument of this command names it")]
+    NotNamed { address: Address },
     #[error("{old} is the variable of another host: this one's is {new}")]
     OldVariable { old: String, new: String },
     #[error("{address} cannot be asked: this build lacks the feature `remote`")]
@@ -75,7 +73,7 @@ impl RemoteError {
             RemoteError::BadAddress { .. }
             | RemoteError::BadKey { .. }
             | RemoteError::KeyInTheClear { .. }
-            | RemoteError::KeyWithheld { .. }
+            | RemoteError::NotNamed { .. }
             | RemoteError::OldVariable { .. }
             | RemoteError::NoFeature { .. }
             | RemoteError::Forbidden { .. }
@@ -110,8 +108,8 @@ impl Diagnosis for RemoteError {
             RemoteError::OldVariable { new, .. } => {
                 format!("set {new} instead: a hyphen of a host's name is `__`")
             }
-            RemoteError::KeyWithheld { address } => format!(
-                "if you trust the endpoint, set {} to its key (to any word if it needs none), or name it with --panel",
+            RemoteError::NotNamed { address } => format!(
+                "if the items may go there, name it with --panel, or set {} to its key (to any word if it needs none)",
                 own_variable(address.host())
             ),
             RemoteError::NoFeature { .. } => {

@@ -6,8 +6,9 @@ use std::fmt;
 
 use super::{Address, RemoteError};
 
-/// The key of the endpoints that the user names: whoever hands over a plan or a recipe must not choose whom it is sent to. An endpoint
-/// of this machine may have it too; a host may have a variable of its own, whose name ends with it: `WARDROUND_API_KEY_API_OPENAI_COM`.
+/// The key of the endpoints that the user names: whoever hands over a plan or a recipe must not choose whom it, or a question, is sent
+/// to. An endpoint of this machine may have it too; a host may have a variable of its own, whose name ends with it:
+/// `WARDROUND_API_KEY_API_OPENAI_COM`.
 pub const WARDROUND_API_KEY: &str = "WARDROUND_API_KEY";
 /// The key of hosts under openai.com, as OpenAI's own tools read it.
 pub const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
@@ -37,14 +38,13 @@ impl ApiKey {
         ApiKey::from_lookup(address, &arguments, |name| env::var_os(name))
     }
 
-    /// The first that is set of the endpoint's own variable, `WARDROUND_API_KEY` where one of the `arguments` names the endpoint or it is
-    /// this machine, and, for openai.com alone, `OPENAI_API_KEY`: a key that is in the environment for another tool is sent to no other
-    /// host. An empty variable counts as unset.
+    /// The first that is set of the endpoint's own variable, `WARDROUND_API_KEY`, and, for openai.com alone, `OPENAI_API_KEY`: a key that
+    /// is in the environment for another tool is sent to no other host. An empty variable counts as unset.
     ///
     /// # Errors
-    /// [`RemoteError::BadKey`] for a key that cannot be sent in a header; [`RemoteError::KeyWithheld`] where there is only a
-    /// `WARDROUND_API_KEY` that the endpoint is not to have; [`RemoteError::KeyInTheClear`] where a key that is not the endpoint's own
-    /// would cross a network without TLS.
+    /// [`RemoteError::NotNamed`] of an endpoint that is not this machine, has no variable of its own, and is named by none of the
+    /// `arguments`: only a file names it, which may be a stranger's. [`RemoteError::BadKey`] for a key that cannot be sent in a header;
+    /// [`RemoteError::KeyInTheClear`] where a key that is not the endpoint's own would cross a network without TLS.
     pub fn from_lookup(
         address: &Address,
         arguments: &[String],
@@ -65,20 +65,18 @@ impl ApiKey {
             return Err(RemoteError::OldVariable { old, new });
         }
         let is_near = address.is_loopback();
-        let is_meant = is_near || is_named(address, arguments);
-        let general = ApiKey::read(WARDROUND_API_KEY.to_owned(), &lookup)?;
-        let is_withheld = general.is_some() && !is_meant;
-        let shared = match general.filter(|_| is_meant) {
+        if !is_near && !is_named(address, arguments) {
+            return Err(RemoteError::NotNamed { address: address.clone() });
+        }
+        let shared = match ApiKey::read(WARDROUND_API_KEY.to_owned(), &lookup)? {
             None if is_openai(address) => ApiKey::read(OPENAI_API_KEY.to_owned(), &lookup)?,
             general => general,
         };
         match shared {
-            Some(key) if is_near || address.is_encrypted() => Ok(Some(key)),
-            Some(ApiKey { variable, .. }) => {
+            Some(ApiKey { variable, .. }) if !is_near && !address.is_encrypted() => {
                 Err(RemoteError::KeyInTheClear { address: address.clone(), variable })
             }
-            None if is_withheld => Err(RemoteError::KeyWithheld { address: address.clone() }),
-            None => Ok(None),
+            shared => Ok(shared),
         }
     }
 
@@ -184,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_key_goes_only_where_the_user_says() {
+    fn only_endpoints_that_the_user_names_are_asked_and_get_the_users_key() {
         let general = [(WARDROUND_API_KEY, "hush")];
         let url = "https://api.example.org/v1";
         let named = "openai:other@https://API.example.org/v2";
@@ -204,20 +202,18 @@ mod tests {
             &["--panel", "openai:m@https://api.example.org:444"],
             &["--panel", "openai:m@http://api.example.org"],
         ] {
-            let error = key_by(url, arguments, &general).unwrap_err();
-            assert!(matches!(error, RemoteError::KeyWithheld { .. }), "{arguments:?}: {error}");
-            assert!(error.hint().unwrap().contains("WARDROUND_API_KEY_API_EXAMPLE_ORG"));
+            for variables in [&general[..], &[]] {
+                let error = key_by(url, arguments, variables).unwrap_err();
+                assert!(matches!(error, RemoteError::NotNamed { .. }), "{arguments:?}: {error}");
+                assert!(error.hint().unwrap().contains("WARDROUND_API_KEY_API_EXAMPLE_ORG"));
+            }
         }
         let own = [("WARDROUND_API_KEY_API_EXAMPLE_ORG", "own"), general[0]];
         assert_eq!(key_by(url, &[], &own).unwrap().unwrap().secret(), "own");
-        let openai = [general[0], (OPENAI_API_KEY, "openai")];
-        let found = key_by("https://api.openai.com", &[], &openai).unwrap();
-        assert_eq!(found.unwrap().secret(), "openai");
         for url in ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:9"] {
             assert_eq!(key_by(url, &[], &general).unwrap().unwrap().secret(), "hush", "{url}");
+            assert_eq!(key_by(url, &[], &[]).unwrap(), None);
         }
-        // Without a key there is nothing to withhold.
-        assert_eq!(key_by(url, &[], &[]).unwrap(), None);
     }
 
     #[test]

@@ -26,6 +26,9 @@ use crate::digest::sha256;
 use crate::experiment::case::Worked;
 use crate::record::{CallLine, ItemText};
 
+/// What a string takes beside its bytes: its place in a list, and what the allocator adds.
+const SENTENCE_BYTES: usize = 48;
+
 /// The input of a case: the item, the system that works on it, and the client.
 #[derive(Clone)]
 pub struct Ask {
@@ -53,9 +56,10 @@ impl Ask {
         Ok(Ask { system, item, seed, run: 1, n: 1, who: Who::default() })
     }
 
-    /// About how many bytes the item takes in memory: its text, and the sentences of a note once more.
+    /// About how many bytes the item takes in memory: its text, and the sentences of a note once more, each a string of its own.
     pub fn bytes(&self) -> usize {
-        2 * words::text_of(&self.item).len()
+        let sentences = self.item.note().map_or(0, |note| note.sentences.len());
+        2 * (words::text_of(&self.item).len() + SENTENCE_BYTES * sentences)
     }
 
     /// The digest of everything that determines the bytes of the response.

@@ -22,7 +22,7 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Refuses unknown host names, against DNS rebinding, and web pages of other origins.
 pub(super) async fn check_origin(
     State((app, access)): State<(Arc<App>, Access)>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let headers = request.headers();
@@ -69,6 +69,8 @@ pub(super) async fn check_origin(
         let message = "web pages of this origin may not ask; --cors-origin allows one";
         return ApiError::new(Code::OriginNotAllowed, message).into_response();
     }
+    // It asks with a key of its own: a session is the page's, whatever cookies a browser sends along.
+    request.headers_mut().remove(header::COOKIE);
     let mut response = match is_preflight(&request) {
         true => preflight(request.headers()),
         false => next.run(request).await,

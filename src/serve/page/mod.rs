@@ -17,15 +17,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::view::{Shell, render};
 use super::app::App;
 use super::audit::Who;
-use super::body::{FEEDBACK, LOGIN, Sent, WHOLE};
+use super::body::{FEEDBACK, LOGIN, Sent, WHOLE, blocking};
 use super::case::store::Named;
 use super::case::{Ask, question};
-use super::check::{export, keep, language, owner};
+use super::check::{exported, keep, language, owner};
 use super::error::{ApiError, Code};
 use super::guard::{self, Asking, Caller, Peer};
 use super::request::address::Address;
@@ -294,9 +294,15 @@ async fn show_case(
     Address(Path(id)): Address<Path<String>>,
     visitor: Visitor,
 ) -> Response {
-    let found = app.cases.store.look(visitor.named(id)).await;
-    let rendered = found.and_then(|case| view::case(&app, &visitor.shell, &case));
-    page(&app, &visitor.shell, rendered.map(|text| html(StatusCode::OK, text)))
+    let named = visitor.named(id);
+    let shell = Arc::new(visitor.shell);
+    let rendered = async {
+        let case = app.cases.store.look(named).await?;
+        let (app, shell) = (app.clone(), shell.clone());
+        blocking(move || view::case(&app, &shell, &case)).await
+    };
+    let rendered = rendered.await;
+    page(&app, &shell, rendered.map(|text| html(StatusCode::OK, text)))
 }
 
 async fn export_case(
@@ -304,13 +310,9 @@ async fn export_case(
     Address(Path(id)): Address<Path<String>>,
     visitor: Visitor,
 ) -> Response {
-    let exported = exported(&app, id, &visitor).await;
-    page(&app, &visitor.shell, exported)
-}
-
-async fn exported(app: &App, id: String, visitor: &Visitor) -> Result<Response, ApiError> {
-    let case = app.cases.store.look(visitor.named(id)).await?;
-    app.audit.tell(visitor.who.event("export").with("case", case.head.id.as_str())).await?;
+    let pretty = |value: &Value| format!("{value:#}\n");
+    let named = visitor.named(id);
+    let text = exported(&app, named, &visitor.who, pretty).await;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (
@@ -318,7 +320,7 @@ async fn exported(app: &App, id: String, visitor: &Visitor) -> Result<Response, 
             HeaderValue::from_static("attachment; filename=\"case.json\""),
         ),
     ];
-    Ok((headers, format!("{:#}\n", export(&case))).into_response())
+    page(&app, &visitor.shell, text.map(|text| (headers, text).into_response()))
 }
 
 #[derive(Deserialize)]
