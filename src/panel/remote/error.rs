@@ -20,8 +20,6 @@ pub enum RemoteError {
     KeyInTheClear { address: Address, variable: String },
     #[error("{address} is not asked: no argument of this command names it")]
     NotNamed { address: Address },
-    #[error("{old} is the variable of another host: this one's is {new}")]
-    OldVariable { old: String, new: String },
     #[error("{address} cannot be asked: this build lacks the feature `remote`")]
     NoFeature { address: Address },
     #[error("{address} cannot be asked: {reason}")]
@@ -74,7 +72,6 @@ impl RemoteError {
             | RemoteError::BadKey { .. }
             | RemoteError::KeyInTheClear { .. }
             | RemoteError::NotNamed { .. }
-            | RemoteError::OldVariable { .. }
             | RemoteError::NoFeature { .. }
             | RemoteError::Forbidden { .. }
             | RemoteError::Proxy { .. }
@@ -105,9 +102,6 @@ impl Diagnosis for RemoteError {
                 "use https, or set {} to a key that others may read on its way",
                 own_variable(address.host())
             ),
-            RemoteError::OldVariable { new, .. } => {
-                format!("set {new} instead: a hyphen of a host's name is `__`")
-            }
             RemoteError::NotNamed { address } => format!(
                 "if the items may go there, name it with --panel, or set {} to its key (to any word if it needs none)",
                 own_variable(address.host())

@@ -53,17 +53,6 @@ impl ApiKey {
         if let Some(own) = ApiKey::read(own_variable(address.host()), &lookup)? {
             return Ok(Some(own));
         }
-        // As it was called before a hyphen was told from a dot.
-        let new = own_variable(address.host());
-        let old: String = address
-            .host()
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
-            .collect();
-        let old = format!("{WARDROUND_API_KEY}_{old}");
-        if old != new && ApiKey::read(old.clone(), &lookup)?.is_some() {
-            return Err(RemoteError::OldVariable { old, new });
-        }
         let is_near = address.is_loopback();
         if !is_near && !is_named(address, arguments) {
             return Err(RemoteError::NotNamed { address: address.clone() });
