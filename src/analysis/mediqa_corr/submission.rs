@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::SubmissionError;
 use super::template::expand;
+use crate::diagnosis::Failure;
 use crate::outside;
 use crate::text::{is_whitespace, split_words};
 
@@ -34,9 +34,10 @@ pub struct Submission {
 impl Submission {
     /// # Errors
     /// A file that cannot be read; as [`Submission::parse`].
-    pub fn read(path: &Path) -> Result<Submission, SubmissionError> {
+    pub fn read(path: &Path) -> Result<Submission, Failure> {
         let text = String::from_utf8(outside::file(path)?);
-        let text = text.map_err(|_| SubmissionError::Encoding { path: path.to_owned() })?;
+        let not_text = |_| Failure::refused(format!("{}: not valid UTF-8", path.display()));
+        let text = text.map_err(not_text)?;
         Submission::parse(&text, path)
     }
 
@@ -44,7 +45,7 @@ impl Submission {
     ///
     /// # Errors
     /// A backslash at which the official scorer stops.
-    pub fn parse(text: &str, path: &Path) -> Result<Submission, SubmissionError> {
+    pub fn parse(text: &str, path: &Path) -> Result<Submission, Failure> {
         let mut submission = Submission::default();
         let text = text.replace("\r\n", "\n");
         for (number, line) in (1..).zip(text.split(['\n', '\r'])) {
@@ -56,10 +57,12 @@ impl Submission {
                 submission.invalid_lines.push(number);
                 continue;
             }
-            let expanded = expand(line).map_err(|escape| SubmissionError::Escape {
-                path: path.to_owned(),
-                line: number,
-                escape,
+            let expanded = expand(line).map_err(|escape| {
+                let place = format!("{}:{number}", path.display());
+                Failure::usage(
+                    format!("{place}: the backslash of `{escape}` cannot be read"),
+                    "the official scorer stops here: it takes backslashes for escapes, so double them",
+                )
             })?;
             let (id, prediction) = prediction(&expanded);
             let earlier = submission.predictions.insert(id, prediction);
@@ -138,11 +141,11 @@ pub struct Line<'a> {
 ///
 /// # Errors
 /// An id that the official scorer would not know for one.
-pub fn write(lines: &[Line<'_>]) -> Result<String, SubmissionError> {
+pub fn write(lines: &[Line<'_>]) -> Result<String, Failure> {
     lines.iter().map(write_line).collect()
 }
 
-fn write_line(line: &Line<'_>) -> Result<String, SubmissionError> {
+fn write_line(line: &Line<'_>) -> Result<String, Failure> {
     let words: Vec<&str> = split_words(line.correction.unwrap_or_default()).collect();
     let correction = match words.is_empty() {
         true => NOTHING.to_owned(),
@@ -153,7 +156,10 @@ fn write_line(line: &Line<'_>) -> Result<String, SubmissionError> {
     let written = format!("{} {flag} {sentence_id} {correction}", line.id);
     match is_valid(&written) {
         true => Ok(written + "\n"),
-        false => Err(SubmissionError::Id { id: line.id.to_owned() }),
+        false => Err(Failure::usage(
+            format!("the id `{}` cannot stand in a submission", line.id),
+            "an id has a to z, 0 to 9 and - alone",
+        )),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::BEST;
 use super::key::Key;
 use super::rater::{Rater, Verdict};
-use super::{BEST, RatingError};
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
 use crate::analysis::metrics::over_runs::mean;
+use crate::diagnosis::Failure;
 
 /// Scores this far apart are told one by one.
 pub const FAR: u8 = 2;
@@ -139,7 +140,7 @@ pub struct RaterPair {
 ///
 /// # Errors
 /// Raters whose scores are not of the same entries.
-pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, RatingError> {
+pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, Failure> {
     let mut pairs = Vec::new();
     for first in 0..names.len() {
         for other in first + 1..names.len() {

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::{Value, from_value};
 
-use super::RatingError;
 use super::draw::{Selection, draw_from};
 use super::key::{Key, KeyRun};
 use super::runs::{Rated, Source};
@@ -77,13 +76,13 @@ pub fn draw(
         dataset: "audit".to_owned(),
         dataset_sha256: String::new(),
     };
-    draw_from(source, selection).map_err(|error| match error {
-        RatingError::NothingToRate => Failure::usage(
+    let nothing = || {
+        Failure::usage(
             "no text was worked on by every system of the trail",
             "give --system NAME to rate one of them",
-        ),
-        error => error.into(),
-    })
+        )
+    };
+    draw_from(source, selection)?.ok_or_else(nothing)
 }
 
 impl Case {
