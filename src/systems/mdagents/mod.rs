@@ -20,7 +20,7 @@ use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
 use super::form::{answer, array, choice, object};
-use super::messages::{Templates, truncate};
+use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Reply};
 use super::reading::words::one_of;
@@ -30,7 +30,7 @@ use super::{Opening, System, Task};
 use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
-use crate::prompts::{PromptError, PromptSet, fill};
+use crate::prompts::{PromptSet, fill};
 use crate::record::{FinishReason, ItemLine, Parse, Stage};
 
 const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
@@ -85,7 +85,7 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::new(prompts)? }))
+        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::read(prompts)? }))
     }
 }
 
@@ -267,55 +267,26 @@ pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
     (Complexity { complexity: level.unwrap_or("intermediate") }, parse)
 }
 
-/// The templates of a run.
-struct Messages {
-    complexity: Templates,
-    basic: Templates,
-    experts: Templates,
-    /// What MedAgentBoard's recruiter is shown beside it.
-    experts_example: String,
-    opinion: Templates,
-    /// One expert's opinion in the decision's prompt.
-    opinion_block: String,
-    decision_on_opinions: Templates,
-    teams: Templates,
-    request: Templates,
-    investigation: Templates,
-    /// One assistant's report in the lead's prompt.
-    investigation_block: String,
-    report: Templates,
-    /// One team's report in the decision's prompt.
-    report_block: String,
-    decision_on_reports: Templates,
-}
-
-impl Messages {
-    fn new(prompts: &PromptSet) -> Result<Messages, PromptError> {
-        // Every user prompt has the question and its options.
-        let pair = |name: &str, system: &[&str], more: &[&str]| {
-            let user = [&["question", "options"], more].concat();
-            Templates::new(prompts, &format!("mdagents/{name}"), system, &user)
-        };
-        let block = |name: &str, placeholders: &[&str]| {
-            prompts.get(&format!("mdagents/{name}"), placeholders)
-        };
-        let expert = ["role", "expertise"];
-        let member = ["role", "expertise", "goal"];
-        Ok(Messages {
-            complexity: pair("complexity", &[], &[])?,
-            basic: pair("basic", &[], &[])?,
-            experts: pair("experts", &[], &["count"])?,
-            experts_example: block("experts-example", &[])?,
-            opinion: pair("opinion", &expert, &[])?,
-            opinion_block: block("opinion", &["role", "answer", "explanation"])?,
-            decision_on_opinions: pair("decision-opinions", &[], &["opinions"])?,
-            teams: pair("teams", &[], &["count", "members"])?,
-            request: pair("request", &member, &["assistants"])?,
-            investigation: pair("investigation", &member, &["lead", "request"])?,
-            investigation_block: block("investigation", &["role", "report"])?,
-            report: pair("report", &member, &["request", "investigations"])?,
-            report_block: block("report", &["group", "goal", "answer", "explanation"])?,
-            decision_on_reports: pair("decision-reports", &[], &["reports"])?,
-        })
+prompt_files! {
+    /// The templates of a run. Every user prompt has the question and its options.
+    struct Messages in "mdagents" {
+        complexity: "complexity" [] ["question", "options"],
+        basic: "basic" [] ["question", "options"],
+        experts: "experts" [] ["question", "options", "count"],
+        /// What MedAgentBoard's recruiter is shown beside it.
+        experts_example: "experts-example" [],
+        opinion: "opinion" ["role", "expertise"] ["question", "options"],
+        /// One expert's opinion in the decision's prompt.
+        opinion_block: "opinion" ["role", "answer", "explanation"],
+        decision_on_opinions: "decision-opinions" [] ["question", "options", "opinions"],
+        teams: "teams" [] ["question", "options", "count", "members"],
+        request: "request" ["role", "expertise", "goal"] ["question", "options", "assistants"],
+        investigation: "investigation" ["role", "expertise", "goal"] ["question", "options", "lead", "request"],
+        /// One assistant's report in the lead's prompt.
+        investigation_block: "investigation" ["role", "report"],
+        report: "report" ["role", "expertise", "goal"] ["question", "options", "request", "investigations"],
+        /// One team's report in the decision's prompt.
+        report_block: "report" ["group", "goal", "answer", "explanation"],
+        decision_on_reports: "decision-reports" [] ["question", "options", "reports"],
     }
 }

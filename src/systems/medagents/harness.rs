@@ -11,7 +11,7 @@ use crate::record::{FinishReason, ItemLine, Parse, Stage};
 use crate::systems::case::{Case, Record, Step, Verdict};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
-use crate::systems::messages::Templates;
+use crate::systems::messages::{Templates, prompt_files};
 use crate::systems::reading::reply::{Explained, Reply};
 use crate::systems::reading::words::{consents, list_items, parts};
 use crate::systems::reading::{harness, record, said, text as text_of, without_thinking};
@@ -23,33 +23,32 @@ pub struct Harness {
     max_rounds: u32,
     mab_compat: bool,
     decoding: Decoding,
-    gatherer: Templates,
-    analysis: Templates,
-    opinion: String,
-    synthesis: Templates,
+    texts: Texts,
     review: Templates,
-    decision: Templates,
+}
+
+prompt_files! {
+    struct Texts in "medagents" {
+        gatherer: "gatherer" [] ["question"],
+        analysis: "analysis" ["specialty"] ["question", "options"],
+        opinion: "opinion" ["number", "specialty", "explanation", "answer"],
+        synthesis: "synthesis" [] ["opinions"],
+        decision: "decision" [] ["question", "options", "synthesis"],
+    }
 }
 
 impl Harness {
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<Harness, PromptError> {
-        let pair = |name: &str, system: &[&str], user: &[&str]| {
-            Templates::new(prompts, &format!("medagents/{name}"), system, user)
+        let review = match settings.mab_compat {
+            true => "medagents/review-dissent",
+            false => "medagents/review",
         };
-        let opinion = ["number", "specialty", "explanation", "answer"];
         Ok(Harness {
             max_rounds: settings.max_rounds,
             mab_compat: settings.mab_compat,
             decoding: settings.decoding.clone(),
-            gatherer: pair("gatherer", &[], &["question"])?,
-            analysis: pair("analysis", &["specialty"], &["question", "options"])?,
-            opinion: prompts.get("medagents/opinion", &opinion)?,
-            synthesis: pair("synthesis", &[], &["opinions"])?,
-            review: match settings.mab_compat {
-                true => pair("review-dissent", &["specialty"], &["synthesis"])?,
-                false => pair("review", &["specialty"], &["synthesis"])?,
-            },
-            decision: pair("decision", &[], &["question", "options", "synthesis"])?,
+            texts: Texts::read(prompts)?,
+            review: Templates::new(prompts, review, &["specialty"], &["synthesis"])?,
         })
     }
 }
@@ -92,7 +91,7 @@ impl System for Harness {
     }
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let messages = self.gatherer.fill_question(item.question()?, &[]);
+        let messages = self.texts.gatherer.fill_question(item.question()?, &[]);
         Some(vec![Opening { member: GATHERER, messages }])
     }
 }
@@ -103,7 +102,7 @@ impl Harness {
         let names = form::array(self.decoding.string(), DOCTORS, DOCTORS);
         let shape = Shape::record(vec![("fields", names)]);
         let step = Step::new(Stage::Aside, 0, "specialties", shape);
-        let messages = self.gatherer.fill_question(case.item, &[]);
+        let messages = self.texts.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
         let read = |text: &str, finish_reason| match self.mab_compat {
             true => read_specialties_as_harness(text),
@@ -126,7 +125,8 @@ impl Harness {
         };
         let step = Step::new(stage, round, "analysis", self.opinion_shape(case.item));
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
-            let messages = self.analysis.fill_question(case.item, &[("specialty", specialty)]);
+            let messages =
+                self.texts.analysis.fill_question(case.item, &[("specialty", specialty)]);
             case.call(&step, doctor, doctor_name(doctor), messages)
         });
         case.ask_all(calls, self.opinion_reader(case))
@@ -150,12 +150,12 @@ impl Harness {
                 ("explanation", &opinion.value.explanation),
                 ("answer", opinion.value.shown()),
             ];
-            fill(&self.opinion, &values)
+            fill(&self.texts.opinion, &values)
         });
         let opinions = opinions.collect::<Vec<_>>().join("\n\n");
         let round = round.to_string();
         let values = [("round", round.as_str()), ("opinions", &opinions)];
-        let call = case.call(&step, META, "meta", self.synthesis.fill(&values));
+        let call = case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
             let reply = Reply::of(self.mab_compat, text, finish_reason, "explanation");
             // Without any answer that it may have.
@@ -212,7 +212,7 @@ impl Harness {
         synthesis: &str,
     ) -> Result<Asked<Explained>, PanelError> {
         let step = Step::new(Stage::Final, round, "decision", self.opinion_shape(case.item));
-        let messages = self.decision.fill_question(case.item, &[("synthesis", synthesis)]);
+        let messages = self.texts.decision.fill_question(case.item, &[("synthesis", synthesis)]);
         case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
     }
 
