@@ -6,8 +6,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use self::parse::{DIAGNOSE, INQUIRY};
 use super::case::{Case, Step, Verdict};
 use super::config::{self, Slot};
@@ -17,7 +15,7 @@ use super::form;
 use super::messages::{fill_question, messages, prompt_files};
 use super::reading::reply::Explained;
 use super::reading::said;
-use super::settings::switch;
+use super::settings::{settings, switch};
 use super::vote::round_line;
 use super::{Opening, System, Task};
 use crate::data::{Item, Question};
@@ -33,15 +31,15 @@ const CRITIQUES: [&str; 3] = ["ethics", "emergency", "error"];
 /// Follow-up questions of an inquiry.
 const FOLLOW_UPS: usize = 3;
 
-/// How HealthcareAgent runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Whether replies are parsed as MedAgentBoard does: invalid JSON ends the case without an answer.
-    #[serde(with = "switch")]
-    pub mab_compat: bool,
-    #[serde(flatten)]
-    pub decoding: Decoding,
+settings! {
+    /// How HealthcareAgent runs.
+    pub struct Settings {
+        /// Whether replies are parsed as MedAgentBoard does: invalid JSON ends the case without an answer.
+        #[serde(with = "switch")]
+        pub mab_compat: bool = false,
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
+    }
 }
 
 impl config::Settings for Settings {

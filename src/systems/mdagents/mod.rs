@@ -11,7 +11,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use self::recruits::read_experts;
@@ -24,7 +24,7 @@ use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Reply};
 use super::reading::words::one_of;
-use super::settings::{switch, whole};
+use super::settings::{settings, switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
 use crate::data::Item;
@@ -47,24 +47,18 @@ const EXPERTS: usize = 5;
 const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
 
-/// How MDAgents runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Characters of an expert's explanation that the decision's prompt shows.
-    #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
-    pub truncate_chars: usize,
-    /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
-    /// an error where it names none; only valid JSON, and its own clean-up of letters.
-    #[serde(with = "switch")]
-    pub mab_compat: bool,
-    #[serde(flatten)]
-    pub decoding: Decoding,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { truncate_chars: 200, mab_compat: false, decoding: Decoding::default() }
+settings! {
+    /// How MDAgents runs.
+    pub struct Settings {
+        /// Characters of an expert's explanation that the decision's prompt shows.
+        #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
+        pub truncate_chars: usize = 200,
+        /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
+        /// an error where it names none; only valid JSON, and its own clean-up of letters.
+        #[serde(with = "switch")]
+        pub mab_compat: bool = false,
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
     }
 }
 

@@ -118,12 +118,12 @@ impl System for MedReflex {
             trajectory: Trajectory::default(),
             searched: Vec::new(),
         };
-        let outcome = match self.protocol.reviewing {
+        let outcome = match &self.protocol.reviewing {
             None => {
                 let turn = self.turn(&mut state, 0)?;
                 self.parsed(&state, turn)?
             }
-            Some(reviewing) => self.review_until_accepted(&mut state, &reviewing)?,
+            Some(reviewing) => self.review_until_accepted(&mut state, reviewing)?,
         };
         self.conclude(state, &mut line, outcome);
         Ok(line.into())
@@ -145,7 +145,7 @@ impl System for MedReflex {
         let Searching { retrieve_top_k, rerank_top_k, .. } = self.protocol.searching;
         let passages = searches * rerank_top_k.min(retrieve_top_k) * passage_chars;
         let steps = self.protocol.steps as usize * 3 * chars;
-        let reflexions = self.protocol.reviewing.map_or(0, |reviewing| {
+        let reflexions = self.protocol.reviewing.as_ref().map_or(0, |reviewing| {
             let turns = reviewing.turns.saturating_sub(1) as usize;
             // Under 150 words are asked for.
             turns * 1000 + reviewing.reviewers as usize * (chars + 200)
@@ -202,7 +202,8 @@ impl MedReflex {
             }
         }
         state.trajectory.exhausted = true;
-        match (reviewing.on_exhaustion, last) {
+        let on_exhaustion = if compat { OnExhaustion::LastAnswer } else { reviewing.on_exhaustion };
+        match (on_exhaustion, last) {
             (OnExhaustion::LastAnswer, Some((turn, Some(parsed)))) => Ok(turn.outcome(parsed)),
             (OnExhaustion::LastAnswer, Some((turn, None))) => self.parsed(state, turn),
             _ => Ok(heard.no_error()),
