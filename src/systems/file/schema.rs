@@ -114,7 +114,7 @@ pub struct Stage {
     #[serde(default = "once")]
     pub passages: u32,
     #[serde(default)]
-    pub reply: Reply,
+    pub reply: ReplyKind,
     /// Of quoted words: in which sentence.
     #[serde(default)]
     pub place: Place,
@@ -162,7 +162,7 @@ pub enum When {
 /// What a reply is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reply {
+pub enum ReplyKind {
     /// The fields that are listed.
     #[default]
     Fields,

@@ -22,7 +22,7 @@ use super::exemplars::Exemplars;
 use super::form::{answer, array, choice, object};
 use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
-use super::reading::reply::{Explained, Reply};
+use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
 use super::settings::{settings, switch, whole};
 use super::vote::{round_line, support};
@@ -135,7 +135,7 @@ impl MdAgents {
         let call = case.call(&step, MODERATOR, "moderator", messages);
         let mab_compat = self.settings.mab_compat;
         let asked = case.ask(call, |text, finish_reason| {
-            let reply = Reply::of(mab_compat, text, finish_reason, "complexity");
+            let reply = Fields::of(mab_compat, text, finish_reason, "complexity");
             read_complexity(&reply, mab_compat)
         })?;
         Ok(asked.value.complexity)
@@ -164,7 +164,7 @@ impl MdAgents {
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let mab_compat = self.settings.mab_compat;
         let read = |text: &str, finish_reason| {
-            read_experts(&Reply::of(mab_compat, text, finish_reason, "experts"), mab_compat)
+            read_experts(&Fields::of(mab_compat, text, finish_reason, "experts"), mab_compat)
         };
         let experts = case.ask(call, read)?.value.experts;
         if experts.is_empty() {
@@ -221,11 +221,13 @@ impl MdAgents {
     fn reader(&self, case: &Case<'_>) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
         let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
         move |text, finish_reason| {
-            let reply = Reply::of(mab_compat, text, finish_reason, "answer");
-            let (answer, explanation) = match (mab_compat, reply.parse) {
-                (false, _) => (reply.answer(&options), reply.prose("explanation")),
-                (true, Parse::Ok) => (clean_letter(reply.written()), reply.prose("explanation")),
-                (true, _) => (String::new(), "Error parsing model response.".to_owned()),
+            let reply = Fields::of(mab_compat, text, finish_reason, "answer");
+            if !mab_compat {
+                return Explained::of(&reply, &options);
+            }
+            let (answer, explanation) = match reply.parse {
+                Parse::Ok => (clean_letter(reply.written()), reply.prose("explanation")),
+                _ => (String::new(), "Error parsing model response.".to_owned()),
             };
             let parse = reply.parse.if_read(!answer.is_empty());
             (Explained { explanation, answer, written: None }, parse)
@@ -244,7 +246,7 @@ impl Record for Complexity {
 }
 
 /// Parses the complexity; a reply without a level is intermediate.
-pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
+pub fn read_complexity(reply: &Fields, mab_compat: bool) -> (Complexity, Parse) {
     let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
     let exact = LEVELS.into_iter().find(|level| *level == given);
     let level = match (mab_compat, reply.parse) {

@@ -12,7 +12,7 @@ use crate::systems::case::{Case, Record, Step, Verdict};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
 use crate::systems::messages::{Templates, prompt_files};
-use crate::systems::reading::reply::{Explained, Reply};
+use crate::systems::reading::reply::{Explained, Fields};
 use crate::systems::reading::words::{consents, list_items, parts};
 use crate::systems::reading::{harness, record, said, text as text_of, without_thinking};
 use crate::systems::vote::{round_line, support};
@@ -157,7 +157,7 @@ impl Harness {
         let values = [("round", round.as_str()), ("opinions", &opinions)];
         let call = case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
-            let reply = Reply::of(self.mab_compat, text, finish_reason, "explanation");
+            let reply = Fields::of(self.mab_compat, text, finish_reason, "explanation");
             // Without any answer that it may have.
             let explanation = reply.prose("explanation");
             let parse = reply.parse.if_read(!explanation.is_empty());
@@ -196,7 +196,7 @@ impl Harness {
             case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
         });
         case.ask_all(calls, |text, finish_reason| {
-            let reply = Reply::of(self.mab_compat, text, finish_reason, "agree");
+            let reply = Fields::of(self.mab_compat, text, finish_reason, "agree");
             let answer = match self.mab_compat {
                 true => harness::exact_letter(reply.written(), &case.item.options),
                 false => reply.answer(&case.item.options),
@@ -225,10 +225,7 @@ impl Harness {
             if mab_compat {
                 return read_opinion_as_harness(text, &options);
             }
-            let reply = Reply::read(text, finish_reason, "answer");
-            let (explanation, answer) = (reply.prose("explanation"), reply.answer(&options));
-            let parse = reply.parse.if_read(!answer.is_empty());
-            (Explained { explanation, answer, written: None }, parse)
+            Explained::of(&Fields::read(text, finish_reason, "answer"), &options)
         }
     }
 
@@ -269,7 +266,7 @@ impl Record for Synthesis {}
 
 /// Parses an opinion as the harness does: the answer is shown to others as written, and is correct only as the letter alone.
 fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse) {
-    let reply = Reply::exact(text);
+    let reply = Fields::exact(text);
     let or = |key, otherwise: &str| match reply.get(key) {
         Value::Null if reply.parse == Parse::Fallback => otherwise.to_owned(),
         Value::Null => String::new(),
@@ -282,7 +279,7 @@ fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse)
     (Explained { explanation, answer, written: Some(written) }, parse)
 }
 
-fn read_review(reply: &Reply, text: &str, answer: String, mab_compat: bool) -> (Review, Parse) {
+fn read_review(reply: &Fields, text: &str, answer: String, mab_compat: bool) -> (Review, Parse) {
     let agree = agrees(reply, without_thinking(text), mab_compat);
     // A letter alone does not say whether it agrees.
     let parse = reply.parse.if_read(agree.is_some());
@@ -292,7 +289,7 @@ fn read_review(reply: &Reply, text: &str, answer: String, mab_compat: bool) -> (
 
 /// Whether a review agrees: `true`, "true" or "yes"; without a JSON object the last line that contains "agree", by whether it contains one
 /// of these words. `None` where the reply does not say.
-pub(crate) fn agrees(reply: &Reply, text: &str, mab_compat: bool) -> Option<bool> {
+pub(crate) fn agrees(reply: &Fields, text: &str, mab_compat: bool) -> Option<bool> {
     if reply.parse != Parse::Fallback {
         return match reply.get("agree") {
             Value::Bool(agree) => Some(*agree),

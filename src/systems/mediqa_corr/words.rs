@@ -7,7 +7,7 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading;
 use crate::systems::reading::correction::without_number;
-use crate::systems::reading::reply::Reply;
+use crate::systems::reading::reply::Fields;
 use crate::systems::reading::words::{list_items, named_item, one_of, parts};
 
 /// Words that a call asks for.
@@ -26,7 +26,7 @@ impl Words {
 
 /// Parses words of the field `key`, `most` of them at most: of an object, a labelled line, a list, or a text of nothing else.
 pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
-    let reply = Reply::read(text, finish_reason, key);
+    let reply = Fields::read(text, finish_reason, key);
     let found: Vec<String> = match reply.get(key) {
         Value::Array(list) => list.iter().map(item).collect(),
         // Lists by kinds.

@@ -15,7 +15,7 @@ use super::form;
 use super::messages::{Templates, truncate};
 use super::reading::confidence::{ConfidenceReading, is_plain};
 use super::reading::harness;
-use super::reading::reply::Reply;
+use super::reading::reply::Fields;
 use super::settings::{settings, switch, whole};
 use super::vote::{Vote, consensus, round_line, vote};
 use super::{Opening, System, Task};
@@ -172,7 +172,7 @@ impl Reconcile {
         let agents = case.agents().enumerate();
         let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
         let asked = case.ask_all(calls, |text, finish_reason| {
-            let reply = Reply::of(self.settings.mab_compat, text, finish_reason, "answer");
+            let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "answer");
             read(&reply, &case.item.options, &self.settings)
         })?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
@@ -208,7 +208,7 @@ impl Reconcile {
     }
 }
 
-fn read(reply: &Reply, options: &[Choice], settings: &Settings) -> (Opinion, Parse) {
+fn read(reply: &Fields, options: &[Choice], settings: &Settings) -> (Opinion, Parse) {
     let reasoning = reply.prose("reasoning");
     let opinion = match settings.mab_compat {
         true => Opinion {
