@@ -130,7 +130,6 @@ fn pair(
 
 #[cfg(test)]
 mod tests {
-    use crate::diagnosis::Diagnosis;
     use std::path::Path;
 
     use super::*;

@@ -166,7 +166,6 @@ fn write_line(line: &Line<'_>) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::Diagnosis;
 
     fn parse(text: &str) -> Submission {
         Submission::parse(text, Path::new("run.txt")).unwrap()
