@@ -72,9 +72,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
         .iter()
         .map(|path| Ok(read_finished(path)?.0))
         .collect::<Result<Vec<Contents>, Failure>>()?;
-    let Some((first, others)) = runs.split_first() else {
-        return Err(questions::nothing_shared());
-    };
+    let Some((first, others)) = runs.split_first() else { return Err(questions::nothing_shared()) };
     let plans = others.iter().map(|other| first.plan.differences(&other.plan));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let dataset = first.plan.dataset.name.clone();

@@ -11,9 +11,7 @@ use crate::experiment::difference::FieldDifference;
 /// # Errors
 /// Runs over different files, or over different questions of one.
 pub fn shared(runs: &[Contents], common: bool) -> Result<Vec<String>, Failure> {
-    let Some((first, others)) = runs.split_first() else {
-        return Err(nothing_shared());
-    };
+    let Some((first, others)) = runs.split_first() else { return Err(nothing_shared()) };
     let mut shared = first.plan.dataset.items.clone();
     for other in others {
         refuse_other_file(first, other)?;
@@ -23,10 +21,7 @@ pub fn shared(runs: &[Contents], common: bool) -> Result<Vec<String>, Failure> {
         let theirs = ids(other);
         shared.retain(|id| theirs.contains(id.as_str()));
     }
-    match shared.is_empty() {
-        true => Err(nothing_shared()),
-        false => Ok(shared),
-    }
+    if shared.is_empty() { Err(nothing_shared()) } else { Ok(shared) }
 }
 
 const OTHER_ITEMS: &str = "only runs over the same items are compared";

@@ -102,10 +102,7 @@ fn prediction(line: &str) -> (String, Prediction) {
     let (id, flag, sentence_id) = (next(), next(), next());
     let words: Vec<&str> = words.collect();
     let joined = words.join(" ");
-    let correction = match flag == "0" {
-        true => NOTHING,
-        false => without_quotes(&joined),
-    };
+    let correction = if flag == "0" { NOTHING } else { without_quotes(&joined) };
     let correction = correction.to_owned();
     (id, Prediction { flag, sentence_id, correction })
 }

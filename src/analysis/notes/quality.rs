@@ -108,18 +108,12 @@ impl Measure {
 
     /// The ROUGE-1 of the published code: with stems for MEDEC, without for MedErrBench.
     pub fn rouge1(is_medec: bool) -> Measure {
-        match is_medec {
-            true => Measure::Rouge1Stemmed,
-            false => Measure::Rouge1,
-        }
+        if is_medec { Measure::Rouge1Stemmed } else { Measure::Rouge1 }
     }
 
     /// Its recall, which the paper's A.1 names.
     pub fn rouge1_recall(is_medec: bool) -> Measure {
-        match is_medec {
-            true => Measure::Rouge1StemmedRecall,
-            false => Measure::Rouge1Recall,
-        }
+        if is_medec { Measure::Rouge1StemmedRecall } else { Measure::Rouge1Recall }
     }
 
     /// Whether texts of the language have it.

@@ -66,9 +66,7 @@ pub fn draw_from(
         let code = format!("E{:0digits$}", entries.len() + 1);
         let line = runs[run].finished[item.item()];
         let cited = cited(line, &runs[run].searches);
-        let Some(shown) = shown(item, line, &cited, show_gold) else {
-            continue;
-        };
+        let Some(shown) = shown(item, line, &cited, show_gold) else { continue };
         key_entries.push(KeyEntry {
             code: code.clone(),
             item: item.item().to_owned(),
@@ -95,9 +93,7 @@ pub fn draw_from(
 
 /// A note that has an error by its gold, or by any run's flag where it has none; any question.
 fn is_first_choice(item: &ItemText, runs: &[Rated<'_>]) -> bool {
-    let ItemText::Note(note) = item else {
-        return true;
-    };
+    let ItemText::Note(note) = item else { return true };
     let flags = |run: &Rated<'_>| match run.finished.get(note.item.as_str()) {
         Some(ItemLine::Note(line)) => line.flag.has_error(),
         _ => false,

@@ -118,10 +118,7 @@ pub fn read_answer(
 
 /// The outcome of parsing: `Ok` for a complete text with the label that was asked for.
 fn parse(is_marked: bool, finish_reason: FinishReason) -> Parse {
-    match is_marked && finish_reason != FinishReason::Length {
-        true => Parse::Ok,
-        false => Parse::Fallback,
-    }
+    if is_marked && finish_reason != FinishReason::Length { Parse::Ok } else { Parse::Fallback }
 }
 
 /// The text up to the end of its last complete sentence; all of it where there is none.

@@ -79,10 +79,7 @@ fn unkeyed(text: &str, most: usize) -> Vec<String> {
     let (Some(line), None) = (lines.next(), lines.next()) else { return Vec::new() };
     let quoted: Vec<String> =
         line.split(['"', '“', '”']).skip(1).step_by(2).map(str::to_owned).collect();
-    match quoted.len() == 1 || !quoted.is_empty() && most > 1 {
-        true => quoted,
-        false => vec![line.to_owned()],
-    }
+    if quoted.len() == 1 || !quoted.is_empty() && most > 1 { quoted } else { vec![line.to_owned()] }
 }
 
 /// Parses one of `choices` of the field `key`, in lower case: the first word, else the only choice that is named.

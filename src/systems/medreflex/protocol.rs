@@ -254,10 +254,7 @@ impl MedReflex {
     ) -> Result<Asked<StepRecord>, PanelError> {
         let view = self.view(state, &turn.history);
         let messages = self.texts.react(view, number, self.protocol.steps);
-        let labels = match self.protocol.searching.cite {
-            true => labels(&turn.history),
-            false => Vec::new(),
-        };
+        let labels = if self.protocol.searching.cite { labels(&turn.history) } else { Vec::new() };
         let shape = shapes::step(&self.protocol.decoding, state.case.item, &labels);
         let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
         let call = self.call(state, &step, REACT, number, messages, self.members().react);

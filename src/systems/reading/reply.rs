@@ -100,10 +100,7 @@ impl Fields {
 
     /// Reads a text with `key`; under `mab_compat` one that is JSON as it stands.
     pub fn of(mab_compat: bool, text: &str, finish_reason: FinishReason, key: &str) -> Fields {
-        match mab_compat {
-            true => Fields::exact(text),
-            false => Fields::read(text, finish_reason, key),
-        }
+        if mab_compat { Fields::exact(text) } else { Fields::read(text, finish_reason, key) }
     }
 
     /// Reads a text as MedAgentBoard does, keys as they are written.
@@ -134,10 +131,7 @@ impl Fields {
     /// The same as text; where no object was found and no line has the key, all there is.
     pub fn prose(&self, key: &str) -> String {
         let prose = text_of(self.get(key));
-        match prose.is_empty() && self.parse == Parse::Fallback {
-            true => self.text.clone(),
-            false => prose,
-        }
+        if prose.is_empty() && self.parse == Parse::Fallback { self.text.clone() } else { prose }
     }
 
     /// The letter under `answer`; where no object was found, of the line of that name, or what the text says.
