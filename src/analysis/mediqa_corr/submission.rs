@@ -6,7 +6,7 @@ use std::path::Path;
 use super::template::expand;
 use crate::diagnosis::Failure;
 use crate::outside;
-use crate::text::{is_whitespace, split_words};
+use crate::text::{Pattern, is_whitespace, split_words};
 
 /// Stands for no correction.
 pub const NOTHING: &str = "NA";
@@ -53,7 +53,7 @@ impl Submission {
             if line.is_empty() {
                 continue;
             }
-            if !is_valid(line) {
+            if !VALID.is_match(line) {
                 submission.invalid_lines.push(number);
                 continue;
             }
@@ -72,29 +72,10 @@ impl Submission {
     }
 }
 
-/// Whether all of the line is `[a-z0-9\-]+\s[0-9]+\s\-?[0-9]+\s.+`, one whitespace character each before a number.
-fn is_valid(line: &str) -> bool {
-    let is_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_digit = |c: char| c.is_ascii_digit();
-    let rest = some(line, is_id)
-        .and_then(blank)
-        .and_then(|rest| some(rest, is_digit))
-        .and_then(blank)
-        .and_then(|rest| some(rest.strip_prefix('-').unwrap_or(rest), is_digit))
-        .and_then(blank);
-    rest.is_some_and(|rest| !rest.is_empty())
-}
-
-/// What follows one such character at least, and all after it.
-fn some(text: &str, is_one: impl Fn(char) -> bool) -> Option<&str> {
-    let rest = text.trim_start_matches(is_one);
-    (rest.len() < text.len()).then_some(rest)
-}
-
-/// What follows one whitespace character.
-fn blank(text: &str) -> Option<&str> {
-    text.strip_prefix(is_whitespace)
-}
+/// A line with a note's id, flag, sentence and correction, one whitespace character each before a number; Python counts four more than
+/// Unicode.
+static VALID: Pattern =
+    Pattern::new(r"\A[a-z0-9-]+[\s\x1c-\x1f][0-9]+[\s\x1c-\x1f]-?[0-9]+[\s\x1c-\x1f](?s:.+)\z");
 
 fn prediction(line: &str) -> (String, Prediction) {
     let mut words = split_words(line);
@@ -151,7 +132,7 @@ fn write_line(line: &Line<'_>) -> Result<String, Failure> {
     let sentence_id = line.sentence_id.map_or("-1".to_owned(), |id| id.to_string());
     let flag = u8::from(line.is_wrong);
     let written = format!("{} {flag} {sentence_id} {correction}", line.id);
-    match is_valid(&written) {
+    match VALID.is_match(&written) {
         true => Ok(written + "\n"),
         false => Err(Failure::usage(
             format!("the id `{}` cannot stand in a submission", line.id),

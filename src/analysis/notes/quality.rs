@@ -93,12 +93,9 @@ impl Measure {
     /// Whether it needs the weights of BERTScore or BLEURT.
     pub fn is_neural(self) -> bool {
         use Measure::{Aggregate, BertScore, BertScoreMultilingual, Bleurt};
-        matches!(self, BertScore | BertScoreMultilingual | Bleurt | Aggregate) || self.is_kpcs()
-    }
-
-    fn is_kpcs(self) -> bool {
         use Measure::{Kpcs, KpcsFolded, KpcsGated, KpcsUngated};
-        matches!(self, Kpcs | KpcsUngated | KpcsGated | KpcsFolded)
+        matches!(self, BertScore | BertScoreMultilingual | Bleurt | Aggregate)
+            || matches!(self, Kpcs | KpcsUngated | KpcsGated | KpcsFolded)
     }
 
     /// As people write it.
@@ -183,11 +180,7 @@ impl CorrectionScorer {
                 scores.any(|one| one.bertscore_multilingual.is_some())
             }
             Measure::Bleurt => scores.any(|one| one.bleurt.is_some()),
-            Measure::Aggregate
-            | Measure::Kpcs
-            | Measure::KpcsUngated
-            | Measure::KpcsGated
-            | Measure::KpcsFolded => self.has(Measure::BertScore) && self.has(Measure::Bleurt),
+            made if made.is_neural() => self.has(Measure::BertScore) && self.has(Measure::Bleurt),
             _ => true,
         }
     }
@@ -232,11 +225,8 @@ impl Quality {
             Measure::BertScore => self.neural.bertscore,
             Measure::BertScoreMultilingual => self.neural.bertscore_multilingual,
             Measure::Bleurt => self.neural.bleurt,
-            Measure::Aggregate
-            | Measure::Kpcs
-            | Measure::KpcsUngated
-            | Measure::KpcsGated
-            | Measure::KpcsFolded => None,
+            // What is made of several of them, and of keywords.
+            _ => None,
         }
     }
 

@@ -21,19 +21,26 @@ struct RaterFile {
     schema: Schema,
     sheet: String,
     rater: String,
-    entries: Vec<FileEntry>,
+    entries: Vec<RaterEntry>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileEntry {
+pub struct RaterEntry {
     code: String,
+    /// `None` where the entry was not rated.
     score: Option<i64>,
     #[serde(default)]
-    comment: String,
-    /// Of each source that the entry names; absent where it names none.
+    pub comment: String,
+    /// Of each source that the entry names, `None` where it was not rated; absent in a file where it names none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    citations: Vec<Option<Verdict>>,
+    pub citations: Vec<Option<Verdict>>,
+}
+
+impl RaterEntry {
+    pub fn score(&self) -> Option<u8> {
+        u8::try_from(self.score?).ok()
+    }
 }
 
 /// What a source says of the correction that names it.
@@ -49,11 +56,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rater {
     pub name: String,
-    /// `None` where the entry was not rated.
-    pub scores: Vec<Option<u8>>,
-    pub comments: Vec<String>,
-    /// Of each source that an entry names; `None` where it was not rated.
-    pub citations: Vec<Vec<Option<Verdict>>>,
+    pub entries: Vec<RaterEntry>,
 }
 
 /// The raters' files against the key, in the order in which they are named.
@@ -103,7 +106,7 @@ impl Rater {
         let refuse = |problem: String| {
             Err(Failure::usage(format!("{path}: {problem}"), "export the file again from the page"))
         };
-        let mut found: Vec<Option<FileEntry>> = vec![None; key.entries.len()];
+        let mut found: Vec<Option<RaterEntry>> = vec![None; key.entries.len()];
         for entry in file.entries {
             let code = entry.code.clone();
             let Some(&place) = places.get(code.as_str()) else {
@@ -126,18 +129,13 @@ impl Rater {
                 return refuse(format!("entry {code} comes twice"));
             }
         }
-        let mut rater =
-            Rater { name, scores: Vec::new(), comments: Vec::new(), citations: Vec::new() };
-        for (entry, in_key) in found.into_iter().zip(&key.entries) {
-            let score = entry.as_ref().and_then(|entry| entry.score);
-            rater.scores.push(score.and_then(|score| u8::try_from(score).ok()));
-            let entry = entry.unwrap_or_default();
-            rater.comments.push(entry.comment.trim().to_owned());
-            let mut citations = entry.citations;
-            citations.resize(in_key.citations, None);
-            rater.citations.push(citations);
-        }
-        Ok(rater)
+        let entries = found.into_iter().zip(&key.entries).map(|(entry, in_key)| {
+            let mut entry = entry.unwrap_or_default();
+            entry.comment = entry.comment.trim().to_owned();
+            entry.citations.resize(in_key.citations, None);
+            entry
+        });
+        Ok(Rater { name, entries: entries.collect() })
     }
 }
 

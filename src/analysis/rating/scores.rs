@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::BEST;
-use super::key::Key;
-use super::rater::{Rater, Verdict};
+use super::key::{Key, KeyEntry};
+use super::rater::{Rater, RaterEntry, Verdict};
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
 use crate::analysis::metrics::over_runs::mean;
 use crate::diagnosis::Failure;
@@ -31,20 +31,21 @@ pub struct Rated {
 impl Rated {
     /// Every entry of the key, in its order.
     pub fn all(key: &Key, raters: &[Rater]) -> Vec<Rated> {
-        let entries = key.entries.iter().enumerate();
-        entries
-            .map(|(place, entry)| Rated {
+        let rated = |(place, entry): (usize, &KeyEntry)| {
+            let own = || raters.iter().map(move |rater| &rater.entries[place]);
+            Rated {
                 code: entry.code.clone(),
                 item: entry.item.clone(),
                 run: entry.run,
-                scores: raters.iter().map(|rater| rater.scores[place]).collect(),
-                comments: raters.iter().map(|rater| rater.comments[place].clone()).collect(),
+                scores: own().map(RaterEntry::score).collect(),
+                comments: own().map(|one| one.comment.clone()).collect(),
                 citations: match entry.citations {
                     0 => Vec::new(),
-                    _ => raters.iter().map(|rater| rater.citations[place].clone()).collect(),
+                    _ => own().map(|one| one.citations.clone()).collect(),
                 },
-            })
-            .collect()
+            }
+        };
+        key.entries.iter().enumerate().map(rated).collect()
     }
 
     /// Whether two raters differ by [`FAR`] or more.
