@@ -156,8 +156,10 @@ mod tests {
         ]
     }
 
-    fn get(figures: &SubmissionFigures, measure: Measure) -> Option<SubsetAndComposite> {
-        figures.measures.iter().find(|(one, _)| *one == measure)?.1
+    impl SubmissionFigures {
+        fn get(&self, measure: Measure) -> Option<SubsetAndComposite> {
+            self.measures.iter().find(|(one, _)| *one == measure)?.1
+        }
     }
 
     fn figures(run: &str, neural: &ScoresByPair) -> Result<SubmissionFigures, MetricsError> {
@@ -179,7 +181,7 @@ mod tests {
             assert!(close(family.subset.unwrap(), 1.0) && close(family.composite, 1.0));
         }
         assert_eq!((figures.counts.n_pairs, figures.counts.n_correct_na), (2, 2));
-        assert!(get(&figures, Measure::Aggregate).is_none());
+        assert!(figures.get(Measure::Aggregate).is_none());
     }
 
     #[test]
@@ -190,15 +192,15 @@ mod tests {
         assert_eq!((figures.flag_accuracy, figures.sentence_accuracy), (0.25, 0.5));
         assert_eq!((figures.counts.n_missing, figures.counts.n_invalid_lines), (2, 1));
         assert_eq!((figures.counts.n_repeated, figures.counts.n_unknown), (1, 1));
-        assert!(close(get(&figures, Measure::Rouge1).unwrap().subset.unwrap(), 2.0 / 3.0));
-        assert!(close(get(&figures, Measure::Rouge1).unwrap().composite, 2.0 / 3.0 / 4.0));
+        assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 2.0 / 3.0));
+        assert!(close(figures.get(Measure::Rouge1).unwrap().composite, 2.0 / 3.0 / 4.0));
     }
 
     #[test]
     fn nothing_to_compare_leaves_the_subset_out() {
         let figures = figures("a 1 2 NA\nb 0 3 NA\n", &ScoresByPair::new()).unwrap();
-        assert_eq!(get(&figures, Measure::Rouge1).unwrap().subset, None);
-        assert_eq!(get(&figures, Measure::Rouge1).unwrap().composite, 0.25);
+        assert_eq!(figures.get(Measure::Rouge1).unwrap().subset, None);
+        assert_eq!(figures.get(Measure::Rouge1).unwrap().composite, 0.25);
         assert_eq!(figures.sentence_accuracy, 0.25);
     }
 
@@ -206,7 +208,7 @@ mod tests {
     fn a_correction_of_full_stops_alone_counts_0() {
         let figures = figures("a 1 2 ...\nc 1 0 It is gout.\n", &ScoresByPair::new()).unwrap();
         assert_eq!((figures.counts.n_pairs, figures.counts.n_without_words), (2, 1));
-        assert!(close(get(&figures, Measure::Rouge1).unwrap().subset.unwrap(), 0.5));
+        assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 0.5));
     }
 
     #[test]

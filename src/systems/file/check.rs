@@ -162,7 +162,8 @@ impl SystemFile {
                 stage.reply,
                 ReplyKind::Medec | ReplyKind::Quoted | ReplyKind::Option | ReplyKind::Sentence
             ) && !is_note;
-        let names: Vec<&str> = can.iter().map(|is| is.name()).collect();
+        let names = can.iter().filter_map(|is| toml::Value::try_from(is).ok()).map(spelling);
+        let names: Vec<String> = names.collect();
         let hint = match names.is_empty() {
             true => "it has no fields, and may not be of these items".to_owned(),
             false => format!("its fields can be {}", names.join(", ")),

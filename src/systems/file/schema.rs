@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::data::ItemKind;
 use crate::systems::config::SOLO;
@@ -43,7 +43,7 @@ pub struct SystemFile {
 }
 
 /// What a system was read from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     pub name: String,
     pub text: String,
@@ -249,7 +249,7 @@ pub struct FieldOf {
 }
 
 /// The meaning of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Is {
     Reason,
@@ -260,22 +260,6 @@ pub enum Is {
     Sentence,
     Correction,
     Text,
-}
-
-impl Is {
-    /// As a file spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Is::Reason => "reason",
-            Is::Answer => "answer",
-            Is::Confidence => "confidence",
-            Is::Flag => "flag",
-            Is::SentenceId => "sentence-id",
-            Is::Sentence => "sentence",
-            Is::Correction => "correction",
-            Is::Text => "text",
-        }
-    }
 }
 
 impl Text {

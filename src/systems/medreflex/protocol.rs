@@ -2,7 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::review::{self, Review, decide};
-use super::settings::{OnExhaustion, Protocol, ResultsKept, Reviewing, Searching};
+use super::settings::{OnExhaustion, Protocol, ResultsKept, Reviewing, Searching, Temperatures};
 use super::shapes;
 use super::step::{self, Action, StepRecord};
 use super::texts::{HistoryStep, Texts, View};
@@ -355,7 +355,9 @@ impl MedReflex {
         let agent = state.case.task.panel.members[member].agent.clone();
         let mut call = state.case.call(step, member, agent, messages);
         call.key.sample = sample;
-        let published = self.protocol.searching.temperatures.choose(published);
+        // Else as the member and the run have it.
+        let is_paper = self.protocol.searching.temperatures == Temperatures::Paper;
+        let published = is_paper.then_some(published);
         call.temperature = published.map(|published| published.temperature);
         call.max_tokens = published.map(|published| published.max_tokens);
         call

@@ -51,13 +51,6 @@ pub enum Temperatures {
     Model,
 }
 
-impl Temperatures {
-    /// How a call is made whose published configuration is `published`; `None`: as the member and the run have it.
-    pub fn choose<T>(self, published: T) -> Option<T> {
-        (self == Temperatures::Paper).then_some(published)
-    }
-}
-
 settings! {
     /// Settings that both systems have; flattened into the settings of each.
     pub struct Searching {
