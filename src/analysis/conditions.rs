@@ -98,9 +98,7 @@ pub fn decoding(mode: DecodingMode) -> &'static str {
 /// Sentences to stand under a table: one for what all rows have in common, one for each fact in which they differ. Rows that are equal
 /// in all come once.
 pub fn say<'a>(rows: &'a [(String, Conditions)]) -> Vec<String> {
-    let Some((_, first)) = rows.first() else {
-        return Vec::new();
-    };
+    let Some((_, first)) = rows.first() else { return Vec::new() };
     let (mut common, mut differing) = (Vec::new(), Vec::new());
     for (place, (name, value)) in first.facts.iter().enumerate() {
         let of = |row: &'a (String, Conditions)| row.1.facts[place].1.as_str();

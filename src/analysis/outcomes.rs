@@ -146,9 +146,7 @@ impl<'a> Outcomes<'a> {
             calls.entry((call.run, &call.item)).or_default().push(call);
         }
         self.map(|answer| {
-            let Some(round) = round(answer, when) else {
-                return Vec::new();
-            };
+            let Some(round) = round(answer, when) else { return Vec::new() };
             let calls = calls.get(&(answer.run, answer.item.as_str()));
             let of_round =
                 |call: &&&CallLine| (call.stage, call.round) == (round.stage, round.round);

@@ -9,7 +9,7 @@ use crate::analysis::rating::draw::{self, Selection};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::scores::{Rated, pairs};
-use crate::analysis::rating::{RatingError, rater, runs, tables, trial};
+use crate::analysis::rating::{rater, runs, tables, trial};
 use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -118,7 +118,10 @@ fn refuse_taken(out: &Path) -> Result<(), Failure> {
     let is_empty = || Ok::<_, Failure>(fs_err::read_dir(out)?.next().is_none());
     match !fs_err::exists(out)? || (out.is_dir() && is_empty()?) {
         true => Ok(()),
-        false => Err(RatingError::OutputTaken { path: out.to_owned() }.into()),
+        false => Err(Failure::usage(
+            format!("{} exists and is not an empty directory", out.display()),
+            "choose another `--out`",
+        )),
     }
 }
 
@@ -137,7 +140,7 @@ impl Score {
             ratings.refuse_others(&contents)?;
             Ok((contents, ratings))
         });
-        let joined = joined.collect::<Result<Vec<_>, RatingError>>()?;
+        let joined = joined.collect::<Result<Vec<_>, Failure>>()?;
         for (contents, ratings) in &joined {
             ratings.write(contents)?;
             report::write(contents, &contents.path)?;

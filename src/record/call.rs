@@ -38,20 +38,6 @@ pub enum Parse {
 }
 
 impl Parse {
-    pub const ALL: [Parse; 5] =
-        [Parse::Ok, Parse::Repaired, Parse::Fallback, Parse::Refused, Parse::Unread];
-
-    /// The name in logs and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Parse::Ok => "ok",
-            Parse::Repaired => "repaired",
-            Parse::Fallback => "fallback",
-            Parse::Refused => "refused",
-            Parse::Unread => "unread",
-        }
-    }
-
     /// This value, or [`Parse::Unread`] if nothing was read.
     pub fn if_read(self, is_read: bool) -> Parse {
         if is_read { self } else { Parse::Unread }

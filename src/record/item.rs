@@ -109,10 +109,7 @@ impl From<NoteLine> for ItemLine {
 }
 
 fn flag_in_words(has_error: bool) -> &'static str {
-    match has_error {
-        true => "error",
-        false => "no error",
-    }
+    if has_error { "error" } else { "no error" }
 }
 
 impl fmt::Display for ItemKey {

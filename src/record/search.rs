@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::SearchPlace;
-
 /// The identity of a search within a run directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SearchKey {
@@ -116,12 +114,6 @@ impl SearchLine {
     /// Whether every passage has its text.
     pub fn has_texts(&self) -> bool {
         self.shown.iter().all(|passage| passage.text.is_some())
-    }
-}
-
-impl SearchKey {
-    pub fn place(&self) -> SearchPlace {
-        SearchPlace { round: self.round, step: self.step }
     }
 }
 

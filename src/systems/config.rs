@@ -262,10 +262,7 @@ impl SystemConfig {
             Some(file) => sha256(built_in + &json!(file).to_string()),
             None => built_in,
         };
-        match self.decoding.reask {
-            true => sha256(own + &prompts.sha256(REASK_FOLDER)),
-            false => own,
-        }
+        if self.decoding.reask { sha256(own + &prompts.sha256(REASK_FOLDER)) } else { own }
     }
 
     /// How it searches a corpus; `None` where it does not.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::form;
-use super::settings::{spelled, switch, whole};
+use super::settings::{settings, spelled, switch, whole};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::record::Grammar;
@@ -76,26 +76,26 @@ pub enum CallSeed {
     Provider,
 }
 
-/// Limits of completions, flattened into the settings of every system.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Decoding {
-    /// Characters of a JSON string at most under the grammar; reasons may have eight times as many.
-    #[serde(deserialize_with = "whole::<1, 2000, _, _>")]
-    pub record_chars: usize,
-    /// Whether the chat template asks for a `<think>` section, where it has the switch.
-    #[serde(with = "thinking")]
-    pub thinking: Thinking,
-    /// Tokens of a completion at most, including a `<think>` section; fewer where the context has less room.
-    #[serde(with = "max_tokens")]
-    pub max_tokens: MaxTokens,
-    /// Whether endpoints are sent a seed.
-    pub call_seed: CallSeed,
-    /// Whether an agent whose reply could not be read is asked once for its record, which a local model then writes under the grammar.
-    #[serde(with = "switch")]
-    pub reask: bool,
-    /// How a question's options are ordered before any agent sees them.
-    pub option_order: OptionOrder,
+settings! {
+    /// Limits of completions, flattened into the settings of every system.
+    pub struct Decoding {
+        /// Characters of a JSON string at most under the grammar; reasons may have eight times as many.
+        #[serde(deserialize_with = "whole::<1, 2000, _, _>")]
+        pub record_chars: usize = 240,
+        /// Whether the chat template asks for a `<think>` section, where it has the switch.
+        #[serde(with = "thinking")]
+        pub thinking: Thinking = Thinking::Off,
+        /// Tokens of a completion at most, including a `<think>` section; fewer where the context has less room.
+        #[serde(with = "max_tokens")]
+        pub max_tokens: MaxTokens = MaxTokens::Tokens(MAX_TOKENS),
+        /// Whether endpoints are sent a seed.
+        pub call_seed: CallSeed = CallSeed::Sent,
+        /// Whether an agent whose reply could not be read is asked once for its record, which a local model then writes under the grammar.
+        #[serde(with = "switch")]
+        pub reask: bool = false,
+        /// How a question's options are ordered before any agent sees them.
+        pub option_order: OptionOrder = OptionOrder::File,
+    }
 }
 
 /// The order of a question's options.
@@ -153,19 +153,6 @@ mod max_tokens {
         let expected =
             || D::Error::custom("expected a whole number from 1 to 1000000, or provider");
         tokens.map(MaxTokens::Tokens).ok_or_else(expected)
-    }
-}
-
-impl Default for Decoding {
-    fn default() -> Decoding {
-        Decoding {
-            record_chars: 240,
-            thinking: Thinking::Off,
-            max_tokens: MaxTokens::Tokens(MAX_TOKENS),
-            call_seed: CallSeed::Sent,
-            reask: false,
-            option_order: OptionOrder::File,
-        }
     }
 }
 

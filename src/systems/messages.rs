@@ -25,12 +25,6 @@ impl Templates {
         Ok(Templates { system, user: prompts.get(&format!("{name}-user"), user)? })
     }
 
-    /// `NAME-user.txt` without a system message.
-    pub fn user(prompts: &PromptSet, name: &str, user: &[&str]) -> Result<Templates, PromptError> {
-        let user = prompts.get(&format!("{name}-user"), user)?;
-        Ok(Templates { system: String::new(), user })
-    }
-
     /// The messages, with both templates filled.
     pub fn fill(&self, values: &[(&str, &str)]) -> Vec<Message> {
         messages(&fill(&self.system, values), fill(&self.user, values))
@@ -42,6 +36,36 @@ impl Templates {
         messages(&system, fill_question(&self.user, question, more))
     }
 }
+
+/// The prompts of a system as a struct that is read from the files of a folder below `prompts/`. Each line is a field, its file, and the
+/// placeholders that the file must have; with two lists of these it is [`Templates`], of the system message and of the user message.
+macro_rules! prompt_files {
+    (@type) => { String };
+    (@type $user:expr) => { $crate::systems::messages::Templates };
+    (@read $prompts:ident $file:expr, $must:expr) => { $prompts.get($file, &$must)? };
+    (@read $prompts:ident $file:expr, $system:expr, $user:expr) => {
+        $crate::systems::messages::Templates::new($prompts, $file, &$system, &$user)?
+    };
+    ($(#[$about:meta])* struct $name:ident in $folder:literal { $(
+        $(#[$of:meta])* $field:ident: $file:literal [$($must:literal),*] $([$($user:literal),*])?,
+    )* }) => {
+        $(#[$about])*
+        pub struct $name { $($(#[$of])* $field: prompt_files!(@type $([$($user),*])?),)* }
+
+        impl $name {
+            fn read(
+                prompts: &$crate::prompts::PromptSet,
+            ) -> Result<$name, $crate::prompts::PromptError> {
+                Ok($name { $(
+                    $field: prompt_files!(
+                        @read prompts concat!($folder, "/", $file), [$($must),*] $(, [$($user),*])?
+                    ),
+                )* })
+            }
+        }
+    };
+}
+pub(super) use prompt_files;
 
 /// A system message, unless `system` is empty, and a user message.
 pub fn messages(system: &str, user: String) -> Vec<Message> {

@@ -39,6 +39,25 @@ impl Diagnosis for SettingsError {
     }
 }
 
+/// A struct of settings, each with its default. What a table lacks has that; a key that no setting has is refused by [`replace`].
+macro_rules! settings {
+    ($(#[$about:meta])* pub struct $name:ident {
+        $($(#[$of:meta])* pub $field:ident: $type:ty = $default:expr,)*
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(default)]
+        pub struct $name { $($(#[$of])* pub $field: $type,)* }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($field: $default,)* }
+            }
+        }
+    };
+}
+pub(super) use settings;
+
 /// Splits `key=value` pairs.
 ///
 /// # Errors

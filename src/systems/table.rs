@@ -3,10 +3,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
-use super::config::{Settings, SystemConfig};
+use super::config::SystemConfig;
 use super::file::{Source, SystemFile};
 use super::settings::SettingsError;
 use super::{healthcareagent, mdagents, medagents, medguards, medmad, medreflex, reconcile};
@@ -87,22 +84,26 @@ fn programs() -> [Entry; 9] {
     [
         Entry {
             wording: MEDMAD,
-            ..Entry::question("medmad", "medmad", configure::<medmad::settings::Settings>)
+            ..Entry::question("medmad", "medmad", SystemConfig::new::<medmad::settings::Settings>)
         },
         Entry {
             // Two independent answers of each agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
             defaults: &[("t_max", "0"), ("samples", "2")],
             wording: MEDMAD,
-            ..Entry::question("no-debate", "medmad", configure::<medmad::settings::Settings>)
+            ..Entry::question(
+                "no-debate",
+                "medmad",
+                SystemConfig::new::<medmad::settings::Settings>,
+            )
         },
         Entry::question(
             "healthcareagent",
             "healthcareagent",
-            configure::<healthcareagent::Settings>,
+            SystemConfig::new::<healthcareagent::Settings>,
         ),
-        Entry::question("medagents", "medagents", configure::<medagents::Settings>),
-        Entry::question("mdagents", "mdagents", configure::<mdagents::Settings>),
-        Entry::question("reconcile", "reconcile", configure::<reconcile::Settings>),
+        Entry::question("medagents", "medagents", SystemConfig::new::<medagents::Settings>),
+        Entry::question("mdagents", "mdagents", SystemConfig::new::<mdagents::Settings>),
+        Entry::question("reconcile", "reconcile", SystemConfig::new::<reconcile::Settings>),
         Entry {
             takes: ItemKind::Notes,
             wording: Wording::Paper(
@@ -110,13 +111,21 @@ fn programs() -> [Entry; 9] {
             ),
             // In its paper all agents have the same model.
             default_models: Some(1),
-            ..Entry::question("medguards", "medguards", configure::<medguards::settings::Settings>)
+            ..Entry::question(
+                "medguards",
+                "medguards",
+                SystemConfig::new::<medguards::settings::Settings>,
+            )
         },
         Entry {
             takes: ItemKind::Notes,
             wording: MEDREFLEX,
             default_models: Some(1),
-            ..Entry::question("medreflex", "medreflex", configure::<medreflex::settings::Settings>)
+            ..Entry::question(
+                "medreflex",
+                "medreflex",
+                SystemConfig::new::<medreflex::settings::Settings>,
+            )
         },
         Entry {
             takes: ItemKind::Notes,
@@ -127,7 +136,7 @@ fn programs() -> [Entry; 9] {
             ..Entry::question(
                 "medreact",
                 "medreflex",
-                configure::<medreflex::settings::ReactSettings>,
+                SystemConfig::new::<medreflex::settings::ReactSettings>,
             )
         },
     ]
@@ -166,16 +175,6 @@ impl Entry {
             known: SYSTEMS.iter().map(|entry| entry.name).collect(),
         })
     }
-}
-
-fn configure<S>(
-    entry: &'static Entry,
-    given: Vec<(String, toml::Value)>,
-) -> Result<SystemConfig, SettingsError>
-where
-    S: Settings + Default + Serialize + DeserializeOwned + 'static,
-{
-    SystemConfig::new::<S>(entry, given)
 }
 
 #[cfg(test)]

@@ -61,10 +61,7 @@ pub fn majority(answers: &[String]) -> String {
 /// The fraction of the answers that are this letter; 0 for an empty one.
 pub fn support(answers: &[String], answer: &str) -> f64 {
     let gave = answers.iter().filter(|given| *given == answer).count();
-    match answer.is_empty() || answers.is_empty() {
-        true => 0.0,
-        false => gave as f64 / answers.len() as f64,
-    }
+    if answer.is_empty() || answers.is_empty() { 0.0 } else { gave as f64 / answers.len() as f64 }
 }
 
 /// The line of a round without confidences, in which all votes have the same weight.

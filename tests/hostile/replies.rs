@@ -4,7 +4,7 @@ use wardround::data::{Choice, Note};
 use wardround::record::{FinishReason, Language};
 use wardround::systems::exemplars::reply::{Field, Form, Style};
 use wardround::systems::reading::confidence::{ConfidenceReading, converted};
-use wardround::systems::reading::reply::Reply;
+use wardround::systems::reading::reply::Fields;
 use wardround::systems::reading::{answer, json, letter, record, said, verdict};
 use wardround::systems::{
     healthcareagent, mdagents, medagents, medguards, mediqa_corr, medmad, medreflex,
@@ -45,11 +45,11 @@ fn reads(name: &str, read: impl Fn(&str, FinishReason)) {
 fn of_every_system_with_fields() {
     let options = options();
     reads("fields of a reply", |text, finish_reason| {
-        let reply = Reply::read(text, finish_reason, "answer");
+        let reply = Fields::read(text, finish_reason, "answer");
         let read = reply.confidence(ConfidenceReading::Converted);
         assert!((0.0..=1.0).contains(&read), "{read}");
         let _ = (reply.prose("rationale"), reply.answer(&options));
-        let exact = Reply::exact(text);
+        let exact = Fields::exact(text);
         let _ = (
             exact.prose("rationale"),
             exact.written(),
@@ -142,8 +142,8 @@ fn of_moderators_and_specialists() {
     let options = options();
     reads("MDAgents' and MedAgents' recruits", |text, finish_reason| {
         let _ =
-            mdagents::recruits::read_experts(&Reply::read(text, finish_reason, "experts"), false);
-        let _ = mdagents::recruits::read_teams(&Reply::read(text, finish_reason, "teams"), false);
+            mdagents::recruits::read_experts(&Fields::read(text, finish_reason, "experts"), false);
+        let _ = mdagents::recruits::read_teams(&Fields::read(text, finish_reason, "teams"), false);
         let _ = medagents::harness::read_specialties(text, finish_reason);
         let _ = medagents::texts::read_domains(text, finish_reason);
         let _ = medagents::texts::read_vote(text, finish_reason);

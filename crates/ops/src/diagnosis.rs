@@ -77,6 +77,11 @@ impl Failure {
         Failure::complaint(Blame::Usage, message.into(), Some(hint.to_owned()))
     }
 
+    /// The same, where there is nothing to advise.
+    pub fn refused(message: impl Into<String>) -> Failure {
+        Failure::complaint(Blame::Usage, message.into(), None)
+    }
+
     /// The command did its work, and the outcome is not what was hoped for.
     pub fn outcome(message: impl Into<String>, hint: Option<String>) -> Failure {
         Failure::complaint(Blame::Outcome, message.into(), hint)

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::ComparisonError;
 use crate::analysis::figures::RunFigures;
 use crate::analysis::making;
 use crate::analysis::outcomes::Outcomes;
+use crate::diagnosis::Failure;
 use crate::experiment::plan::Plan;
 
 /// One run.
@@ -23,7 +23,7 @@ pub struct ComparedRun {
 impl ComparedRun {
     /// # Errors
     /// A confidence outside 0 to 1.
-    pub fn of(run: &Outcomes<'_>) -> Result<ComparedRun, ComparisonError> {
+    pub fn of(run: &Outcomes<'_>) -> Result<ComparedRun, Failure> {
         let plan = &run.contents.plan;
         Ok(ComparedRun {
             run: run.name(),

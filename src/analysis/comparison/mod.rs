@@ -2,7 +2,6 @@
 //! flips, whether that is more than chance, and which fields of their plans differ.
 
 pub mod compared_run;
-pub mod error;
 pub mod flips;
 pub mod questions;
 pub mod table;
@@ -12,7 +11,6 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use compared_run::ComparedRun;
-pub use error::ComparisonError;
 use flips::Flip;
 
 use crate::analysis::conditions::{self, Conditions};
@@ -21,6 +19,7 @@ use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::outcomes::Outcomes;
 use crate::data::ItemKind;
+use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::difference::FieldDifference;
 use crate::experiment::verify::read_finished;
@@ -68,14 +67,12 @@ pub struct RunPair {
 ///
 /// # Errors
 /// A directory that is no finished run, or does not verify; runs over different questions.
-pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison, ComparisonError> {
+pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison, Failure> {
     let mut runs = directories
         .iter()
         .map(|path| Ok(read_finished(path)?.0))
-        .collect::<Result<Vec<Contents>, ComparisonError>>()?;
-    let Some((first, others)) = runs.split_first() else {
-        return Err(ComparisonError::NothingShared);
-    };
+        .collect::<Result<Vec<Contents>, Failure>>()?;
+    let Some((first, others)) = runs.split_first() else { return Err(questions::nothing_shared()) };
     let plans = others.iter().map(|other| first.plan.differences(&other.plan));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let dataset = first.plan.dataset.name.clone();
@@ -112,7 +109,7 @@ fn pair(
     first: &Outcomes<'_>,
     other: &Outcomes<'_>,
     plan: Vec<FieldDifference>,
-) -> Result<RunPair, ComparisonError> {
+) -> Result<RunPair, Failure> {
     let (left, right) = (first.verdicts(), other.verdicts());
     let is_graded = !first.items().is_empty();
     let difference = is_graded.then(|| paired_difference(&right, &left, first.units().as_deref()));
@@ -131,7 +128,6 @@ fn pair(
 
 #[cfg(test)]
 mod tests {
-    use crate::diagnosis::Diagnosis;
     use std::path::Path;
 
     use super::*;
@@ -269,7 +265,7 @@ mod tests {
 
         let apart = with("apart", &["q8", "q9"]);
         let error = compare_runs(&[a.clone(), apart.clone()], true).unwrap_err();
-        assert!(matches!(error, ComparisonError::NothingShared), "{error}");
+        assert_eq!(error.to_string(), "the runs share no item");
         let error = compare_runs(&[a.clone(), apart], false).unwrap_err();
         assert!(!error.hint().unwrap().contains("--common"), "{error}");
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::ComparisonError;
+use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::difference::FieldDifference;
 
@@ -10,10 +10,8 @@ use crate::experiment::difference::FieldDifference;
 ///
 /// # Errors
 /// Runs over different files, or over different questions of one.
-pub fn shared(runs: &[Contents], common: bool) -> Result<Vec<String>, ComparisonError> {
-    let Some((first, others)) = runs.split_first() else {
-        return Err(ComparisonError::NothingShared);
-    };
+pub fn shared(runs: &[Contents], common: bool) -> Result<Vec<String>, Failure> {
+    let Some((first, others)) = runs.split_first() else { return Err(nothing_shared()) };
     let mut shared = first.plan.dataset.items.clone();
     for other in others {
         refuse_other_file(first, other)?;
@@ -23,10 +21,13 @@ pub fn shared(runs: &[Contents], common: bool) -> Result<Vec<String>, Comparison
         let theirs = ids(other);
         shared.retain(|id| theirs.contains(id.as_str()));
     }
-    match shared.is_empty() {
-        true => Err(ComparisonError::NothingShared),
-        false => Ok(shared),
-    }
+    if shared.is_empty() { Err(nothing_shared()) } else { Ok(shared) }
+}
+
+const OTHER_ITEMS: &str = "only runs over the same items are compared";
+
+pub fn nothing_shared() -> Failure {
+    Failure::usage("the runs share no item", OTHER_ITEMS)
 }
 
 /// How many questions any of the runs has.
@@ -50,7 +51,7 @@ fn ids(contents: &Contents) -> HashSet<&str> {
 }
 
 /// The file's bytes and format decide which questions there are; its name and path do not matter.
-fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), ComparisonError> {
+fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> {
     let (left, right) = (&first.plan.dataset, &other.plan.dataset);
     let facts = [
         ("dataset.format", &left.format, &right.format),
@@ -58,19 +59,19 @@ fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Compariso
     ];
     match facts.iter().find(|(_, left, right)| left != right) {
         None => Ok(()),
-        Some((field, left, right)) => Err(ComparisonError::OtherFile {
-            first: first.path.clone(),
-            other: other.path.clone(),
-            difference: FieldDifference {
-                field: (*field).to_owned(),
-                left: (*left).clone(),
-                right: (*right).clone(),
-            },
-        }),
+        Some((field, left, right)) => {
+            let (field, left, right) = ((*field).to_owned(), (*left).clone(), (*right).clone());
+            let difference = FieldDifference { field, left, right };
+            let (first, other) = (first.path.display(), other.path.display());
+            Err(Failure::usage(
+                format!("{first} and {other} ran over different files: {difference}"),
+                "only runs over one and the same file are compared",
+            ))
+        }
     }
 }
 
-fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), ComparisonError> {
+fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure> {
     let (left, right) = (ids(first), ids(other));
     let only = [(first, &right), (other, &left)];
     let only = only.iter().filter_map(|(run, others)| {
@@ -81,13 +82,15 @@ fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Comparis
         Some(format!("{count} only in {path}, such as {example}"))
     });
     let only: Vec<String> = only.collect();
-    match only.is_empty() {
-        true => Ok(()),
-        false => Err(ComparisonError::OtherItems {
-            first: first.path.clone(),
-            other: other.path.clone(),
-            only,
-            n_shared: left.intersection(&right).count(),
-        }),
+    if only.is_empty() {
+        return Ok(());
     }
+    let hint = match left.intersection(&right).count() {
+        0 => OTHER_ITEMS.to_owned(),
+        shared => {
+            format!("--common compares the items that all of them ran, {shared} of these two")
+        }
+    };
+    let (first, other, only) = (first.path.display(), other.path.display(), only.join(", "));
+    Err(Failure::usage(format!("{first} and {other} ran over different items: {only}"), &hint))
 }

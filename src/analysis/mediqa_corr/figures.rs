@@ -59,11 +59,6 @@ pub struct Counts {
 }
 
 impl SubmissionFigures {
-    pub fn get(&self, measure: Measure) -> Option<SubsetAndComposite> {
-        let mut measures = self.measures.iter();
-        measures.find(|(one, _)| *one == measure)?.1
-    }
-
     /// Tables in Markdown; metrics that were not computed are left out.
     pub fn markdown(&self) -> String {
         let shares = [("flag", self.flag_accuracy), ("sentence", self.sentence_accuracy)];

@@ -1,9 +1,6 @@
 //! The shared task MEDIQA-CORR 2024: its submission file and its official scorer.
 
-mod error;
 pub mod figures;
 pub mod score;
 pub mod submission;
 mod template;
-
-pub use error::SubmissionError;

@@ -1,6 +1,5 @@
 //! A submission beside the gold: what agrees, and the corrections to be compared.
 
-use super::SubmissionError;
 use super::figures::{Counts, MEASURES, SubmissionFigures, SubsetAndComposite};
 use super::submission::{NOTHING, Submission};
 use crate::analysis::metrics::MetricsError;
@@ -8,6 +7,7 @@ use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::metrics::rouge_set::rouge_set;
 use crate::analysis::notes::{Measure, Quality, ScoresByPair};
 use crate::data::Note;
+use crate::diagnosis::Failure;
 use crate::record::Language;
 
 /// What is right of one note, as the official scorer has it: texts, compared as such.
@@ -23,9 +23,9 @@ pub struct Reference {
 impl Reference {
     /// # Errors
     /// A note without gold.
-    pub fn of(note: &Note) -> Result<Reference, SubmissionError> {
-        let gold =
-            note.gold.as_ref().ok_or_else(|| SubmissionError::NoGold { id: note.id.clone() })?;
+    pub fn of(note: &Note) -> Result<Reference, Failure> {
+        let no_gold = || Failure::refused(format!("note {} has no gold to score against", note.id));
+        let gold = note.gold.as_ref().ok_or_else(no_gold)?;
         let id = note.id.clone();
         Ok(match &gold.error {
             Some(error) => Reference {
@@ -154,6 +154,12 @@ mod tests {
             reference("c", "0", "It is gout."),
             reference("d", "-1", NOTHING),
         ]
+    }
+
+    impl SubmissionFigures {
+        fn get(&self, measure: Measure) -> Option<SubsetAndComposite> {
+            self.measures.iter().find(|(one, _)| *one == measure)?.1
+        }
     }
 
     fn figures(run: &str, neural: &ScoresByPair) -> Result<SubmissionFigures, MetricsError> {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::SubmissionError;
 use super::template::expand;
+use crate::diagnosis::Failure;
 use crate::outside;
-use crate::text::{is_whitespace, split_words};
+use crate::text::{Pattern, is_whitespace, split_words};
 
 /// Stands for no correction.
 pub const NOTHING: &str = "NA";
@@ -34,9 +34,10 @@ pub struct Submission {
 impl Submission {
     /// # Errors
     /// A file that cannot be read; as [`Submission::parse`].
-    pub fn read(path: &Path) -> Result<Submission, SubmissionError> {
+    pub fn read(path: &Path) -> Result<Submission, Failure> {
         let text = String::from_utf8(outside::file(path)?);
-        let text = text.map_err(|_| SubmissionError::Encoding { path: path.to_owned() })?;
+        let not_text = |_| Failure::refused(format!("{}: not valid UTF-8", path.display()));
+        let text = text.map_err(not_text)?;
         Submission::parse(&text, path)
     }
 
@@ -44,7 +45,7 @@ impl Submission {
     ///
     /// # Errors
     /// A backslash at which the official scorer stops.
-    pub fn parse(text: &str, path: &Path) -> Result<Submission, SubmissionError> {
+    pub fn parse(text: &str, path: &Path) -> Result<Submission, Failure> {
         let mut submission = Submission::default();
         let text = text.replace("\r\n", "\n");
         for (number, line) in (1..).zip(text.split(['\n', '\r'])) {
@@ -52,14 +53,16 @@ impl Submission {
             if line.is_empty() {
                 continue;
             }
-            if !is_valid(line) {
+            if !VALID.is_match(line) {
                 submission.invalid_lines.push(number);
                 continue;
             }
-            let expanded = expand(line).map_err(|escape| SubmissionError::Escape {
-                path: path.to_owned(),
-                line: number,
-                escape,
+            let expanded = expand(line).map_err(|escape| {
+                let place = format!("{}:{number}", path.display());
+                Failure::usage(
+                    format!("{place}: the backslash of `{escape}` cannot be read"),
+                    "the official scorer stops here: it takes backslashes for escapes, so double them",
+                )
             })?;
             let (id, prediction) = prediction(&expanded);
             let earlier = submission.predictions.insert(id, prediction);
@@ -69,29 +72,10 @@ impl Submission {
     }
 }
 
-/// Whether all of the line is `[a-z0-9\-]+\s[0-9]+\s\-?[0-9]+\s.+`, one whitespace character each before a number.
-fn is_valid(line: &str) -> bool {
-    let is_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_digit = |c: char| c.is_ascii_digit();
-    let rest = some(line, is_id)
-        .and_then(blank)
-        .and_then(|rest| some(rest, is_digit))
-        .and_then(blank)
-        .and_then(|rest| some(rest.strip_prefix('-').unwrap_or(rest), is_digit))
-        .and_then(blank);
-    rest.is_some_and(|rest| !rest.is_empty())
-}
-
-/// What follows one such character at least, and all after it.
-fn some(text: &str, is_one: impl Fn(char) -> bool) -> Option<&str> {
-    let rest = text.trim_start_matches(is_one);
-    (rest.len() < text.len()).then_some(rest)
-}
-
-/// What follows one whitespace character.
-fn blank(text: &str) -> Option<&str> {
-    text.strip_prefix(is_whitespace)
-}
+/// A line with a note's id, flag, sentence and correction, one whitespace character each before a number; Python counts four more than
+/// Unicode.
+static VALID: Pattern =
+    Pattern::new(r"\A[a-z0-9-]+[\s\x1c-\x1f][0-9]+[\s\x1c-\x1f]-?[0-9]+[\s\x1c-\x1f](?s:.+)\z");
 
 fn prediction(line: &str) -> (String, Prediction) {
     let mut words = split_words(line);
@@ -99,10 +83,7 @@ fn prediction(line: &str) -> (String, Prediction) {
     let (id, flag, sentence_id) = (next(), next(), next());
     let words: Vec<&str> = words.collect();
     let joined = words.join(" ");
-    let correction = match flag == "0" {
-        true => NOTHING,
-        false => without_quotes(&joined),
-    };
+    let correction = if flag == "0" { NOTHING } else { without_quotes(&joined) };
     let correction = correction.to_owned();
     (id, Prediction { flag, sentence_id, correction })
 }
@@ -138,11 +119,11 @@ pub struct Line<'a> {
 ///
 /// # Errors
 /// An id that the official scorer would not know for one.
-pub fn write(lines: &[Line<'_>]) -> Result<String, SubmissionError> {
+pub fn write(lines: &[Line<'_>]) -> Result<String, Failure> {
     lines.iter().map(write_line).collect()
 }
 
-fn write_line(line: &Line<'_>) -> Result<String, SubmissionError> {
+fn write_line(line: &Line<'_>) -> Result<String, Failure> {
     let words: Vec<&str> = split_words(line.correction.unwrap_or_default()).collect();
     let correction = match words.is_empty() {
         true => NOTHING.to_owned(),
@@ -151,16 +132,18 @@ fn write_line(line: &Line<'_>) -> Result<String, SubmissionError> {
     let sentence_id = line.sentence_id.map_or("-1".to_owned(), |id| id.to_string());
     let flag = u8::from(line.is_wrong);
     let written = format!("{} {flag} {sentence_id} {correction}", line.id);
-    match is_valid(&written) {
+    match VALID.is_match(&written) {
         true => Ok(written + "\n"),
-        false => Err(SubmissionError::Id { id: line.id.to_owned() }),
+        false => Err(Failure::usage(
+            format!("the id `{}` cannot stand in a submission", line.id),
+            "an id has a to z, 0 to 9 and - alone",
+        )),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::Diagnosis;
 
     fn parse(text: &str) -> Submission {
         Submission::parse(text, Path::new("run.txt")).unwrap()

@@ -28,9 +28,7 @@ pub(super) fn expand(line: &str) -> Result<Cow<'_, str>, String> {
 
 /// What the escape that `text` begins with stands for, and its length in bytes.
 fn escape(text: &str) -> Result<(String, usize), String> {
-    let Some(letter) = text[1..].chars().next() else {
-        return Err("\\".to_owned());
-    };
+    let Some(letter) = text[1..].chars().next() else { return Err("\\".to_owned()) };
     let whole = 1 + letter.len_utf8();
     let one = |character: char| Ok((character.to_string(), whole));
     match letter {

@@ -17,9 +17,7 @@ pub fn unified_baseline(
 ) -> Result<Option<(&str, f64)>, MetricsError> {
     let candidates = accuracies.iter();
     let mut candidates = candidates.filter(|(_, datasets)| !datasets.is_empty());
-    let Some((first, datasets)) = candidates.next() else {
-        return Ok(None);
-    };
+    let Some((first, datasets)) = candidates.next() else { return Ok(None) };
     let mut best = (first.as_str(), mean(datasets));
     for (name, others) in candidates {
         refuse_other_datasets((first, datasets), (name, others))?;

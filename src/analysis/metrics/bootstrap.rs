@@ -115,9 +115,7 @@ pub fn statistic(
     let all: Vec<usize> = (0..count).collect();
     let names = units.unwrap_or(&all);
     equal(FIGURE, "questions", count, names.len())?;
-    let Some(found) = of(&all) else {
-        return Ok(None);
-    };
+    let Some(found) = of(&all) else { return Ok(None) };
     let units = together(names);
     let mut chosen = Vec::with_capacity(count);
     let drawn = draw(units.len(), |places| {
@@ -240,10 +238,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let below = place.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);
     let (start, end, step) = (sorted[below], sorted[above], place - place.floor());
-    match step >= 0.5 {
-        true => end - (end - start) * (1.0 - step),
-        false => start + (end - start) * step,
-    }
+    if step >= 0.5 { end - (end - start) * (1.0 - step) } else { start + (end - start) * step }
 }
 
 #[cfg(test)]

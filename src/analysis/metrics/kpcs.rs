@@ -63,10 +63,7 @@ pub fn kpcs_folded<S: AsRef<str>>(
 /// As the authors' code has it: K(α + (1-α)M), K being 1 where the correction has `keywords`, one string, whole, else 0.
 /// Where the string is empty every correction has it.
 pub fn kpcs_gated(keywords: &str, correction: &str, similarity: f64, alpha: f64) -> f64 {
-    match correction.contains(keywords) {
-        true => alpha + (1.0 - alpha) * similarity,
-        false => 0.0,
-    }
+    if correction.contains(keywords) { alpha + (1.0 - alpha) * similarity } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -8,10 +8,7 @@ pub fn plain(value: f64, digits: usize) -> String {
 /// A difference, with its sign.
 pub fn signed(value: f64, digits: usize) -> String {
     let text = without_minus(format!("{value:.digits$}"));
-    match text.starts_with(['-', 'N']) {
-        true => text,
-        false => format!("+{text}"),
-    }
+    if text.starts_with(['-', 'N']) { text } else { format!("+{text}") }
 }
 
 fn without_minus(text: String) -> String {

@@ -73,9 +73,7 @@ pub fn pairing(note: &NoteLine) -> Pairing<'_> {
 
 /// `None` where the note is no pair.
 pub fn quality(note: &NoteLine, neural: &ScoresByPair) -> Option<Quality> {
-    let Pairing::Pair { reference, candidate } = pairing(note) else {
-        return None;
-    };
+    let Pairing::Pair { reference, candidate } = pairing(note) else { return None };
     let key = (reference.to_owned(), candidate.to_owned());
     let neural = neural.get(&key).copied().unwrap_or_default();
     Some(Quality::of(note.language, reference, candidate, neural))
@@ -87,9 +85,7 @@ fn keywords(note: &NoteLine, scorer: &CorrectionScorer) -> Vec<String> {
     if let Some(given) = scorer.keywords.by_note.get(&note.item) {
         return given.clone();
     }
-    let Some(gold) = &note.gold else {
-        return Vec::new();
-    };
+    let Some(gold) = &note.gold else { return Vec::new() };
     match (&gold.keywords[..], &gold.sentence, &gold.correction) {
         ([], Some(sentence), Some(correction)) => {
             let changed = diff_keywords(sentence, correction);

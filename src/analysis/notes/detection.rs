@@ -169,9 +169,7 @@ fn verdicts(notes: &[Vec<&NoteLine>]) -> Vec<Vec<Verdict>> {
 }
 
 fn by_type(notes: &[Vec<&NoteLine>], verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
-    let Some(first) = notes.first() else {
-        return Vec::new();
-    };
+    let Some(first) = notes.first() else { return Vec::new() };
     let kind = |note: usize| {
         let gold = first[note].gold.as_ref();
         gold.and_then(|gold| gold.kind.as_deref())

@@ -46,10 +46,7 @@ pub fn evidence<'a>(note: &NoteLine, searches: &[&'a SearchLine]) -> Evidence<'a
     let lines = note.search.iter().flat_map(|trajectory| &trajectory.evidence);
     let passages: Vec<(String, &Passage)> = lines.filter_map(of_line).collect();
     let named = !passages.is_empty();
-    let passages = match named || shared.is_empty() {
-        true => passages,
-        false => nearest(searches, &shared),
-    };
+    let passages = if named || shared.is_empty() { passages } else { nearest(searches, &shared) };
     Evidence { named, passages, shared }
 }
 

@@ -93,12 +93,9 @@ impl Measure {
     /// Whether it needs the weights of BERTScore or BLEURT.
     pub fn is_neural(self) -> bool {
         use Measure::{Aggregate, BertScore, BertScoreMultilingual, Bleurt};
-        matches!(self, BertScore | BertScoreMultilingual | Bleurt | Aggregate) || self.is_kpcs()
-    }
-
-    fn is_kpcs(self) -> bool {
         use Measure::{Kpcs, KpcsFolded, KpcsGated, KpcsUngated};
-        matches!(self, Kpcs | KpcsUngated | KpcsGated | KpcsFolded)
+        matches!(self, BertScore | BertScoreMultilingual | Bleurt | Aggregate)
+            || matches!(self, Kpcs | KpcsUngated | KpcsGated | KpcsFolded)
     }
 
     /// As people write it.
@@ -108,18 +105,12 @@ impl Measure {
 
     /// The ROUGE-1 of the published code: with stems for MEDEC, without for MedErrBench.
     pub fn rouge1(is_medec: bool) -> Measure {
-        match is_medec {
-            true => Measure::Rouge1Stemmed,
-            false => Measure::Rouge1,
-        }
+        if is_medec { Measure::Rouge1Stemmed } else { Measure::Rouge1 }
     }
 
     /// Its recall, which the paper's A.1 names.
     pub fn rouge1_recall(is_medec: bool) -> Measure {
-        match is_medec {
-            true => Measure::Rouge1StemmedRecall,
-            false => Measure::Rouge1Recall,
-        }
+        if is_medec { Measure::Rouge1StemmedRecall } else { Measure::Rouge1Recall }
     }
 
     /// Whether texts of the language have it.
@@ -189,11 +180,7 @@ impl CorrectionScorer {
                 scores.any(|one| one.bertscore_multilingual.is_some())
             }
             Measure::Bleurt => scores.any(|one| one.bleurt.is_some()),
-            Measure::Aggregate
-            | Measure::Kpcs
-            | Measure::KpcsUngated
-            | Measure::KpcsGated
-            | Measure::KpcsFolded => self.has(Measure::BertScore) && self.has(Measure::Bleurt),
+            made if made.is_neural() => self.has(Measure::BertScore) && self.has(Measure::Bleurt),
             _ => true,
         }
     }
@@ -238,11 +225,8 @@ impl Quality {
             Measure::BertScore => self.neural.bertscore,
             Measure::BertScoreMultilingual => self.neural.bertscore_multilingual,
             Measure::Bleurt => self.neural.bleurt,
-            Measure::Aggregate
-            | Measure::Kpcs
-            | Measure::KpcsUngated
-            | Measure::KpcsGated
-            | Measure::KpcsFolded => None,
+            // What is made of several of them, and of keywords.
+            _ => None,
         }
     }
 

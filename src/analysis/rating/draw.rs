@@ -3,11 +3,11 @@
 //! The paper draws 20 notes and has every system's result for each rated (20 × 4 = 80). Its score is one of corrections, so
 //! notes with an error come first: by the gold, or where a note has none, by any run's flag. Other notes fill the rest.
 
-use super::RatingError;
 use super::key::{KIND, Key, KeyEntry};
 use super::runs::{Rated, Source, source};
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
 use crate::analysis::outcomes::Outcomes;
+use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::random::sample;
 use crate::record::{EvidenceLine, ItemLine, ItemText, Passage, Schema, SearchLine};
@@ -27,16 +27,25 @@ pub struct Selection {
 ///
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
-pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), RatingError> {
+pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Failure> {
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
-    draw_from(source(runs, &outcomes)?, selection)
+    let nothing = || {
+        Failure::usage(
+            "there is nothing to rate: no item ended without an error in every run",
+            "`wardround resume DIR` tries items again that errored",
+        )
+    };
+    draw_from(source(runs, &outcomes)?, selection)?.ok_or_else(nothing)
 }
 
-/// Draws as [`draw`] does.
+/// Draws as [`draw`] does; `None` without an item that all runs finished.
 ///
 /// # Errors
-/// No item that all runs finished.
-pub fn draw_from(source: Source<'_>, selection: &Selection) -> Result<(Sheet, Key), RatingError> {
+/// Items that cannot be written as JSON.
+pub fn draw_from(
+    source: Source<'_>,
+    selection: &Selection,
+) -> Result<Option<(Sheet, Key)>, Failure> {
     let Selection { n_items, seed, show_gold } = *selection;
     let Source { items, runs, dataset, dataset_sha256 } = source;
     let is_finished =
@@ -46,7 +55,7 @@ pub fn draw_from(source: Source<'_>, selection: &Selection) -> Result<(Sheet, Ke
     let mut drawn = pick(&first, n_items, seed);
     drawn.extend(pick(&others, n_items - drawn.len(), seed));
     if drawn.is_empty() {
-        return Err(RatingError::NothingToRate);
+        return Ok(None);
     }
 
     let pairs: Vec<(&ItemText, usize)> =
@@ -57,9 +66,7 @@ pub fn draw_from(source: Source<'_>, selection: &Selection) -> Result<(Sheet, Ke
         let code = format!("E{:0digits$}", entries.len() + 1);
         let line = runs[run].finished[item.item()];
         let cited = cited(line, &runs[run].searches);
-        let Some(shown) = shown(item, line, &cited, show_gold) else {
-            continue;
-        };
+        let Some(shown) = shown(item, line, &cited, show_gold) else { continue };
         key_entries.push(KeyEntry {
             code: code.clone(),
             item: item.item().to_owned(),
@@ -81,14 +88,12 @@ pub fn draw_from(source: Source<'_>, selection: &Selection) -> Result<(Sheet, Ke
         runs: runs.into_iter().map(|run| run.key).collect(),
         entries: key_entries,
     };
-    Ok((sheet, key))
+    Ok(Some((sheet, key)))
 }
 
 /// A note that has an error by its gold, or by any run's flag where it has none; any question.
 fn is_first_choice(item: &ItemText, runs: &[Rated<'_>]) -> bool {
-    let ItemText::Note(note) = item else {
-        return true;
-    };
+    let ItemText::Note(note) = item else { return true };
     let flags = |run: &Rated<'_>| match run.finished.get(note.item.as_str()) {
         Some(ItemLine::Note(line)) => line.flag.has_error(),
         _ => false,
@@ -354,7 +359,7 @@ mod tests {
         log.finish().unwrap();
         let contents = Contents::read(&path).unwrap();
         let error = draw(&[contents], &select(6, 1)).unwrap_err();
-        assert!(matches!(error, RatingError::NothingToRate), "{error}");
+        assert!(error.to_string().starts_with("there is nothing to rate"), "{error}");
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::RatingError;
 use super::key::{Key, KeyRun};
-use super::rater::read_json;
+use super::rater::{not_read, read_json};
 use super::scores::{CitationCounts, Mos, Rated, RaterPair};
 use super::tables;
 use crate::analysis::table::Table;
+use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::whole_file;
 use crate::record::Schema;
@@ -46,11 +46,14 @@ impl RunRatings {
         raters: &[String],
         entries: &[Rated],
         pairs: &[RaterPair],
-    ) -> Result<RunRatings, RatingError> {
+    ) -> Result<RunRatings, Failure> {
         let mut runs = key.runs.iter();
         let place = runs.position(|run| run.plan_sha256 == contents.plan_sha256);
         let Some(place) = place else {
-            return Err(RatingError::NotRated { path: contents.path.clone() });
+            return Err(Failure::usage(
+                format!("{} is none of the runs that were rated", contents.path.display()),
+                "`--join` takes the run directories that were exported",
+            ));
         };
         let own = entries.iter().filter(|entry| entry.run == place);
         Ok(RunRatings {
@@ -69,25 +72,32 @@ impl RunRatings {
     ///
     /// # Errors
     /// Ratings of another sheet, or of other raters, that are there.
-    pub fn refuse_others(&self, contents: &Contents) -> Result<(), RatingError> {
+    pub fn refuse_others(&self, contents: &Contents) -> Result<(), Failure> {
         let Some(before) = RunRatings::read(contents)? else { return Ok(()) };
         let path = contents.path.join(FILE);
         if before.sheet != self.sheet {
-            return Err(RatingError::JoinedBefore { path, sheet: before.sheet });
+            return Err(Failure::usage(
+                format!("{} holds the ratings of another sheet, {}", path.display(), before.sheet),
+                "move it away to join these ratings",
+            ));
         }
         let mut raters = before.raters;
         raters.retain(|rater| !self.raters.contains(rater));
-        match raters.is_empty() {
-            true => Ok(()),
-            false => Err(RatingError::RatersLost { path, raters }),
+        if raters.is_empty() {
+            return Ok(());
         }
+        let (path, raters) = (path.display(), raters.join(", "));
+        Err(Failure::usage(
+            format!("{path} holds the ratings of {raters} too, which would be lost"),
+            "score the files of all raters together",
+        ))
     }
 
     /// Writes it into the run's directory.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&self, contents: &Contents) -> Result<(), RatingError> {
+    pub fn write(&self, contents: &Contents) -> Result<(), Failure> {
         let path = contents.path.join(FILE);
         let text = serde_json::to_string_pretty(self).map_err(io::Error::from)?;
         Ok(whole_file::write_private(&path, (text + "\n").as_bytes())?)
@@ -97,12 +107,13 @@ impl RunRatings {
     ///
     /// # Errors
     /// A file that cannot be read, or of another run.
-    pub fn read(contents: &Contents) -> Result<Option<RunRatings>, RatingError> {
+    pub fn read(contents: &Contents) -> Result<Option<RunRatings>, Failure> {
         let path: &Path = &contents.path.join(FILE);
         if !fs_err::exists(path)? {
             return Ok(None);
         }
-        let ratings: RunRatings = read_json(path, KIND, "file of a run's ratings")?;
+        let what = "file of a run's ratings";
+        let ratings: RunRatings = read_json(path, KIND, what)?;
         let n_raters = ratings.raters.len();
         let is_whole = |entry: &Rated| {
             entry.scores.len() == n_raters
@@ -110,15 +121,15 @@ impl RunRatings {
                 && (entry.citations.is_empty() || entry.citations.len() == n_raters)
         };
         if !ratings.entries.iter().all(is_whole) {
-            return Err(RatingError::NotRead {
-                path: path.to_owned(),
-                what: "file of a run's ratings",
-                reason: "an entry has not a score and a comment for each rater".to_owned(),
-            });
+            let reason = "an entry has not a score and a comment for each rater";
+            return Err(not_read(path, what, reason));
         }
         match ratings.run.plan_sha256 == contents.plan_sha256 {
             true => Ok(Some(ratings)),
-            false => Err(RatingError::OtherRun { path: path.to_owned() }),
+            false => Err(Failure::usage(
+                format!("{} holds the ratings of another run", path.display()),
+                "remove it, and join its own ratings",
+            )),
         }
     }
 

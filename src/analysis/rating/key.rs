@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::RatingError;
-use super::rater::read_json;
+use super::rater::{not_read, read_json};
+use crate::diagnosis::Failure;
 use crate::experiment::whole_file;
 use crate::record::Schema;
 
@@ -69,8 +69,9 @@ fn is_none(count: &usize) -> bool {
 impl Key {
     /// # Errors
     /// A file that is no key, or contradicts itself.
-    pub fn read(path: &Path) -> Result<Key, RatingError> {
-        let key: Key = read_json(path, KIND, "key of a rating sheet")?;
+    pub fn read(path: &Path) -> Result<Key, Failure> {
+        let what = "key of a rating sheet";
+        let key: Key = read_json(path, KIND, what)?;
         let defect = |entry: &KeyEntry| match entry {
             one if one.run >= key.runs.len() => Some("is of a run that it does not list"),
             one if one.citations > MOST_CITATIONS => Some("names more sources than any answer"),
@@ -78,11 +79,7 @@ impl Key {
         };
         match key.entries.iter().find_map(|entry| Some((&entry.code, defect(entry)?))) {
             None => Ok(key),
-            Some((code, defect)) => Err(RatingError::NotRead {
-                path: path.to_owned(),
-                what: "key of a rating sheet",
-                reason: format!("entry {code} {defect}"),
-            }),
+            Some((code, defect)) => Err(not_read(path, what, format!("entry {code} {defect}"))),
         }
     }
 
@@ -90,7 +87,7 @@ impl Key {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), RatingError> {
+    pub fn write(&self, path: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
         Ok(whole_file::write_private(path, (text + "\n").as_bytes())?)
     }

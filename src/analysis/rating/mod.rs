@@ -7,7 +7,6 @@
 //! ```
 
 pub mod draw;
-pub mod error;
 pub mod joined;
 pub mod key;
 pub mod marking;
@@ -17,8 +16,6 @@ pub mod scores;
 pub mod sheet;
 pub mod tables;
 pub mod trial;
-
-pub use error::RatingError;
 
 /// The best score; the worst is 0.
 pub const BEST: u8 = 3;

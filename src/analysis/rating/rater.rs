@@ -6,8 +6,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::BEST;
 use super::key::Key;
-use super::{BEST, RatingError};
+use crate::diagnosis::Failure;
 use crate::outside;
 use crate::record::Schema;
 
@@ -20,19 +21,26 @@ struct RaterFile {
     schema: Schema,
     sheet: String,
     rater: String,
-    entries: Vec<FileEntry>,
+    entries: Vec<RaterEntry>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileEntry {
+pub struct RaterEntry {
     code: String,
+    /// `None` where the entry was not rated.
     score: Option<i64>,
     #[serde(default)]
-    comment: String,
-    /// Of each source that the entry names; absent where it names none.
+    pub comment: String,
+    /// Of each source that the entry names, `None` where it was not rated; absent in a file where it names none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    citations: Vec<Option<Verdict>>,
+    pub citations: Vec<Option<Verdict>>,
+}
+
+impl RaterEntry {
+    pub fn score(&self) -> Option<u8> {
+        u8::try_from(self.score?).ok()
+    }
 }
 
 /// What a source says of the correction that names it.
@@ -48,29 +56,25 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rater {
     pub name: String,
-    /// `None` where the entry was not rated.
-    pub scores: Vec<Option<u8>>,
-    pub comments: Vec<String>,
-    /// Of each source that an entry names; `None` where it was not rated.
-    pub citations: Vec<Vec<Option<Verdict>>>,
+    pub entries: Vec<RaterEntry>,
 }
 
 /// The raters' files against the key, in the order in which they are named.
 ///
 /// # Errors
 /// A file that is not one of the key's sheet, and the same rater twice.
-pub fn read_all(key: &Key, paths: &[impl AsRef<Path>]) -> Result<Vec<Rater>, RatingError> {
+pub fn read_all(key: &Key, paths: &[impl AsRef<Path>]) -> Result<Vec<Rater>, Failure> {
     let mut raters: Vec<Rater> = Vec::new();
     for path in paths.iter().map(AsRef::as_ref) {
         let rater = Rater::read(key, path)?;
         let name = rater.name.to_lowercase();
         let known = raters.iter().position(|one| one.name.to_lowercase() == name);
         if let Some(first) = known {
-            return Err(RatingError::SameRater {
-                rater: rater.name,
-                first: paths[first].as_ref().to_owned(),
-                other: path.to_owned(),
-            });
+            let (first, other) = (paths[first].as_ref().display(), path.display());
+            return Err(Failure::usage(
+                format!("{first} and {other} are both of rater {}", rater.name),
+                "give one file a rater, and every rater initials of their own",
+            ));
         }
         raters.push(rater);
     }
@@ -81,57 +85,66 @@ impl Rater {
     /// # Errors
     /// A file that is none, or of another sheet, that does not say whose it is, or with an entry that the sheet lacks or that
     /// comes twice, or with a score out of range.
-    pub fn read(key: &Key, path: &Path) -> Result<Rater, RatingError> {
+    pub fn read(key: &Key, path: &Path) -> Result<Rater, Failure> {
         let file: RaterFile = read_json(path, KIND, "rater's file")?;
-        let path = || path.to_owned();
+        let path = path.display();
         if file.sheet != key.sheet {
-            return Err(RatingError::OtherSheet {
-                path: path(),
-                expected: key.sheet.clone(),
-                found: file.sheet,
-            });
+            let (found, expected) = (&file.sheet, &key.sheet);
+            return Err(Failure::usage(
+                format!("{path} rates sheet {found}, the key is that of sheet {expected}"),
+                "score a rater's file with the key that was written beside the page",
+            ));
         }
         let name = file.rater.trim().to_owned();
         if name.is_empty() {
-            return Err(RatingError::NoRater { path: path() });
+            return Err(Failure::usage(
+                format!("{path} does not say who rated"),
+                "fill in the rater's initials on the page, and export again",
+            ));
         }
         let places = key.places();
-        let mut found: Vec<Option<FileEntry>> = vec![None; key.entries.len()];
+        let refuse = |problem: String| {
+            Err(Failure::usage(format!("{path}: {problem}"), "export the file again from the page"))
+        };
+        let mut found: Vec<Option<RaterEntry>> = vec![None; key.entries.len()];
         for entry in file.entries {
             let code = entry.code.clone();
             let Some(&place) = places.get(code.as_str()) else {
-                return Err(RatingError::UnknownEntry { path: path(), code });
+                return refuse(format!("the sheet has no entry {code}"));
             };
             let is_fine = |score: i64| (0..=i64::from(BEST)).contains(&score);
             if let Some(score) = entry.score.filter(|score| !is_fine(*score)) {
-                return Err(RatingError::Score { path: path(), code, score });
+                return refuse(format!(
+                    "the score of entry {code} is {score}, not one of 0 to {BEST}"
+                ));
             }
             let n_citations = key.entries[place].citations;
             if !entry.citations.is_empty() && entry.citations.len() != n_citations {
-                return Err(RatingError::Citations {
-                    path: path(),
-                    code,
-                    found: entry.citations.len(),
-                    expected: n_citations,
-                });
+                let found = entry.citations.len();
+                return refuse(format!(
+                    "entry {code} has verdicts on {found} sources, the sheet shows {n_citations}"
+                ));
             }
             if found[place].replace(entry).is_some() {
-                return Err(RatingError::RepeatedEntry { path: path(), code });
+                return refuse(format!("entry {code} comes twice"));
             }
         }
-        let mut rater =
-            Rater { name, scores: Vec::new(), comments: Vec::new(), citations: Vec::new() };
-        for (entry, in_key) in found.into_iter().zip(&key.entries) {
-            let score = entry.as_ref().and_then(|entry| entry.score);
-            rater.scores.push(score.and_then(|score| u8::try_from(score).ok()));
-            let entry = entry.unwrap_or_default();
-            rater.comments.push(entry.comment.trim().to_owned());
-            let mut citations = entry.citations;
-            citations.resize(in_key.citations, None);
-            rater.citations.push(citations);
-        }
-        Ok(rater)
+        let entries = found.into_iter().zip(&key.entries).map(|(entry, in_key)| {
+            let mut entry = entry.unwrap_or_default();
+            entry.comment = entry.comment.trim().to_owned();
+            entry.citations.resize(in_key.citations, None);
+            entry
+        });
+        Ok(Rater { name, entries: entries.collect() })
     }
+}
+
+/// That a file of ours is none.
+pub(super) fn not_read(path: &Path, what: &str, reason: impl std::fmt::Display) -> Failure {
+    Failure::usage(
+        format!("{} is no {what}: {reason}", path.display()),
+        "`rate export` writes the key, the page that it writes exports the raters' files",
+    )
 }
 
 /// Reads a file of ours, which is recognised by its `kind`.
@@ -141,9 +154,9 @@ impl Rater {
 pub(super) fn read_json<T: DeserializeOwned>(
     path: &Path,
     kind: &str,
-    what: &'static str,
-) -> Result<T, RatingError> {
-    let wrong = |reason: String| RatingError::NotRead { path: path.to_owned(), what, reason };
+    what: &str,
+) -> Result<T, Failure> {
+    let wrong = |reason: String| not_read(path, what, reason);
     let bytes = outside::file(path)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     match value.get("kind").and_then(Value::as_str) {

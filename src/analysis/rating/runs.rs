@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::RatingError;
 use super::key::KeyRun;
 use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
+use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::verify::read_finished;
 use crate::record::{ItemLine, ItemText, SearchLine};
@@ -15,12 +15,14 @@ use crate::record::{ItemLine, ItemText, SearchLine};
 ///
 /// # Errors
 /// A directory that is no finished run, does not verify, or is there twice.
-pub fn read(directories: &[PathBuf]) -> Result<Vec<Contents>, RatingError> {
+pub fn read(directories: &[PathBuf]) -> Result<Vec<Contents>, Failure> {
     let mut runs: Vec<Contents> = Vec::new();
     for directory in directories {
         let run = read_finished(directory)?.0;
         if let Some(first) = runs.iter().find(|one| one.plan_sha256 == run.plan_sha256) {
-            return Err(RatingError::SameRun { first: first.path.clone(), other: run.path });
+            let (first, other) = (first.path.display(), run.path.display());
+            let problem = format!("{first} and {other} are the same run");
+            return Err(Failure::usage(problem, "name every run once"));
         }
         runs.push(run);
     }
@@ -50,7 +52,7 @@ pub struct Rated<'a> {
 pub fn source<'a>(
     runs: &'a [Contents],
     outcomes: &'a [Outcomes<'a>],
-) -> Result<Source<'a>, RatingError> {
+) -> Result<Source<'a>, Failure> {
     let shared = questions::shared(runs, true)?;
     // Runs over one file have the same texts.
     let (texts, dataset) = (&runs[0].texts, &runs[0].plan.dataset);

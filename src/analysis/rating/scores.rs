@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::key::Key;
-use super::rater::{Rater, Verdict};
-use super::{BEST, RatingError};
+use super::BEST;
+use super::key::{Key, KeyEntry};
+use super::rater::{Rater, RaterEntry, Verdict};
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
 use crate::analysis::metrics::over_runs::mean;
+use crate::diagnosis::Failure;
 
 /// Scores this far apart are told one by one.
 pub const FAR: u8 = 2;
@@ -30,20 +31,21 @@ pub struct Rated {
 impl Rated {
     /// Every entry of the key, in its order.
     pub fn all(key: &Key, raters: &[Rater]) -> Vec<Rated> {
-        let entries = key.entries.iter().enumerate();
-        entries
-            .map(|(place, entry)| Rated {
+        let rated = |(place, entry): (usize, &KeyEntry)| {
+            let own = || raters.iter().map(move |rater| &rater.entries[place]);
+            Rated {
                 code: entry.code.clone(),
                 item: entry.item.clone(),
                 run: entry.run,
-                scores: raters.iter().map(|rater| rater.scores[place]).collect(),
-                comments: raters.iter().map(|rater| rater.comments[place].clone()).collect(),
+                scores: own().map(RaterEntry::score).collect(),
+                comments: own().map(|one| one.comment.clone()).collect(),
                 citations: match entry.citations {
                     0 => Vec::new(),
-                    _ => raters.iter().map(|rater| rater.citations[place].clone()).collect(),
+                    _ => own().map(|one| one.citations.clone()).collect(),
                 },
-            })
-            .collect()
+            }
+        };
+        key.entries.iter().enumerate().map(rated).collect()
     }
 
     /// Whether two raters differ by [`FAR`] or more.
@@ -139,7 +141,7 @@ pub struct RaterPair {
 ///
 /// # Errors
 /// Raters whose scores are not of the same entries.
-pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, RatingError> {
+pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, Failure> {
     let mut pairs = Vec::new();
     for first in 0..names.len() {
         for other in first + 1..names.len() {

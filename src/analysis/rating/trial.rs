@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::{Value, from_value};
 
-use super::RatingError;
 use super::draw::{Selection, draw_from};
 use super::key::{Key, KeyRun};
 use super::runs::{Rated, Source};
@@ -16,11 +15,8 @@ use crate::record::{ItemLine, ItemText, SearchLine};
 
 /// One case of a trail.
 struct Case {
-    system: String,
-    models: Vec<String>,
-    /// Of the system, its models and its settings.
-    fingerprint: String,
-    synthetic: bool,
+    /// Its system as a run; in place of a plan's digest that of the system, its models and its settings.
+    run: KeyRun,
     text: ItemText,
     line: ItemLine,
     searches: Vec<SearchLine>,
@@ -41,8 +37,9 @@ pub fn draw(
     system: Option<&str>,
     selection: &Selection,
 ) -> Result<(Sheet, Key), Failure> {
-    let cases = kept::cases(directory)?.into_iter().filter_map(case);
-    let is_wanted = |case: &Case| system.is_none_or(|system| system == case.system);
+    let path = directory.display().to_string();
+    let cases = kept::cases(directory)?.into_iter().filter_map(|kept| case(&path, kept));
+    let is_wanted = |case: &Case| system.is_none_or(|system| system == case.run.system);
     let cases: Vec<Case> = cases.filter(is_wanted).collect();
     if cases.is_empty() {
         return Err(Failure::usage(
@@ -58,9 +55,10 @@ pub fn draw(
     let mut runs: Vec<Rated<'_>> = Vec::new();
     for case in &cases {
         items.entry(case.text.item()).or_insert(&case.text);
-        let is_own = |run: &Rated<'_>| run.key.plan_sha256 == case.fingerprint;
+        let is_own = |run: &Rated<'_>| run.key.plan_sha256 == case.run.plan_sha256;
         let place = runs.iter().position(is_own).unwrap_or_else(|| {
-            runs.push(case.begin(directory));
+            let (key, finished, searches) = (case.run.clone(), BTreeMap::new(), Vec::new());
+            runs.push(Rated { key, finished, searches });
             runs.len() - 1
         });
         let run = &mut runs[place];
@@ -77,34 +75,17 @@ pub fn draw(
         dataset: "audit".to_owned(),
         dataset_sha256: String::new(),
     };
-    draw_from(source, selection).map_err(|error| match error {
-        RatingError::NothingToRate => Failure::usage(
+    let nothing = || {
+        Failure::usage(
             "no text was worked on by every system of the trail",
             "give --system NAME to rate one of them",
-        ),
-        error => error.into(),
-    })
-}
-
-impl Case {
-    fn begin(&self, directory: &Path) -> Rated<'_> {
-        Rated {
-            key: KeyRun {
-                path: directory.display().to_string(),
-                system: self.system.clone(),
-                models: self.models.clone(),
-                plan_sha256: self.fingerprint.clone(),
-                run: self.line.run(),
-                synthetic: self.synthetic,
-            },
-            finished: BTreeMap::new(),
-            searches: Vec::new(),
-        }
-    }
+        )
+    };
+    draw_from(source, selection)?.ok_or_else(nothing)
 }
 
 /// The case of a line and its texts; `None` where they cannot be read as one.
-fn case(kept: Kept) -> Option<Case> {
+fn case(path: &str, kept: Kept) -> Option<Case> {
     let Kept { line, mut texts } = kept;
     let mut outcome = texts["line"].take();
     for name in ["prev", "hash"] {
@@ -117,15 +98,18 @@ fn case(kept: Kept) -> Option<Case> {
             models.push(model.to_owned());
         }
     }
-    Some(Case {
+    let outcome: ItemLine = from_value(outcome).ok()?;
+    let run = KeyRun {
+        path: path.to_owned(),
         system: line.text("system").to_owned(),
         models,
-        fingerprint: line.text("fingerprint").to_owned(),
+        plan_sha256: line.text("fingerprint").to_owned(),
+        run: outcome.run(),
         synthetic: texts["synthetic"] == true,
-        text: from_value(texts["input"].take()).ok()?,
-        line: from_value(outcome).ok()?,
-        searches: from_value(texts["searches"].take()).unwrap_or_default(),
-    })
+    };
+    let text = from_value(texts["input"].take()).ok()?;
+    let searches = from_value(texts["searches"].take()).unwrap_or_default();
+    Some(Case { run, text, line: outcome, searches })
 }
 
 #[cfg(test)]
@@ -145,6 +129,6 @@ mod tests {
                 "line": ItemLine::from(item("q1", 1)), "seats": seats, "input": texts(&["q1"])[0], "searches": [],
             }),
         };
-        assert_eq!(case(kept).unwrap().models, ["a", "b"]);
+        assert_eq!(case("trail", kept).unwrap().run.models, ["a", "b"]);
     }
 }

@@ -223,9 +223,7 @@ pub fn cases(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<CaseRow> {
 
 /// Whether the last method alone is right, and the others give the same wrong answer.
 fn is_case(methods: &[&ItemLine]) -> bool {
-    let Some((last, others @ [first, ..])) = methods.split_last() else {
-        return false;
-    };
+    let Some((last, others @ [first, ..])) = methods.split_last() else { return false };
     let wrong = first.says();
     last.correct() == Some(true)
         && others.iter().all(|other| other.says() == wrong)

@@ -76,15 +76,11 @@ pub fn improvements(
 ) -> Result<Vec<ImprovementRow>, Failure> {
     let mut rows = Vec::new();
     for (cell, contents) in cells {
-        let Some(against) = &cell.method.against else {
-            continue;
-        };
+        let Some(against) = &cell.method.against else { continue };
         let other = cells.iter().find(|(other, _)| {
             other.method.name == *against && other.dataset.name == cell.dataset.name
         });
-        let Some((_, other)) = other else {
-            continue;
-        };
+        let Some((_, other)) = other else { continue };
         let both = [contents, other].map(Outcomes::of);
         if both[0].items() != both[1].items() {
             let problem = format!("its notes are not those of {}", other.path.display());

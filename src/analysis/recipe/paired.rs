@@ -110,10 +110,7 @@ fn best<'a, 'b>(
         .iter()
         .copied()
         .filter(|cell| cell.is_multi_agent() && cell.result.method != medmad.result.method);
-    others.reduce(|best, other| match other.result.mean > best.result.mean {
-        true => other,
-        false => best,
-    })
+    others.reduce(|best, other| if other.result.mean > best.result.mean { other } else { best })
 }
 
 /// The method that App. A.4 chooses as the one baseline of all datasets.

@@ -15,10 +15,7 @@ use crate::experiment::recipe::paper::PrintedTable;
 /// Every table that has a row, each with the conditions of the runs under it.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     let of_notes = notes::all(recipe, results);
-    let mut tables = match of_notes.is_empty() {
-        true => vec![accuracy(recipe, results)],
-        false => of_notes,
-    };
+    let mut tables = if of_notes.is_empty() { vec![accuracy(recipe, results)] } else { of_notes };
     let calibrations = by_dataset(recipe, results, |cell| cell.calibration.as_ref());
     let costs = by_dataset(recipe, results, |cell| cell.cost.as_ref());
     let found = [

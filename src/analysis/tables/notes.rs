@@ -206,10 +206,7 @@ fn low_confidence(entries: &[Entry<'_>]) -> Option<Table> {
 }
 
 fn cost(entries: &[Entry<'_>], prices: &Prices) -> Option<Table> {
-    let whose = match *prices == Prices::default() {
-        true => ", the paper's (Gemini 2.0 Flash)",
-        false => "",
-    };
+    let whose = if *prices == Prices::default() { ", the paper's (Gemini 2.0 Flash)" } else { "" };
     let Prices { prompt, completion, cached } = *prices;
     table("cost", "Cost per note, by stage (Table 10)", entries, |notes| Some(&notes.stages))
         .text("stage", |row| &row.of.stage)

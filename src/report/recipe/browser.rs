@@ -124,9 +124,7 @@ impl Browser {
             let mut methods = recipe.method.iter();
             let dataset = datasets.position(|one| one.name == cell.dataset.name);
             let method = methods.position(|one| one.name == cell.method.name);
-            let (Some(dataset), Some(method)) = (dataset, method) else {
-                continue;
-            };
+            let (Some(dataset), Some(method)) = (dataset, method) else { continue };
             let items = browser.items(contents, &mut pool);
             browser.cells.push(CellItems {
                 dataset,

@@ -11,7 +11,7 @@ use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::{Analysis, DatasetEntry, MethodEntry};
 use crate::experiment::recipe::paper::PapersDifference;
 use crate::report::calibration;
-use crate::report::figure::{Drawing, Five, Key, Lane, Line, Mark, Panel, Plane, Point, Row, Rows};
+use crate::report::figure::{Five, Key, Lane, Line, Mark, Panel, Plane, Point, Row, Rows};
 
 /// The figures that stand with a table.
 pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
@@ -28,21 +28,18 @@ pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Pane
         "netgain" => one(net_gain(recipe, results)),
         "paired" => one(paired(recipe, results)),
         "collapse" => {
+            let asks = |analysis| recipe.analyses.contains(&analysis);
             let panels = [
-                similarity_initial(recipe, results),
-                similarity_rounds(recipe, results),
-                correlated_errors(recipe, results),
+                asks(Analysis::SimilarityInitial).then(|| similarity_initial(recipe, results)),
+                asks(Analysis::SimilarityRounds).then(|| similarity_rounds(recipe, results)),
+                Some(correlated_errors(recipe, results)),
             ];
-            panels.into_iter().flatten().collect()
+            panels.into_iter().flatten().filter(|panel| !panel.drawings.is_empty()).collect()
         }
         "calibration" => calibration(recipe, results),
         "cost" => one(cost(recipe, results)),
         _ => Vec::new(),
     }
-}
-
-fn panel(title: &str, drawings: Vec<Drawing>, key: Vec<Key>) -> Panel {
-    Panel { title: title.to_owned(), drawings, key }
 }
 
 /// The legend of the paper's figures.
@@ -63,26 +60,27 @@ fn of_method(recipe: &Recipe, method: &str, lanes: Vec<Lane>) -> Row {
     Row { label: tables::method(recipe, method).to_owned(), lanes }
 }
 
-/// A drawing for every dataset that has a row, named after it.
-pub fn each_dataset(
-    recipe: &Recipe,
-    description: &str,
-    reach: &[f64],
-    rows: impl Fn(&str) -> Vec<Row>,
-) -> Vec<Drawing> {
-    let drawing = |dataset: &DatasetEntry| {
-        let rows = rows(&dataset.name);
-        (!rows.is_empty()).then(|| {
-            let drawing = Rows {
-                title: dataset.label.clone(),
-                description: description.to_owned(),
-                reach: reach.to_vec(),
-                rows,
-            };
-            drawing.draw()
-        })
-    };
-    recipe.dataset.iter().filter_map(drawing).collect()
+/// A figure of rows: what it is called and is said of it, values that its axes must reach, its legend.
+pub struct Figure<'a> {
+    pub title: &'a str,
+    pub description: &'a str,
+    pub reach: &'a [f64],
+    pub key: Vec<Key>,
+}
+
+impl Figure<'_> {
+    /// With a drawing for every dataset that has a row, named after it.
+    pub fn panel(self, recipe: &Recipe, rows: impl Fn(&str) -> Vec<Row>) -> Panel {
+        let drawing = |dataset: &DatasetEntry| {
+            let rows = rows(&dataset.name);
+            (!rows.is_empty()).then(|| {
+                let (title, description) = (dataset.label.clone(), self.description.to_owned());
+                Rows { title, description, reach: self.reach.to_vec(), rows }.draw()
+            })
+        };
+        let drawings = recipe.dataset.iter().filter_map(drawing).collect();
+        Panel { title: self.title.to_owned(), drawings, key: self.key }
+    }
 }
 
 pub fn cells<'a>(
@@ -103,12 +101,14 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
         bar.marks.extend(paper);
         Some(of_method(recipe, &cell.method, vec![bar]))
     };
-    let description = "Accuracy by method: a bar to the mean over the runs, a line of one standard deviation to either side.";
-    let drawings = each_dataset(recipe, description, &[0.0, 1.0], |dataset| {
-        cells(results, dataset).filter_map(row).collect()
-    });
     let has_papers = results.cells.iter().any(|cell| cell.paper.is_some());
-    panel("", drawings, key("ours: mean ± standard deviation over runs", has_papers))
+    let figure = Figure {
+        title: "",
+        description: "Accuracy by method: a bar to the mean over the runs, a line of one standard deviation to either side.",
+        reach: &[0.0, 1.0],
+        key: key("ours: mean ± standard deviation over runs", has_papers),
+    };
+    figure.panel(recipe, |dataset| cells(results, dataset).filter_map(row).collect())
 }
 
 /// Accuracy over the methods in their order, one line per dataset; `None` for a recipe that is no sweep.
@@ -200,11 +200,11 @@ fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Panel {
         };
         rows.map(row).collect()
     };
-    let description = "NetGain by method: a dot at the mean, a line over its 95 % interval.";
     let has_papers = results.netgain.iter().any(|row| row.paper.is_some());
     let mut key = key("of the questions that could turn, with its 95 % interval", has_papers);
     key.insert(1, Key::series(1, "of all questions"));
-    panel("", each_dataset(recipe, description, &[0.0], rows), key)
+    let description = "NetGain by method: a dot at the mean, a line over its 95 % interval.";
+    Figure { title: "", description, reach: &[0.0], key }.panel(recipe, rows)
 }
 
 /// Paired differences with their intervals.
@@ -229,73 +229,66 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let description = "Differences of accuracy, paired by question: a dot at the mean, a line over its 95 % interval.";
     let has_papers = results.paired.iter().any(|row| row.paper.is_some());
     let key = key("ours, with its 95 % interval", has_papers);
-    panel("", each_dataset(recipe, description, &[0.0], rows), key)
+    Figure { title: "", description, reach: &[0.0], key }.panel(recipe, rows)
 }
 
 /// Boxes of the questions' similarities before any interaction (Figure 3, left).
-fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
-    let rows = |dataset: &str| {
-        let row = |row: &CollapseRow| {
-            let five = Five::of(&row.similarity.as_ref()?.initial_by_question)?;
-            let said = format!("median {:.4}, {} questions", five.median, five.n);
-            let lane = Lane { series: 0, said, marks: vec![Mark::Box(five)] };
-            Some(of_method(recipe, &row.method, vec![lane]))
-        };
-        of_dataset(results, dataset).filter_map(row).collect()
+fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Panel {
+    let row = |row: &CollapseRow| {
+        let five = Five::of(&row.similarity.as_ref()?.initial_by_question)?;
+        let said = format!("median {:.4}, {} questions", five.median, five.n);
+        let lane = Lane { series: 0, said, marks: vec![Mark::Box(five)] };
+        Some(of_method(recipe, &row.method, vec![lane]))
     };
-    let description = "Mean pairwise similarity of first texts over the questions: quartiles, the median as a line, whiskers to the last value within 1.5 interquartile ranges, others as rings.";
-    let drawings = each_dataset(recipe, description, &[], rows);
-    let key = vec![Key::series(
-        0,
-        "questions: quartiles and median, whiskers within 1.5 interquartile ranges",
-    )];
-    let asked = recipe.analyses.contains(&Analysis::SimilarityInitial);
-    (asked && !drawings.is_empty()).then_some(panel("Initial similarity", drawings, key))
+    let figure = Figure {
+        title: "Initial similarity",
+        description: "Mean pairwise similarity of first texts over the questions: quartiles, the median as a line, whiskers to the last value within 1.5 interquartile ranges, others as rings.",
+        reach: &[],
+        key: vec![Key::series(
+            0,
+            "questions: quartiles and median, whiskers within 1.5 interquartile ranges",
+        )],
+    };
+    figure.panel(recipe, |dataset| of_dataset(results, dataset).filter_map(row).collect())
 }
 
 /// Bars of similarity in the first round and in the last (Figure 6).
-fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
-    let rows = |dataset: &str| {
-        let row = |row: &CollapseRow| {
-            let Similarity { first_round, last, .. } = row.similarity.as_ref()?;
-            let lanes = [(1, first_round), (0, last)];
-            bars(recipe, &row.method, &lanes.map(|(series, over)| (series, over.as_ref())))
-        };
-        of_dataset(results, dataset).filter_map(row).collect()
+fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Panel {
+    let row = |row: &CollapseRow| {
+        let Similarity { first_round, last, .. } = row.similarity.as_ref()?;
+        bars(recipe, &row.method, &[(1, first_round.as_ref()), (0, last.as_ref())])
     };
-    let description = "Similarity of texts in the first round of interaction and in the last, with one standard deviation over the runs.";
-    let drawings = each_dataset(recipe, description, &[0.0, 1.0], rows);
-    let key = vec![Key::series(1, "first round of interaction"), Key::series(0, "last round")];
-    let asked = recipe.analyses.contains(&Analysis::SimilarityRounds);
-    (asked && !drawings.is_empty()).then_some(panel(
-        "Similarity in the first round and in the last",
-        drawings,
-        key,
-    ))
+    let figure = Figure {
+        title: "Similarity in the first round and in the last",
+        description: "Similarity of texts in the first round of interaction and in the last, with one standard deviation over the runs.",
+        reach: &[0.0, 1.0],
+        key: vec![Key::series(1, "first round of interaction"), Key::series(0, "last round")],
+    };
+    figure.panel(recipe, |dataset| of_dataset(results, dataset).filter_map(row).collect())
 }
 
 /// Bars of Agreement@0, Same-wrong@0 and Same-wrong@final (Figures 3, right, and 7).
-fn correlated_errors(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
-    let rows = |dataset: &str| {
-        let row = |row: &CollapseRow| {
-            let agreement = row.agreement.as_ref()?;
-            let lanes = [
-                (2, Some(&agreement.agreement_at_0)),
-                (1, Some(&agreement.same_wrong_at_0)),
-                (4, Some(&agreement.same_wrong_at_final)),
-            ];
-            bars(recipe, &row.method, &lanes)
-        };
-        of_dataset(results, dataset).filter_map(row).collect()
+fn correlated_errors(recipe: &Recipe, results: &RecipeResults) -> Panel {
+    let row = |row: &CollapseRow| {
+        let agreement = row.agreement.as_ref()?;
+        let lanes = [
+            (2, Some(&agreement.agreement_at_0)),
+            (1, Some(&agreement.same_wrong_at_0)),
+            (4, Some(&agreement.same_wrong_at_final)),
+        ];
+        bars(recipe, &row.method, &lanes)
     };
-    let description = "Shares of questions on which all first answers agree, agree and are wrong, and on which all last answers agree and are wrong, with one standard deviation over the runs.";
-    let drawings = each_dataset(recipe, description, &[0.0, 1.0], rows);
-    let key = vec![
-        Key::series(2, "Agreement@0"),
-        Key::series(1, "Same-wrong@0"),
-        Key::series(4, "Same-wrong@final"),
-    ];
-    (!drawings.is_empty()).then_some(panel("Correlated errors", drawings, key))
+    let figure = Figure {
+        title: "Correlated errors",
+        description: "Shares of questions on which all first answers agree, agree and are wrong, and on which all last answers agree and are wrong, with one standard deviation over the runs.",
+        reach: &[0.0, 1.0],
+        key: vec![
+            Key::series(2, "Agreement@0"),
+            Key::series(1, "Same-wrong@0"),
+            Key::series(4, "Same-wrong@final"),
+        ],
+    };
+    figure.panel(recipe, |dataset| of_dataset(results, dataset).filter_map(row).collect())
 }
 
 fn of_dataset<'a>(
@@ -321,7 +314,7 @@ fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
     };
     let panels = recipe.dataset.iter().map(|dataset| {
         let drawings = cells(results, &dataset.name).filter_map(drawing);
-        panel(&dataset.label, drawings.collect(), Vec::new())
+        Panel { title: dataset.label.clone(), drawings: drawings.collect(), key: Vec::new() }
     });
     panels.filter(|panel| !panel.drawings.is_empty()).collect()
 }
@@ -341,10 +334,14 @@ fn cost(recipe: &Recipe, results: &RecipeResults) -> Panel {
         };
         cells(results, dataset).filter_map(row).collect()
     };
-    let description = "Completion tokens that an item takes, and that a right answer takes.";
-    let key = vec![
-        Key::series(0, "completion tokens per item"),
-        Key::series(1, "completion tokens per right answer"),
-    ];
-    panel("", each_dataset(recipe, description, &[0.0], rows), key)
+    let figure = Figure {
+        title: "",
+        description: "Completion tokens that an item takes, and that a right answer takes.",
+        reach: &[0.0],
+        key: vec![
+            Key::series(0, "completion tokens per item"),
+            Key::series(1, "completion tokens per right answer"),
+        ],
+    };
+    figure.panel(recipe, rows)
 }

@@ -8,20 +8,17 @@ use crate::experiment::recipe::file::{Analysis, DatasetEntry};
 use crate::experiment::recipe::{NoteColumn, Recipe};
 use crate::record::Source;
 use crate::report::figure::{Drawing, Key, Lane, Line, Panel, Plane, Point, Row};
-use crate::report::recipe::figures::{beside, cells, each_dataset, over_methods};
+use crate::report::recipe::figures::{Figure, beside, cells, over_methods};
 
-/// A drawing for every dataset that has a row.
+/// With the rows of every cell on notes.
 fn of_notes(
+    figure: Figure<'_>,
     recipe: &Recipe,
     results: &RecipeResults,
-    description: &str,
     rows: impl Fn(&CellResult, &NoteFigures) -> Vec<Row>,
-) -> Vec<Drawing> {
+) -> Panel {
     let rows_of = |cell: &CellResult| Some(rows(cell, cell.notes.as_ref()?));
-    each_dataset(recipe, description, &[0.0, 1.0], |dataset| {
-        let rows = cells(results, dataset).filter_map(rows_of);
-        rows.flatten().collect()
-    })
+    figure.panel(recipe, |dataset| cells(results, dataset).filter_map(rows_of).flatten().collect())
 }
 
 /// Detection, localisation by similarity and word for word: bars to the mean over the runs.
@@ -35,16 +32,17 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
         ];
         vec![Row { label: full(recipe, cell), lanes: lanes.into_iter().flatten().collect() }]
     };
-    let description = "Accuracy by method, over all notes: of detection, of localisation by similarity, of localisation word for word.";
-    Panel {
-        title: String::new(),
-        drawings: of_notes(recipe, results, description, row),
+    let figure = Figure {
+        title: "",
+        description: "Accuracy by method, over all notes: of detection, of localisation by similarity, of localisation word for word.",
+        reach: &[0.0, 1.0],
         key: vec![
             Key::series(0, "detection"),
             Key::series(1, "localisation by similarity"),
             Key::series(2, "localisation word for word"),
         ],
-    }
+    };
+    of_notes(figure, recipe, results, row)
 }
 
 /// Corrections over the methods in their order, one line per metric; then turns and time of systems that search (MedReAct'N'MedReFlex,
@@ -152,21 +150,18 @@ pub fn consensus(recipe: &Recipe, results: &RecipeResults) -> Panel {
         };
         notes.consensus.iter().map(stage).collect()
     };
-    let description =
-        "The share of the notes that a stage saw, by who settled it: agreement, or a third agent.";
     let used = |source: &Source| {
         let cells = results.cells.iter().filter_map(|cell| cell.notes.as_ref());
         let mut stages = cells.flat_map(|notes| &notes.consensus);
         stages.any(|stage| stage.settled.iter().any(|one| one.source == *source))
     };
     let sources = [Source::Single, Source::Agreement, Source::Arbitration, Source::Vote];
-    Panel {
-        title: String::new(),
-        drawings: of_notes(recipe, results, description, rows),
-        key: sources
-            .into_iter()
-            .filter(used)
-            .map(|source| Key::series(source as usize, source.in_words()))
-            .collect(),
-    }
+    let key = sources.into_iter().filter(used);
+    let figure = Figure {
+        title: "",
+        description: "The share of the notes that a stage saw, by who settled it: agreement, or a third agent.",
+        reach: &[0.0, 1.0],
+        key: key.map(|source| Key::series(source as usize, source.in_words())).collect(),
+    };
+    of_notes(figure, recipe, results, rows)
 }

@@ -14,10 +14,7 @@ const OF_PAPER: &str =
 pub fn making(contents: &Contents) -> Value {
     let plan = &contents.plan;
     let is_paper = plan.settings.get("temperatures").and_then(|one| one.as_str()) == Some("paper");
-    let sampling = |member| match is_paper {
-        true => OF_PAPER.to_owned(),
-        false => sampling(member),
-    };
+    let sampling = |member| if is_paper { OF_PAPER.to_owned() } else { sampling(member) };
     let settings = plan.settings.iter().map(|(name, value)| format!("{name} = {value}"));
     context! {
         // Those that wrote the run.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::note::{Found, Quoted, quote, refuse_missing};
 use super::reply::ParsedReply;
-use super::schema::{BY, Gives, PROMPT, Place, Query, Reply, Stage, SystemFile, Text, YES_NO};
+use super::schema::{BY, Gives, PROMPT, Place, Query, ReplyKind, Stage, SystemFile, Text, YES_NO};
 use super::settings::Settings;
 use super::transcript::Transcript;
 use crate::data::{Item, ItemKind, Question};
@@ -118,7 +118,7 @@ impl Staged {
                 if stage.gives == Gives::Veto && found.is_none() {
                     break;
                 }
-                if stage.reply == Reply::Option {
+                if stage.reply == ReplyKind::Option {
                     transcript.offer(self.settings.number("options").unwrap_or(4) as usize);
                 }
                 let asked = self.ask(case, (stage, prompt, found.as_ref()), round, &transcript)?;
@@ -160,7 +160,7 @@ impl Staged {
             Item::Note(_) => (record::Stage::Final, round),
         };
         let letters: Vec<String> = match (item, stage.reply) {
-            (Item::Note(note), Reply::Sentence) => {
+            (Item::Note(note), ReplyKind::Sentence) => {
                 (0..note.sentences.len()).map(|id| id.to_string()).collect()
             }
             _ => ('A'..).take(transcript.options.len()).map(String::from).collect(),
@@ -329,7 +329,7 @@ impl System for Staged {
                 let finding = self.run_stages(&case)?.finding;
                 let mut line = note_line(&case, finding);
                 // MEDEC's baseline locates nothing where it names no sentence.
-                let is_medec = self.file.stages.iter().all(|stage| stage.reply == Reply::Medec);
+                let is_medec = self.file.stages.iter().all(|stage| stage.reply == ReplyKind::Medec);
                 line.localisation =
                     line.localisation.filter(|_| !is_medec || line.sentence_id.is_some());
                 Ok(line.into())

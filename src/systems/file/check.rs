@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::schema::Is::{Answer, Confidence, Correction, Flag, Reason, Sentence, SentenceId};
-use super::schema::{BY, Gives, Is, Reply, Stage, SystemFile, Text, Vote, When, YES_NO};
+use super::schema::{BY, Gives, Is, ReplyKind, Stage, SystemFile, Text, Vote, When, YES_NO};
 use crate::data::ItemKind;
 use crate::prompts::placeholders;
 use crate::systems::settings::spelling;
@@ -68,8 +68,8 @@ impl SystemFile {
         }
         let is_note = self.takes == ItemKind::Notes;
         let decides = |stage: &Stage| match stage.reply {
-            Reply::Fields | Reply::Medec if is_note => true,
-            Reply::Words | Reply::Option => stage.gives == Gives::Filled,
+            ReplyKind::Fields | ReplyKind::Medec if is_note => true,
+            ReplyKind::Words | ReplyKind::Option => stage.gives == Gives::Filled,
             _ => stage.answers(),
         };
         let hint = "let a stage have reply = \"letter\" or fields";
@@ -144,11 +144,12 @@ impl SystemFile {
         let hint = "rounds, tries, most and passages are from 1 to 100, temperature from 0 to 2";
         refuse(is_far, "rounds", "a number is out of range", hint)?;
         let (can, needs): (&[Is], &[Is]) = match (stage.reply, is_note) {
-            (Reply::Fields, false) => (&[Reason, Answer, Confidence], &[Answer]),
-            (Reply::Fields, true) => {
+            (ReplyKind::Fields, false) => (&[Reason, Answer, Confidence], &[Answer]),
+            (ReplyKind::Fields, true) => {
                 (&[Reason, Flag, SentenceId, Sentence, Correction], &[Flag, SentenceId, Correction])
             }
-            (Reply::Words, _) | (Reply::Quoted | Reply::Option | Reply::Sentence, true) => {
+            (ReplyKind::Words, _)
+            | (ReplyKind::Quoted | ReplyKind::Option | ReplyKind::Sentence, true) => {
                 (&[Is::Text], &[Is::Text])
             }
             _ => (&[], &[]),
@@ -156,12 +157,13 @@ impl SystemFile {
         let has = |all: &[Is]| stage.fields.iter().any(|field| all.contains(&field.is));
         let is_wrong = stage.fields.iter().any(|field| !can.contains(&field.is))
             || !needs.is_empty() && !has(needs)
-            || matches!(stage.reply, Reply::Letter | Reply::LetterAsWritten) && is_note
+            || matches!(stage.reply, ReplyKind::Letter | ReplyKind::LetterAsWritten) && is_note
             || matches!(
                 stage.reply,
-                Reply::Medec | Reply::Quoted | Reply::Option | Reply::Sentence
+                ReplyKind::Medec | ReplyKind::Quoted | ReplyKind::Option | ReplyKind::Sentence
             ) && !is_note;
-        let names: Vec<&str> = can.iter().map(|is| is.name()).collect();
+        let names = can.iter().filter_map(|is| toml::Value::try_from(is).ok()).map(spelling);
+        let names: Vec<String> = names.collect();
         let hint = match names.is_empty() {
             true => "it has no fields, and may not be of these items".to_owned(),
             false => format!("its fields can be {}", names.join(", ")),
@@ -219,7 +221,7 @@ impl SystemFile {
             ItemKind::Notes => &["note"],
         };
         let passages = stage.search.map(|_| &"passages");
-        let options = (stage.reply == Reply::Option).then_some(&"options");
+        let options = (stage.reply == ReplyKind::Option).then_some(&"options");
         let others = examples.first().into_iter().chain(passages).chain(options);
         let lost = needs.iter().chain(others).find(|name| !has(name));
         let problem = lost.map(|name| format!("the prompt does not contain {{{name}}}"));

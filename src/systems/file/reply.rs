@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::schema::{FieldOf, Is, Reply, Stage};
+use super::schema::{FieldOf, Is, ReplyKind, Stage};
 use super::settings::Settings;
 use crate::data::{Item, Question};
 use crate::panel::Asked;
@@ -119,7 +119,7 @@ impl Stage {
 
     /// Whether its replies answer a question.
     pub fn answers(&self) -> bool {
-        let is_letter = matches!(self.reply, Reply::Letter | Reply::LetterAsWritten);
+        let is_letter = matches!(self.reply, ReplyKind::Letter | ReplyKind::LetterAsWritten);
         is_letter || self.key(Is::Answer).is_some()
     }
 
@@ -133,10 +133,10 @@ impl Stage {
         let decoding = &settings.decoding;
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
-            (Reply::Letter | Reply::LetterAsWritten, Item::Question(question)) => {
+            (ReplyKind::Letter | ReplyKind::LetterAsWritten, Item::Question(question)) => {
                 Shape::regex(form::letter(question))
             }
-            (Reply::Fields, Item::Question(question)) => {
+            (ReplyKind::Fields, Item::Question(question)) => {
                 let schema = |is| match is {
                     Is::Answer => form::answer(question),
                     Is::Confidence => form::confidence(),
@@ -145,10 +145,12 @@ impl Stage {
                 let fields = self.fields.iter();
                 Shape::record(fields.map(|field| (field.key.as_str(), schema(field.is))).collect())
             }
-            (Reply::Fields, Item::Note(note)) => self.form(settings).shape(note, decoding),
-            (Reply::Medec, Item::Note(note)) => base_llm::shape(note, decoding),
-            (Reply::Words | Reply::Quoted, _) => words_shape(key, self.most as usize, decoding),
-            (Reply::Option | Reply::Sentence, _) => {
+            (ReplyKind::Fields, Item::Note(note)) => self.form(settings).shape(note, decoding),
+            (ReplyKind::Medec, Item::Note(note)) => base_llm::shape(note, decoding),
+            (ReplyKind::Words | ReplyKind::Quoted, _) => {
+                words_shape(key, self.most as usize, decoding)
+            }
+            (ReplyKind::Option | ReplyKind::Sentence, _) => {
                 Shape::record(vec![(key, form::choice(letters))])
             }
             _ => decoding.passage(),
@@ -165,34 +167,29 @@ impl Stage {
     ) -> (ParsedReply, Parse) {
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
-            (Reply::Letter | Reply::LetterAsWritten | Reply::Fields, Item::Question(question)) => {
-                self.answer(text, finish_reason, question, settings)
+            (
+                ReplyKind::Letter | ReplyKind::LetterAsWritten | ReplyKind::Fields,
+                Item::Question(question),
+            ) => self.answer(text, finish_reason, question, settings),
+            (ReplyKind::Fields, Item::Note(note)) => as_reply(
+                self.form(settings).read(text, finish_reason, note),
+                ParsedReply::Judgement,
+            ),
+            (ReplyKind::Medec, Item::Note(note)) => {
+                as_reply(base_llm::read(text, note, settings.is_compat()), ParsedReply::Medec)
             }
-            (Reply::Fields, Item::Note(note)) => {
-                let (judgement, parse) = self.form(settings).read(text, finish_reason, note);
-                (ParsedReply::Judgement(judgement), parse)
+            (ReplyKind::Words, _) => {
+                as_reply(words(text, finish_reason, key, self.most as usize), ParsedReply::Words)
             }
-            (Reply::Medec, Item::Note(note)) => {
-                let (reading, parse) = base_llm::read(text, note, settings.is_compat());
-                (ParsedReply::Medec(reading), parse)
-            }
-            (Reply::Words, _) => {
-                let (words, parse) = words(text, finish_reason, key, self.most as usize);
-                (ParsedReply::Words(words), parse)
-            }
-            (Reply::Quoted, Item::Note(note)) => {
+            (ReplyKind::Quoted, Item::Note(note)) => {
                 let (words, parse) = words(text, finish_reason, key, 1);
                 let is_held = words.first().is_some_and(|one| self.place.find(note, one).is_some());
                 (ParsedReply::Words(words), parse.if_read(is_held))
             }
-            (Reply::Option | Reply::Sentence, _) => {
-                let (words, parse) = choice(text, finish_reason, key, letters);
-                (ParsedReply::Words(words), parse)
+            (ReplyKind::Option | ReplyKind::Sentence, _) => {
+                as_reply(choice(text, finish_reason, key, letters), ParsedReply::Words)
             }
-            _ => {
-                let (passage, parse) = Passage::said(text);
-                (ParsedReply::Passage(passage), parse)
-            }
+            _ => as_reply(Passage::said(text), ParsedReply::Passage),
         }
     }
 
@@ -210,9 +207,12 @@ impl Stage {
                 confidence: self.key(Is::Confidence),
             }),
             mab_compat: settings.is_compat(),
-            is_trimmed: self.reply == Reply::Letter,
+            is_trimmed: self.reply == ReplyKind::Letter,
         };
-        let (reading, parse) = parse(text, finish_reason, letter, &question.options);
-        (ParsedReply::Answer(reading), parse)
+        as_reply(parse(text, finish_reason, letter, &question.options), ParsedReply::Answer)
     }
+}
+
+fn as_reply<T>((said, parse): (T, Parse), kind: fn(T) -> ParsedReply) -> (ParsedReply, Parse) {
+    (kind(said), parse)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::data::ItemKind;
 use crate::systems::config::SOLO;
@@ -43,7 +43,7 @@ pub struct SystemFile {
 }
 
 /// What a system was read from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     pub name: String,
     pub text: String,
@@ -114,7 +114,7 @@ pub struct Stage {
     #[serde(default = "once")]
     pub passages: u32,
     #[serde(default)]
-    pub reply: Reply,
+    pub reply: ReplyKind,
     /// Of quoted words: in which sentence.
     #[serde(default)]
     pub place: Place,
@@ -162,7 +162,7 @@ pub enum When {
 /// What a reply is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reply {
+pub enum ReplyKind {
     /// The fields that are listed.
     #[default]
     Fields,
@@ -249,7 +249,7 @@ pub struct FieldOf {
 }
 
 /// The meaning of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Is {
     Reason,
@@ -260,22 +260,6 @@ pub enum Is {
     Sentence,
     Correction,
     Text,
-}
-
-impl Is {
-    /// As a file spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Is::Reason => "reason",
-            Is::Answer => "answer",
-            Is::Confidence => "confidence",
-            Is::Flag => "flag",
-            Is::SentenceId => "sentence-id",
-            Is::Sentence => "sentence",
-            Is::Correction => "correction",
-            Is::Text => "text",
-        }
-    }
 }
 
 impl Text {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::note::Quoted;
 use super::reply::ParsedReply;
-use super::schema::{Gives, Reply, Stage, Vote, When};
+use super::schema::{Gives, ReplyKind, Stage, Vote, When};
 use crate::data::{Item, Note};
 use crate::panel::Asked;
 use crate::record::{self, Flag, RoundLine};
@@ -88,10 +88,10 @@ impl Transcript {
             let word = said.first();
             match (stage.gives, stage.reply) {
                 (Gives::Filled, _) => self.fill(stage, one, word.unwrap_or_default(), note),
-                (_, Reply::Quoted) => {
+                (_, ReplyKind::Quoted) => {
                     self.quoted = word.and_then(|word| Quoted::of(note, word, stage.place));
                 }
-                (_, Reply::Sentence) => {
+                (_, ReplyKind::Sentence) => {
                     self.finding.opinion.sentence_id = word.and_then(|word| word.parse().ok());
                 }
                 _ => self.words.clone_from(&said.words),
@@ -116,7 +116,7 @@ impl Transcript {
         let chosen =
             ('A'..).zip(&self.options).find(|(one, _)| said.eq_ignore_ascii_case(&one.to_string()));
         let word = match stage.reply {
-            Reply::Option => chosen.map_or("", |(_, option)| option.as_str()),
+            ReplyKind::Option => chosen.map_or("", |(_, option)| option.as_str()),
             _ => said,
         };
         let filled = self.quoted.as_ref().filter(|_| !word.is_empty());

@@ -6,18 +6,16 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use self::parse::{DIAGNOSE, INQUIRY};
 use super::case::{Case, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
 use super::form;
-use super::messages::{fill_question, messages};
+use super::messages::{fill_question, messages, prompt_files};
 use super::reading::reply::Explained;
 use super::reading::said;
-use super::settings::switch;
+use super::settings::{settings, switch};
 use super::vote::round_line;
 use super::{Opening, System, Task};
 use crate::data::{Item, Question};
@@ -28,20 +26,20 @@ use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 
 /// The one agent.
 const AGENT: &str = "doctor";
-/// The subjects of the critiques, in the order of the feedback; they name the prompts and the purposes of the calls.
+/// The subjects of the critiques, in the order of the feedback; they name the purposes of the calls.
 const CRITIQUES: [&str; 3] = ["ethics", "emergency", "error"];
 /// Follow-up questions of an inquiry.
 const FOLLOW_UPS: usize = 3;
 
-/// How HealthcareAgent runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Whether replies are parsed as MedAgentBoard does: invalid JSON ends the case without an answer.
-    #[serde(with = "switch")]
-    pub mab_compat: bool,
-    #[serde(flatten)]
-    pub decoding: Decoding,
+settings! {
+    /// How HealthcareAgent runs.
+    pub struct Settings {
+        /// Whether replies are parsed as MedAgentBoard does: invalid JSON ends the case without an answer.
+        #[serde(with = "switch")]
+        pub mab_compat: bool = false,
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
+    }
 }
 
 impl config::Settings for Settings {
@@ -55,39 +53,30 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let text = |name: &str, placeholders: &[&str]| {
-            prompts.get(&format!("healthcareagent/{name}"), placeholders)
-        };
-        let asked = ["question", "options"];
-        let critique = |name| text(name, &["response"]);
-        let [ethics, emergency, error] = CRITIQUES;
-        Ok(Box::new(HealthcareAgent {
-            mab_compat: self.mab_compat,
-            decoding: self.decoding.clone(),
-            system: text("system", &[])?,
-            planner: text("planner", &asked)?,
-            inquiry: text("inquiry", &asked)?,
-            considerations: text("considerations", &["questions"])?,
-            preliminary: text("preliminary", &["question", "options", "considerations"])?,
-            critiques: [critique(ethics)?, critique(emergency)?, critique(error)?],
-            feedback: text("feedback", &CRITIQUES)?,
-            last: text("final", &["question", "options", "draft", "feedback"])?,
-        }))
+        let (mab_compat, decoding) = (self.mab_compat, self.decoding.clone());
+        Ok(Box::new(HealthcareAgent { mab_compat, decoding, texts: Texts::read(prompts)? }))
     }
 }
 
 struct HealthcareAgent {
     mab_compat: bool,
     decoding: Decoding,
-    system: String,
-    planner: String,
-    inquiry: String,
-    considerations: String,
-    preliminary: String,
-    /// In the order of [`CRITIQUES`].
-    critiques: [String; 3],
-    feedback: String,
-    last: String,
+    texts: Texts,
+}
+
+prompt_files! {
+    struct Texts in "healthcareagent" {
+        system: "system" [],
+        planner: "planner" ["question", "options"],
+        inquiry: "inquiry" ["question", "options"],
+        considerations: "considerations" ["questions"],
+        preliminary: "preliminary" ["question", "options", "considerations"],
+        ethics: "ethics" ["response"],
+        emergency: "emergency" ["response"],
+        error: "error" ["response"],
+        feedback: "feedback" ["ethics", "emergency", "error"],
+        last: "final" ["question", "options", "draft", "feedback"],
+    }
 }
 
 impl System for HealthcareAgent {
@@ -108,14 +97,15 @@ impl System for HealthcareAgent {
         let concluded = Shape::record(concluded);
 
         let values = [("considerations", considerations.as_str())];
-        let prompt = self.about(case.item, &self.preliminary, &values);
+        let prompt = self.about(case.item, &self.texts.preliminary, &values);
         let step = Step::new(Stage::Initial, 0, "preliminary", concluded.clone());
         let first = case.ask(case.call(&step, 0, AGENT, prompt), read)?;
         let draft = said(&first.call.text);
 
         // No critique sees another, so all are asked at once.
-        let critiques = CRITIQUES.into_iter().zip(&self.critiques).map(|(purpose, template)| {
-            let prompt = messages(&self.system, fill(template, &[("response", draft)]));
+        let templates = [&self.texts.ethics, &self.texts.emergency, &self.texts.error];
+        let critiques = CRITIQUES.into_iter().zip(templates).map(|(purpose, template)| {
+            let prompt = messages(&self.texts.system, fill(template, &[("response", draft)]));
             let step = Step::new(Stage::Aside, 1, purpose, self.decoding.passage());
             case.call(&step, 0, AGENT, prompt)
         });
@@ -125,10 +115,10 @@ impl System for HealthcareAgent {
         let critiques = case.ask_all(critiques, review)?;
         let critiques = critiques.iter().map(|one| one.value.feedback.as_str());
         let critiques: Vec<(&str, &str)> = CRITIQUES.into_iter().zip(critiques).collect();
-        let feedback = fill(&self.feedback, &critiques);
+        let feedback = fill(&self.texts.feedback, &critiques);
 
         let values = [("draft", draft), ("feedback", &feedback)];
-        let prompt = self.about(case.item, &self.last, &values);
+        let prompt = self.about(case.item, &self.texts.last, &values);
         let step = Step::new(Stage::Final, 1, "final", concluded);
         let last = case.ask(case.call(&step, 0, AGENT, prompt), read)?.value;
 
@@ -146,7 +136,7 @@ impl System for HealthcareAgent {
     }
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let messages = self.about(item.question()?, &self.planner, &[]);
+        let messages = self.about(item.question()?, &self.texts.planner, &[]);
         Some(vec![Opening { member: 0, messages }])
     }
 }
@@ -155,7 +145,7 @@ impl HealthcareAgent {
     /// The follow-up questions, which nobody answers, as the draft's prompt shows them; empty where the planner does not ask for any. `None`
     /// where the harness fails on them.
     fn considerations(&self, case: &Case<'_>) -> Result<Option<String>, PanelError> {
-        let prompt = self.about(case.item, &self.planner, &[]);
+        let prompt = self.about(case.item, &self.texts.planner, &[]);
         let either = Shape::regex(format!("{DIAGNOSE}|{INQUIRY}"));
         let step = Step::new(Stage::Aside, 0, "planner", either);
         let read = |text: &str, finish_reason| parse::plan(text, finish_reason, self.mab_compat);
@@ -163,7 +153,7 @@ impl HealthcareAgent {
             return Ok(Some(String::new()));
         }
         let questions = form::array(self.decoding.string(), FOLLOW_UPS, FOLLOW_UPS);
-        let prompt = self.about(case.item, &self.inquiry, &[]);
+        let prompt = self.about(case.item, &self.texts.inquiry, &[]);
         let record = Shape::record(vec![("questions", questions)]);
         let step = Step::new(Stage::Aside, 0, "inquiry", record);
         let call = case.call(&step, 0, AGENT, prompt);
@@ -179,11 +169,11 @@ impl HealthcareAgent {
         }
         let lines = inquiry.value.questions.iter().map(|one| format!("- {one}"));
         let lines = lines.collect::<Vec<_>>().join("\n");
-        Ok(Some(fill(&self.considerations, &[("questions", &lines)]) + "\n\n"))
+        Ok(Some(fill(&self.texts.considerations, &[("questions", &lines)]) + "\n\n"))
     }
 
     fn about(&self, question: &Question, template: &str, more: &[(&str, &str)]) -> Vec<Message> {
-        messages(&self.system, fill_question(template, question, more))
+        messages(&self.texts.system, fill_question(template, question, more))
     }
 }
 

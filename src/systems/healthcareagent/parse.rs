@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::reading::reply::{Explained, Reply};
+use crate::systems::reading::reply::{Explained, Fields};
 use crate::systems::reading::words::{list_items, one_of};
 use crate::systems::reading::{harness, plain, said, sentences, text, without_thinking};
 
@@ -67,7 +67,7 @@ fn question(value: &Value) -> String {
 
 /// Parses the follow-up questions; none where the text has no list of them.
 pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, Parse) {
-    let reply = Reply::read(completion, finish_reason, "questions");
+    let reply = Fields::read(completion, finish_reason, "questions");
     let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
     let mut questions: Vec<String> = match (reply.get("questions"), reply.parse) {
         (_, Parse::Fallback) => {
@@ -137,7 +137,7 @@ fn repeats(text: &str, other: &str) -> bool {
 
 /// Parses an answer as the harness does: correct only as the letter alone, in valid JSON.
 pub fn conclusion_as_harness(completion: &str, options: &[Choice]) -> (Explained, Parse) {
-    let reply = Reply::exact(completion);
+    let reply = Fields::exact(completion);
     let conclusion = match reply.parse {
         Parse::Ok => Explained {
             explanation: text(reply.get("explanation")),
@@ -156,7 +156,7 @@ pub fn conclusion(
     finish_reason: FinishReason,
     options: &[Choice],
 ) -> (Explained, Parse) {
-    let reply = Reply::read(completion, finish_reason, "answer");
+    let reply = Fields::read(completion, finish_reason, "answer");
     let answer = reply.answer(options);
     let parse = reply.parse.if_read(!answer.is_empty());
     (Explained { explanation: text(reply.get("explanation")), answer, written: None }, parse)

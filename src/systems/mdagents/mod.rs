@@ -11,7 +11,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use self::recruits::read_experts;
@@ -20,17 +20,17 @@ use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
 use super::form::{answer, array, choice, object};
-use super::messages::{Templates, truncate};
+use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
-use super::reading::reply::{Explained, Reply};
+use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
-use super::settings::{switch, whole};
+use super::settings::{settings, switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
 use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
-use crate::prompts::{PromptError, PromptSet, fill};
+use crate::prompts::{PromptSet, fill};
 use crate::record::{FinishReason, ItemLine, Parse, Stage};
 
 const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
@@ -47,24 +47,18 @@ const EXPERTS: usize = 5;
 const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
 
-/// How MDAgents runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Characters of an expert's explanation that the decision's prompt shows.
-    #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
-    pub truncate_chars: usize,
-    /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
-    /// an error where it names none; only valid JSON, and its own clean-up of letters.
-    #[serde(with = "switch")]
-    pub mab_compat: bool,
-    #[serde(flatten)]
-    pub decoding: Decoding,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { truncate_chars: 200, mab_compat: false, decoding: Decoding::default() }
+settings! {
+    /// How MDAgents runs.
+    pub struct Settings {
+        /// Characters of an expert's explanation that the decision's prompt shows.
+        #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
+        pub truncate_chars: usize = 200,
+        /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
+        /// an error where it names none; only valid JSON, and its own clean-up of letters.
+        #[serde(with = "switch")]
+        pub mab_compat: bool = false,
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
     }
 }
 
@@ -85,7 +79,7 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::new(prompts)? }))
+        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::read(prompts)? }))
     }
 }
 
@@ -141,7 +135,7 @@ impl MdAgents {
         let call = case.call(&step, MODERATOR, "moderator", messages);
         let mab_compat = self.settings.mab_compat;
         let asked = case.ask(call, |text, finish_reason| {
-            let reply = Reply::of(mab_compat, text, finish_reason, "complexity");
+            let reply = Fields::of(mab_compat, text, finish_reason, "complexity");
             read_complexity(&reply, mab_compat)
         })?;
         Ok(asked.value.complexity)
@@ -170,7 +164,7 @@ impl MdAgents {
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let mab_compat = self.settings.mab_compat;
         let read = |text: &str, finish_reason| {
-            read_experts(&Reply::of(mab_compat, text, finish_reason, "experts"), mab_compat)
+            read_experts(&Fields::of(mab_compat, text, finish_reason, "experts"), mab_compat)
         };
         let experts = case.ask(call, read)?.value.experts;
         if experts.is_empty() {
@@ -227,11 +221,13 @@ impl MdAgents {
     fn reader(&self, case: &Case<'_>) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
         let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
         move |text, finish_reason| {
-            let reply = Reply::of(mab_compat, text, finish_reason, "answer");
-            let (answer, explanation) = match (mab_compat, reply.parse) {
-                (false, _) => (reply.answer(&options), reply.prose("explanation")),
-                (true, Parse::Ok) => (clean_letter(reply.written()), reply.prose("explanation")),
-                (true, _) => (String::new(), "Error parsing model response.".to_owned()),
+            let reply = Fields::of(mab_compat, text, finish_reason, "answer");
+            if !mab_compat {
+                return Explained::of(&reply, &options);
+            }
+            let (answer, explanation) = match reply.parse {
+                Parse::Ok => (clean_letter(reply.written()), reply.prose("explanation")),
+                _ => (String::new(), "Error parsing model response.".to_owned()),
             };
             let parse = reply.parse.if_read(!answer.is_empty());
             (Explained { explanation, answer, written: None }, parse)
@@ -250,7 +246,7 @@ impl Record for Complexity {
 }
 
 /// Parses the complexity; a reply without a level is intermediate.
-pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
+pub fn read_complexity(reply: &Fields, mab_compat: bool) -> (Complexity, Parse) {
     let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
     let exact = LEVELS.into_iter().find(|level| *level == given);
     let level = match (mab_compat, reply.parse) {
@@ -267,55 +263,26 @@ pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
     (Complexity { complexity: level.unwrap_or("intermediate") }, parse)
 }
 
-/// The templates of a run.
-struct Messages {
-    complexity: Templates,
-    basic: Templates,
-    experts: Templates,
-    /// What MedAgentBoard's recruiter is shown beside it.
-    experts_example: String,
-    opinion: Templates,
-    /// One expert's opinion in the decision's prompt.
-    opinion_block: String,
-    decision_on_opinions: Templates,
-    teams: Templates,
-    request: Templates,
-    investigation: Templates,
-    /// One assistant's report in the lead's prompt.
-    investigation_block: String,
-    report: Templates,
-    /// One team's report in the decision's prompt.
-    report_block: String,
-    decision_on_reports: Templates,
-}
-
-impl Messages {
-    fn new(prompts: &PromptSet) -> Result<Messages, PromptError> {
-        // Every user prompt has the question and its options.
-        let pair = |name: &str, system: &[&str], more: &[&str]| {
-            let user = [&["question", "options"], more].concat();
-            Templates::new(prompts, &format!("mdagents/{name}"), system, &user)
-        };
-        let block = |name: &str, placeholders: &[&str]| {
-            prompts.get(&format!("mdagents/{name}"), placeholders)
-        };
-        let expert = ["role", "expertise"];
-        let member = ["role", "expertise", "goal"];
-        Ok(Messages {
-            complexity: pair("complexity", &[], &[])?,
-            basic: pair("basic", &[], &[])?,
-            experts: pair("experts", &[], &["count"])?,
-            experts_example: block("experts-example", &[])?,
-            opinion: pair("opinion", &expert, &[])?,
-            opinion_block: block("opinion", &["role", "answer", "explanation"])?,
-            decision_on_opinions: pair("decision-opinions", &[], &["opinions"])?,
-            teams: pair("teams", &[], &["count", "members"])?,
-            request: pair("request", &member, &["assistants"])?,
-            investigation: pair("investigation", &member, &["lead", "request"])?,
-            investigation_block: block("investigation", &["role", "report"])?,
-            report: pair("report", &member, &["request", "investigations"])?,
-            report_block: block("report", &["group", "goal", "answer", "explanation"])?,
-            decision_on_reports: pair("decision-reports", &[], &["reports"])?,
-        })
+prompt_files! {
+    /// The templates of a run. Every user prompt has the question and its options.
+    struct Messages in "mdagents" {
+        complexity: "complexity" [] ["question", "options"],
+        basic: "basic" [] ["question", "options"],
+        experts: "experts" [] ["question", "options", "count"],
+        /// What MedAgentBoard's recruiter is shown beside it.
+        experts_example: "experts-example" [],
+        opinion: "opinion" ["role", "expertise"] ["question", "options"],
+        /// One expert's opinion in the decision's prompt.
+        opinion_block: "opinion" ["role", "answer", "explanation"],
+        decision_on_opinions: "decision-opinions" [] ["question", "options", "opinions"],
+        teams: "teams" [] ["question", "options", "count", "members"],
+        request: "request" ["role", "expertise", "goal"] ["question", "options", "assistants"],
+        investigation: "investigation" ["role", "expertise", "goal"] ["question", "options", "lead", "request"],
+        /// One assistant's report in the lead's prompt.
+        investigation_block: "investigation" ["role", "report"],
+        report: "report" ["role", "expertise", "goal"] ["question", "options", "request", "investigations"],
+        /// One team's report in the decision's prompt.
+        report_block: "report" ["group", "goal", "answer", "explanation"],
+        decision_on_reports: "decision-reports" [] ["question", "options", "reports"],
     }
 }

@@ -7,7 +7,7 @@ use super::{EXPERTS, MEMBERS, TEAMS};
 use crate::record::Parse;
 use crate::systems::case::Record;
 use crate::systems::reading::json;
-use crate::systems::reading::reply::{Reply, field};
+use crate::systems::reading::reply::{Fields, field};
 use crate::systems::reading::words::{is_name, list_items};
 
 /// An expert on an intermediate question.
@@ -69,7 +69,7 @@ const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
 
 /// Parses the experts of a reply, the first `EXPERTS` that have a role. MedAgentBoard keeps all of a list, but for those that are no
 /// objects; a list without any is then an error of the item, and the experts are empty here.
-pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
+pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Experts, Parse) {
     if mab_compat && let Some(list) = reply.get("experts").as_array() {
         let objects = list.iter().filter(|value| value.is_object());
         let experts: Vec<Expert> = objects.filter_map(expert).collect();
@@ -98,7 +98,7 @@ pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
 }
 
 /// Parses the teams of a reply, the first `TEAMS` that have members, in the order in which they work.
-pub fn read_teams(reply: &Reply, mab_compat: bool) -> (Teams, Parse) {
+pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Teams, Parse) {
     let named = elements(reply.get("teams")).zip(1..);
     let named = named.filter_map(|(value, number)| team(value, number));
     let mut named: Vec<Team> = named.take(TEAMS).collect();
@@ -204,12 +204,12 @@ mod tests {
     use crate::record::FinishReason;
 
     fn experts(text: &str) -> (Vec<Expert>, Parse) {
-        let (read, parse) = read_experts(&Reply::read(text, FinishReason::Stop, "experts"), false);
+        let (read, parse) = read_experts(&Fields::read(text, FinishReason::Stop, "experts"), false);
         (read.experts, parse)
     }
 
     fn teams(text: &str) -> (Vec<Team>, Parse) {
-        let (read, parse) = read_teams(&Reply::read(text, FinishReason::Stop, "teams"), false);
+        let (read, parse) = read_teams(&Fields::read(text, FinishReason::Stop, "teams"), false);
         (read.teams, parse)
     }
 
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn the_harness_keeps_all_experts_that_are_objects() {
         let read = |text: &str| {
-            let (read, parse) = read_experts(&Reply::exact(text), true);
+            let (read, parse) = read_experts(&Fields::exact(text), true);
             (read.experts.len(), parse)
         };
         let seven: Vec<Value> = (0..7).map(|at| json!({"role": format!("Expert {at}")})).collect();

@@ -10,7 +10,7 @@ use crate::record::{FinishReason, Parse, Stage};
 use crate::systems::case::{Case, Step};
 use crate::systems::form::{array, object};
 use crate::systems::messages::Templates;
-use crate::systems::reading::reply::{Explained, Passage, Reply};
+use crate::systems::reading::reply::{Explained, Fields, Passage};
 use crate::systems::reading::without_thinking;
 
 /// A member of a team, by the indices of both.
@@ -62,7 +62,7 @@ impl MdAgents {
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let read = |text: &str, finish_reason| {
             let mab_compat = self.settings.mab_compat;
-            read_teams(&Reply::of(mab_compat, text, finish_reason, "teams"), mab_compat)
+            read_teams(&Fields::of(mab_compat, text, finish_reason, "teams"), mab_compat)
         };
         Ok(case.ask(call, read)?.value.teams)
     }

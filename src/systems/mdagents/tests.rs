@@ -61,7 +61,7 @@ fn a_question_takes_2_8_or_15_calls_by_its_complexity() {
 fn what_is_no_complexity_is_intermediate() {
     let level = |text: &str| {
         let (read, parse) =
-            read_complexity(&Reply::read(text, FinishReason::Stop, "complexity"), false);
+            read_complexity(&Fields::read(text, FinishReason::Stop, "complexity"), false);
         (read.complexity, parse)
     };
     assert_eq!(level(r#"{"complexity": " Basic"}"#), ("basic", Parse::Ok));

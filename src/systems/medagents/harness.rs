@@ -11,8 +11,8 @@ use crate::record::{FinishReason, ItemLine, Parse, Stage};
 use crate::systems::case::{Case, Record, Step, Verdict};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
-use crate::systems::messages::Templates;
-use crate::systems::reading::reply::{Explained, Reply};
+use crate::systems::messages::{Templates, prompt_files};
+use crate::systems::reading::reply::{Explained, Fields};
 use crate::systems::reading::words::{consents, list_items, parts};
 use crate::systems::reading::{harness, record, said, text as text_of, without_thinking};
 use crate::systems::vote::{round_line, support};
@@ -23,33 +23,32 @@ pub struct Harness {
     max_rounds: u32,
     mab_compat: bool,
     decoding: Decoding,
-    gatherer: Templates,
-    analysis: Templates,
-    opinion: String,
-    synthesis: Templates,
+    texts: Texts,
     review: Templates,
-    decision: Templates,
+}
+
+prompt_files! {
+    struct Texts in "medagents" {
+        gatherer: "gatherer" [] ["question"],
+        analysis: "analysis" ["specialty"] ["question", "options"],
+        opinion: "opinion" ["number", "specialty", "explanation", "answer"],
+        synthesis: "synthesis" [] ["opinions"],
+        decision: "decision" [] ["question", "options", "synthesis"],
+    }
 }
 
 impl Harness {
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<Harness, PromptError> {
-        let pair = |name: &str, system: &[&str], user: &[&str]| {
-            Templates::new(prompts, &format!("medagents/{name}"), system, user)
+        let review = match settings.mab_compat {
+            true => "medagents/review-dissent",
+            false => "medagents/review",
         };
-        let opinion = ["number", "specialty", "explanation", "answer"];
         Ok(Harness {
             max_rounds: settings.max_rounds,
             mab_compat: settings.mab_compat,
             decoding: settings.decoding.clone(),
-            gatherer: pair("gatherer", &[], &["question"])?,
-            analysis: pair("analysis", &["specialty"], &["question", "options"])?,
-            opinion: prompts.get("medagents/opinion", &opinion)?,
-            synthesis: pair("synthesis", &[], &["opinions"])?,
-            review: match settings.mab_compat {
-                true => pair("review-dissent", &["specialty"], &["synthesis"])?,
-                false => pair("review", &["specialty"], &["synthesis"])?,
-            },
-            decision: pair("decision", &[], &["question", "options", "synthesis"])?,
+            texts: Texts::read(prompts)?,
+            review: Templates::new(prompts, review, &["specialty"], &["synthesis"])?,
         })
     }
 }
@@ -92,7 +91,7 @@ impl System for Harness {
     }
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let messages = self.gatherer.fill_question(item.question()?, &[]);
+        let messages = self.texts.gatherer.fill_question(item.question()?, &[]);
         Some(vec![Opening { member: GATHERER, messages }])
     }
 }
@@ -103,7 +102,7 @@ impl Harness {
         let names = form::array(self.decoding.string(), DOCTORS, DOCTORS);
         let shape = Shape::record(vec![("fields", names)]);
         let step = Step::new(Stage::Aside, 0, "specialties", shape);
-        let messages = self.gatherer.fill_question(case.item, &[]);
+        let messages = self.texts.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
         let read = |text: &str, finish_reason| match self.mab_compat {
             true => read_specialties_as_harness(text),
@@ -126,7 +125,8 @@ impl Harness {
         };
         let step = Step::new(stage, round, "analysis", self.opinion_shape(case.item));
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
-            let messages = self.analysis.fill_question(case.item, &[("specialty", specialty)]);
+            let messages =
+                self.texts.analysis.fill_question(case.item, &[("specialty", specialty)]);
             case.call(&step, doctor, doctor_name(doctor), messages)
         });
         case.ask_all(calls, self.opinion_reader(case))
@@ -150,14 +150,14 @@ impl Harness {
                 ("explanation", &opinion.value.explanation),
                 ("answer", opinion.value.shown()),
             ];
-            fill(&self.opinion, &values)
+            fill(&self.texts.opinion, &values)
         });
         let opinions = opinions.collect::<Vec<_>>().join("\n\n");
         let round = round.to_string();
         let values = [("round", round.as_str()), ("opinions", &opinions)];
-        let call = case.call(&step, META, "meta", self.synthesis.fill(&values));
+        let call = case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
-            let reply = Reply::of(self.mab_compat, text, finish_reason, "explanation");
+            let reply = Fields::of(self.mab_compat, text, finish_reason, "explanation");
             // Without any answer that it may have.
             let explanation = reply.prose("explanation");
             let parse = reply.parse.if_read(!explanation.is_empty());
@@ -196,7 +196,7 @@ impl Harness {
             case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
         });
         case.ask_all(calls, |text, finish_reason| {
-            let reply = Reply::of(self.mab_compat, text, finish_reason, "agree");
+            let reply = Fields::of(self.mab_compat, text, finish_reason, "agree");
             let answer = match self.mab_compat {
                 true => harness::exact_letter(reply.written(), &case.item.options),
                 false => reply.answer(&case.item.options),
@@ -212,7 +212,7 @@ impl Harness {
         synthesis: &str,
     ) -> Result<Asked<Explained>, PanelError> {
         let step = Step::new(Stage::Final, round, "decision", self.opinion_shape(case.item));
-        let messages = self.decision.fill_question(case.item, &[("synthesis", synthesis)]);
+        let messages = self.texts.decision.fill_question(case.item, &[("synthesis", synthesis)]);
         case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
     }
 
@@ -225,10 +225,7 @@ impl Harness {
             if mab_compat {
                 return read_opinion_as_harness(text, &options);
             }
-            let reply = Reply::read(text, finish_reason, "answer");
-            let (explanation, answer) = (reply.prose("explanation"), reply.answer(&options));
-            let parse = reply.parse.if_read(!answer.is_empty());
-            (Explained { explanation, answer, written: None }, parse)
+            Explained::of(&Fields::read(text, finish_reason, "answer"), &options)
         }
     }
 
@@ -269,7 +266,7 @@ impl Record for Synthesis {}
 
 /// Parses an opinion as the harness does: the answer is shown to others as written, and is correct only as the letter alone.
 fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse) {
-    let reply = Reply::exact(text);
+    let reply = Fields::exact(text);
     let or = |key, otherwise: &str| match reply.get(key) {
         Value::Null if reply.parse == Parse::Fallback => otherwise.to_owned(),
         Value::Null => String::new(),
@@ -282,7 +279,7 @@ fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse)
     (Explained { explanation, answer, written: Some(written) }, parse)
 }
 
-fn read_review(reply: &Reply, text: &str, answer: String, mab_compat: bool) -> (Review, Parse) {
+fn read_review(reply: &Fields, text: &str, answer: String, mab_compat: bool) -> (Review, Parse) {
     let agree = agrees(reply, without_thinking(text), mab_compat);
     // A letter alone does not say whether it agrees.
     let parse = reply.parse.if_read(agree.is_some());
@@ -292,7 +289,7 @@ fn read_review(reply: &Reply, text: &str, answer: String, mab_compat: bool) -> (
 
 /// Whether a review agrees: `true`, "true" or "yes"; without a JSON object the last line that contains "agree", by whether it contains one
 /// of these words. `None` where the reply does not say.
-pub(crate) fn agrees(reply: &Reply, text: &str, mab_compat: bool) -> Option<bool> {
+pub(crate) fn agrees(reply: &Fields, text: &str, mab_compat: bool) -> Option<bool> {
     if reply.parse != Parse::Fallback {
         return match reply.get("agree") {
             Value::Bool(agree) => Some(*agree),

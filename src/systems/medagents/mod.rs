@@ -16,7 +16,7 @@ use super::System;
 use super::config::{self, Slot};
 use super::decoding::Decoding;
 use super::exemplars::Exemplars;
-use super::settings::{switch, whole};
+use super::settings::{settings, switch, whole};
 use crate::diagnosis::Failure;
 use crate::prompts::PromptSet;
 
@@ -42,30 +42,19 @@ pub enum Form {
     Original,
 }
 
-/// How MedAgents runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    pub form: Form,
-    /// Rounds of review at most; in the original, of voting.
-    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-    pub max_rounds: u32,
-    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, only reviewers who do
-    /// not agree are then asked for a letter.
-    #[serde(with = "switch")]
-    pub mab_compat: bool,
-    #[serde(flatten)]
-    pub decoding: Decoding,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            form: Form::Harness,
-            max_rounds: 3,
-            mab_compat: false,
-            decoding: Decoding::default(),
-        }
+settings! {
+    /// How MedAgents runs.
+    pub struct Settings {
+        pub form: Form = Form::Harness,
+        /// Rounds of review at most; in the original, of voting.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub max_rounds: u32 = 3,
+        /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, only reviewers who do
+        /// not agree are then asked for a letter.
+        #[serde(with = "switch")]
+        pub mab_compat: bool = false,
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::record::{FinishReason, ItemLine, Message, Parse, Stage};
 use crate::systems::case::{Case, Record, Step, Verdict};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
-use crate::systems::messages::{Templates, fill_question};
+use crate::systems::messages::{Templates, fill_question, messages, prompt_files};
 use crate::systems::reading::reply::Explained;
 use crate::systems::vote::round_line;
 use crate::systems::{Opening, System, Task};
@@ -24,18 +24,24 @@ const DOMAIN_CHARS: usize = 24;
 pub struct Original {
     max_rounds: u32,
     decoding: Decoding,
-    question_domains: Templates,
-    option_domains: Templates,
-    question_analysis: Templates,
-    option_analysis: Templates,
-    analysed: String,
-    report: Templates,
-    report_body: String,
-    vote: Templates,
-    advice: Templates,
-    advised: String,
-    revision: Templates,
-    answer: Templates,
+    texts: Texts,
+}
+
+prompt_files! {
+    struct Texts in "medagents" {
+        question_domains: "original-question-domains" [] ["question"],
+        option_domains: "original-option-domains" [] ["question", "options"],
+        question_analysis: "original-question-analysis" ["domain"] ["question"],
+        option_analysis: "original-option-analysis" ["domain"] ["question", "options", "analyses"],
+        analysed: "original-analysed" ["domain", "analysis"],
+        report: "original-report" [] ["question_analyses", "option_analyses"],
+        report_body: "original-report" ["question", "options", "analysis"],
+        vote: "original-vote" ["domain"] ["report"],
+        advice: "original-advice" ["domain"] ["report"],
+        advised: "original-advised" ["domain", "advice"],
+        revision: "original-revision-user" ["report", "advice"],
+        answer: "original-answer-user" ["report"],
+    }
 }
 
 /// An expert on a medical field.
@@ -48,33 +54,8 @@ struct Expert {
 
 impl Original {
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<Original, PromptError> {
-        let pair = |name: &str, system: &[&str], user: &[&str]| {
-            Templates::new(prompts, &format!("medagents/original-{name}"), system, user)
-        };
-        let user = |name: &str, placeholders: &[&str]| {
-            Templates::user(prompts, &format!("medagents/original-{name}"), placeholders)
-        };
-        let block = |name: &str, placeholders: &[&str]| {
-            prompts.get(&format!("medagents/original-{name}"), placeholders)
-        };
-        let optional = ["question", "options", "analyses"];
-        let both = ["question_analyses", "option_analyses"];
-        Ok(Original {
-            max_rounds: settings.max_rounds,
-            decoding: settings.decoding.clone(),
-            question_domains: pair("question-domains", &[], &["question"])?,
-            option_domains: pair("option-domains", &[], &["question", "options"])?,
-            question_analysis: pair("question-analysis", &["domain"], &["question"])?,
-            option_analysis: pair("option-analysis", &["domain"], &optional)?,
-            analysed: block("analysed", &["domain", "analysis"])?,
-            report: pair("report", &[], &both)?,
-            report_body: block("report", &["question", "options", "analysis"])?,
-            vote: pair("vote", &["domain"], &["report"])?,
-            advice: pair("advice", &["domain"], &["report"])?,
-            advised: block("advised", &["domain", "advice"])?,
-            revision: user("revision", &["report", "advice"])?,
-            answer: user("answer", &["report"])?,
-        })
+        let (max_rounds, decoding) = (settings.max_rounds, settings.decoding.clone());
+        Ok(Original { max_rounds, decoding, texts: Texts::read(prompts)? })
     }
 }
 
@@ -82,9 +63,9 @@ impl System for Original {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
         let (on_question, on_options) = self.recruit(&case)?;
-        let first = self.analyse(&case, &on_question, &self.question_analysis, &[])?;
+        let first = self.analyse(&case, &on_question, &self.texts.question_analysis, &[])?;
         let more = [("analyses", first.as_str())];
-        let second = self.analyse(&case, &on_options, &self.option_analysis, &more)?;
+        let second = self.analyse(&case, &on_options, &self.texts.option_analysis, &more)?;
         let mut report = self.write_report(&case, &first, &second)?;
         let experts: Vec<Expert> = on_question.into_iter().chain(on_options).collect();
         let mut voted = 0;
@@ -118,7 +99,7 @@ impl System for Original {
 impl Original {
     /// The gatherer's prompts: for the fields of the question, and for those of its options.
     fn domain_prompts(&self, question: &Question) -> [Vec<Message>; 2] {
-        [&self.question_domains, &self.option_domains]
+        [&self.texts.question_domains, &self.texts.option_domains]
             .map(|templates| templates.fill_question(question, &[]))
     }
 
@@ -168,7 +149,7 @@ impl Original {
         let analyses = case.ask_all(calls, read_analysis)?;
         let analysed = experts.iter().zip(&analyses).map(|(expert, analysis)| {
             let values = [("domain", expert.domain.as_str()), ("analysis", &analysis.value.text)];
-            fill(&self.analysed, &values)
+            fill(&self.texts.analysed, &values)
         });
         Ok(analysed.collect::<Vec<_>>().join("\n\n"))
     }
@@ -184,7 +165,7 @@ impl Original {
         let step = Step::new(Stage::Aside, 0, "report", Shape::regex(regex));
         let values = [("question_analyses", on_question), ("option_analyses", on_options)];
         let report =
-            case.ask(case.call(&step, META, "meta", self.report.fill(&values)), read_report)?;
+            case.ask(case.call(&step, META, "meta", self.texts.report.fill(&values)), read_report)?;
         Ok(self.report_of(case.item, &report.value.text))
     }
 
@@ -198,16 +179,17 @@ impl Original {
     ) -> Result<String, PanelError> {
         let step = Step::new(Stage::Aside, round, "vote", Shape::regex("YES|NO".to_owned()));
         let all: Vec<&Expert> = experts.iter().collect();
-        let votes = self.ask_experts(case, &all, &step, &self.vote, report, read_vote)?;
+        let votes = self.ask_experts(case, &all, &step, &self.texts.vote, report, read_vote)?;
         let votes = all.into_iter().zip(&votes);
         let against = votes.filter(|(_, vote)| !vote.value.agree).map(|(expert, _)| expert);
         let against: Vec<&Expert> = against.collect();
         let regex = format!("Revisions: {}", form::passage(self.decoding.reason_chars()));
         let step = Step::new(Stage::Aside, round, "advice", Shape::regex(regex));
-        let advice = self.ask_experts(case, &against, &step, &self.advice, report, read_advice)?;
+        let advice =
+            self.ask_experts(case, &against, &step, &self.texts.advice, report, read_advice)?;
         let advised = against.iter().zip(&advice).map(|(expert, advice)| {
             let values = [("domain", expert.domain.as_str()), ("advice", &advice.value.text)];
-            fill(&self.advised, &values)
+            fill(&self.texts.advised, &values)
         });
         Ok(advised.collect::<Vec<_>>().join("\n\n"))
     }
@@ -222,7 +204,8 @@ impl Original {
         let regex = format!("Total Analysis: {}", form::passage(self.decoding.reason_chars()));
         let step = Step::new(Stage::Aside, round, "revision", Shape::regex(regex));
         let values = [("report", report), ("advice", advice)];
-        let call = case.call(&step, META, "meta", self.revision.fill(&values));
+        let call =
+            case.call(&step, META, "meta", messages("", fill(&self.texts.revision, &values)));
         let report = case.ask(call, read_report)?;
         Ok(self.report_of(case.item, &report.value.text))
     }
@@ -235,7 +218,7 @@ impl Original {
     ) -> Result<Asked<Explained>, PanelError> {
         let regex = format!("Option: \\[{}\\]", form::letter(case.item));
         let step = Step::new(Stage::Final, round, "decision", Shape::regex(regex));
-        let messages = self.answer.fill(&[("report", report)]);
+        let messages = messages("", fill(&self.texts.answer, &[("report", report)]));
         case.ask(case.call(&step, DECISION, "decision", messages), |text, finish_reason| {
             read_answer(text, finish_reason, &case.item.options)
         })
@@ -243,7 +226,7 @@ impl Original {
 
     /// The report as prompts show it.
     fn report_of(&self, question: &Question, analysis: &str) -> String {
-        fill_question(&self.report_body, question, &[("analysis", analysis)])
+        fill_question(&self.texts.report_body, question, &[("analysis", analysis)])
     }
 
     /// Asks experts the same question about a report, each for its field.

@@ -80,11 +80,7 @@ pub fn read_analysis(text: &str, finish_reason: FinishReason) -> (Passage, Parse
 /// Parses a report: the text between the first `Total Analysis:` and the next, without the label all of it. The key knowledge before it is
 /// dropped, as in the authors' code.
 pub fn read_report(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
-    let text = without_thinking(text).trim();
-    let marked = text.split(ANALYSIS_MARK).nth(1).map(str::trim);
-    let text = marked.unwrap_or(text).to_owned();
-    let parse = parse(marked.is_some(), finish_reason).if_read(!text.is_empty());
-    (Passage { text }, parse)
+    marked(text, finish_reason, |text| text.split(ANALYSIS_MARK).nth(1))
 }
 
 /// Parses a vote; a reply that says neither counts as agreement. The authors' code takes the first "yes" or "no" anywhere, even within other
@@ -97,11 +93,19 @@ pub fn read_vote(text: &str, finish_reason: FinishReason) -> (Agreement, Parse) 
 
 /// Parses advice: the text after `Revisions:`, without the label all of it.
 pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
+    marked(text, finish_reason, |text| Some(text.split_once(ADVICE_MARK)?.1))
+}
+
+fn marked(
+    text: &str,
+    finish_reason: FinishReason,
+    find: impl Fn(&str) -> Option<&str>,
+) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
-    let marked = text.split_once(ADVICE_MARK).map(|(_, advice)| advice.trim());
-    let advice = marked.unwrap_or(text).to_owned();
-    let parse = parse(marked.is_some(), finish_reason).if_read(!advice.is_empty());
-    (Passage { text: advice }, parse)
+    let marked = find(text).map(str::trim);
+    let text = marked.unwrap_or(text).to_owned();
+    let parse = parse(marked.is_some(), finish_reason).if_read(!text.is_empty());
+    (Passage { text }, parse)
 }
 
 /// Parses the decision's letter; the authors' code takes the first of A to E after the last colon.
@@ -118,10 +122,7 @@ pub fn read_answer(
 
 /// The outcome of parsing: `Ok` for a complete text with the label that was asked for.
 fn parse(is_marked: bool, finish_reason: FinishReason) -> Parse {
-    match is_marked && finish_reason != FinishReason::Length {
-        true => Parse::Ok,
-        false => Parse::Fallback,
-    }
+    if is_marked && finish_reason != FinishReason::Length { Parse::Ok } else { Parse::Fallback }
 }
 
 /// The text up to the end of its last complete sentence; all of it where there is none.

@@ -69,9 +69,7 @@ pub fn thought(text: &str) -> String {
 /// says there.
 pub fn confidence(text: &str) -> Option<f64> {
     let text = without_thought(text);
-    let Some(inside) = section(&text, "confidence") else {
-        return said_confidence(&text);
-    };
+    let Some(inside) = section(&text, "confidence") else { return said_confidence(&text) };
     let inside =
         inside.trim().trim_start_matches(|c: char| !c.is_ascii_digit() && !"+-".contains(c));
     let number = inside.trim_end_matches(|c: char| !c.is_alphanumeric());

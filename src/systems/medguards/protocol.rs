@@ -54,10 +54,7 @@ impl System for MedGuards {
                 self.correct(&case, &mut line)?;
             }
             structure => {
-                let (source, said) = match structure {
-                    Structure::Three => self.detect_alone(&case)?,
-                    _ => self.detect(&case)?,
-                };
+                let (source, said) = self.detect(&case)?;
                 line.flag = verdict(source, &said);
                 line.detection = Some(detection_line(source, &said));
                 match (line.flag.has_error(), structure) {
@@ -89,12 +86,6 @@ impl System for MedGuards {
 
 /// Detection: does the note have an error?
 impl MedGuards {
-    fn detect_alone(&self, case: &Case<'_, Note>) -> Result<Settled, PanelError> {
-        let [prompt, _] = self.texts.detect(case.item);
-        let said = self.ask_alone(case, NoteStage::Detection, Wanted::Label, prompt)?;
-        Ok((Source::Single, vec![said]))
-    }
-
     fn detect(&self, case: &Case<'_, Note>) -> Result<Settled, PanelError> {
         let agree = |said: &[Asked<Said>]| {
             let [first, second] = [0, 1].map(|agent| flag(&said[agent]));
@@ -121,12 +112,6 @@ impl MedGuards {
     fn locate(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
         let (note, stage) = (case.item, NoteStage::Localisation);
         let prompts = self.texts.locate(note);
-        if self.settings.structure == Structure::Three {
-            let [prompt, _] = prompts;
-            let said = self.ask_alone(case, stage, Wanted::Place, prompt)?;
-            self.take_place(note, line, Source::Single, &[said]);
-            return Ok(());
-        }
         let opinions = |said: &[Asked<Said>]| [0, 1].map(|agent| self.opinion(note, &said[agent]));
         let agree = |said: &[Asked<Said>]| {
             let [first, second] = opinions(said).map(|opinion| opinion.place());
@@ -321,7 +306,7 @@ impl MedGuards {
     }
 
     /// Asks two agents independently, and where `agree` does not hold a third: an arbiter who reads both replies, or a voter with the first one's
-    /// prompt.
+    /// prompt. Where each task has one agent, that one alone.
     fn ask_until_settled(
         &self,
         case: &Case<'_, Note>,
@@ -331,6 +316,10 @@ impl MedGuards {
         agree: impl Fn(&[Asked<Said>]) -> bool,
         arbitrate: impl Fn(&[Asked<Said>]) -> Vec<Message>,
     ) -> Result<Settled, PanelError> {
+        if self.settings.structure == Structure::Three {
+            let [prompt, _] = prompts;
+            return Ok((Source::Single, vec![self.ask_alone(case, role, wanted, prompt)?]));
+        }
         let call = |number, stage, prompt: &[Message]| {
             self.call(case, Agent { role, number }, stage, wanted, prompt.to_vec())
         };

@@ -13,7 +13,7 @@ use crate::systems::System;
 use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
-use crate::systems::settings::{spelled, switch, whole};
+use crate::systems::settings::{settings, spelled, switch, whole};
 use crate::text::Aligner;
 
 /// The division of tasks among agents (Table 11), named by their number.
@@ -106,51 +106,33 @@ pub enum Localisation {
     Hard,
 }
 
-/// How MedGuards runs; the defaults are the paper's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    #[serde(rename = "agents", with = "structure")]
-    pub structure: Structure,
-    pub arbitration: Arbitration,
-    /// In percent, as agents state it; only with `arbitration=confidence`. The highest bound of Table 16's text is the default.
-    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-    pub arbitration_below: u32,
-    /// Whether the arbiter of detection reads both agents' reasons (Table 4).
-    #[serde(with = "switch")]
-    pub det_reasoning: bool,
-    /// Whether it reads their confidences.
-    #[serde(with = "switch")]
-    pub det_confidence: bool,
-    /// The same for the arbiter of localisation.
-    #[serde(with = "switch")]
-    pub loc_reasoning: bool,
-    #[serde(with = "switch")]
-    pub loc_confidence: bool,
-    pub localisation: Localisation,
-    pub aligner: Aligner,
-    /// Whether replies are parsed and passed on as the published code does, bugs included.
-    #[serde(with = "switch")]
-    pub release_compat: bool,
-    #[serde(flatten)]
-    pub decoding: Decoding,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            structure: Structure::Seven,
-            arbitration: Arbitration::Icl,
-            arbitration_below: 90,
-            det_reasoning: true,
-            det_confidence: true,
-            loc_reasoning: true,
-            loc_confidence: true,
-            localisation: Localisation::Soft,
-            aligner: Aligner::SequenceMatcher,
-            release_compat: false,
-            decoding: Decoding::default(),
-        }
+settings! {
+    /// How MedGuards runs; the defaults are the paper's.
+    pub struct Settings {
+        #[serde(rename = "agents", with = "structure")]
+        pub structure: Structure = Structure::Seven,
+        pub arbitration: Arbitration = Arbitration::Icl,
+        /// In percent, as agents state it; only with `arbitration=confidence`. The highest bound of Table 16's text is the default.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub arbitration_below: u32 = 90,
+        /// Whether the arbiter of detection reads both agents' reasons (Table 4).
+        #[serde(with = "switch")]
+        pub det_reasoning: bool = true,
+        /// Whether it reads their confidences.
+        #[serde(with = "switch")]
+        pub det_confidence: bool = true,
+        /// The same for the arbiter of localisation.
+        #[serde(with = "switch")]
+        pub loc_reasoning: bool = true,
+        #[serde(with = "switch")]
+        pub loc_confidence: bool = true,
+        pub localisation: Localisation = Localisation::Soft,
+        pub aligner: Aligner = Aligner::SequenceMatcher,
+        /// Whether replies are parsed and passed on as the published code does, bugs included.
+        #[serde(with = "switch")]
+        pub release_compat: bool = false,
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
     }
 }
 

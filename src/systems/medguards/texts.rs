@@ -7,55 +7,43 @@ use crate::panel::Asked;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 use crate::systems::decoding::Shape;
-use crate::systems::messages::{messages, numbered};
+use crate::systems::messages::{messages, numbered, prompt_files};
 
-/// The prompts of every agent (Table 15), and those of agents with several tasks, which are ours.
+prompt_files! {
+    /// The prompts of every agent (Table 15), and those of agents with several tasks, which are ours.
+    struct Prompts in "medguards" {
+        detection_a: "detection-a" [],
+        detection_b: "detection-b" [],
+        detection_arbiter: "detection-arbiter" [],
+        detection_opinions: "detection-opinions" ["full_text", "first", "second"],
+        localisation_a: "localisation-a" ["agent_name"],
+        localisation_b: "localisation-b" ["agent_name"],
+        localisation_arbiter: "localisation-arbiter" ["full_text", "partner_opinion"],
+        localisation_opinion: "localisation-opinion" ["agent_name", "opinion"],
+        numbered: "numbered" [],
+        correction: "correction" ["full_text", "error_sentence"],
+        second_correction: "second-correction" ["full_text", "error_sentence", "proposal"],
+        all_at_once: "all-at-once" [],
+        detection_and_localisation: "detection-and-localisation" [],
+        localisation_and_correction: "localisation-and-correction" [],
+    }
+}
+
+/// The prompts with a run's settings.
 pub struct Texts {
     settings: Settings,
-    detection_a: String,
-    detection_b: String,
-    detection_arbiter: String,
-    detection_opinions: String,
-    localisation_a: String,
-    localisation_b: String,
-    localisation_arbiter: String,
-    localisation_opinion: String,
-    numbered: String,
-    correction: String,
-    second_correction: String,
-    all_at_once: String,
-    detection_and_localisation: String,
-    localisation_and_correction: String,
+    prompts: Prompts,
 }
 
 impl Texts {
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<Texts, PromptError> {
-        let get = |name: &str, placeholders: &[&str]| {
-            prompts.get(&format!("medguards/{name}"), placeholders)
-        };
-        let proposed = ["full_text", "error_sentence", "proposal"];
-        Ok(Texts {
-            settings: settings.clone(),
-            detection_a: get("detection-a", &[])?,
-            detection_b: get("detection-b", &[])?,
-            detection_arbiter: get("detection-arbiter", &[])?,
-            detection_opinions: get("detection-opinions", &["full_text", "first", "second"])?,
-            localisation_a: get("localisation-a", &["agent_name"])?,
-            localisation_b: get("localisation-b", &["agent_name"])?,
-            localisation_arbiter: get("localisation-arbiter", &["full_text", "partner_opinion"])?,
-            localisation_opinion: get("localisation-opinion", &["agent_name", "opinion"])?,
-            numbered: get("numbered", &[])?,
-            correction: get("correction", &["full_text", "error_sentence"])?,
-            second_correction: get("second-correction", &proposed)?,
-            all_at_once: get("all-at-once", &[])?,
-            detection_and_localisation: get("detection-and-localisation", &[])?,
-            localisation_and_correction: get("localisation-and-correction", &[])?,
-        })
+        Ok(Texts { settings: settings.clone(), prompts: Prompts::read(prompts)? })
     }
 
     /// The prompts of the two agents who detect independently.
     pub fn detect(&self, note: &Note) -> [Vec<Message>; 2] {
-        [&self.detection_a, &self.detection_b].map(|prompt| before_note(prompt, &note.text))
+        [&self.prompts.detection_a, &self.prompts.detection_b]
+            .map(|prompt| before_note(prompt, &note.text))
     }
 
     /// The note and both replies: in full with `release_compat`, else the labels with what the settings pass on (Table 4).
@@ -66,10 +54,10 @@ impl Texts {
         };
         let [first, second] = [0, 1].map(|agent| opinion(&said[agent]));
         let opinions = fill(
-            &self.detection_opinions,
+            &self.prompts.detection_opinions,
             &[("full_text", &note.text), ("first", &first), ("second", &second)],
         );
-        before_note(&self.detection_arbiter, &opinions)
+        before_note(&self.prompts.detection_arbiter, &opinions)
     }
 
     fn detection_opinion(&self, said: &Said) -> String {
@@ -90,7 +78,8 @@ impl Texts {
 
     /// The prompts of the two agents who locate independently.
     pub fn locate(&self, note: &Note) -> [Vec<Message>; 2] {
-        let prompts = [(&self.localisation_a, AGENT_A), (&self.localisation_b, AGENT_B)];
+        let prompts =
+            [(&self.prompts.localisation_a, AGENT_A), (&self.prompts.localisation_b, AGENT_B)];
         prompts.map(|(template, name)| {
             let prompt = fill(template, &[("agent_name", name)]);
             before_note(&self.with_numbers(&prompt), &self.report(note))
@@ -120,10 +109,10 @@ impl Texts {
             [(AGENT_A, opinion(&said[0].value, first)), (AGENT_B, opinion(&said[1].value, second))];
         let opinions = opinions.map(|(name, opinion)| {
             let values = [("agent_name", name), ("opinion", &opinion)];
-            fill(&self.localisation_opinion, &values)
+            fill(&self.prompts.localisation_opinion, &values)
         });
         let prompt = fill(
-            &self.localisation_arbiter,
+            &self.prompts.localisation_arbiter,
             &[("full_text", &self.report(note)), ("partner_opinion", &opinions.join("\n\n"))],
         );
         messages("", self.with_numbers(&prompt))
@@ -131,7 +120,7 @@ impl Texts {
 
     pub fn correct(&self, note: &Note, sentence: &str) -> Vec<Message> {
         let values = [("full_text", note.text.as_str()), ("error_sentence", sentence)];
-        messages("", fill(&self.correction, &values))
+        messages("", fill(&self.prompts.correction, &values))
     }
 
     pub fn correct_again(&self, note: &Note, sentence: &str, proposal: &str) -> Vec<Message> {
@@ -140,15 +129,15 @@ impl Texts {
             ("error_sentence", sentence),
             ("proposal", proposal),
         ];
-        messages("", fill(&self.second_correction, &values))
+        messages("", fill(&self.prompts.second_correction, &values))
     }
 
     /// The prompt of an agent with several tasks.
     pub fn combined(&self, wanted: Wanted, note: &Note) -> Vec<Message> {
         let prompt = match wanted {
-            Wanted::Everything => &self.all_at_once,
-            Wanted::PlaceAndCorrection => &self.localisation_and_correction,
-            _ => &self.detection_and_localisation,
+            Wanted::Everything => &self.prompts.all_at_once,
+            Wanted::PlaceAndCorrection => &self.prompts.localisation_and_correction,
+            _ => &self.prompts.detection_and_localisation,
         };
         before_note(&self.with_numbers(prompt), &self.report(note))
     }
@@ -156,7 +145,7 @@ impl Texts {
     fn with_numbers(&self, prompt: &str) -> String {
         match self.settings.localisation {
             Localisation::Soft => prompt.to_owned(),
-            Localisation::Hard => format!("{prompt} {}", self.numbered),
+            Localisation::Hard => format!("{prompt} {}", self.prompts.numbered),
         }
     }
 

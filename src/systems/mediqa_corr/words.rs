@@ -7,7 +7,7 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading;
 use crate::systems::reading::correction::without_number;
-use crate::systems::reading::reply::Reply;
+use crate::systems::reading::reply::Fields;
 use crate::systems::reading::words::{list_items, named_item, one_of, parts};
 
 /// Words that a call asks for.
@@ -26,7 +26,7 @@ impl Words {
 
 /// Parses words of the field `key`, `most` of them at most: of an object, a labelled line, a list, or a text of nothing else.
 pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
-    let reply = Reply::read(text, finish_reason, key);
+    let reply = Fields::read(text, finish_reason, key);
     let found: Vec<String> = match reply.get(key) {
         Value::Array(list) => list.iter().map(item).collect(),
         // Lists by kinds.
@@ -79,10 +79,7 @@ fn unkeyed(text: &str, most: usize) -> Vec<String> {
     let (Some(line), None) = (lines.next(), lines.next()) else { return Vec::new() };
     let quoted: Vec<String> =
         line.split(['"', '“', '”']).skip(1).step_by(2).map(str::to_owned).collect();
-    match quoted.len() == 1 || !quoted.is_empty() && most > 1 {
-        true => quoted,
-        false => vec![line.to_owned()],
-    }
+    if quoted.len() == 1 || !quoted.is_empty() && most > 1 { quoted } else { vec![line.to_owned()] }
 }
 
 /// Parses one of `choices` of the field `key`, in lower case: the first word, else the only choice that is named.

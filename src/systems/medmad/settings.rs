@@ -14,7 +14,7 @@ use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::reading::confidence::ConfidenceReading;
-use crate::systems::settings::{spelled, switch, whole};
+use crate::systems::settings::{settings, spelled, switch, whole};
 
 /// The number of agents, and of roles in `roles`.
 pub const AGENTS: usize = 3;
@@ -87,57 +87,38 @@ impl Letters {
     }
 }
 
-/// How MED-MAD runs; the defaults are the paper's open panel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Debate rounds at most; with 0 the initial answers are voted on.
-    #[serde(deserialize_with = "whole::<0, 100, _, _>")]
-    pub t_max: u32,
-    /// Whether a panel that agrees debates all the same, so that every question takes the same number of calls.
-    #[serde(with = "switch")]
-    pub always_debate: bool,
-    /// Whether self-reported confidence weights the votes and is shown in the brief.
-    #[serde(with = "switch")]
-    pub confidence: bool,
-    /// How a confidence is read that is no number from 0 to 1.
-    pub confidence_reading: ConfidenceReading,
-    pub counterfactual: Counterfactual,
-    /// What an agent writes: the paper's record, or a short one.
-    pub record: RecordForm,
-    /// In panel order.
-    #[serde(with = "roles")]
-    pub roles: [Role; AGENTS],
-    /// Whether the grammar has `option_analysis` before `answer`.
-    #[serde(with = "switch")]
-    pub analysis_first: bool,
-    /// Characters of a text in the brief before it is cut.
-    #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
-    pub truncate_chars: usize,
-    /// Initial answers of each agent; with more than one, all of them are voted on without a debate.
-    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-    pub samples: u32,
-    pub letters: Letters,
-    #[serde(flatten)]
-    pub decoding: Decoding,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            t_max: 3,
-            always_debate: false,
-            confidence: true,
-            confidence_reading: ConfidenceReading::Clamped,
-            counterfactual: Counterfactual::On,
-            record: RecordForm::Full,
-            roles: Role::ALL,
-            analysis_first: false,
-            truncate_chars: 200,
-            samples: 1,
-            letters: Letters::Item,
-            decoding: Decoding::default(),
-        }
+settings! {
+    /// How MED-MAD runs; the defaults are the paper's open panel.
+    pub struct Settings {
+        /// Debate rounds at most; with 0 the initial answers are voted on.
+        #[serde(deserialize_with = "whole::<0, 100, _, _>")]
+        pub t_max: u32 = 3,
+        /// Whether a panel that agrees debates all the same, so that every question takes the same number of calls.
+        #[serde(with = "switch")]
+        pub always_debate: bool = false,
+        /// Whether self-reported confidence weights the votes and is shown in the brief.
+        #[serde(with = "switch")]
+        pub confidence: bool = true,
+        /// How a confidence is read that is no number from 0 to 1.
+        pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
+        pub counterfactual: Counterfactual = Counterfactual::On,
+        /// What an agent writes: the paper's record, or a short one.
+        pub record: RecordForm = RecordForm::Full,
+        /// In panel order.
+        #[serde(with = "roles")]
+        pub roles: [Role; AGENTS] = Role::ALL,
+        /// Whether the grammar has `option_analysis` before `answer`.
+        #[serde(with = "switch")]
+        pub analysis_first: bool = false,
+        /// Characters of a text in the brief before it is cut.
+        #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
+        pub truncate_chars: usize = 200,
+        /// Initial answers of each agent; with more than one, all of them are voted on without a debate.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub samples: u32 = 1,
+        pub letters: Letters = Letters::Item,
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
     }
 }
 

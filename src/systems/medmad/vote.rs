@@ -17,10 +17,7 @@ pub fn weight_tenths(confidence: f64) -> u32 {
 
 /// The records' weights in tenths; 10 each without confidence (App. B.8).
 pub fn weights(records: &[Record], confidence: bool) -> Vec<u32> {
-    let weight = |record: &Record| match confidence {
-        true => weight_tenths(record.confidence),
-        false => 10,
-    };
+    let weight = |record: &Record| if confidence { weight_tenths(record.confidence) } else { 10 };
     records.iter().map(weight).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::review::{self, Review, decide};
-use super::settings::{OnExhaustion, Protocol, ResultsKept, Reviewing, Searching};
+use super::settings::{OnExhaustion, Protocol, ResultsKept, Reviewing, Searching, Temperatures};
 use super::shapes;
 use super::step::{self, Action, StepRecord};
 use super::texts::{HistoryStep, Texts, View};
@@ -118,12 +118,12 @@ impl System for MedReflex {
             trajectory: Trajectory::default(),
             searched: Vec::new(),
         };
-        let outcome = match self.protocol.reviewing {
+        let outcome = match &self.protocol.reviewing {
             None => {
                 let turn = self.turn(&mut state, 0)?;
                 self.parsed(&state, turn)?
             }
-            Some(reviewing) => self.review_until_accepted(&mut state, &reviewing)?,
+            Some(reviewing) => self.review_until_accepted(&mut state, reviewing)?,
         };
         self.conclude(state, &mut line, outcome);
         Ok(line.into())
@@ -145,7 +145,7 @@ impl System for MedReflex {
         let Searching { retrieve_top_k, rerank_top_k, .. } = self.protocol.searching;
         let passages = searches * rerank_top_k.min(retrieve_top_k) * passage_chars;
         let steps = self.protocol.steps as usize * 3 * chars;
-        let reflexions = self.protocol.reviewing.map_or(0, |reviewing| {
+        let reflexions = self.protocol.reviewing.as_ref().map_or(0, |reviewing| {
             let turns = reviewing.turns.saturating_sub(1) as usize;
             // Under 150 words are asked for.
             turns * 1000 + reviewing.reviewers as usize * (chars + 200)
@@ -202,7 +202,8 @@ impl MedReflex {
             }
         }
         state.trajectory.exhausted = true;
-        match (reviewing.on_exhaustion, last) {
+        let on_exhaustion = if compat { OnExhaustion::LastAnswer } else { reviewing.on_exhaustion };
+        match (on_exhaustion, last) {
             (OnExhaustion::LastAnswer, Some((turn, Some(parsed)))) => Ok(turn.outcome(parsed)),
             (OnExhaustion::LastAnswer, Some((turn, None))) => self.parsed(state, turn),
             _ => Ok(heard.no_error()),
@@ -253,10 +254,7 @@ impl MedReflex {
     ) -> Result<Asked<StepRecord>, PanelError> {
         let view = self.view(state, &turn.history);
         let messages = self.texts.react(view, number, self.protocol.steps);
-        let labels = match self.protocol.searching.cite {
-            true => labels(&turn.history),
-            false => Vec::new(),
-        };
+        let labels = if self.protocol.searching.cite { labels(&turn.history) } else { Vec::new() };
         let shape = shapes::step(&self.protocol.decoding, state.case.item, &labels);
         let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
         let call = self.call(state, &step, REACT, number, messages, self.members().react);
@@ -357,7 +355,9 @@ impl MedReflex {
         let agent = state.case.task.panel.members[member].agent.clone();
         let mut call = state.case.call(step, member, agent, messages);
         call.key.sample = sample;
-        let published = self.protocol.searching.temperatures.choose(published);
+        // Else as the member and the run have it.
+        let is_paper = self.protocol.searching.temperatures == Temperatures::Paper;
+        let published = is_paper.then_some(published);
         call.temperature = published.map(|published| published.temperature);
         call.max_tokens = published.map(|published| published.max_tokens);
         call

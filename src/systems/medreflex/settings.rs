@@ -14,7 +14,7 @@ use crate::systems::System;
 use crate::systems::config::{self, SearchSettings, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
-use crate::systems::settings::{spelled, switch, whole};
+use crate::systems::settings::{settings, spelled, switch, whole};
 
 /// A number in hundredths: `3.8` is 380. More digits round half up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,50 +51,28 @@ pub enum Temperatures {
     Model,
 }
 
-impl Temperatures {
-    /// How a call is made whose published configuration is `published`; `None`: as the member and the run have it.
-    pub fn choose<T>(self, published: T) -> Option<T> {
-        (self == Temperatures::Paper).then_some(published)
-    }
-}
-
-/// Settings that both systems have; flattened into the settings of each.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Searching {
-    /// Chunks that a search retrieves.
-    #[serde(deserialize_with = "whole::<1, 10_000, _, _>")]
-    pub retrieve_top_k: usize,
-    /// Passages of these that prompts show.
-    #[serde(deserialize_with = "whole::<1, 1_000, _, _>")]
-    pub rerank_top_k: usize,
-    pub rerank: Rerank,
-    pub results_kept: ResultsKept,
-    /// Whether passages have labels, by which an answer cites its sources.
-    #[serde(with = "switch")]
-    pub cite: bool,
-    /// Whether steps are told to answer in the last one at the latest. Who obeys never has a turn without an answer, the third way out of
-    /// the paper's Figure 1.
-    #[serde(with = "switch")]
-    pub deadline: bool,
-    pub temperatures: Temperatures,
-    /// Whether reviews, minimum, exhaustion and sentence 0 are handled as in the published release, bugs included.
-    #[serde(with = "switch")]
-    pub release_compat: bool,
-}
-
-impl Default for Searching {
-    fn default() -> Searching {
-        Searching {
-            retrieve_top_k: 50,
-            rerank_top_k: 20,
-            rerank: Rerank::default(),
-            results_kept: ResultsKept::default(),
-            cite: false,
-            deadline: false,
-            temperatures: Temperatures::default(),
-            release_compat: false,
-        }
+settings! {
+    /// Settings that both systems have; flattened into the settings of each.
+    pub struct Searching {
+        /// Chunks that a search retrieves.
+        #[serde(deserialize_with = "whole::<1, 10_000, _, _>")]
+        pub retrieve_top_k: usize = 50,
+        /// Passages of these that prompts show.
+        #[serde(deserialize_with = "whole::<1, 1_000, _, _>")]
+        pub rerank_top_k: usize = 20,
+        pub rerank: Rerank = Rerank::default(),
+        pub results_kept: ResultsKept = ResultsKept::default(),
+        /// Whether passages have labels, by which an answer cites its sources.
+        #[serde(with = "switch")]
+        pub cite: bool = false,
+        /// Whether steps are told to answer in the last one at the latest. Who obeys never has a turn without an answer, the third way out of
+        /// the paper's Figure 1.
+        #[serde(with = "switch")]
+        pub deadline: bool = false,
+        pub temperatures: Temperatures = Temperatures::default(),
+        /// Whether reviews, minimum, exhaustion and sentence 0 are handled as in the published release, bugs included.
+        #[serde(with = "switch")]
+        pub release_compat: bool = false,
     }
 }
 
@@ -104,14 +82,22 @@ impl Searching {
     }
 }
 
-/// How an answer is reviewed, and how often it may be tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reviewing {
-    pub turns: u32,
-    pub reviewers: u32,
-    pub average: Hundredths,
-    pub minimum: Hundredths,
-    pub on_exhaustion: OnExhaustion,
+settings! {
+    /// How an answer is reviewed, and how often it may be tried again.
+    pub struct Reviewing {
+        /// Turns at most.
+        #[serde(rename = "reflexion_turns", deserialize_with = "whole::<1, 100, _, _>")]
+        pub turns: u32 = 5,
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub reviewers: u32 = 5,
+        /// Minimum mean of the final scores.
+        #[serde(rename = "avg_threshold")]
+        pub average: Hundredths = Hundredths(380),
+        /// Minimum of each final score.
+        #[serde(rename = "min_threshold")]
+        pub minimum: Hundredths = Hundredths(300),
+        pub on_exhaustion: OnExhaustion = OnExhaustion::default(),
+    }
 }
 
 /// The settings of either system, as the protocol needs them.
@@ -125,41 +111,18 @@ pub struct Protocol {
     pub decoding: Decoding,
 }
 
-/// How MedReAct'N'MedReFlex runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Steps of a turn at most.
-    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-    pub react_turns: u32,
-    /// Turns at most.
-    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-    pub reflexion_turns: u32,
-    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-    pub reviewers: u32,
-    /// Minimum mean of the final scores.
-    pub avg_threshold: Hundredths,
-    /// Minimum of each final score.
-    pub min_threshold: Hundredths,
-    pub on_exhaustion: OnExhaustion,
-    #[serde(flatten)]
-    pub searching: Searching,
-    #[serde(flatten)]
-    pub decoding: Decoding,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            react_turns: 4,
-            reflexion_turns: 5,
-            reviewers: 5,
-            avg_threshold: Hundredths(380),
-            min_threshold: Hundredths(300),
-            on_exhaustion: OnExhaustion::default(),
-            searching: Searching::default(),
-            decoding: Decoding::default(),
-        }
+settings! {
+    /// How MedReAct'N'MedReFlex runs.
+    pub struct Settings {
+        /// Steps of a turn at most.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub react_turns: u32 = 4,
+        #[serde(flatten)]
+        pub reviewing: Reviewing = Reviewing::default(),
+        #[serde(flatten)]
+        pub searching: Searching = Searching::default(),
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
     }
 }
 
@@ -170,11 +133,9 @@ impl config::Settings for Settings {
 
     /// `M·(N + R)` steps and reviews, a reflexion after each turn but the last, and one parse; the release has both after every turn.
     fn max_calls(&self) -> u32 {
-        let asked = self.reflexion_turns * (self.react_turns + self.reviewers);
-        match self.searching.release_compat {
-            true => asked + 2 * self.reflexion_turns,
-            false => asked + self.reflexion_turns,
-        }
+        let Reviewing { turns, reviewers, .. } = self.reviewing;
+        let asked = turns * (self.react_turns + reviewers);
+        if self.searching.release_compat { asked + 2 * turns } else { asked + turns }
     }
 
     fn search(&self) -> Option<SearchSettings> {
@@ -182,19 +143,9 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let reviewing = Reviewing {
-            turns: self.reflexion_turns,
-            reviewers: self.reviewers,
-            average: self.avg_threshold,
-            minimum: self.min_threshold,
-            on_exhaustion: match self.searching.release_compat {
-                true => OnExhaustion::LastAnswer,
-                false => self.on_exhaustion,
-            },
-        };
         let protocol = Protocol {
             steps: self.react_turns,
-            reviewing: Some(reviewing),
+            reviewing: Some(self.reviewing.clone()),
             searching: self.searching.clone(),
             decoding: self.decoding.clone(),
         };
@@ -202,23 +153,16 @@ impl config::Settings for Settings {
     }
 }
 
-/// How MedReAct alone runs: one turn without reviews, the parser at its end whatever happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ReactSettings {
-    /// Steps at most.
-    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-    pub react_turns: u32,
-    #[serde(flatten)]
-    pub searching: Searching,
-    #[serde(flatten)]
-    pub decoding: Decoding,
-}
-
-impl Default for ReactSettings {
-    fn default() -> ReactSettings {
-        let (searching, decoding) = (Searching::default(), Decoding::default());
-        ReactSettings { react_turns: 10, searching, decoding }
+settings! {
+    /// How MedReAct alone runs: one turn without reviews, the parser at its end whatever happened.
+    pub struct ReactSettings {
+        /// Steps at most.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub react_turns: u32 = 10,
+        #[serde(flatten)]
+        pub searching: Searching = Searching::default(),
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
     }
 }
 

@@ -3,40 +3,45 @@
 use serde_json::Value;
 
 use super::review::Review;
-use super::settings::{Protocol, ResultsKept};
+use super::settings::{Protocol, ResultsKept, Searching};
 use super::step::StepRecord;
 use crate::data::Note;
 use crate::prompts::{PromptError, PromptSet, fill, passages};
 use crate::record::{Message, Part, SearchLine, SearchPlace};
 use crate::systems::config::passage;
-use crate::systems::messages::numbered;
+use crate::systems::messages::{numbered, prompt_files};
 
-/// The prompts of both systems.
+prompt_files! {
+    /// The prompts of both systems.
+    struct Prompts in "medreflex" {
+        system: "common-system" [],
+        user: "user" ["note", "memory", "history", "task"],
+        instructions: "instructions" [],
+        react: "react-task" ["instructions", "actions", "rules", "turns", "left"],
+        deadline: "react-deadline" [],
+        actions_object: "actions-object" [],
+        actions_call: "actions-call" [],
+        cite_object: "cite-object" [],
+        cite_call: "cite-call" [],
+        eval: "eval-task" [],
+        reflex: "reflex-task" ["instructions", "reviews"],
+        parser: "parser-task" ["numbered"],
+        step: "step" ["number", "observation", "thought", "action"],
+        results: "results" ["number", "results"],
+        results_gone: "results-gone" ["number"],
+        reflexion: "reflexion" ["number", "reflexion"],
+        reviews: "reviews" ["reviews"],
+        no_reviews: "no-reviews" [],
+        no_memory: "no-memory" [],
+        no_history: "no-history" [],
+    }
+}
+
+/// The prompts with a run's settings.
 pub struct Texts {
-    system: String,
-    /// The user message before and behind the history.
-    head: String,
-    tail: String,
-    instructions: String,
-    react: String,
-    /// Where steps are told to answer in the last one; else empty.
-    deadline: String,
-    /// The actions as objects and as calls, and what is added to either where passages are labelled.
-    actions: [String; 2],
-    cite: [String; 2],
-    eval: String,
-    reflex: String,
-    parser: String,
-    step: String,
-    results: String,
-    results_gone: String,
+    prompts: Prompts,
     passage: String,
-    reflexion: String,
-    reviews: String,
-    no_reviews: String,
-    no_memory: String,
-    no_history: String,
-    keeps: ResultsKept,
+    searching: Searching,
 }
 
 /// A step that was taken and kept.
@@ -60,114 +65,106 @@ pub struct View<'a> {
 
 impl Texts {
     pub fn new(protocol: &Protocol, prompts: &PromptSet) -> Result<Texts, PromptError> {
-        let get = |name: &str, must: &[&str]| prompts.get(&format!("medreflex/{name}"), must);
-        let user = get("user", &["note", "memory", "history", "task"])?;
-        let (head, tail) = user.split_once("{history}").unwrap_or((&user, ""));
-        let cited = |name: &str| match protocol.searching.cite {
-            true => get(name, &[]),
-            false => Ok(String::new()),
-        };
-        Ok(Texts {
-            system: get("common-system", &[])?,
-            head: head.to_owned(),
-            tail: tail.to_owned(),
-            instructions: get("instructions", &[])?,
-            react: get("react-task", &["instructions", "actions", "rules", "turns", "left"])?,
-            deadline: match protocol.searching.deadline {
-                true => get("react-deadline", &[])?,
-                false => String::new(),
-            },
-            actions: [get("actions-object", &[])?, get("actions-call", &[])?],
-            cite: [cited("cite-object")?, cited("cite-call")?],
-            eval: get("eval-task", &[])?,
-            reflex: get("reflex-task", &["instructions", "reviews"])?,
-            parser: get("parser-task", &["numbered"])?,
-            step: get("step", &["number", "observation", "thought", "action"])?,
-            results: get("results", &["number", "results"])?,
-            results_gone: get("results-gone", &["number"])?,
-            passage: passage(prompts, "medreflex", protocol.searching.cite)?,
-            reflexion: get("reflexion", &["number", "reflexion"])?,
-            reviews: get("reviews", &["reviews"])?,
-            no_reviews: get("no-reviews", &[])?,
-            no_memory: get("no-memory", &[])?,
-            no_history: get("no-history", &[])?,
-            keeps: protocol.searching.results_kept,
-        })
+        let searching = protocol.searching.clone();
+        let passage = passage(prompts, "medreflex", searching.cite)?;
+        Ok(Texts { prompts: Prompts::read(prompts)?, passage, searching })
+    }
+
+    /// The user message before and behind the history.
+    fn frame(&self) -> (&str, &str) {
+        self.prompts.user.split_once("{history}").unwrap_or((&self.prompts.user, ""))
+    }
+
+    /// What is added to the actions where passages are labelled; else empty.
+    fn cite(&self, as_objects: bool) -> &str {
+        match (self.searching.cite, as_objects) {
+            (false, _) => "",
+            (true, true) => &self.prompts.cite_object,
+            (true, false) => &self.prompts.cite_call,
+        }
     }
 
     /// The next of `turns` steps, of which `used` were taken.
     pub fn react(&self, view: View<'_>, used: u32, turns: u32) -> Vec<Message> {
-        let form = usize::from(!view.as_objects);
+        let Prompts { actions_object, actions_call, .. } = &self.prompts;
+        let deadline = if self.searching.deadline { &*self.prompts.deadline } else { "" };
         let (left, used, turns) = ((turns - used).to_string(), used.to_string(), turns.to_string());
         let values = [
-            ("instructions", self.instructions.as_str()),
-            ("actions", &self.actions[form]),
-            ("rules", &self.cite[form]),
+            ("instructions", self.prompts.instructions.as_str()),
+            ("actions", if view.as_objects { actions_object } else { actions_call }),
+            ("rules", self.cite(view.as_objects)),
             ("used", &used),
             ("turns", &turns),
             ("left", &left),
-            ("deadline", &self.deadline),
+            ("deadline", deadline),
         ];
-        self.messages(view, &fill(&self.react, &values))
+        self.messages(view, &fill(&self.prompts.react, &values))
     }
 
     pub fn review(&self, view: View<'_>) -> Vec<Message> {
-        self.messages(view, &self.eval)
+        self.messages(view, &self.prompts.eval)
     }
 
     /// The reflexion on a turn; `None` where it gave no answer, so that nothing was reviewed.
     pub fn reflex(&self, view: View<'_>, reviews: Option<&[Review]>) -> Vec<Message> {
         let reviews = match reviews {
-            None => self.no_reviews.clone(),
+            None => self.prompts.no_reviews.clone(),
             Some(reviews) => {
                 let shown = Value::Array(reviews.iter().map(Review::shown).collect());
-                fill(&self.reviews, &[("reviews", &format!("{shown:#}"))])
+                fill(&self.prompts.reviews, &[("reviews", &format!("{shown:#}"))])
             }
         };
-        let values = [("instructions", self.instructions.as_str()), ("reviews", &reviews)];
-        self.messages(view, &fill(&self.reflex, &values))
+        let values = [("instructions", self.prompts.instructions.as_str()), ("reviews", &reviews)];
+        self.messages(view, &fill(&self.prompts.reflex, &values))
     }
 
     pub fn parse(&self, view: View<'_>) -> Vec<Message> {
         let numbered = numbered(view.note);
-        self.messages(view, &fill(&self.parser, &[("numbered", &numbered)]))
+        self.messages(view, &fill(&self.prompts.parser, &[("numbered", &numbered)]))
     }
 
     /// Characters of the longest prompt without note, steps and passages, at most.
     pub fn fixed_chars(&self) -> usize {
         let tasks = [
-            self.react.len() + self.instructions.len() + self.actions[0].len() + self.cite[0].len(),
-            self.eval.len(),
-            self.reflex.len() + self.instructions.len() + self.reviews.len(),
-            self.parser.len(),
+            self.prompts.react.len()
+                + self.prompts.instructions.len()
+                + self.prompts.actions_object.len()
+                + self.cite(true).len(),
+            self.prompts.eval.len(),
+            self.prompts.reflex.len()
+                + self.prompts.instructions.len()
+                + self.prompts.reviews.len(),
+            self.prompts.parser.len(),
         ];
-        let frame = self.system.len() + self.head.len() + self.tail.len();
+        let (head, tail) = self.frame();
+        let frame = self.prompts.system.len() + head.len() + tail.len();
         frame + tasks.into_iter().max().unwrap_or(0)
     }
 
     fn messages(&self, view: View<'_>, task: &str) -> Vec<Message> {
         let memory = match view.memory {
-            [] => self.no_memory.clone(),
+            [] => self.prompts.no_memory.clone(),
             memory => {
                 let reflexions = memory.iter().zip(1..).map(|(text, number): (_, u32)| {
                     let number = number.to_string();
-                    fill(&self.reflexion, &[("number", &number), ("reflexion", text)])
+                    fill(&self.prompts.reflexion, &[("number", &number), ("reflexion", text)])
                 });
                 reflexions.collect::<Vec<_>>().join("\n\n---\n\n")
             }
         };
         let values = [("note", view.note.text.as_str()), ("memory", &memory), ("task", task)];
+        let (head, tail) = self.frame();
         let mut parts = Parts::default();
-        parts.text(&fill(&self.head, &values));
+        parts.text(&fill(head, &values));
         self.history(view, &mut parts);
-        parts.text(&fill(&self.tail, &values));
+        parts.text(&fill(tail, &values));
         let user = Message::of_parts("user", parts.0);
-        [Message::new("system", self.system.clone()), user].into()
+        [Message::new("system", self.prompts.system.clone()), user].into()
     }
 
     fn history(&self, view: View<'_>, parts: &mut Parts) {
         if view.history.is_empty() {
-            return parts.text(&self.no_history);
+            return parts.text(&self.prompts.no_history);
         }
         let last = view.history.iter().rposition(|kept| kept.found.is_some());
         for (place, kept) in view.history.iter().enumerate() {
@@ -185,14 +182,14 @@ impl Texts {
                 ("thought", &kept.record.thought),
                 ("action", written.as_deref().unwrap_or_default()),
             ];
-            parts.text(&fill(&self.step, &values));
+            parts.text(&fill(&self.prompts.step, &values));
             let Some(found) = &kept.found else { continue };
             parts.text("\n");
-            if self.keeps == ResultsKept::Last && last != Some(place) {
-                parts.text(&fill(&self.results_gone, &[("number", &number)]));
+            if self.searching.results_kept == ResultsKept::Last && last != Some(place) {
+                parts.text(&fill(&self.prompts.results_gone, &[("number", &number)]));
                 continue;
             }
-            let results = fill(&self.results, &[("number", &number)]);
+            let results = fill(&self.prompts.results, &[("number", &number)]);
             let (before, after) = results.split_once("{results}").unwrap_or((&results, ""));
             parts.text(before);
             parts.passages(found, &self.passage);

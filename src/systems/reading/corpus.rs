@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::confidence::ConfidenceReading;
 use super::echo::without_echo;
-use super::reply::Reply;
+use super::reply::Fields;
 use crate::data::{Choice, Note};
 use crate::prompts::PromptSet;
 use crate::record::{FinishReason, Language, Message, Parse};
@@ -134,7 +134,7 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
             (read.answer, parse)
         }
         _ => {
-            let read = Reply::read(text, finish, "answer");
+            let read = Fields::read(text, finish, "answer");
             let answer = read.answer(options);
             let parse = read.parse.if_read(!answer.is_empty());
             (answer, parse)
@@ -267,7 +267,7 @@ fn real_replies_are_read_as_meant_or_unread() {
                 (flag.map(|flag| flag.to_string()), means["flag"].as_bool().map(|f| f.to_string()))
             }
             "review" => {
-                let read = Reply::read(&text, finish, "agree");
+                let read = Fields::read(&text, finish, "agree");
                 let agreed =
                     medagents::harness::agrees(&read, super::without_thinking(&text), false);
                 (agreed.map(|one| one.to_string()), means["agree"].as_bool().map(|f| f.to_string()))

@@ -7,7 +7,7 @@ use super::confidence::ConfidenceReading;
 use super::corpus::{Tally, finish_reason, is_debatable, replies};
 use super::plain;
 use super::refuses;
-use super::reply::Reply;
+use super::reply::Fields;
 use crate::record::{FinishReason, Parse};
 use crate::systems::medguards::parse::{Wanted, read as read_tags};
 use crate::systems::{healthcareagent, mdagents, medagents, medmad};
@@ -55,7 +55,7 @@ fn plans_levels_and_consent_are_read() {
             (plan.action.to_owned(), parse)
         }),
         tally("mdagents", "complexity", words, |_, text, finish| {
-            let reply = Reply::read(text, finish, "complexity");
+            let reply = Fields::read(text, finish, "complexity");
             let (level, parse) = mdagents::read_complexity(&reply, false);
             (level.complexity.to_owned(), parse)
         }),
@@ -68,7 +68,7 @@ fn plans_levels_and_consent_are_read() {
             let (vote, parse) = medagents::texts::read_vote(text, finish);
             return (vote.agree, parse);
         }
-        let read = Reply::read(text, finish, "agree");
+        let read = Fields::read(text, finish, "agree");
         let agreed = medagents::harness::agrees(&read, super::without_thinking(text), false);
         (agreed.unwrap_or(false), Parse::Ok.if_read(agreed.is_some()))
     });
@@ -83,13 +83,13 @@ fn lists_are_read_to_the_last_item() {
             (read.questions.len(), parse)
         }),
         tally("mdagents", "experts", number, |_, text, finish| {
-            let reply = Reply::read(text, finish, "experts");
+            let reply = Fields::read(text, finish, "experts");
             let (read, parse) = mdagents::recruits::read_experts(&reply, false);
             (read.experts.len(), parse)
         }),
         tally("mdagents", "leads", count, |_, text, finish| {
             let (read, parse) =
-                mdagents::recruits::read_teams(&Reply::read(text, finish, "teams"), false);
+                mdagents::recruits::read_teams(&Fields::read(text, finish, "teams"), false);
             (read.teams.len(), parse)
         }),
         tally("medagents", "domains", count, |_, text, finish| {
@@ -141,7 +141,7 @@ fn confidence_is_what_was_meant() {
         }),
         tally("reconcile", "confidence", meant, |_, text, finish| {
             let given =
-                Reply::read(text, finish, "answer").confidence(ConfidenceReading::Converted);
+                Fields::read(text, finish, "answer").confidence(ConfidenceReading::Converted);
             (hundredths(given), Parse::Ok.if_read(given != 0.0))
         }),
     ];

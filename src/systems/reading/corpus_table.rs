@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::confidence::ConfidenceReading;
 use super::corpus::{THOUGHT, finish_reason, note, replies, without_prompt};
 use super::plain;
-use super::reply::Reply;
+use super::reply::Fields;
 use crate::data::{Choice, Note};
 use crate::record::{FinishReason, Language, Parse};
 use crate::systems::exemplars::reply::Form;
@@ -41,8 +41,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn reply(&self, key: &str) -> Reply {
-        Reply::read(self.text, self.finish, key)
+    fn reply(&self, key: &str) -> Fields {
+        Fields::read(self.text, self.finish, key)
     }
 
     fn letter(&self, letter: &str) -> Value {

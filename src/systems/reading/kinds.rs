@@ -6,7 +6,7 @@ use crate::record::{CallKey, CallLine, FinishReason, NoteLine, Parse};
 use crate::systems::scripted::{answer, check, note, question, said};
 use crate::systems::{SystemConfig, base_llm, mdagents, medguards, medreflex};
 
-use super::reply::Reply;
+use super::reply::Fields;
 
 /// The letter of a question with five options, and the calls, where every prompt gets the reply that is made of it.
 fn asked(
@@ -164,7 +164,7 @@ fn health_is_counted_truly() {
 #[test]
 fn sentences_are_no_experts_and_a_confidence_in_the_reasons_is_another() {
     let experts = |text: &str| {
-        let reply = Reply::read(text, FinishReason::Stop, "experts");
+        let reply = Fields::read(text, FinishReason::Stop, "experts");
         let (read, parse) = mdagents::recruits::read_experts(&reply, false);
         (read.experts.len(), parse)
     };

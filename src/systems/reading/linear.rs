@@ -71,12 +71,12 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("record::prose", &|text| keep(record::prose(text))),
         ("reply::said", &|text| keep(reply::Passage::said(text))),
         ("reply::read", &|text| {
-            let reply = reply::Reply::read(text, stop, "answer");
+            let reply = reply::Fields::read(text, stop, "answer");
             let confidence = reply.confidence(confidence::ConfidenceReading::Converted);
             keep((reply.answer(options), reply.prose("answer"), confidence));
         }),
-        ("reply::of", &|text| keep(reply::Reply::of(true, text, stop, "answer"))),
-        ("reply::exact", &|text| keep(reply::Reply::exact(text))),
+        ("reply::of", &|text| keep(reply::Fields::of(true, text, stop, "answer"))),
+        ("reply::exact", &|text| keep(reply::Fields::exact(text))),
         ("record::labelled", &|text| keep(record::labelled(text))),
         ("verdict::verdict", &|text| keep(verdict::verdict(text))),
         ("words::named_item", &|text| keep(words::named_item(text))),

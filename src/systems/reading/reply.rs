@@ -23,6 +23,13 @@ pub struct Explained {
 }
 
 impl Explained {
+    /// The answer of a reply on a question with these options, and the reasons for it.
+    pub fn of(fields: &Fields, options: &[Choice]) -> (Explained, Parse) {
+        let (explanation, answer) = (fields.prose("explanation"), fields.answer(options));
+        let parse = fields.parse.if_read(!answer.is_empty());
+        (Explained { explanation, answer, written: None }, parse)
+    }
+
     /// The answer as others are shown it.
     pub fn shown(&self) -> &str {
         self.written.as_deref().unwrap_or(&self.answer)
@@ -62,19 +69,19 @@ impl Record for Agreement {
     const ASSUMED: &[&str] = &["agree"];
 }
 
-/// A reply's fields, their keys in lower case.
+/// The fields of a reply that was asked for keys, in lower case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
+pub struct Fields {
     fields: Map<String, Value>,
     pub parse: Parse,
     /// Without its `<think>` section.
     text: String,
 }
 
-impl Reply {
+impl Fields {
     /// Reads a text that was asked for as a JSON object with `key`. Without such an object, and for every text that was cut short,
     /// its lines count.
-    pub fn read(text: &str, finish_reason: FinishReason, key: &str) -> Reply {
+    pub fn read(text: &str, finish_reason: FinishReason, key: &str) -> Fields {
         let object =
             |value: &Value| value.as_object().filter(|fields| fields.contains_key(key)).cloned();
         let found = record::read(text, finish_reason, object);
@@ -88,25 +95,22 @@ impl Reply {
         let others = || record::exact(&text, &|value: &Value| value.as_object().cloned());
         let others = || others().unwrap_or_else(|| record::labelled(&text));
         let (fields, parse) = found.or_else(list).unwrap_or_else(|| (others(), Parse::Fallback));
-        Reply { fields, parse, text }
+        Fields { fields, parse, text }
     }
 
     /// Reads a text with `key`; under `mab_compat` one that is JSON as it stands.
-    pub fn of(mab_compat: bool, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
-        match mab_compat {
-            true => Reply::exact(text),
-            false => Reply::read(text, finish_reason, key),
-        }
+    pub fn of(mab_compat: bool, text: &str, finish_reason: FinishReason, key: &str) -> Fields {
+        if mab_compat { Fields::exact(text) } else { Fields::read(text, finish_reason, key) }
     }
 
     /// Reads a text as MedAgentBoard does, keys as they are written.
-    pub fn exact(text: &str) -> Reply {
+    pub fn exact(text: &str) -> Fields {
         let text = without_thinking(text).to_owned();
         let (fields, parse) = match harness::object(&text) {
             Some(fields) => (fields, Parse::Ok),
             None => (harness::lines(&text), Parse::Fallback),
         };
-        Reply { fields, parse, text }
+        Fields { fields, parse, text }
     }
 
     /// The answer as it is written, where it is a text.
@@ -127,10 +131,7 @@ impl Reply {
     /// The same as text; where no object was found and no line has the key, all there is.
     pub fn prose(&self, key: &str) -> String {
         let prose = text_of(self.get(key));
-        match prose.is_empty() && self.parse == Parse::Fallback {
-            true => self.text.clone(),
-            false => prose,
-        }
+        if prose.is_empty() && self.parse == Parse::Fallback { self.text.clone() } else { prose }
     }
 
     /// The letter under `answer`; where no object was found, of the line of that name, or what the text says.
@@ -166,8 +167,8 @@ mod tests {
     use crate::random::SplitMix64;
     use crate::systems::scripted::question;
 
-    fn read(text: &str) -> Reply {
-        Reply::read(text, FinishReason::Stop, "answer")
+    fn read(text: &str) -> Fields {
+        Fields::read(text, FinishReason::Stop, "answer")
     }
 
     #[test]
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn a_text_that_was_cut_short_keeps_what_it_said() {
         let cut = r#"{"explanation": "A is out", "answer": "C", "confidence": 0."#;
-        let reply = Reply::read(cut, FinishReason::Length, "answer");
+        let reply = Fields::read(cut, FinishReason::Length, "answer");
         assert_eq!(
             (reply.parse, reply.answer(&question(5).options).as_str()),
             (Parse::Repaired, "C")

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
@@ -15,8 +15,8 @@ use super::form;
 use super::messages::{Templates, truncate};
 use super::reading::confidence::{ConfidenceReading, is_plain};
 use super::reading::harness;
-use super::reading::reply::Reply;
-use super::settings::{switch, whole};
+use super::reading::reply::Fields;
+use super::settings::{settings, switch, whole};
 use super::vote::{Vote, consensus, round_line, vote};
 use super::{Opening, System, Task};
 use crate::data::{Choice, Item};
@@ -31,35 +31,23 @@ mod tests;
 /// The number of agents.
 const AGENTS: usize = 3;
 
-/// How ReConcile runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Discussion rounds at most; one always runs.
-    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-    pub max_rounds: u32,
-    /// Characters of an explanation that the other agents' prompts show.
-    #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
-    pub truncate_chars: usize,
-    /// How a confidence is read that is no number from 0 to 1; MedAgentBoard clamps.
-    pub confidence_reading: ConfidenceReading,
-    /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, the answers of the last
-    /// round are then called those of other experts, though one's own is among them.
-    #[serde(with = "switch")]
-    pub mab_compat: bool,
-    #[serde(flatten)]
-    pub decoding: Decoding,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            max_rounds: 3,
-            truncate_chars: 500,
-            confidence_reading: ConfidenceReading::Clamped,
-            mab_compat: false,
-            decoding: Decoding::default(),
-        }
+settings! {
+    /// How ReConcile runs.
+    pub struct Settings {
+        /// Discussion rounds at most; one always runs.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub max_rounds: u32 = 3,
+        /// Characters of an explanation that the other agents' prompts show.
+        #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
+        pub truncate_chars: usize = 500,
+        /// How a confidence is read that is no number from 0 to 1; MedAgentBoard clamps.
+        pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
+        /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, the answers of the last
+        /// round are then called those of other experts, though one's own is among them.
+        #[serde(with = "switch")]
+        pub mab_compat: bool = false,
+        #[serde(flatten)]
+        pub decoding: Decoding = Decoding::default(),
     }
 }
 
@@ -184,7 +172,7 @@ impl Reconcile {
         let agents = case.agents().enumerate();
         let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
         let asked = case.ask_all(calls, |text, finish_reason| {
-            let reply = Reply::of(self.settings.mab_compat, text, finish_reason, "answer");
+            let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "answer");
             read(&reply, &case.item.options, &self.settings)
         })?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
@@ -220,7 +208,7 @@ impl Reconcile {
     }
 }
 
-fn read(reply: &Reply, options: &[Choice], settings: &Settings) -> (Opinion, Parse) {
+fn read(reply: &Fields, options: &[Choice], settings: &Settings) -> (Opinion, Parse) {
     let reasoning = reply.prose("reasoning");
     let opinion = match settings.mab_compat {
         true => Opinion {

@@ -151,9 +151,7 @@ fn read_as_harness(completion: &str) -> (Reading, Parse) {
 fn lines(said: &str) -> (String, String) {
     let (mut thought, mut answer) = ("", "");
     for line in said.lines() {
-        let Some((_, value)) = line.split_once(':') else {
-            continue;
-        };
+        let Some((_, value)) = line.split_once(':') else { continue };
         let lower = line.to_lowercase();
         if lower.contains("thought") {
             thought = value.trim();

@@ -53,10 +53,7 @@ pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
         match cut {
             // Another answer, where it differs, leaves none.
             Some((label, value)) if is_known(&label) && found.contains_key(&label) => {
-                match found[&label] == value.trim() {
-                    true => break,
-                    false => return Map::new(),
-                }
+                if found[&label] == value.trim() { break } else { return Map::new() }
             }
             Some((label, value)) if is_known(&label) => {
                 found.insert(label.clone(), value.trim().into());

@@ -120,7 +120,7 @@ fn the_decision_is_the_answer_whatever_the_doctors_say() {
 #[test]
 fn agreement_is_read_as_the_harness_reads_it() {
     let agrees = |text: &str| {
-        let reply = Reply::read(text, FinishReason::Stop, "agree");
+        let reply = Fields::read(text, FinishReason::Stop, "agree");
         read_review(&reply, text, String::new(), true).0.agree
     };
     assert!(agrees(r#"{"agree": "Yes", "reason": "", "answer": "B"}"#));
@@ -136,7 +136,7 @@ fn agreement_is_read_as_the_harness_reads_it() {
     assert!(!agrees("<think>I agree, yes</think>\nReason: none"));
     assert!(!agrees(""));
     let parse = |text: &str| {
-        let reply = Reply::read(text, FinishReason::Stop, "agree");
+        let reply = Fields::read(text, FinishReason::Stop, "agree");
         read_review(&reply, text, reply.answer(&question(5).options), false).1
     };
     assert_eq!(parse("Agree: no"), Parse::Fallback);
