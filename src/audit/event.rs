@@ -115,9 +115,6 @@ impl Event {
     }
 
     /// Leaves out what the trail is not to keep.
-    ///
-    /// # Errors
-    /// A machine without random numbers.
     pub(super) fn seal(self, key: &Key, options: &AuditOptions) -> Result<Sealed, Failure> {
         let Event { mut fields, sums, ready, detail, texts } = self;
         if !options.addresses {

@@ -39,9 +39,6 @@ type Answer = Result<SearchResult, Failure>;
 
 impl Retriever {
     /// As what was described as `known`, whose sums are not computed again.
-    ///
-    /// # Errors
-    /// A corpus or a model that cannot be opened.
     pub fn open(
         options: &RetrieverOptions,
         known: Option<&Searched>,

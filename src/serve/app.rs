@@ -97,8 +97,6 @@ pub struct App {
 }
 
 impl App {
-    /// # Errors
-    /// An audit trail that cannot be opened; a thread that cannot be started.
     pub fn new(
         options: ServeOptions,
         phase: watch::Receiver<Phase>,
@@ -162,9 +160,6 @@ impl App {
     }
 
     /// The admission control.
-    ///
-    /// # Errors
-    /// While models are loading.
     pub fn admission(&self) -> Result<&Arc<Admission>, ApiError> {
         self.served.get().map(|(_, admission)| admission).ok_or_else(loading)
     }

@@ -374,9 +374,6 @@ fn heading(
 }
 
 /// Refuses unknown fields under `--strict`.
-///
-/// # Errors
-/// The first unknown field.
 pub fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
     match ignored.first().filter(|_| app.options.strict) {
         None => Ok(()),

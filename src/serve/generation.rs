@@ -218,9 +218,6 @@ impl Wanted {
 }
 
 /// 53 random bits.
-///
-/// # Errors
-/// No random numbers from the operating system.
 pub fn random_seed() -> Result<u64, ApiError> {
     Ok(getrandom::u64().map_err(ApiError::no_random)? & SEED_BITS)
 }

@@ -244,8 +244,6 @@ impl Metrics {
         self.parameters.get_or_create(&Parameter { name }).inc();
     }
 
-    /// # Errors
-    /// An error of the encoder, which does not occur.
     pub fn text(&self) -> Result<String, Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

@@ -66,9 +66,6 @@ impl Served {
 }
 
 /// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.
-///
-/// # Errors
-/// A text that is longer.
 pub fn refuse_length(bytes: usize, context: usize, param: &str) -> Result<(), ApiError> {
     match bytes / LONGEST_TOKEN < context {
         true => Ok(()),
@@ -169,9 +166,6 @@ impl Served {
     }
 
     /// The model of this name; without a name the only model.
-    ///
-    /// # Errors
-    /// An unknown name; no name if there are several models.
     pub fn find(&self, name: Option<&str>) -> Result<&Arc<ServedModel>, ApiError> {
         let names = || {
             let models = self.models.iter().map(|model| model.id.as_str());

@@ -77,9 +77,6 @@ impl Session {
 }
 
 /// 256 random bits in 43 characters.
-///
-/// # Errors
-/// No random numbers from the operating system.
 pub fn random_id() -> Result<String, ApiError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(ApiError::no_random)?;

@@ -51,17 +51,11 @@ impl ServedSystem {
     }
 
     /// Refuses a text that cannot fit into a context, by its length alone.
-    ///
-    /// # Errors
-    /// A text that is longer.
     pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
         self.context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
     }
 
     /// Refuses an item whose text alone leaves no room in the context of a model.
-    ///
-    /// # Errors
-    /// An item that is too long.
     pub fn refuse_longer(&self, item: &Item, param: &str) -> Result<(), ApiError> {
         let text = text_of(item);
         self.refuse_length(&text, param)?;

@@ -87,17 +87,11 @@ impl SystemChat {
 }
 
 /// The seed of a run: the requested one, else the server's default, else a random one.
-///
-/// # Errors
-/// No random numbers from the operating system.
 pub fn run_seed(app: &App, asked: Option<u64>) -> Result<u64, ApiError> {
     asked.or(app.options.default_seed).map_or_else(random_seed, Ok)
 }
 
 /// Runs the cases of a chat, and answers it whole or as a stream.
-///
-/// # Errors
-/// A full queue; a case that failed.
 pub async fn answer(
     app: Arc<App>,
     system: Arc<ServedSystem>,
@@ -152,9 +146,6 @@ struct Answering {
 
 impl Answering {
     /// The next event and its choice.
-    ///
-    /// # Errors
-    /// A case that failed; a server that shuts down.
     async fn next(&mut self) -> Result<(usize, CaseEvent), ApiError> {
         tokio::select! {
             event = self.running.next() => {

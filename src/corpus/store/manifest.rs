@@ -121,9 +121,6 @@ pub struct InputFile {
 
 impl InputFile {
     /// The file at `path`, which `name` says where to find.
-    ///
-    /// # Errors
-    /// It cannot be read, or is no file.
     pub fn of(label: &str, path: &Path, name: String) -> Result<InputFile, CorpusError> {
         expect_file(path)?;
         Ok(InputFile {

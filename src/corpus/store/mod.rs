@@ -167,9 +167,6 @@ impl Corpus {
     }
 
     /// What is known of a chunk beside its text.
-    ///
-    /// # Errors
-    /// The corpus is damaged there.
     pub fn record(&self, number: usize) -> Result<ChunkRecord, CorpusError> {
         let damaged = |problem: &str| self.damaged(CHUNKS, &format!("chunk {number} {problem}"));
         let record = self.chunks.as_chunks::<CHUNK_BYTES>().0.get(number);
@@ -197,8 +194,6 @@ impl Corpus {
         }
     }
 
-    /// # Errors
-    /// The corpus is damaged there.
     pub fn document(&self, number: u32) -> Result<DocumentRecord<'_>, CorpusError> {
         let starts = self.starts.get_or_init(|| {
             let (mut starts, mut at) = (Vec::new(), 0);
@@ -221,9 +216,6 @@ impl Corpus {
     }
 
     /// `LABEL/DOCUMENT#PARAGRAPH`.
-    ///
-    /// # Errors
-    /// The corpus is damaged there.
     pub fn name(&self, number: usize) -> Result<String, CorpusError> {
         let record = self.record(number)?;
         let document = self.document(record.document)?;
@@ -232,9 +224,6 @@ impl Corpus {
     }
 
     /// The vectors that are searched, a row a chunk.
-    ///
-    /// # Errors
-    /// The file is damaged.
     pub fn vectors(&self) -> Result<VectorRows<'_>, CorpusError> {
         self.rows(VECTORS)
     }
@@ -273,9 +262,6 @@ impl Corpus {
     }
 
     /// The chunks of the sources of these labels; of all without labels.
-    ///
-    /// # Errors
-    /// A label that no source has.
     pub fn ranges(&self, labels: &[String]) -> Result<Vec<Range<usize>>, CorpusError> {
         let sources = &self.manifest().sources;
         for label in labels {

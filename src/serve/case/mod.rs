@@ -107,9 +107,6 @@ pub struct Running {
 
 impl Running {
     /// Queues the cases.
-    ///
-    /// # Errors
-    /// A full queue; an audit trail that cannot be written.
     pub fn begin(app: &App, asks: Vec<Ask>, caller: Option<&Caller>) -> Result<Running, ApiError> {
         let (sender, events) = unbounded_channel();
         let running = Running { events, stop: Arc::default() };

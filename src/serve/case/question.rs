@@ -15,9 +15,6 @@ const FORMS: &str = "write the question and below it its options, a line each fr
                      `question` and `options`";
 
 /// The item of a chat's last message.
-///
-/// # Errors
-/// An empty text; a question without options.
 pub fn item(kind: ItemKind, text: &str) -> Result<Item, ApiError> {
     match kind {
         ItemKind::Notes => note(text, None, "messages"),

@@ -63,8 +63,6 @@ pub struct CaseStore {
 }
 
 impl CaseStore {
-    /// # Errors
-    /// A thread that cannot be started.
     pub fn start() -> std::io::Result<CaseStore> {
         let (messages, inbox) = channel();
         let run = move || State::default().run(&inbox);
@@ -111,9 +109,6 @@ impl CaseStore {
     }
 
     /// Records that the owner gives feedback on a case: once.
-    ///
-    /// # Errors
-    /// See [`CaseStore::look`]; a case that has its feedback.
     pub async fn rate(&self, case: Named) -> Result<(), ApiError> {
         let rate = move |state: &mut State| {
             let kept = state.find(&case)?;

@@ -28,8 +28,6 @@ pub struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// # Errors
-    /// A field of another type, out of its range, or not supported.
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
@@ -85,9 +83,6 @@ pub struct Thinking {
 }
 
 /// Reads the three fields by which clients switch thinking on and off; the template argument takes precedence.
-///
-/// # Errors
-/// A value of another type.
 pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
     const KWARGS: &str = "chat_template_kwargs";
     const EFFORT: &str = "reasoning_effort";

@@ -38,8 +38,6 @@ pub struct CompletionRequest {
 }
 
 impl CompletionRequest {
-    /// # Errors
-    /// A field of another type, out of its range, or not supported.
     pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;

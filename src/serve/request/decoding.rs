@@ -64,8 +64,6 @@ pub struct Streaming {
 }
 
 impl Decoding {
-    /// # Errors
-    /// A value of another type or out of its range; an unsupported parameter.
     pub fn read(fields: &mut Fields) -> Result<Decoding, ApiError> {
         let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1);
         refuse_unsupported(fields, n)?;

@@ -51,8 +51,6 @@ impl Fields {
         self.map.get(name)
     }
 
-    /// # Errors
-    /// A value that is neither true nor false.
     pub fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
         let flag = self.take(name).map(|value| match value {
             Value::Bool(flag) => Ok(flag),
@@ -61,8 +59,6 @@ impl Fields {
         flag.transpose()
     }
 
-    /// # Errors
-    /// A value that is no string.
     pub fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         let text = self.take(name).map(|value| match value {
             Value::String(text) => Ok(text),
@@ -86,8 +82,6 @@ impl Fields {
         }
     }
 
-    /// # Errors
-    /// A value that is no number, or out of its range.
     pub fn number(
         &mut self,
         name: &str,
@@ -97,8 +91,6 @@ impl Fields {
         number.transpose()
     }
 
-    /// # Errors
-    /// A value that is no whole number, or out of its range.
     pub fn integer(
         &mut self,
         name: &str,
@@ -109,17 +101,11 @@ impl Fields {
     }
 
     /// A count from 0 to `most`.
-    ///
-    /// # Errors
-    /// A value that is no whole number, or out of its range.
     pub fn count(&mut self, name: &str, most: usize) -> Result<Option<usize>, ApiError> {
         Ok(self.integer(name, 0..=most as i64)?.map(|count| count as usize))
     }
 
     /// A random seed. Negative ones are read as in two's complement.
-    ///
-    /// # Errors
-    /// A value that is no whole number, or out of its range.
     pub fn seed(&mut self) -> Result<Option<u64>, ApiError> {
         Ok(self.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64))
     }
@@ -184,8 +170,6 @@ pub fn unknown(place: &str, left: Map<String, Value>) -> impl Iterator<Item = St
     asking.map(move |(name, _)| format!("{place}.{name}"))
 }
 
-/// # Errors
-/// A value that is no number, or out of its range.
 pub fn number(name: &str, value: &Value, range: &RangeInclusive<f64>) -> Result<f64, ApiError> {
     let number = value.as_f64().ok_or_else(|| wrong_type(name, value, "a number"))?;
     if range.contains(&number) {
@@ -199,8 +183,6 @@ pub fn number(name: &str, value: &Value, range: &RangeInclusive<f64>) -> Result<
     Err(ApiError::of(Code::InvalidValue, name, format!("{name} is {number}; expected {expected}")))
 }
 
-/// # Errors
-/// A value that is no whole number, or out of its range.
 pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result<i64, ApiError> {
     // Some clients write whole numbers as 16.0.
     let float = || value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 2f64.powi(53));
@@ -233,8 +215,6 @@ pub fn ids(name: &str, value: &Value) -> Result<Vec<u32>, ApiError> {
     list.iter().map(id).collect()
 }
 
-/// # Errors
-/// A field that is absent or null.
 pub fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
     value.ok_or_else(|| ApiError::of(Code::MissingParameter, name, format!("{name} is missing")))
 }

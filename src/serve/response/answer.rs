@@ -90,9 +90,6 @@ impl Answer {
     }
 
     /// Applies an event, and updates metrics and admission control.
-    ///
-    /// # Errors
-    /// A grammar that allowed no further token; an engine that died.
     pub fn take(
         &mut self,
         told: ChoiceEvent,

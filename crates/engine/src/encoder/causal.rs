@@ -30,9 +30,6 @@ pub(super) struct DecoderNetwork<B: Backend> {
 }
 
 /// A decoder for texts of at most `limit` tokens.
-///
-/// # Errors
-/// Weights that are missing or do not fit the config; a machine without room.
 pub(super) fn load_decoder<B: Backend>(
     ops: &B,
     folder: &Folder,

@@ -31,9 +31,6 @@ impl<B: Backend> Decoder<B> {
     }
 
     /// The same without a head of its own, for states alone.
-    ///
-    /// # Errors
-    /// See [`Decoder::load`].
     pub fn load_states(
         ops: &B,
         config: Config,

@@ -44,9 +44,6 @@ impl Family {
     }
 
     /// Launches its kernels on the first GPU.
-    ///
-    /// # Errors
-    /// A GPU that cannot be opened, or that refuses.
     pub fn exercise(self) -> Result<(), OpsError> {
         let gpu = Cuda::open(0)?;
         (self.launch)(&gpu)?;
