@@ -86,7 +86,6 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-/// The page of a template.
 pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result<String, ApiError> {
     let models: Vec<Value> = app.loaded().map_or_else(Vec::new, |served| {
         let models = served.models.iter().map(|model| {
@@ -175,7 +174,6 @@ fn sources(finding: &Value) -> Vec<Value> {
     list("passages").iter().map(source).collect()
 }
 
-/// The page of one case.
 pub fn case(app: &App, shell: &Shell, case: &Case) -> Result<String, ApiError> {
     let Case { head, calls, outcome, .. } = case;
     let ask = &head.ask;
