@@ -136,7 +136,7 @@ fn note_of_json(app: &App, mut fields: Fields) -> Result<Ask, ApiError> {
 pub fn language(name: &str) -> Result<Language, ApiError> {
     name.parse().map_err(|_| {
         let message = "language is not one of english, chinese, arabic";
-        ApiError::of(Code::InvalidValue, "language", message)
+        ApiError::invalid("language", message)
     })
 }
 
@@ -286,7 +286,6 @@ fn export(case: &Case) -> Value {
     })
 }
 
-/// The status of a case.
 pub fn status(case: &Case) -> &'static str {
     match &case.outcome {
         None if case.has_begun => "running",

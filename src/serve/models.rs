@@ -36,7 +36,6 @@ pub struct Loaded {
     pub selftest: Option<LastSelftest>,
 }
 
-/// A served model.
 pub struct ServedModel {
     pub id: String,
     pub backbone: Arc<Backbone>,
@@ -67,13 +66,8 @@ impl Served {
 
 /// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.
 pub fn refuse_length(bytes: usize, context: usize, param: &str) -> Result<(), ApiError> {
-    match bytes / LONGEST_TOKEN < context {
-        true => Ok(()),
-        false => {
-            let error = too_long(bytes / LONGEST_TOKEN, 1, context);
-            Err(ApiError { param: Some(param.to_owned()), ..error })
-        }
-    }
+    let tokens = bytes / LONGEST_TOKEN;
+    if tokens < context { Ok(()) } else { Err(too_long(tokens, 1, context).at(param)) }
 }
 
 impl ServedModel {

@@ -19,7 +19,6 @@ pub struct LoadedSystem {
     pub models: Vec<String>,
 }
 
-/// A served system.
 pub struct ServedSystem {
     pub id: String,
     pub seated: Seated,
@@ -64,8 +63,7 @@ impl ServedSystem {
             let tokens = seat.backbone.description.tokenizer.encode_writing(&text);
             let tokens = tokens.map_err(PanelError::from)?.len();
             if tokens >= context {
-                let error = too_long(tokens, 1, context);
-                return Err(ApiError { param: Some(param.to_owned()), ..error });
+                return Err(too_long(tokens, 1, context).at(param));
             }
         }
         Ok(())
@@ -106,7 +104,6 @@ impl ServedSystem {
 }
 
 impl Served {
-    /// The system of this name.
     pub fn system(&self, name: &str) -> Option<&Arc<ServedSystem>> {
         self.systems.iter().find(|system| system.id == name)
     }

@@ -29,7 +29,6 @@ use crate::record::Usage;
 const HONOURED: [&str; 7] =
     ["model", "messages", "stream", "stream_options", "n", "seed", "request_id"];
 
-/// A chat request to a system.
 pub struct SystemChat {
     /// Of the first run.
     ask: Ask,
@@ -76,7 +75,7 @@ impl SystemChat {
         let last = chat.messages.last().filter(|message| message.role == "user");
         let last = last.ok_or_else(|| {
             let message = "the last message is not the user's; a system is asked by it";
-            ApiError::of(Code::InvalidValue, "messages", message)
+            ApiError::invalid("messages", message)
         })?;
         let Decoding { seed, n, stream, request_id, .. } = decoding;
         system.refuse_length(&last.content, "messages")?;
@@ -223,7 +222,6 @@ pub fn usage(parts: impl Iterator<Item = Usage>) -> Value {
     case::usage(parts.fold(Usage::default(), |sum, part| sum.and(part)))
 }
 
-/// A streamed response.
 struct Streamed {
     answering: Answering,
     reader: Who,

@@ -69,7 +69,6 @@ impl Ask {
     }
 }
 
-/// An event of a case.
 #[derive(Clone)]
 pub enum CaseEvent {
     /// A thread has begun with it.

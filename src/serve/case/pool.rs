@@ -19,7 +19,6 @@ use crate::serve::audit::Audit;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::guard::Caller;
 
-/// A callback for the events of a case.
 pub type OnEvent = Box<dyn Fn(CaseEvent) + Send + Sync>;
 
 /// A case that waits for a thread.
@@ -75,7 +74,6 @@ impl Job {
 }
 
 impl Cases {
-    /// Starts the threads and the store.
     pub fn start(threads: usize, running: &Gauge, audit: &Audit) -> std::io::Result<Cases> {
         let (jobs, waiting) = unbounded::<Job>();
         for _ in 0..threads {

@@ -25,7 +25,6 @@ const MOST_BYTES: usize = 256 << 20;
 const MOST_FOLLOWERS: usize = 16;
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// The input of a case.
 pub struct CaseHead {
     pub id: String,
     /// Whoever sent it; `None` if there are no keys.
@@ -35,7 +34,6 @@ pub struct CaseHead {
     pub created_at: String,
 }
 
-/// A case and its progress.
 #[derive(Clone)]
 pub struct Case {
     pub head: Arc<CaseHead>,
@@ -205,7 +203,6 @@ fn unknown() -> ApiError {
     ApiError::new(Code::CaseNotFound, message)
 }
 
-/// The state of the thread.
 #[derive(Default)]
 struct State {
     /// By order of arrival.
@@ -341,7 +338,6 @@ impl Case {
         false
     }
 
-    /// The events so far.
     fn so_far(&self) -> Vec<CaseEvent> {
         let begun = self.has_begun.then_some(CaseEvent::Begun);
         let calls = self.calls.iter().cloned().map(CaseEvent::Call);

@@ -52,19 +52,16 @@ impl Fields {
     }
 
     pub fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
-        let flag = self.take(name).map(|value| match value {
-            Value::Bool(flag) => Ok(flag),
-            other => Err(wrong_type(name, &other, "true or false")),
-        });
-        flag.transpose()
+        self.take(name).map(|value| flag(name, &value)).transpose()
     }
 
     pub fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
-        let text = self.take(name).map(|value| match value {
-            Value::String(text) => Ok(text),
-            other => Err(wrong_type(name, &other, "a string")),
-        });
-        text.transpose()
+        self.take(name).map(|value| text(name, value)).transpose()
+    }
+
+    /// Takes an inner object.
+    pub fn inner(&mut self, name: &str) -> Result<Option<Map<String, Value>>, ApiError> {
+        self.take(name).map(|value| object(name, value)).transpose()
     }
 
     /// An id that can be used in a header.
@@ -73,13 +70,11 @@ impl Fields {
     /// A value that is no string, or one with other characters.
     pub fn id(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         let id = self.text(name)?;
-        match id.as_ref().is_none_or(|id| is_plain_id(id.as_bytes())) {
-            true => Ok(id),
-            false => {
-                let message = format!("{name} is not up to 64 letters, digits, `.`, `_` and `-`");
-                Err(ApiError::of(Code::InvalidValue, name, message))
-            }
+        if id.as_ref().is_none_or(|id| is_plain_id(id.as_bytes())) {
+            return Ok(id);
         }
+        let message = format!("{name} is not up to 64 letters, digits, `.`, `_` and `-`");
+        Err(ApiError::invalid(name, message))
     }
 
     pub fn number(
@@ -87,8 +82,7 @@ impl Fields {
         name: &str,
         range: RangeInclusive<f64>,
     ) -> Result<Option<f64>, ApiError> {
-        let number = self.take(name).map(|value| number(name, &value, &range));
-        number.transpose()
+        self.take(name).map(|value| number(name, &value, &range)).transpose()
     }
 
     pub fn integer(
@@ -96,8 +90,7 @@ impl Fields {
         name: &str,
         range: RangeInclusive<i64>,
     ) -> Result<Option<i64>, ApiError> {
-        let integer = self.take(name).map(|value| integer(name, &value, &range));
-        integer.transpose()
+        self.take(name).map(|value| integer(name, &value, &range)).transpose()
     }
 
     /// A count from 0 to `most`.
@@ -170,6 +163,34 @@ pub fn unknown(place: &str, left: Map<String, Value>) -> impl Iterator<Item = St
     asking.map(move |(name, _)| format!("{place}.{name}"))
 }
 
+pub fn flag(name: &str, value: &Value) -> Result<bool, ApiError> {
+    value.as_bool().ok_or_else(|| wrong_type(name, value, "true or false"))
+}
+
+/// Takes a flag of the inner object at `place`; `None` if it is absent or null.
+pub fn inner_flag(
+    place: &str,
+    inner: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Option<bool>, ApiError> {
+    let value = inner.shift_remove(name).filter(|value| !value.is_null());
+    value.map(|value| flag(&format!("{place}.{name}"), &value)).transpose()
+}
+
+pub fn text(name: &str, value: Value) -> Result<String, ApiError> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(wrong_type(name, &other, "a string")),
+    }
+}
+
+pub fn object(name: &str, value: Value) -> Result<Map<String, Value>, ApiError> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(wrong_type(name, &other, "an object")),
+    }
+}
+
 pub fn number(name: &str, value: &Value, range: &RangeInclusive<f64>) -> Result<f64, ApiError> {
     let number = value.as_f64().ok_or_else(|| wrong_type(name, value, "a number"))?;
     if range.contains(&number) {
@@ -180,7 +201,7 @@ pub fn number(name: &str, value: &Value, range: &RangeInclusive<f64>) -> Result<
         true => format!("a number from {start} to {end}"),
         false => format!("a number of at least {start}"),
     };
-    Err(ApiError::of(Code::InvalidValue, name, format!("{name} is {number}; expected {expected}")))
+    Err(ApiError::invalid(name, format!("{name} is {number}; expected {expected}")))
 }
 
 pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result<i64, ApiError> {
@@ -188,18 +209,14 @@ pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result
     let float = || value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 2f64.powi(53));
     let number = value.as_i64().or_else(|| float().map(|n| n as i64));
     let is_large = value.is_u64() && number.is_none();
+    let (start, end) = (range.start(), range.end());
     match number {
         Some(number) if range.contains(&number) => Ok(number),
         None if !is_large => Err(wrong_type(name, value, "a whole number")),
-        _ => Err(ApiError::of(
-            Code::InvalidValue,
-            name,
-            format!(
-                "{name} is {value}; expected a whole number from {} to {}",
-                range.start(),
-                range.end()
-            ),
-        )),
+        _ => {
+            let expected = format!("a whole number from {start} to {end}");
+            Err(ApiError::invalid(name, format!("{name} is {value}; expected {expected}")))
+        }
     }
 }
 

@@ -22,9 +22,7 @@ pub struct Heading {
     pub digest: String,
     /// Fields of the request that had no effect.
     pub ignored: Vec<String>,
-    /// Whether the response has token ids.
     pub token_ids: bool,
-    /// The tokens of each prompt.
     pub prompts: Vec<Vec<u32>>,
     /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
@@ -46,7 +44,6 @@ pub struct Answer {
     samples: usize,
 }
 
-/// The state of one choice.
 struct Choice {
     text: ChoiceText,
     /// What is not sent yet.
@@ -140,7 +137,6 @@ impl Answer {
         tokens.extend(delta.tokens);
     }
 
-    /// The whole response.
     pub fn whole(mut self) -> Value {
         let choices: Vec<Value> = (0..self.choices.len()).map(|index| self.choice(index)).collect();
         let mut answer = self.envelope(match self.heading.form {
@@ -298,7 +294,6 @@ impl Answer {
         chunk
     }
 
-    /// The chunk with the usage.
     pub fn usage_chunk(&self) -> Value {
         let mut chunk = self.chunk(json!([]));
         chunk["usage"] = self.usage();
