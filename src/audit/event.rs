@@ -36,7 +36,6 @@ pub struct Texts {
     pub more: Map<String, Value>,
 }
 
-/// What went in.
 #[derive(Clone, Debug)]
 pub enum Input {
     Value(Value),

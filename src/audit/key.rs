@@ -21,7 +21,6 @@ const OF_NO_TEXT: &[u8] = b"the key of this audit trail";
 /// Digits of a fingerprint.
 const SHOWN: usize = 16;
 
-/// The key of a trail.
 #[derive(Clone)]
 pub struct Key([u8; LENGTH]);
 

@@ -39,7 +39,6 @@ pub struct SearchRequest {
     pub salt: Option<[u8; 16]>,
 }
 
-/// What a search found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchResult {
     /// Best first.

@@ -112,7 +112,6 @@ impl Retrieve for Retriever {
     }
 }
 
-/// Waits for an answer.
 fn answer(asked: Option<Receiver<Answer>>) -> Answer {
     match asked {
         None => Ok(SearchResult::default()),

@@ -21,7 +21,6 @@ use crate::diagnosis::Failure;
 /// The number of counters for the users whom a reverse proxy names.
 const USER_LOADS: usize = 4096;
 
-/// The phase of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     Serving,
@@ -159,7 +158,6 @@ impl App {
         self.served.get().map(|(served, _)| served)
     }
 
-    /// The admission control.
     pub fn admission(&self) -> Result<&Arc<Admission>, ApiError> {
         self.served.get().map(|(_, admission)| admission).ok_or_else(loading)
     }

@@ -85,7 +85,6 @@ impl Audit {
         Ok(Audit { trail: Some(trail) })
     }
 
-    /// Whether there is a trail.
     pub fn is_on(&self) -> bool {
         self.trail.is_some()
     }

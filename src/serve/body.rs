@@ -125,7 +125,6 @@ impl<const MOST: usize> Sent<MOST> {
         self.parse(work).await
     }
 
-    /// The fields of a form.
     pub async fn form<T: DeserializeOwned + Send + 'static>(self) -> Result<T, ApiError> {
         self.form_as(Ok).await
     }

@@ -51,7 +51,6 @@ impl Role {
     }
 }
 
-/// One key of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub name: String,
@@ -198,7 +197,6 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, KeyError> {
     Ok(bytes)
 }
 
-/// The keys in the text of the file at `path`.
 fn parse(path: &Path, text: &str) -> Result<Vec<Key>, KeyError> {
     let lines = (1..).zip(text.lines().map(str::trim));
     let keys = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

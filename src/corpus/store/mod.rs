@@ -21,7 +21,6 @@ use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::{VectorRows, VectorType};
 use crate::outside;
 
-/// A corpus that is searched.
 #[derive(Debug)]
 pub struct Corpus {
     directory: PathBuf,
@@ -37,7 +36,6 @@ pub struct Corpus {
     starts: OnceLock<Vec<u64>>,
 }
 
-/// A chunk of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {
     pub text: &'a str,

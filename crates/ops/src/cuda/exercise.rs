@@ -38,7 +38,6 @@ pub const FAMILIES: [Family; 10] = [
 const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
 
 impl Family {
-    /// The family of that name.
     pub fn named(name: &str) -> Option<Family> {
         FAMILIES.into_iter().find(|family| family.name == name)
     }
