@@ -12,7 +12,7 @@ use super::app::{App, Phase};
 use super::audit::{Sent, Who};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
-use super::completion::{Client, new_id, with_ignored, with_request_id};
+use super::completion::{Client, new_id, refuse_ignored, with_ignored, with_request_id};
 use super::error::{ApiError, Code};
 use super::generation::random_seed;
 use super::request::chat::ChatRequest;
@@ -64,11 +64,7 @@ impl SystemChat {
             let message = format!("{name} is not supported by systems; leave it out");
             return Err(ApiError::of(Code::UnsupportedParameter, name, message));
         }
-        if app.options.strict
-            && let Some(name) = chat.ignored.first()
-        {
-            return Err(super::completion::unknown_field(name));
-        }
+        refuse_ignored(app, &chat.ignored)?;
         let earlier = (0..chat.messages.len() - 1).map(|index| format!("messages[{index}]"));
         let without = chat.given.into_iter().filter(|name| !HONOURED.contains(&name.as_str()));
         let ignored: Vec<String> = earlier.chain(without).chain(chat.ignored).collect();

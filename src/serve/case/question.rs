@@ -124,6 +124,7 @@ fn option(line: &str) -> Option<(char, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::error::Code;
 
     fn read(text: &str) -> Result<(String, Vec<String>), String> {
         let item = item(ItemKind::Questions, text).map_err(|error| error.message)?;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
 use super::logprobs::{self, ListWriter, Lists};
+use crate::audit::case;
 use crate::engine::{Completion, Event, TokenLogprobs};
 use crate::record::{FinishReason, Usage};
 use crate::serve::error::ApiError;
@@ -355,12 +356,8 @@ impl Answer {
                 sum.cached_tokens += done.usage.cached_tokens;
             }
         }
-        json!({
-            "prompt_tokens": sum.prompt_tokens,
-            "completion_tokens": sum.completion_tokens,
-            "total_tokens": sum.prompt_tokens + sum.completion_tokens,
-            "prompt_tokens_details": {"cached_tokens": sum.cached_tokens},
-            "completion_tokens_details": {"reasoning_tokens": reasoning},
-        })
+        let mut usage = case::usage(sum);
+        usage["completion_tokens_details"]["reasoning_tokens"] = reasoning.into();
+        usage
     }
 }
