@@ -141,9 +141,6 @@ fn overwrite(path: &Path) -> io::Result<()> {
 
 /// The files of all texts that are there, and of those that were being written when a process was killed. Files of other names, and
 /// what lies behind links, are none of a trail.
-///
-/// # Errors
-/// A folder that cannot be read.
 pub fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let folder = directory.join(FOLDER);

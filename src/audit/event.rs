@@ -36,7 +36,6 @@ pub struct Texts {
     pub more: Map<String, Value>,
 }
 
-/// What went in.
 #[derive(Clone, Debug)]
 pub enum Input {
     Value(Value),
@@ -115,9 +114,6 @@ impl Event {
     }
 
     /// Leaves out what the trail is not to keep.
-    ///
-    /// # Errors
-    /// A machine without random numbers.
     pub(super) fn seal(self, key: &Key, options: &AuditOptions) -> Result<Sealed, Failure> {
         let Event { mut fields, sums, ready, detail, texts } = self;
         if !options.addresses {

@@ -33,9 +33,6 @@ pub fn parts(directory: &Path) -> usize {
 }
 
 /// All files, the oldest first.
-///
-/// # Errors
-/// A directory without a trail.
 pub fn all(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files: Vec<PathBuf> =
         (1..=parts(directory)).map(|number| part(directory, number)).collect();
@@ -100,9 +97,6 @@ impl Line {
     }
 
     /// Reads one whose hash is right. `line` is without its newline.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub fn open(line: &[u8]) -> Result<Line, String> {
         let opened = line::open(line).map_err(|defect| defect.to_string())?;
         let fields =
@@ -171,9 +165,6 @@ pub(super) fn is_unfinished(bytes: &[u8]) -> bool {
 }
 
 /// Whether a file has the last line of an end where it was.
-///
-/// # Errors
-/// A file that cannot be read.
 pub(super) fn has_at(path: &Path, end: &End) -> Result<bool, Failure> {
     let length = fs_err::metadata(path)?.len();
     if length < end.bytes {

@@ -40,9 +40,6 @@ impl Head {
     }
 
     /// The last one that was told, beside the trail.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or has none.
     pub(super) fn beside(directory: &Path) -> Result<Option<Head>, Failure> {
         let path = directory.join(FILE);
         match files::beside(&path, MOST_BYTES)? {
@@ -62,9 +59,6 @@ impl Head {
 }
 
 /// All heads of a text, such as an export of the journal; what stands around them does not matter.
-///
-/// # Errors
-/// A file that cannot be read, or has no head.
 pub fn read(path: &Path) -> Result<Vec<Head>, Failure> {
     // A pipe, as `<(journalctl …)` is one, may be what is given.
     all(&outside::given(path)?, path)

@@ -21,13 +21,7 @@ pub struct Kept {
 /// # Errors
 /// No such line, or one without texts: they were never kept, or were deleted.
 pub fn one(directory: &Path, seq: u64) -> Result<Kept, Failure> {
-    let mut found = None;
-    read::lines(directory, &Filter::default(), |line| {
-        if line.seq() == seq {
-            found = Some(line);
-        }
-        Ok(())
-    })?;
+    let found = last(directory, &Filter::default(), |line| line.seq() == seq)?;
     let missing = || {
         Failure::usage(
             format!("the audit trail {} has no line {seq}", directory.display()),
@@ -77,14 +71,24 @@ pub fn cases(directory: &Path) -> Result<Vec<Kept>, Failure> {
 /// A trail that cannot be read; no such line.
 pub fn configuration(directory: &Path, seq: u64) -> Result<Line, Failure> {
     let filter = Filter { event: Some("config".to_owned()), ..Filter::default() };
+    let is_one = |line: &Line| line.seq() < seq && line.fields.get("models").is_some();
+    last(directory, &filter, is_one)?.ok_or_else(|| {
+        Failure::mismatch(format!("no line before {seq} says which models were loaded"))
+    })
+}
+
+/// The last of the wanted lines that is one.
+fn last(
+    directory: &Path,
+    filter: &Filter,
+    is_one: impl Fn(&Line) -> bool,
+) -> Result<Option<Line>, Failure> {
     let mut found = None;
-    read::lines(directory, &filter, |line| {
-        if line.seq() < seq && line.fields.get("models").is_some() {
+    read::lines(directory, filter, |line| {
+        if is_one(&line) {
             found = Some(line);
         }
         Ok(())
     })?;
-    found.ok_or_else(|| {
-        Failure::mismatch(format!("no line before {seq} says which models were loaded"))
-    })
+    Ok(found)
 }

@@ -21,15 +21,11 @@ const OF_NO_TEXT: &[u8] = b"the key of this audit trail";
 /// Digits of a fingerprint.
 const SHOWN: usize = 16;
 
-/// The key of a trail.
 #[derive(Clone)]
 pub struct Key([u8; LENGTH]);
 
 impl Key {
     /// A new one, which lies nowhere yet.
-    ///
-    /// # Errors
-    /// A machine without random numbers.
     pub(super) fn make() -> Result<Key, Failure> {
         let mut key = [0; LENGTH];
         fill(&mut key)?;
@@ -42,9 +38,6 @@ impl Key {
     }
 
     /// The key of a directory, where it has one: copies of a trail may lie elsewhere without it.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or is no key.
     pub fn find(directory: &Path) -> Result<Option<Key>, Failure> {
         let path = path(directory);
         let Some(bytes) = files::beside(&path, LENGTH as u64)? else { return Ok(None) };
@@ -82,9 +75,6 @@ pub(super) fn path(directory: &Path) -> PathBuf {
 }
 
 /// The name of a text that is kept: 32 random hexadecimal digits.
-///
-/// # Errors
-/// A machine without random numbers.
 pub fn random_name() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     fill(&mut bytes)?;

@@ -84,9 +84,6 @@ impl Filter {
 }
 
 /// Hands the wanted lines to `take`; each line's own hash is checked.
-///
-/// # Errors
-/// See [`raw`]; a line that was changed.
 pub fn lines(
     directory: &Path,
     filter: &Filter,

@@ -97,17 +97,11 @@ impl Trail {
     }
 
     /// Sends an event and waits until its line is durable.
-    ///
-    /// # Errors
-    /// A line that could not be written.
     pub fn write(&self, event: Event) -> Result<(), NotWritten> {
         self.wait(event, false)
     }
 
     /// Sends the last event of this process, and waits until the head is told.
-    ///
-    /// # Errors
-    /// See [`Trail::write`].
     pub fn finish(&self, event: Event) -> Result<(), NotWritten> {
         self.wait(event, true)
     }

@@ -34,7 +34,6 @@ pub struct Verified {
     pub problem_count: usize,
 }
 
-/// The texts of a trail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     pub kept: usize,

@@ -96,7 +96,6 @@ fn of_key(key: Option<&Key>, end: &End, said: &Said) -> Option<String> {
 
 /// What the lines of a trail say of what lies beside them.
 struct Said {
-    /// Whether one is the head's.
     has_head: bool,
     /// The last one of a key; older versions told none.
     fingerprint: Option<String>,

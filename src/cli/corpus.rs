@@ -186,7 +186,7 @@ impl Fetch {
     fn run(self) -> Result<(), Failure> {
         let description = crate::corpus::Description::open(&self.name)?;
         let options = self.from.options()?;
-        let (cards, others) = crate::corpus::fetch::cards(&description)?;
+        let (cards, others) = crate::corpus::fetch::cards(&description);
         for card in &cards {
             console::note(format!("{}: licence: {}", card.title, card.licence.name));
         }

@@ -113,7 +113,6 @@ impl Description {
         }
     }
 
-    /// What is wrong with it.
     fn problem(&self) -> Option<String> {
         if self.sources.is_empty() {
             return Some("it has no [[source]]".to_owned());

@@ -11,9 +11,6 @@ use crate::ops::{Device, Quantisation};
 /// Texts to vectors, each a function of its own text alone.
 pub trait Embed {
     /// What the vectors depend on; two corpora may be searched together where this is equal.
-    ///
-    /// # Errors
-    /// It cannot be written as a table.
     fn identity(&self) -> Result<toml::Table, CorpusError>;
 
     /// Whether vectors have length 1.
@@ -23,15 +20,9 @@ pub trait Embed {
     fn width(&self) -> usize;
 
     /// `[documents][width]`.
-    ///
-    /// # Errors
-    /// The machine fails.
     fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError>;
 
     /// `[queries][width]`, and whether a query was cut.
-    ///
-    /// # Errors
-    /// The machine fails.
     fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError>;
 }
 
@@ -79,18 +70,12 @@ pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), Corp
 }
 
 /// How a folder is opened: by the card of what was fetched into it.
-///
-/// # Errors
-/// A provenance that cannot be read.
 pub fn encoder_options(directory: &Path, device: Device) -> Result<EncoderOptions, CorpusError> {
     let known = Card::of_directory(directory)?.map(Card::known);
     Ok(EncoderOptions { known, ..EncoderOptions::new(directory, device) })
 }
 
 /// The encoder of a folder as it is, on all of this machine's threads.
-///
-/// # Errors
-/// As [`Encoder::open`]; a provenance that cannot be read.
 pub fn open_encoder(directory: &Path) -> Result<Encoder, CorpusError> {
     let cpu = Device::cpu(rayon::current_num_threads()).map_err(EncoderError::from)?;
     Ok(Encoder::open(&encoder_options(directory, cpu)?)?)

@@ -1,16 +1,13 @@
 //! Which sources of a description can be downloaded: those that may be handed on and lie on the hub.
 
-use super::{CorpusError, Description};
+use super::Description;
 use crate::hub::{Check, DatasetCard, DatasetFile, DatasetSource, Host, Licence};
 
 /// A source's label and why it is not downloaded.
 pub type LeftOut = (String, &'static str);
 
 /// A card for each repository file, and the sources that have none.
-///
-/// # Errors
-/// None at present; a description that contradicts itself was refused before.
-pub fn cards(description: &Description) -> Result<(Vec<DatasetCard>, Vec<LeftOut>), CorpusError> {
+pub fn cards(description: &Description) -> (Vec<DatasetCard>, Vec<LeftOut>) {
     let (mut cards, mut left_out): (Vec<DatasetCard>, Vec<LeftOut>) = (Vec::new(), Vec::new());
     for source in &description.sources {
         let reason = match (&source.repository, source.redistribute) {
@@ -63,7 +60,7 @@ pub fn cards(description: &Description) -> Result<(Vec<DatasetCard>, Vec<LeftOut
             cards.push(card);
         }
     }
-    Ok((cards, left_out))
+    (cards, left_out)
 }
 
 #[cfg(test)]
@@ -72,7 +69,7 @@ mod tests {
 
     #[test]
     fn what_may_be_handed_on_and_is_named_is_fetched_once() {
-        let (cards, left_out) = cards(&Description::open("clinicalcorp").unwrap()).unwrap();
+        let (cards, left_out) = cards(&Description::open("clinicalcorp").unwrap());
         assert_eq!(cards.len(), 2);
         let (_, file) = cards[0].files().next().unwrap();
         assert_eq!(file.path, "guidelines/open_guidelines.jsonl");

@@ -19,7 +19,6 @@ use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::VectorType;
 use crate::outside;
 
-/// What is imported.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
     pub out: PathBuf,

@@ -27,9 +27,6 @@ pub use error::CorpusError;
 pub use store::Corpus;
 
 /// What is no file, such as a pipe, may never end.
-///
-/// # Errors
-/// Nothing is there, or something else than a file.
 pub(crate) fn expect_file(path: &Path) -> Result<(), CorpusError> {
     match fs_err::metadata(path)?.is_file() {
         true => Ok(()),
@@ -42,9 +39,6 @@ pub(crate) fn expect_file(path: &Path) -> Result<(), CorpusError> {
 }
 
 /// One sum of a model's folder: of its weights and its tokenizer.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn folder_sum(directory: &Path) -> Result<String, CorpusError> {
     let mut files = Vec::new();
     for entry in fs_err::read_dir(directory)? {

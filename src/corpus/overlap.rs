@@ -21,9 +21,6 @@ pub struct Overlap {
 }
 
 /// For each note of which at least half stands in one document: the document with most of it. Notes are id and text.
-///
-/// # Errors
-/// The corpus is damaged.
 pub fn overlaps(corpus: &Corpus, notes: &[(String, String)]) -> Result<Vec<Overlap>, CorpusError> {
     let mut owners: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut counts = Vec::new();

@@ -22,9 +22,6 @@ pub struct FileCheck {
 }
 
 /// Checks every file, and where all are well every chunk's text against its own sum.
-///
-/// # Errors
-/// There is no corpus; a file cannot be read.
 pub fn verify(directory: &Path) -> Result<Vec<FileCheck>, CorpusError> {
     let path = directory.join(MANIFEST);
     if !path.is_file() {

@@ -15,7 +15,6 @@ pub struct Library {
     pub searched: Searched,
 }
 
-/// One corpus.
 pub struct Shelf {
     pub corpus: Corpus,
     /// The chunks that count, in order.

@@ -39,7 +39,6 @@ pub struct SearchRequest {
     pub salt: Option<[u8; 16]>,
 }
 
-/// What a search found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchResult {
     /// Best first.
@@ -73,9 +72,6 @@ pub trait Retrieve: Send + Sync {
     fn searched(&self) -> &Searched;
 
     /// Blocks until the passages are there. A query of white space alone finds nothing.
-    ///
-    /// # Errors
-    /// A corpus that cannot be read; an encoder that fails.
     fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure>;
 }
 
@@ -150,9 +146,6 @@ pub fn describe(options: &RetrieverOptions) -> Result<Searched, Failure> {
 }
 
 /// Opens the corpora, loads the models and starts what answers, of options that were described as `known`.
-///
-/// # Errors
-/// As [`describe`]; a model that cannot be loaded.
 pub fn open(options: &RetrieverOptions, known: &Searched) -> Result<Arc<dyn Retrieve>, Failure> {
     Ok(Arc::new(Retriever::open(options, Some(known))?))
 }

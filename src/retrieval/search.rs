@@ -39,9 +39,6 @@ struct Candidate {
 
 impl Searcher {
     /// The results of the requests, in order; none depends on the others.
-    ///
-    /// # Errors
-    /// A corpus that cannot be read; a model that fails.
     pub fn answer(&self, requests: &[&SearchRequest]) -> Result<Vec<SearchResult>, Failure> {
         let started = Instant::now();
         let queries: Vec<&str> = requests.iter().map(|request| &*request.query).collect();

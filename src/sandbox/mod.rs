@@ -119,9 +119,6 @@ fn accept(mode: SandboxMode, report: &Report, has_held: bool) -> Result<(), Fail
 
 impl Sandbox {
     /// Restricts the calls of every thread, for good; whatever listens must do so already.
-    ///
-    /// # Errors
-    /// See [`enter`].
     pub fn seal(&mut self) -> Result<(), Failure> {
         let sealed = seccomp::restrict_calls(self.network);
         self.report.calls = sealed.is_ok();

@@ -13,9 +13,6 @@ use super::calls::{ABSENT, FREE, GPU, OPEN, Only, ours};
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Restricts every thread of the process, for good, to the calls that it needs.
-///
-/// # Errors
-/// What the kernel says.
 pub fn restrict_calls(network: Network) -> Result<(), String> {
     // They are said not to exist, and the C library falls back on older ones.
     let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();

@@ -157,9 +157,6 @@ impl BertScore {
     /// A score for each pair of a reference and a candidate, rescaled where the model has a baseline, and not clipped.
     /// White space around a text does not count. An empty text makes all three zero before rescaling, and so does bert-score.
     /// A text that spells nothing but `[CLS]` and `[SEP]` weighs nothing: its figure is zero where bert-score's is not a number.
-    ///
-    /// # Errors
-    /// A text cannot be tokenised; the arithmetic fails, as when memory runs out.
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<PrecisionRecallF>, EncoderError> {
         let mut scores = Vec::with_capacity(pairs.len());
         for pairs in pairs.chunks(PAIRS_AT_ONCE) {
@@ -188,17 +185,11 @@ impl BertScore {
     }
 
     /// The token ids of a text, `[CLS]` first and `[SEP]` last.
-    ///
-    /// # Errors
-    /// The text cannot be tokenised.
     pub fn tokens(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
         self.tokens.encode(strip(text))
     }
 
     /// The states that are compared, `[tokens][width]`.
-    ///
-    /// # Errors
-    /// The text cannot be tokenised; the arithmetic fails, as when memory runs out.
     pub fn states(&self, text: &str) -> Result<Vec<Vec<f32>>, EncoderError> {
         Ok(self.encode(&self.tokens(text)?)?.to_vec2()?)
     }

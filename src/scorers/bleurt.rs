@@ -68,9 +68,6 @@ impl Bleurt {
     }
 
     /// A score for each pair of a reference and a candidate, not clipped: about 0 for unrelated texts, 1 for equal ones.
-    ///
-    /// # Errors
-    /// The arithmetic fails, as when memory runs out.
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f64>, EncoderError> {
         let score = |(index, (reference, candidate)): (usize, &(String, String))| {
             let (ids, segments) = self.tokens(reference, candidate);

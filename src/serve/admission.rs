@@ -81,9 +81,6 @@ impl Admission {
 
     /// A place for `sequences` with prompts of `tokens` in total. One prompt that exceeds the limit of tokens by itself is admitted if
     /// nothing else waits; nothing exceeds the limits of sequences.
-    ///
-    /// # Errors
-    /// A full queue, or a full share of the key.
     pub fn admit(
         self: &Arc<Admission>,
         sequences: usize,

@@ -21,7 +21,6 @@ use crate::diagnosis::Failure;
 /// The number of counters for the users whom a reverse proxy names.
 const USER_LOADS: usize = 4096;
 
-/// The phase of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     Serving,
@@ -97,8 +96,6 @@ pub struct App {
 }
 
 impl App {
-    /// # Errors
-    /// An audit trail that cannot be opened; a thread that cannot be started.
     pub fn new(
         options: ServeOptions,
         phase: watch::Receiver<Phase>,
@@ -161,10 +158,6 @@ impl App {
         self.served.get().map(|(served, _)| served)
     }
 
-    /// The admission control.
-    ///
-    /// # Errors
-    /// While models are loading.
     pub fn admission(&self) -> Result<&Arc<Admission>, ApiError> {
         self.served.get().map(|(_, admission)| admission).ok_or_else(loading)
     }

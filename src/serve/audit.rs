@@ -85,7 +85,6 @@ impl Audit {
         Ok(Audit { trail: Some(trail) })
     }
 
-    /// Whether there is a trail.
     pub fn is_on(&self) -> bool {
         self.trail.is_some()
     }
@@ -100,9 +99,6 @@ impl Audit {
     }
 
     /// Logs an event and waits until its line is durable.
-    ///
-    /// # Errors
-    /// See [`Audit::check`].
     pub async fn tell(&self, event: Event) -> Result<(), ApiError> {
         let Some(trail) = &self.trail else { return Ok(()) };
         let (sender, written) = oneshot::channel();
@@ -132,9 +128,6 @@ impl Audit {
     }
 
     /// Logs the end of the server, and prints the head of the chain.
-    ///
-    /// # Errors
-    /// See [`Audit::check`].
     pub fn stop(&self) -> Result<(), ApiError> {
         match &self.trail {
             Some(trail) => trail.finish(Event::new("stop")).map_err(|_| failed()),
@@ -163,9 +156,6 @@ impl Audit {
     }
 
     /// Logs that a case is begun. Blocks until the line is durable. Gives what joins it to the line of its outcome.
-    ///
-    /// # Errors
-    /// See [`Audit::check`].
     pub fn begin_case(&self, id: Option<&str>, ask: &Ask) -> Result<Option<String>, ApiError> {
         let Some(trail) = &self.trail else { return Ok(None) };
         let call = random_name().map_err(|_| failed())?;
@@ -185,9 +175,6 @@ impl Audit {
     }
 
     /// Logs the outcome of a case without its text, and the text as far as the trail keeps it. Blocks until the line is durable.
-    ///
-    /// # Errors
-    /// See [`Audit::check`].
     pub fn case(
         &self,
         id: Option<&str>,
@@ -234,9 +221,6 @@ impl Audit {
     }
 
     /// Logs the feedback of a user on a case.
-    ///
-    /// # Errors
-    /// See [`Audit::check`].
     pub async fn feedback(
         &self,
         who: &Who,

@@ -89,9 +89,6 @@ impl<const MOST: usize> FromRequest<Arc<App>> for Sent<MOST> {
 impl<const MOST: usize> Sent<MOST> {
     /// What `work` makes of the bytes, on a thread of its own; and what it holds of the budget, to be kept as long as the bytes are. If
     /// the future is dropped, the work still finishes.
-    ///
-    /// # Errors
-    /// Those of `work`; JSON of too many values.
     pub async fn parse<T: Send + 'static>(
         self,
         work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,
@@ -128,18 +125,11 @@ impl<const MOST: usize> Sent<MOST> {
         self.parse(work).await
     }
 
-    /// The fields of a form.
-    ///
-    /// # Errors
-    /// A field that is missing or no text.
     pub async fn form<T: DeserializeOwned + Send + 'static>(self) -> Result<T, ApiError> {
         self.form_as(Ok).await
     }
 
     /// What `work` makes of the fields of a form, on the thread that read them.
-    ///
-    /// # Errors
-    /// Those of `work`; a field that is missing or no text.
     pub async fn form_as<F: DeserializeOwned, T: Send + 'static>(
         self,
         work: impl FnOnce(F) -> Result<T, ApiError> + Send + 'static,
@@ -173,9 +163,6 @@ fn is_json(kind: &str) -> bool {
 }
 
 /// The values of a JSON body, or a few more: what opens a list or an object, and what separates.
-///
-/// # Errors
-/// More than [`MOST_VALUES`].
 pub fn count_values(body: &[u8]) -> Result<usize, ApiError> {
     let (mut count, mut in_string, mut is_escaped) = (1, false, false);
     for byte in body {
@@ -197,9 +184,6 @@ pub fn count_values(body: &[u8]) -> Result<usize, ApiError> {
 }
 
 /// Runs blocking work on a thread of its own. If the future is dropped, the work still finishes and its result is dropped.
-///
-/// # Errors
-/// Those of the work; one that panicked.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {

@@ -55,8 +55,6 @@ impl Reserved {
         self.grow(COPIES.saturating_mul(bytes))
     }
 
-    /// # Errors
-    /// See [`Reserved::grow_by_body`].
     pub fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let full = |whose: &str| {
             let message =

@@ -133,12 +133,10 @@ fn note_of_json(app: &App, mut fields: Fields) -> Result<Ask, ApiError> {
     note_of(app, &text, chosen)
 }
 
-/// # Errors
-/// An unknown language.
 pub fn language(name: &str) -> Result<Language, ApiError> {
     name.parse().map_err(|_| {
         let message = "language is not one of english, chinese, arabic";
-        ApiError::of(Code::InvalidValue, "language", message)
+        ApiError::invalid("language", message)
     })
 }
 
@@ -186,9 +184,6 @@ async fn answer(
 }
 
 /// Queues a case that is kept, and returns its id.
-///
-/// # Errors
-/// A full queue or store; an audit trail that cannot be written.
 pub async fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiError> {
     let id = super::session::random_id()?;
     let head = CaseHead {
@@ -244,9 +239,6 @@ pub async fn case(
 }
 
 /// A case as JSON in the form of `write`. Whoever gets it is in the trail before; it is made where it keeps nobody waiting.
-///
-/// # Errors
-/// A case that is not the caller's; an audit trail that cannot be written.
 pub async fn exported(
     app: &App,
     named: Named,
@@ -294,7 +286,6 @@ fn export(case: &Case) -> Value {
     })
 }
 
-/// The status of a case.
 pub fn status(case: &Case) -> &'static str {
     match &case.outcome {
         None if case.has_begun => "running",

@@ -18,7 +18,7 @@ use super::budget::Reserved;
 use super::error::{ApiError, Code};
 use super::generation::{Generation, Wanted};
 use super::guard::{self, Asking, Caller};
-use super::models::{ServedModel, refuse_length};
+use super::models::refuse_length;
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, TextPrompt};
 use super::request::decoding::Streaming;
@@ -37,7 +37,6 @@ pub const TEXT: &str = "/v1/completions";
 /// The response header that lists fields of the request without effect.
 const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
 
-/// A completion that has begun.
 pub struct StartedCompletion {
     pub generation: Generation,
     pub answer: Answer,
@@ -231,13 +230,6 @@ pub fn begin_chat(
         id,
         tag: String::from_utf8_lossy(description.tokenizer.bytes(id)).into_owned(),
     });
-    let request_id = request.decoding.request_id.as_deref();
-    let heading = Heading {
-        form: Form::Chat { think_end },
-        logprobs: request.logprobs,
-        prompts: vec![prompt.tokens.clone()],
-        ..heading(&model, new_id("chatcmpl", request_id), request.ignored)
-    };
     let wanted = Wanted {
         model,
         prompts: vec![prompt.tokens],
@@ -246,7 +238,7 @@ pub fn begin_chat(
         decoding: request.decoding,
         constrain_after: end,
     };
-    begin(app, wanted, heading, caller)
+    begin(app, wanted, Form::Chat { think_end }, request.ignored, caller)
 }
 
 pub fn begin_completion(
@@ -267,7 +259,7 @@ pub fn begin_completion(
                 let ids = tokenizer.encode_with(&text, request.add_special_tokens);
                 let ids = ids.map_err(PanelError::from)?;
                 if ids.is_empty() {
-                    return Err(ApiError::of(Code::InvalidValue, "prompt", "prompt has no token"));
+                    return Err(ApiError::invalid("prompt", "prompt has no token"));
                 }
                 prompts.push(ids);
                 texts.push(text);
@@ -278,16 +270,6 @@ pub fn begin_completion(
             }
         }
     }
-    let request_id = request.decoding.request_id.as_deref();
-    let heading = Heading {
-        form: Form::Text {
-            echoed: request.echo.then_some(texts),
-            tokens_as_ids: request.tokens_as_ids,
-        },
-        logprobs: request.logprobs,
-        prompts: prompts.clone(),
-        ..heading(&model, new_id("cmpl", request_id), request.ignored)
-    };
     let echoed = request.logprobs.filter(|_| request.echo);
     let wanted = Wanted {
         model,
@@ -297,37 +279,41 @@ pub fn begin_completion(
         decoding: request.decoding,
         constrain_after: None,
     };
-    begin(app, wanted, heading, caller).map_err(ApiError::of_prompt)
+    let echoed = request.echo.then_some(texts);
+    let form = Form::Text { echoed, tokens_as_ids: request.tokens_as_ids };
+    begin(app, wanted, form, request.ignored, caller).map_err(ApiError::of_prompt)
 }
 
 fn begin(
     app: &App,
     wanted: Wanted,
-    heading: Heading,
+    form: Form,
+    ignored: Vec<String>,
     caller: Option<&Caller>,
 ) -> Result<StartedCompletion, ApiError> {
     let decoding = &wanted.decoding;
-    let (stream, token_ids) = (decoding.stream, decoding.return_token_ids);
-    let request_id = decoding.request_id.clone();
-    let prompt_logprobs = decoding.prompt_logprobs;
+    let (stream, request_id) = (decoding.stream, decoding.request_id.clone());
+    let prefix = if let Form::Chat { .. } = form { "chatcmpl" } else { "cmpl" };
+    let (id, created) = new_id(prefix, request_id.as_deref());
     let without_effect = decoding.without_effect.iter().map(ToString::to_string);
-    let ignored: Vec<String> = heading.ignored.iter().cloned().chain(without_effect).collect();
-    let ignored = listed(&ignored);
-    let generation = Generation::begin(app, wanted, caller)?;
-    let heading = Heading {
-        ignored,
-        seed: generation.seed,
-        digest: generation.digest.clone(),
-        token_ids,
-        prompt_logprobs,
-        ..heading
+    let ignored: Vec<String> = ignored.into_iter().chain(without_effect).collect();
+    let mut heading = Heading {
+        id,
+        created,
+        model: wanted.model.clone(),
+        seed: 0,
+        digest: String::new(),
+        ignored: listed(&ignored),
+        token_ids: decoding.return_token_ids,
+        prompts: wanted.prompts.clone(),
+        logprobs: wanted.logprobs,
+        prompt_logprobs: decoding.prompt_logprobs,
+        form,
     };
-    Ok(StartedCompletion {
-        answer: Answer::new(heading, &generation),
-        generation,
-        stream,
-        request_id,
-    })
+    let generation = Generation::begin(app, wanted, caller)?;
+    (heading.seed, heading.digest) = (generation.seed, generation.digest.clone());
+    let answer = Answer::new(heading, &generation);
+    Ok(StartedCompletion { generation, answer, stream, request_id })
 }
 
 /// The id of a response and its creation time, in seconds since 1970. The id has the client's own request id, or is unique.
@@ -352,31 +338,7 @@ pub fn with_request_id(mut response: Response, request_id: Option<&str>) -> Resp
     response
 }
 
-/// A heading with the fields that all responses have.
-fn heading(
-    model: &Arc<ServedModel>,
-    (id, created): (String, u64),
-    ignored: Vec<String>,
-) -> Heading {
-    Heading {
-        id,
-        created,
-        model: model.clone(),
-        seed: 0,
-        digest: String::new(),
-        ignored,
-        token_ids: false,
-        prompts: Vec::new(),
-        logprobs: None,
-        prompt_logprobs: None,
-        form: Form::Chat { think_end: None },
-    }
-}
-
 /// Refuses unknown fields under `--strict`.
-///
-/// # Errors
-/// The first unknown field.
 pub fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
     match ignored.first().filter(|_| app.options.strict) {
         None => Ok(()),
@@ -384,7 +346,6 @@ pub fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
     }
 }
 
-/// The error for an unknown field.
 pub fn unknown_field(name: &str) -> ApiError {
     let name = crate::text::ellipsis(name, 60);
     let message = format!("{name} is not known here; leave it out");

@@ -8,106 +8,71 @@ use serde_json::{Value, json};
 use crate::engine::EngineError;
 use crate::panel::PanelError;
 
-/// The machine-readable code of an error, which determines its status and type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    InvalidJson,
-    MissingParameter,
-    InvalidType,
-    InvalidValue,
-    UnsupportedParameter,
-    ContextLengthExceeded,
-    InvalidSchema,
-    SchemaTooComplex,
-    ImageUnsupported,
-    StreamOptions,
-    InvalidApiKey,
-    Forbidden,
-    HostNotAllowed,
-    OriginNotAllowed,
-    ModelNotFound,
-    CaseNotFound,
-    UnknownUrl,
-    MethodNotAllowed,
-    BodyTimeout,
-    BodyTooLarge,
-    UnsupportedMediaType,
-    NoInlineText,
-    QueueFull,
-    BudgetFull,
-    KeyLimit,
-    TooManyFailures,
-    Internal,
-    Loading,
-    Draining,
-    EngineFailed,
-    TooManyConnections,
-    AuditFailed,
-}
-
-/// The status, type and name of a [`Code`].
-struct Form {
-    status: StatusCode,
-    kind: &'static str,
-    name: &'static str,
-}
-
-impl Code {
-    fn form(self) -> Form {
-        const INVALID: &str = "invalid_request_error";
-        const NOT_FOUND: &str = "not_found_error";
-        const PERMISSION: &str = "permission_error";
-        const RATE: &str = "rate_limit_error";
-        const UNAVAILABLE: &str = "unavailable_error";
-        let form = |status: StatusCode, kind, name| Form { status, kind, name };
-        let bad = |name| form(StatusCode::BAD_REQUEST, INVALID, name);
-        let unavailable = |name| form(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, name);
-        match self {
-            Code::InvalidJson => bad("invalid_json"),
-            Code::MissingParameter => bad("missing_parameter"),
-            Code::InvalidType => bad("invalid_type"),
-            Code::InvalidValue => bad("invalid_value"),
-            Code::UnsupportedParameter => bad("unsupported_parameter"),
-            Code::ContextLengthExceeded => bad("context_length_exceeded"),
-            Code::InvalidSchema => bad("invalid_schema"),
-            Code::SchemaTooComplex => bad("schema_too_complex"),
-            Code::ImageUnsupported => bad("image_unsupported"),
-            Code::StreamOptions => bad("stream_options"),
-            Code::InvalidApiKey => {
-                form(StatusCode::UNAUTHORIZED, "authentication_error", "invalid_api_key")
-            }
-            Code::Forbidden => form(StatusCode::FORBIDDEN, PERMISSION, "forbidden"),
-            Code::HostNotAllowed => form(StatusCode::FORBIDDEN, PERMISSION, "host_not_allowed"),
-            Code::OriginNotAllowed => form(StatusCode::FORBIDDEN, PERMISSION, "origin_not_allowed"),
-            Code::ModelNotFound => form(StatusCode::NOT_FOUND, NOT_FOUND, "model_not_found"),
-            Code::CaseNotFound => form(StatusCode::NOT_FOUND, NOT_FOUND, "case_not_found"),
-            Code::UnknownUrl => form(StatusCode::NOT_FOUND, NOT_FOUND, "unknown_url"),
-            Code::MethodNotAllowed => {
-                form(StatusCode::METHOD_NOT_ALLOWED, NOT_FOUND, "method_not_allowed")
-            }
-            Code::BodyTimeout => form(StatusCode::REQUEST_TIMEOUT, "timeout_error", "body_timeout"),
-            Code::BodyTooLarge => form(StatusCode::PAYLOAD_TOO_LARGE, INVALID, "body_too_large"),
-            Code::UnsupportedMediaType => {
-                form(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID, "unsupported_media_type")
-            }
-            Code::NoInlineText => form(StatusCode::UNPROCESSABLE_ENTITY, INVALID, "no_inline_text"),
-            Code::QueueFull => form(StatusCode::TOO_MANY_REQUESTS, RATE, "queue_full"),
-            Code::BudgetFull => form(StatusCode::TOO_MANY_REQUESTS, RATE, "budget_full"),
-            Code::KeyLimit => form(StatusCode::TOO_MANY_REQUESTS, RATE, "key_limit"),
-            Code::TooManyFailures => form(StatusCode::TOO_MANY_REQUESTS, RATE, "too_many_failures"),
-            Code::Internal => form(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "internal"),
-            Code::Loading => unavailable("loading"),
-            Code::Draining => unavailable("draining"),
-            Code::EngineFailed => unavailable("engine_failed"),
-            Code::AuditFailed => unavailable("audit_failed"),
-            Code::TooManyConnections => unavailable("too_many_connections"),
+/// Defines [`Code`] and what each stands for: the HTTP status, the type and the name.
+macro_rules! codes {
+    ($($code:ident = $status:ident $kind:literal $name:literal,)*) => {
+        /// The machine-readable code of an error, which determines its status and type.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $($code,)*
         }
-    }
 
-    /// The name in the error object and in metrics.
-    pub fn name(self) -> &'static str {
-        self.form().name
-    }
+        impl Code {
+            fn status(self) -> StatusCode {
+                match self {
+                    $(Code::$code => StatusCode::$status,)*
+                }
+            }
+
+            fn kind(self) -> &'static str {
+                match self {
+                    $(Code::$code => $kind,)*
+                }
+            }
+
+            /// The name in the error object and in metrics.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Code::$code => $name,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidJson = BAD_REQUEST "invalid_request_error" "invalid_json",
+    MissingParameter = BAD_REQUEST "invalid_request_error" "missing_parameter",
+    InvalidType = BAD_REQUEST "invalid_request_error" "invalid_type",
+    InvalidValue = BAD_REQUEST "invalid_request_error" "invalid_value",
+    UnsupportedParameter = BAD_REQUEST "invalid_request_error" "unsupported_parameter",
+    ContextLengthExceeded = BAD_REQUEST "invalid_request_error" "context_length_exceeded",
+    InvalidSchema = BAD_REQUEST "invalid_request_error" "invalid_schema",
+    SchemaTooComplex = BAD_REQUEST "invalid_request_error" "schema_too_complex",
+    ImageUnsupported = BAD_REQUEST "invalid_request_error" "image_unsupported",
+    StreamOptions = BAD_REQUEST "invalid_request_error" "stream_options",
+    InvalidApiKey = UNAUTHORIZED "authentication_error" "invalid_api_key",
+    Forbidden = FORBIDDEN "permission_error" "forbidden",
+    HostNotAllowed = FORBIDDEN "permission_error" "host_not_allowed",
+    OriginNotAllowed = FORBIDDEN "permission_error" "origin_not_allowed",
+    ModelNotFound = NOT_FOUND "not_found_error" "model_not_found",
+    CaseNotFound = NOT_FOUND "not_found_error" "case_not_found",
+    UnknownUrl = NOT_FOUND "not_found_error" "unknown_url",
+    MethodNotAllowed = METHOD_NOT_ALLOWED "not_found_error" "method_not_allowed",
+    BodyTimeout = REQUEST_TIMEOUT "timeout_error" "body_timeout",
+    BodyTooLarge = PAYLOAD_TOO_LARGE "invalid_request_error" "body_too_large",
+    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_media_type",
+    NoInlineText = UNPROCESSABLE_ENTITY "invalid_request_error" "no_inline_text",
+    QueueFull = TOO_MANY_REQUESTS "rate_limit_error" "queue_full",
+    BudgetFull = TOO_MANY_REQUESTS "rate_limit_error" "budget_full",
+    KeyLimit = TOO_MANY_REQUESTS "rate_limit_error" "key_limit",
+    TooManyFailures = TOO_MANY_REQUESTS "rate_limit_error" "too_many_failures",
+    Internal = INTERNAL_SERVER_ERROR "server_error" "internal",
+    Loading = SERVICE_UNAVAILABLE "unavailable_error" "loading",
+    Draining = SERVICE_UNAVAILABLE "unavailable_error" "draining",
+    EngineFailed = SERVICE_UNAVAILABLE "unavailable_error" "engine_failed",
+    TooManyConnections = SERVICE_UNAVAILABLE "unavailable_error" "too_many_connections",
+    AuditFailed = SERVICE_UNAVAILABLE "unavailable_error" "audit_failed",
 }
 
 /// An error response. Its message never contains a prompt.
@@ -131,10 +96,19 @@ impl ApiError {
 
     /// An error of one field of the request.
     pub fn of(code: Code, param: &str, message: impl Into<String>) -> ApiError {
-        ApiError { param: Some(param.to_owned()), ..ApiError::new(code, message) }
+        ApiError::new(code, message).at(param)
     }
 
-    /// The server is shutting down.
+    /// A value of a field that is none.
+    pub fn invalid(param: &str, message: impl Into<String>) -> ApiError {
+        ApiError::of(Code::InvalidValue, param, message)
+    }
+
+    /// The same error, of one field of the request.
+    pub fn at(self, param: &str) -> ApiError {
+        ApiError { param: Some(param.to_owned()), ..self }
+    }
+
     pub fn draining() -> ApiError {
         ApiError::new(Code::Draining, "the server is shutting down").retry_after(5)
     }
@@ -144,7 +118,6 @@ impl ApiError {
         ApiError::new(Code::Internal, error.to_string())
     }
 
-    /// With a `Retry-After` of so many seconds.
     pub fn retry_after(self, seconds: u64) -> ApiError {
         ApiError { retry_after_s: Some(seconds.clamp(1, 60)), ..self }
     }
@@ -157,12 +130,12 @@ impl ApiError {
     }
 
     pub fn status(&self) -> StatusCode {
-        self.code.form().status
+        self.code.status()
     }
 
     /// The error object of a body or an event.
     pub fn json(&self) -> Value {
-        let Form { kind, name, .. } = self.code.form();
+        let (kind, name) = (self.code.kind(), self.code.name());
         json!({"error": {"message": self.message, "type": kind, "param": self.param, "code": name}})
     }
 }
@@ -201,16 +174,13 @@ impl From<EngineError> for ApiError {
                 ApiError::of(Code::InvalidSchema, "response_format", message)
             }
             EngineError::EmptyPrompt | EngineError::UnknownToken { .. } => {
-                ApiError::of(Code::InvalidValue, "prompt", message)
+                ApiError::invalid("prompt", message)
             }
-            EngineError::NothingToGenerate => ApiError::of(
-                Code::InvalidValue,
+            EngineError::NothingToGenerate => ApiError::invalid(
                 "max_tokens",
                 "max_tokens is 0; only with echo or prompt_logprobs can nothing be generated",
             ),
-            EngineError::Penalty { .. } => {
-                ApiError::of(Code::InvalidValue, "repetition_penalty", message)
-            }
+            EngineError::Penalty { .. } => ApiError::invalid("repetition_penalty", message),
             EngineError::NotFinite { .. } => ApiError::new(Code::Internal, message),
             EngineError::NoKnownLogprobs => {
                 ApiError::of(Code::UnsupportedParameter, "prompt_logprobs", message)
@@ -239,9 +209,7 @@ impl From<PanelError> for ApiError {
         match error {
             PanelError::Engine(error) => error.into(),
             PanelError::PromptTooLong { prompt, context } => too_long(prompt, 1, context),
-            PanelError::Chat(error) => {
-                ApiError::of(Code::InvalidValue, "messages", error.to_string())
-            }
+            PanelError::Chat(error) => ApiError::invalid("messages", error.to_string()),
             other => ApiError::new(Code::Internal, other.to_string()),
         }
     }

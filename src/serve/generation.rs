@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::admission::Permit;
 use super::app::App;
-use super::error::{ApiError, Code, too_long};
+use super::error::{ApiError, too_long};
 use super::guard::Caller;
 use super::models::ServedModel;
 use super::request::decoding::{Decoding, SEED_BITS};
@@ -48,7 +48,6 @@ pub struct Generation {
     _handles: Vec<RequestHandle>,
 }
 
-/// An event of a choice, and its time.
 pub struct ChoiceEvent {
     pub choice: usize,
     pub at: Instant,
@@ -81,7 +80,7 @@ impl Generation {
         if let Some(Format { field, grammar }) = &decoding.format {
             // The grammar is compiled before a place in the queue is taken.
             let compiled = model.backbone.engine.compile(grammar);
-            compiled.map_err(|error| ApiError { param: Some(field.clone()), ..error.into() })?;
+            compiled.map_err(|error| ApiError::from(error).at(field))?;
         }
         // Before anything is made for each of them.
         let permit = app.admission()?.admit(prompts.len() * decoding.n, tokens, load)?;
@@ -164,7 +163,7 @@ impl Wanted {
                     "the response would have up to {entries} log-probabilities; at most {MOST_LOGPROB_ENTRIES} are sent: ask for fewer \
                      tokens, choices, prompts or top log-probabilities at a time"
                 );
-                Err(ApiError::of(Code::InvalidValue, "logprobs", message))
+                Err(ApiError::invalid("logprobs", message))
             }
         }
     }
@@ -177,7 +176,7 @@ impl Wanted {
         if let Some((name, id)) = biased.chain(stops).find(|(_, id)| *id as usize >= vocabulary) {
             let message =
                 format!("{name} has token {id}; the model's tokens end at {}", vocabulary - 1);
-            return Err(ApiError::of(Code::InvalidValue, name, message));
+            return Err(ApiError::invalid(name, message));
         }
         let context = model.context();
         let room = context.saturating_sub(prompt.len());
@@ -218,9 +217,6 @@ impl Wanted {
 }
 
 /// 53 random bits.
-///
-/// # Errors
-/// No random numbers from the operating system.
 pub fn random_seed() -> Result<u64, ApiError> {
     Ok(getrandom::u64().map_err(ApiError::no_random)? & SEED_BITS)
 }

@@ -111,7 +111,7 @@ async fn check_key(
     let names = [header::AUTHORIZATION, API_KEY].into_iter().chain(trusted.cloned());
     if let Some(name) = names.into_iter().find(|name| headers.get_all(name).iter().count() > 1) {
         let message = format!("the request has more than one header {name}: who asks is not clear");
-        return ApiError::of(Code::InvalidValue, name.as_str(), message).into_response();
+        return ApiError::invalid(name.as_str(), message).into_response();
     }
     let user = proxied(&app, &request);
     let keys: BTreeSet<&str> = given_keys(&headers).into_iter().flatten().collect();

@@ -51,7 +51,6 @@ impl Role {
     }
 }
 
-/// One key of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub name: String,
@@ -134,9 +133,6 @@ pub fn read(path: &Path) -> Result<Vec<Key>, KeyError> {
 }
 
 /// Makes a key, appends its hash to the file, and returns the key, which is stored nowhere. A new file is readable by its owner alone.
-///
-/// # Errors
-/// A name that is taken or invalid; a file that cannot be written.
 pub fn add(path: &Path, name: &str, role: Role) -> Result<String, KeyError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.is_empty() || name.len() > MOST_NAME_CHARS || !name.chars().all(is_plain) {
@@ -159,9 +155,6 @@ pub fn add(path: &Path, name: &str, role: Role) -> Result<String, KeyError> {
 }
 
 /// Removes a key from the file.
-///
-/// # Errors
-/// A name that is not in the file; a file that cannot be written.
 pub fn revoke(path: &Path, name: &str) -> Result<(), KeyError> {
     let text = read_text(path)?;
     if !parse(path, &text)?.iter().any(|key| key.name == name) {
@@ -204,7 +197,6 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, KeyError> {
     Ok(bytes)
 }
 
-/// The keys in the text of the file at `path`.
 fn parse(path: &Path, text: &str) -> Result<Vec<Key>, KeyError> {
     let lines = (1..).zip(text.lines().map(str::trim));
     let keys = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -50,9 +50,6 @@ impl Accepted {
 
 impl Listener {
     /// The socket passed by systemd, else a new one. A socket file on which nobody listens is replaced.
-    ///
-    /// # Errors
-    /// An address that is in use or not of this machine; a path of another file or of a server that runs.
     pub fn bind(listen: &Listen) -> Result<Listener, Failure> {
         let mut handed = listenfd::ListenFd::from_env();
         if let Ok(Some(listener)) = handed.take_tcp_listener(0) {

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::{MetricType, TypedMetric};
@@ -38,39 +38,13 @@ const TOKENS: [f64; 16] = [
 ];
 const CHOICES: [f64; 5] = [1.0, 2.0, 5.0, 10.0, 20.0];
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Model {
-    model_name: String,
-    engine: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Finished {
-    model_name: String,
-    engine: &'static str,
-    finished_reason: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Rejection {
-    code: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Build {
-    version: &'static str,
-    device_kind: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Parameter {
-    name: &'static str,
-}
+/// Labels of a metric and their values.
+type Labels<const N: usize> = [(&'static str, String); N];
 
 /// Metrics by model.
-type Gauges = Family<Model, Gauge<f64, AtomicU64>>;
-type Counters = Family<Model, Counter>;
-type Histograms = Family<Model, Histogram, fn() -> Histogram>;
+type Gauges = Family<Labels<2>, Gauge<f64, AtomicU64>>;
+type Counters = Family<Labels<2>, Counter>;
+type Histograms = Family<Labels<2>, Histogram, Buckets>;
 
 /// A metric's name, its help text, and its value in `T`.
 type Definition<T, V> = (&'static str, &'static str, fn(&T) -> V);
@@ -96,34 +70,63 @@ const COUNTERS: [Definition<EngineStats, u64>; 7] = [
     ("requests_cancelled", "Sequences whose client went away", |stats| stats.counts.cancelled),
 ];
 
-/// All metrics of the server.
+/// The upper bounds of a histogram's buckets.
+#[derive(Clone)]
+struct Buckets(&'static [f64]);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(self.0.iter().copied())
+    }
+}
+
+/// What is observed of requests, in the order of [`Observed`].
+const HISTOGRAMS: [(&str, &str, &[f64]); 10] = [
+    ("time_to_first_token_seconds", "From a request to its first token", &FIRST_TOKEN_S),
+    ("inter_token_latency_seconds", "From a token to the next", &INTER_TOKEN_S),
+    ("e2e_request_latency_seconds", "From a request to its end", &REQUEST_S),
+    ("request_queue_time_seconds", "Until the batch took a sequence", &REQUEST_S),
+    ("request_prefill_time_seconds", "From there to the first token", &REQUEST_S),
+    ("request_decode_time_seconds", "From there to the end", &REQUEST_S),
+    ("request_prompt_tokens", "Tokens of a prompt", &TOKENS),
+    ("request_generation_tokens", "Tokens of a completion", &TOKENS),
+    ("request_params_n", "Choices that a request asks for", &CHOICES),
+    ("request_params_max_tokens", "Tokens that a request allows", &TOKENS),
+];
+
+/// The index of each of [`HISTOGRAMS`].
+#[derive(Clone, Copy)]
+enum Observed {
+    FirstToken,
+    InterToken,
+    Request,
+    Queue,
+    Prefill,
+    Decode,
+    PromptTokens,
+    GeneratedTokens,
+    Choices,
+    MaxTokens,
+}
+
 pub struct Metrics {
     registry: Registry,
     families: Arc<Families>,
     pub connections: Gauge,
     pub cases: Gauge,
-    rejections: Family<Rejection, Counter>,
-    parameters: Family<Parameter, Counter>,
-    builds: Family<Build, Gauge>,
+    rejections: Family<Labels<1>, Counter>,
+    parameters: Family<Labels<1>, Counter>,
+    builds: Family<Labels<2>, Gauge>,
 }
 
 /// The metrics by model.
 struct Families {
-    /// In the order of [`GAUGES`] and [`COUNTERS`].
+    /// In the order of [`GAUGES`], [`COUNTERS`] and [`HISTOGRAMS`].
     gauges: [Gauges; 3],
     counters: [Counters; 7],
-    succeeded: Family<Finished, Counter>,
-    first_token: Histograms,
-    inter_token: Histograms,
-    request: Histograms,
-    queue: Histograms,
-    prefill: Histograms,
-    decode: Histograms,
-    prompt_lengths: Histograms,
-    generated_lengths: Histograms,
-    choices: Histograms,
-    max_tokens: Histograms,
-    step_tokens: Family<Model, StepTokens>,
+    succeeded: Family<Labels<3>, Counter>,
+    histograms: [Histograms; 10],
+    step_tokens: Family<Labels<2>, StepTokens>,
 }
 
 /// The tokens per step, which the engine counts in buckets of powers of two.
@@ -154,30 +157,20 @@ impl EncodeMetric for StepTokens {
     }
 }
 
-/// The metrics of one model.
 pub struct ModelMetrics {
-    labels: Model,
+    labels: Labels<2>,
     families: Arc<Families>,
 }
 
 impl Metrics {
     /// `prefix`, such as `wardround:`, comes before every name.
     pub fn new(prefix: &str) -> Metrics {
-        let histograms = |make: fn() -> Histogram| Histograms::new_with_constructor(make);
         let families = Families {
             gauges: Default::default(),
             counters: Default::default(),
             succeeded: Family::default(),
-            first_token: histograms(|| Histogram::new(FIRST_TOKEN_S)),
-            inter_token: histograms(|| Histogram::new(INTER_TOKEN_S)),
-            request: histograms(|| Histogram::new(REQUEST_S)),
-            queue: histograms(|| Histogram::new(REQUEST_S)),
-            prefill: histograms(|| Histogram::new(REQUEST_S)),
-            decode: histograms(|| Histogram::new(REQUEST_S)),
-            prompt_lengths: histograms(|| Histogram::new(TOKENS)),
-            generated_lengths: histograms(|| Histogram::new(TOKENS)),
-            choices: histograms(|| Histogram::new(CHOICES)),
-            max_tokens: histograms(|| Histogram::new(TOKENS)),
+            histograms: HISTOGRAMS
+                .map(|(_, _, bounds)| Histograms::new_with_constructor(Buckets(bounds))),
             step_tokens: Family::default(),
         };
         let mut registry = Registry::default();
@@ -192,19 +185,8 @@ impl Metrics {
         let help = "Tokens of prompts and completions that a step computes";
         registry.register(named("iteration_tokens_total"), help, f.step_tokens.clone());
         registry.register(named("request_success"), "Sequences that ended", f.succeeded.clone());
-        for (name, help, family) in [
-            ("time_to_first_token_seconds", "From a request to its first token", &f.first_token),
-            ("inter_token_latency_seconds", "From a token to the next", &f.inter_token),
-            ("e2e_request_latency_seconds", "From a request to its end", &f.request),
-            ("request_queue_time_seconds", "Until the batch took a sequence", &f.queue),
-            ("request_prefill_time_seconds", "From there to the first token", &f.prefill),
-            ("request_decode_time_seconds", "From there to the end", &f.decode),
-            ("request_prompt_tokens", "Tokens of a prompt", &f.prompt_lengths),
-            ("request_generation_tokens", "Tokens of a completion", &f.generated_lengths),
-            ("request_params_n", "Choices that a request asks for", &f.choices),
-            ("request_params_max_tokens", "Tokens that a request allows", &f.max_tokens),
-        ] {
-            registry.register(named(name), help, family.clone());
+        for ((name, help, _), family) in HISTOGRAMS.iter().zip(&f.histograms) {
+            registry.register(named(name), *help, family.clone());
         }
         let (connections, cases) = (Gauge::default(), Gauge::default());
         registry.register(named("connections"), "Open connections", connections.clone());
@@ -221,31 +203,28 @@ impl Metrics {
         Metrics { registry, families, connections, cases, rejections, parameters, builds }
     }
 
-    /// The metrics of a model.
     pub fn of_model(&self, name: &str) -> ModelMetrics {
-        let labels = Model { model_name: name.to_owned(), engine: "0" };
+        let labels = [("model_name", name.to_owned()), ("engine", "0".to_owned())];
         ModelMetrics { labels, families: self.families.clone() }
     }
 
     /// Records the kind of device that a model runs on.
     pub fn computes_on(&self, device_kind: &str) {
-        let device_kind = device_kind.to_owned();
-        let build = Build { version: env!("CARGO_PKG_VERSION"), device_kind };
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let build = [("version", version), ("device_kind", device_kind.to_owned())];
         self.builds.get_or_create(&build).set(1);
     }
 
     /// Counts an error response.
     pub fn rejected(&self, code: Code) {
-        self.rejections.get_or_create(&Rejection { code: code.name() }).inc();
+        self.rejections.get_or_create(&[("code", code.name().to_owned())]).inc();
     }
 
     /// Counts a known parameter that had no effect.
-    pub fn ignored(&self, name: &'static str) {
-        self.parameters.get_or_create(&Parameter { name }).inc();
+    pub fn ignored(&self, name: &str) {
+        self.parameters.get_or_create(&[("name", name.to_owned())]).inc();
     }
 
-    /// # Errors
-    /// An error of the encoder, which does not occur.
     pub fn text(&self) -> Result<String, Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -255,44 +234,44 @@ impl Metrics {
 
 impl ModelMetrics {
     pub fn first_token(&self, after: Duration) {
-        self.families.first_token.get_or_create(&self.labels).observe(after.as_secs_f64());
+        self.observe(Observed::FirstToken, after.as_secs_f64());
     }
 
     /// Records the time between the previous tokens and these.
     pub fn inter_token(&self, after: Duration, tokens: usize) {
         let each = after.as_secs_f64() / tokens.max(1) as f64;
-        let histogram = self.families.inter_token.get_or_create(&self.labels);
-        (0..tokens.max(1)).for_each(|_| histogram.observe(each));
+        (0..tokens.max(1)).for_each(|_| self.observe(Observed::InterToken, each));
     }
 
     /// Records the parameters of a request.
     pub fn asked(&self, choices: usize, max_tokens: usize) {
-        let families = &self.families;
-        families.choices.get_or_create(&self.labels).observe(choices as f64);
-        families.max_tokens.get_or_create(&self.labels).observe(max_tokens as f64);
+        self.observe(Observed::Choices, choices as f64);
+        self.observe(Observed::MaxTokens, max_tokens as f64);
+    }
+
+    fn observe(&self, what: Observed, value: f64) {
+        self.families.histograms[what as usize].get_or_create(&self.labels).observe(value);
     }
 
     /// Counts a completion that ended.
     pub fn finished(&self, completion: &Completion, after: Duration) {
-        let (families, labels, timings) = (&self.families, &self.labels, &completion.timings);
-        let Model { model_name, engine } = labels.clone();
+        let timings = &completion.timings;
+        let [model, engine] = self.labels.clone();
         let finished_reason = match completion.finish_reason {
             FinishReason::Stop => "stop",
             FinishReason::Length => "length",
             _ => "abort",
         };
-        families.succeeded.get_or_create(&Finished { model_name, engine, finished_reason }).inc();
-        for (family, duration) in [
-            (&families.request, after),
-            (&families.queue, timings.queued),
-            (&families.prefill, timings.prefill),
-            (&families.decode, timings.decode),
-        ] {
-            family.get_or_create(labels).observe(duration.as_secs_f64());
-        }
-        let usage = &completion.usage;
-        families.prompt_lengths.get_or_create(labels).observe(usage.prompt_tokens as f64);
-        families.generated_lengths.get_or_create(labels).observe(usage.completion_tokens as f64);
+        self.families
+            .succeeded
+            .get_or_create(&[model, engine, ("finished_reason", finished_reason.to_owned())])
+            .inc();
+        self.observe(Observed::Request, after.as_secs_f64());
+        self.observe(Observed::Queue, timings.queued.as_secs_f64());
+        self.observe(Observed::Prefill, timings.prefill.as_secs_f64());
+        self.observe(Observed::Decode, timings.decode.as_secs_f64());
+        self.observe(Observed::PromptTokens, completion.usage.prompt_tokens as f64);
+        self.observe(Observed::GeneratedTokens, completion.usage.completion_tokens as f64);
     }
 
     /// Copies the state of the engine.

@@ -36,7 +36,6 @@ pub struct Loaded {
     pub selftest: Option<LastSelftest>,
 }
 
-/// A served model.
 pub struct ServedModel {
     pub id: String,
     pub backbone: Arc<Backbone>,
@@ -66,17 +65,9 @@ impl Served {
 }
 
 /// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.
-///
-/// # Errors
-/// A text that is longer.
 pub fn refuse_length(bytes: usize, context: usize, param: &str) -> Result<(), ApiError> {
-    match bytes / LONGEST_TOKEN < context {
-        true => Ok(()),
-        false => {
-            let error = too_long(bytes / LONGEST_TOKEN, 1, context);
-            Err(ApiError { param: Some(param.to_owned()), ..error })
-        }
-    }
+    let tokens = bytes / LONGEST_TOKEN;
+    if tokens < context { Ok(()) } else { Err(too_long(tokens, 1, context).at(param)) }
 }
 
 impl ServedModel {
@@ -169,9 +160,6 @@ impl Served {
     }
 
     /// The model of this name; without a name the only model.
-    ///
-    /// # Errors
-    /// An unknown name; no name if there are several models.
     pub fn find(&self, name: Option<&str>) -> Result<&Arc<ServedModel>, ApiError> {
         let names = || {
             let models = self.models.iter().map(|model| model.id.as_str());

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::HeaderName;
-use clap::Args;
 use clap::builder::TypedValueParser;
+use clap::{Args, Parser};
 use serde_json::Value;
 
 use crate::audit::AuditOptions;
@@ -23,7 +23,6 @@ pub struct ServeOptions {
     pub tls: Option<TlsFiles>,
     /// Accepted host names besides IP addresses and `localhost`.
     pub allowed_hosts: Vec<String>,
-    /// Allowed CORS origins.
     pub cors_origins: Vec<String>,
     pub limits: Limits,
     /// The random seed of requests without one; by default each gets another.
@@ -38,7 +37,6 @@ pub struct ServeOptions {
     pub audit: Option<AuditOptions>,
     /// The arguments that models and systems were loaded with, for the audit trail.
     pub arguments: Value,
-    /// The prefix of the metrics' names.
     pub metrics_prefix: String,
 }
 
@@ -153,20 +151,15 @@ fn seconds(least: i64) -> impl TypedValueParser<Value = Duration> {
     seconds.map(|seconds| Duration::from_secs(seconds.into()))
 }
 
+/// Limits where nothing is said of them.
+#[derive(Parser)]
+struct Unsaid {
+    #[command(flatten)]
+    limits: Limits,
+}
+
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            queued_sequences: 512,
-            queued_tokens: None,
-            sequences_per_key: None,
-            cases: 8,
-            connections: 2048,
-            body_bytes: 8 << 20,
-            bodies_bytes: 256 << 20,
-            header_timeout: Duration::from_secs(20),
-            body_timeout: Duration::from_secs(30),
-            stall_timeout: Duration::from_secs(60),
-            drain_timeout: Duration::from_secs(30),
-        }
+        Unsaid::parse_from([""]).limits
     }
 }

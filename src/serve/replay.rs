@@ -91,7 +91,6 @@ fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
     Ok(words::outcome(&item, &worked))
 }
 
-/// The item of a logged text.
 fn item(text: &Value) -> Result<Item, ApiError> {
     let text: ItemText = from_value(text.clone()).map_err(|_| lacking("item"))?;
     let item = match text {

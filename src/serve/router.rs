@@ -99,7 +99,6 @@ pub fn router(app: &Arc<App>) -> Router {
     Router::new().fallback_service(NormalizePathLayer::trim_trailing_slash().layer(guarded))
 }
 
-/// The OpenAPI description of the API.
 async fn description() -> Result<Json<Value>, ApiError> {
     let whole = serde_json::from_str::<Value>(DESCRIPTION);
     let mut whole = whole.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;

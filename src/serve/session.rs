@@ -10,7 +10,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::error::ApiError;
 use super::guard::Identity;
 
-/// The cookie of a session.
 pub const SESSION: Cookie = Cookie { name: "wr_session", age: LONGEST };
 /// The cookie that the forms of somebody who is not logged in belong to.
 pub const VISITOR: Cookie = Cookie { name: "wr_form", age: LONGEST };
@@ -77,9 +76,6 @@ impl Session {
 }
 
 /// 256 random bits in 43 characters.
-///
-/// # Errors
-/// No random numbers from the operating system.
 pub fn random_id() -> Result<String, ApiError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(ApiError::no_random)?;

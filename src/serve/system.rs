@@ -19,7 +19,6 @@ pub struct LoadedSystem {
     pub models: Vec<String>,
 }
 
-/// A served system.
 pub struct ServedSystem {
     pub id: String,
     pub seated: Seated,
@@ -51,17 +50,11 @@ impl ServedSystem {
     }
 
     /// Refuses a text that cannot fit into a context, by its length alone.
-    ///
-    /// # Errors
-    /// A text that is longer.
     pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
         self.context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
     }
 
     /// Refuses an item whose text alone leaves no room in the context of a model.
-    ///
-    /// # Errors
-    /// An item that is too long.
     pub fn refuse_longer(&self, item: &Item, param: &str) -> Result<(), ApiError> {
         let text = text_of(item);
         self.refuse_length(&text, param)?;
@@ -70,8 +63,7 @@ impl ServedSystem {
             let tokens = seat.backbone.description.tokenizer.encode_writing(&text);
             let tokens = tokens.map_err(PanelError::from)?.len();
             if tokens >= context {
-                let error = too_long(tokens, 1, context);
-                return Err(ApiError { param: Some(param.to_owned()), ..error });
+                return Err(too_long(tokens, 1, context).at(param));
             }
         }
         Ok(())
@@ -112,7 +104,6 @@ impl ServedSystem {
 }
 
 impl Served {
-    /// The system of this name.
     pub fn system(&self, name: &str) -> Option<&Arc<ServedSystem>> {
         self.systems.iter().find(|system| system.id == name)
     }

@@ -12,7 +12,7 @@ use super::app::{App, Phase};
 use super::audit::{Sent, Who};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
-use super::completion::{Client, new_id, with_ignored, with_request_id};
+use super::completion::{Client, new_id, refuse_ignored, with_ignored, with_request_id};
 use super::error::{ApiError, Code};
 use super::generation::random_seed;
 use super::request::chat::ChatRequest;
@@ -29,7 +29,6 @@ use crate::record::Usage;
 const HONOURED: [&str; 7] =
     ["model", "messages", "stream", "stream_options", "n", "seed", "request_id"];
 
-/// A chat request to a system.
 pub struct SystemChat {
     /// Of the first run.
     ask: Ask,
@@ -65,18 +64,14 @@ impl SystemChat {
             let message = format!("{name} is not supported by systems; leave it out");
             return Err(ApiError::of(Code::UnsupportedParameter, name, message));
         }
-        if app.options.strict
-            && let Some(name) = chat.ignored.first()
-        {
-            return Err(super::completion::unknown_field(name));
-        }
+        refuse_ignored(app, &chat.ignored)?;
         let earlier = (0..chat.messages.len() - 1).map(|index| format!("messages[{index}]"));
         let without = chat.given.into_iter().filter(|name| !HONOURED.contains(&name.as_str()));
         let ignored: Vec<String> = earlier.chain(without).chain(chat.ignored).collect();
         let last = chat.messages.last().filter(|message| message.role == "user");
         let last = last.ok_or_else(|| {
             let message = "the last message is not the user's; a system is asked by it";
-            ApiError::of(Code::InvalidValue, "messages", message)
+            ApiError::invalid("messages", message)
         })?;
         let Decoding { seed, n, stream, request_id, .. } = decoding;
         system.refuse_length(&last.content, "messages")?;
@@ -87,17 +82,11 @@ impl SystemChat {
 }
 
 /// The seed of a run: the requested one, else the server's default, else a random one.
-///
-/// # Errors
-/// No random numbers from the operating system.
 pub fn run_seed(app: &App, asked: Option<u64>) -> Result<u64, ApiError> {
     asked.or(app.options.default_seed).map_or_else(random_seed, Ok)
 }
 
 /// Runs the cases of a chat, and answers it whole or as a stream.
-///
-/// # Errors
-/// A full queue; a case that failed.
 pub async fn answer(
     app: Arc<App>,
     system: Arc<ServedSystem>,
@@ -152,9 +141,6 @@ struct Answering {
 
 impl Answering {
     /// The next event and its choice.
-    ///
-    /// # Errors
-    /// A case that failed; a server that shuts down.
     async fn next(&mut self) -> Result<(usize, CaseEvent), ApiError> {
         tokio::select! {
             event = self.running.next() => {
@@ -232,7 +218,6 @@ pub fn usage(parts: impl Iterator<Item = Usage>) -> Value {
     case::usage(parts.fold(Usage::default(), |sum, part| sum.and(part)))
 }
 
-/// A streamed response.
 struct Streamed {
     answering: Answering,
     reader: Who,

@@ -41,14 +41,12 @@ async fn answer(
     Ok(sent.parse_json(read).await?.0)
 }
 
-/// A rendered chat.
 struct Chat {
     prompt: Prompt,
     /// Unknown fields of inner objects.
     ignored: Vec<String>,
 }
 
-/// The chat of a body.
 fn chat(model: &ServedModel, fields: &mut Fields) -> Result<Chat, ApiError> {
     let Messages { list, mut ignored } = messages(fields.take("messages"))?;
     let bytes = list.iter().map(|message| message.content.len()).sum();
@@ -126,7 +124,7 @@ pub async fn detokenize(
         let vocabulary = model.backbone.description.config.vocab_size;
         if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
             let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);
-            return Err(ApiError::of(Code::InvalidValue, "tokens", message));
+            return Err(ApiError::invalid("tokens", message));
         }
         let text = model.backbone.description.tokenizer.decode_shown(&tokens);
         respond(app, json!({"prompt": text, "content": text}), fields, Vec::new())

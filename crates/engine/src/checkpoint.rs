@@ -126,9 +126,6 @@ fn optional(directory: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// The path of a file that has to be there.
-///
-/// # Errors
-/// [`FilesError::Incomplete`].
 pub fn required(directory: &Path, name: &str) -> Result<PathBuf, FilesError> {
     optional(directory, name).ok_or_else(|| incomplete(directory, name))
 }

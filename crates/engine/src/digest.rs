@@ -71,9 +71,6 @@ impl Sum {
 }
 
 /// The sum of one file, as 64 lower-case hexadecimal digits.
-///
-/// # Errors
-/// The file cannot be read.
 pub fn sha256_file(path: &Path) -> std::io::Result<String> {
     let mut sum = Sum::default();
     sum.read(outside::open(path)?)?;
@@ -81,9 +78,6 @@ pub fn sha256_file(path: &Path) -> std::io::Result<String> {
 }
 
 /// The sums of named files, in the order given, computed on all threads.
-///
-/// # Errors
-/// A file cannot be read.
 pub fn digest_files(files: &[(String, PathBuf)]) -> std::io::Result<Vec<FileDigest>> {
     files
         .par_iter()

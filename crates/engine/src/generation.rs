@@ -58,9 +58,6 @@ struct Raw {
 impl Generation {
     /// Of the checkpoint whose files those of `directory` are. End-of-turn tokens are those of `generation_config.json`, else of `config.json`, else the `eos_token` of the
     /// tokenizer's files.
-    ///
-    /// # Errors
-    /// A file that cannot be parsed, or a value out of range.
     pub fn of_checkpoint(
         directory: &Path,
         files: &CheckpointFiles,
@@ -80,9 +77,6 @@ impl Generation {
 
     /// From the file, if there is one. As in transformers, decoding is greedy without `do_sample`, a missing `top_k` is 50, and every other
     /// missing filter is off.
-    ///
-    /// # Errors
-    /// A file that cannot be parsed, or a value out of range.
     pub fn read(
         path: Option<&Path>,
         config_eos_ids: &[u32],

@@ -85,7 +85,6 @@ impl LocalModel {
     }
 }
 
-/// What an engine is started with.
 struct Start {
     name: String,
     files: CheckpointFiles,

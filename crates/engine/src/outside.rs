@@ -96,18 +96,12 @@ pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
 }
 
 /// What a command's own arguments name to be read: a file, or a pipe as a shell's `<(…)` is one.
-///
-/// # Errors
-/// What cannot be opened.
 #[expect(clippy::disallowed_methods, reason = "whoever gives the command waits for the pipe")]
 pub fn given_file(path: &Path) -> io::Result<fs_err::File> {
     fs_err::File::open(path)
 }
 
 /// The bytes of what a command's own arguments name.
-///
-/// # Errors
-/// What cannot be read.
 pub fn given(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     given_file(path)?.read_to_end(&mut bytes)?;
@@ -115,9 +109,6 @@ pub fn given(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The text of what a command's own arguments name.
-///
-/// # Errors
-/// What cannot be read, or is not UTF-8.
 pub fn given_text(path: &Path) -> io::Result<String> {
     String::from_utf8(given(path)?).map_err(|_| not_utf8(path))
 }

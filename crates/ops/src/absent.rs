@@ -8,6 +8,15 @@ pub enum Absent<const CUDA: bool> {}
 pub type Cuda = Absent<true>;
 pub type Metal = Absent<false>;
 
+/// Methods of a value that never is.
+macro_rules! never {
+    ($($name:ident($($argument:ty),*) -> $returned:ty;)*) => {
+        $(pub fn $name(&self, $(_: $argument),*) -> $returned {
+            match *self {}
+        })*
+    };
+}
+
 impl<const CUDA: bool> Absent<CUDA> {
     /// # Errors
     /// Always. `number` is a GPU's for CUDA, of threads for Metal.
@@ -23,17 +32,11 @@ impl<const CUDA: bool> Absent<CUDA> {
         Vec::new()
     }
 
-    /// Some backend, as the signature demands one.
-    pub fn for_engine(&self) -> Result<Cpu, OpsError> {
-        match *self {}
-    }
-
-    pub fn kind(&self) -> String {
-        match *self {}
-    }
-
-    pub fn threads(&self) -> usize {
-        match *self {}
+    // `for_engine` gives some backend, as the signature demands one.
+    never! {
+        for_engine() -> Result<Cpu, OpsError>;
+        kind() -> String;
+        threads() -> usize;
     }
 }
 
@@ -45,26 +48,16 @@ impl Cuda {
         Err(OpsError::NoDevice { device: EMULATING.to_owned(), reason })
     }
 
-    pub fn set_fast_math(&mut self) {
-        match *self {}
-    }
-
-    pub fn available_memory(&self) -> usize {
-        match *self {}
-    }
-
-    /// Some backend, as the signature demands one.
-    pub fn for_encoder(&self, _precision: Precision) -> Result<Cpu, OpsError> {
-        match *self {}
-    }
-
-    pub fn measure_limits(&self) -> Result<Limits, OpsError> {
-        match *self {}
+    never! {
+        set_fast_math() -> ();
+        available_memory() -> usize;
+        for_encoder(Precision) -> Result<Cpu, OpsError>;
+        measure_limits() -> Result<Limits, OpsError>;
     }
 }
 
 impl Metal {
-    pub fn measure_limits(&self, _buffer_bytes: usize) -> Limits {
-        match *self {}
+    never! {
+        measure_limits(usize) -> Limits;
     }
 }

@@ -11,7 +11,6 @@ use thiserror::Error;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::mapped::MappedFile;
 
-/// The files of one checkpoint.
 pub struct Checkpoint {
     files: Vec<PathBuf>,
     maps: Vec<MappedFile>,

@@ -38,9 +38,6 @@ impl Device {
     }
 
     /// So many of this machine's threads.
-    ///
-    /// # Errors
-    /// When the system refuses to start them.
     pub fn cpu(threads: usize) -> Result<Device, OpsError> {
         let device = "pool of threads".to_owned();
         let cpu = Cpu::new(threads)
@@ -113,9 +110,6 @@ impl Device {
 
     /// What the device can do at most. `buffer_bytes` of this machine's memory should be many times what its caches
     /// hold; a GPU takes of its own.
-    ///
-    /// # Errors
-    /// When a GPU refuses.
     pub fn measure_limits(&self, buffer_bytes: usize) -> Result<Limits, OpsError> {
         match self {
             Device::Cpu(cpu) => Ok(cpu.measure_limits(buffer_bytes)),

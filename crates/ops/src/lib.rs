@@ -275,7 +275,6 @@ impl Precision {
         (self.stored, self.quantisation) == (StoredType::F32, Quantisation::None)
     }
 
-    /// Bytes of `weights` weights.
     pub fn size_bytes(self, weights: usize) -> usize {
         match self.quantisation {
             Quantisation::None => weights * self.stored.size_bytes(),

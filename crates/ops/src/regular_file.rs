@@ -52,9 +52,6 @@ pub fn open_to_write(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
 }
 
 /// A new file in the place of whatever file or link has the name.
-///
-/// # Errors
-/// Those of the operating system.
 pub fn create(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     let path = path.as_ref();
     match fs_err::remove_file(path) {
@@ -65,9 +62,6 @@ pub fn create(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
 }
 
 /// A new file of these bytes in the place of whatever file or link has the name.
-///
-/// # Errors
-/// Those of the operating system.
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     create(path)?.write_all(bytes.as_ref())
 }
@@ -105,18 +99,12 @@ fn without_following(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOpti
 }
 
 /// A directory: to lock it, or to make its names durable.
-///
-/// # Errors
-/// Those of the operating system.
 #[expect(clippy::disallowed_methods, reason = "a directory, not a file")]
 pub fn open_directory(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     fs_err::File::open(path.as_ref())
 }
 
 /// Makes the names in a directory durable.
-///
-/// # Errors
-/// Those of the operating system.
 pub fn sync_directory(path: impl AsRef<Path>) -> io::Result<()> {
     open_directory(path)?.sync_all()
 }

@@ -39,9 +39,6 @@ pub struct Estimate {
 }
 
 /// Reads and splits everything, embeds for two seconds, writes nothing.
-///
-/// # Errors
-/// An input that is none; an encoder that fails.
 pub fn estimate(options: &BuildOptions, encoder: &dyn Embed) -> Result<Estimate, CorpusError> {
     let manifest = plan(options, encoder)?;
     let mut sources = manifest.sources.clone();
@@ -86,9 +83,6 @@ pub fn estimate(options: &BuildOptions, encoder: &dyn Embed) -> Result<Estimate,
 }
 
 /// The mean share of the 50 best rows in f16 that are among the 50 best in bytes; `None` of an empty corpus.
-///
-/// # Errors
-/// A file that cannot be mapped.
 pub fn overlap(
     directory: &Path,
     form: VectorForm,

@@ -214,9 +214,6 @@ impl Segments {
     }
 
     /// Writes the number of rows into the headers.
-    ///
-    /// # Errors
-    /// The disk fails.
     pub fn finish(mut self) -> Result<(), CorpusError> {
         for matrix in &self.matrices {
             if let Some(file) = self.files.get_mut(matrix.name) {
@@ -238,9 +235,6 @@ fn line_text(line: &SegmentLine) -> Result<String, CorpusError> {
 }
 
 /// The lines of `build.jsonl`; what stands behind the last whole one does not count.
-///
-/// # Errors
-/// A line that is none.
 pub fn read_lines(path: &Path) -> Result<Vec<SegmentLine>, CorpusError> {
     if !path.exists() {
         return Ok(Vec::new());

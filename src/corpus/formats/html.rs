@@ -8,7 +8,6 @@ const SILENT: &[&str] = &["script", "style", "noscript", "template", "svg"];
 const BLOCKS: &str = "address article aside blockquote br dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6 \
                       header hr li main nav ol p pre section table td th title tr ul";
 
-/// A page as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// Of `<title>`; empty without one.

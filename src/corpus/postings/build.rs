@@ -75,9 +75,6 @@ impl Runs {
     }
 
     /// Takes the words of the next chunk.
-    ///
-    /// # Errors
-    /// A run cannot be written.
     pub fn add(
         &mut self,
         chunk: u32,
@@ -119,9 +116,6 @@ impl Runs {
     }
 
     /// Writes the file of all runs.
-    ///
-    /// # Errors
-    /// A file cannot be read or written.
     pub fn merge(mut self, to: &Path) -> Result<(), CorpusError> {
         if self.waiting > 0 {
             self.close_run()?;

@@ -25,7 +25,6 @@ pub const HEADER_BYTES: usize = 64;
 const MAGIC: &[u8; 8] = b"WRVECTOR";
 const VERSION: u32 = 1;
 
-/// A chunk's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRecord {
     /// Of its text in `texts.bin`.

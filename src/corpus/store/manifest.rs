@@ -70,7 +70,6 @@ pub struct VectorForm {
     pub overlap_at_50: Option<f64>,
 }
 
-/// A source and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuiltSource {
@@ -111,7 +110,6 @@ impl BuiltSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputFile {
-    /// The label of its source.
     pub source: String,
     /// In the data directory.
     pub path: String,
@@ -121,9 +119,6 @@ pub struct InputFile {
 
 impl InputFile {
     /// The file at `path`, which `name` says where to find.
-    ///
-    /// # Errors
-    /// It cannot be read, or is no file.
     pub fn of(label: &str, path: &Path, name: String) -> Result<InputFile, CorpusError> {
         expect_file(path)?;
         Ok(InputFile {
@@ -135,7 +130,6 @@ impl InputFile {
     }
 }
 
-/// A file of the corpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredFile {

@@ -21,7 +21,6 @@ use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::{VectorRows, VectorType};
 use crate::outside;
 
-/// A corpus that is searched.
 #[derive(Debug)]
 pub struct Corpus {
     directory: PathBuf,
@@ -37,7 +36,6 @@ pub struct Corpus {
     starts: OnceLock<Vec<u64>>,
 }
 
-/// A chunk of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {
     pub text: &'a str,
@@ -167,9 +165,6 @@ impl Corpus {
     }
 
     /// What is known of a chunk beside its text.
-    ///
-    /// # Errors
-    /// The corpus is damaged there.
     pub fn record(&self, number: usize) -> Result<ChunkRecord, CorpusError> {
         let damaged = |problem: &str| self.damaged(CHUNKS, &format!("chunk {number} {problem}"));
         let record = self.chunks.as_chunks::<CHUNK_BYTES>().0.get(number);
@@ -197,8 +192,6 @@ impl Corpus {
         }
     }
 
-    /// # Errors
-    /// The corpus is damaged there.
     pub fn document(&self, number: u32) -> Result<DocumentRecord<'_>, CorpusError> {
         let starts = self.starts.get_or_init(|| {
             let (mut starts, mut at) = (Vec::new(), 0);
@@ -221,9 +214,6 @@ impl Corpus {
     }
 
     /// `LABEL/DOCUMENT#PARAGRAPH`.
-    ///
-    /// # Errors
-    /// The corpus is damaged there.
     pub fn name(&self, number: usize) -> Result<String, CorpusError> {
         let record = self.record(number)?;
         let document = self.document(record.document)?;
@@ -232,9 +222,6 @@ impl Corpus {
     }
 
     /// The vectors that are searched, a row a chunk.
-    ///
-    /// # Errors
-    /// The file is damaged.
     pub fn vectors(&self) -> Result<VectorRows<'_>, CorpusError> {
         self.rows(VECTORS)
     }
@@ -273,9 +260,6 @@ impl Corpus {
     }
 
     /// The chunks of the sources of these labels; of all without labels.
-    ///
-    /// # Errors
-    /// A label that no source has.
     pub fn ranges(&self, labels: &[String]) -> Result<Vec<Range<usize>>, CorpusError> {
         let sources = &self.manifest().sources;
         for label in labels {

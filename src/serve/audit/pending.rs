@@ -60,9 +60,6 @@ impl Audit {
 impl Pending {
     /// `body` is of the request's JSON, which whoever calls keeps a place for in the server's budget; `answer` what it is about to get.
     /// Waits until the line is durable; if the future is dropped before, the line has its end all the same.
-    ///
-    /// # Errors
-    /// See [`Audit::check`].
     pub async fn begin(
         audit: &Audit,
         who: Who,
@@ -109,9 +106,6 @@ impl Pending {
     }
 
     /// Logs the finished response, and waits until the line is durable.
-    ///
-    /// # Errors
-    /// See [`Audit::check`].
     pub async fn done(&mut self, answer: &Answer) -> Result<(), ApiError> {
         if !self.audit.is_on() {
             return Ok(());

@@ -47,7 +47,7 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
         let message = format!(
             "the body has a field {modifier}, which may turn what it says around, and none is known here: send what holds without it"
         );
-        return Err(ApiError::of(Code::InvalidValue, modifier, message));
+        return Err(ApiError::invalid(modifier, message));
     }
     let texts = match resource["resourceType"].as_str() {
         Some("DocumentReference") => texts(&resource, "DocumentReference")?,
@@ -59,7 +59,7 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
                 let place = format!("Bundle.entry[{index}]");
                 let refuse = |what: &str| {
                     let message = format!("{place} is {what}: it is not to be used");
-                    ApiError::of(Code::InvalidValue, &place, message)
+                    ApiError::invalid(&place, message)
                 };
                 if entry["request"]["method"] == "DELETE" {
                     return Err(refuse("to be deleted"));
@@ -78,7 +78,7 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
         }
         _ => {
             let message = "resourceType is neither DocumentReference nor Bundle";
-            return Err(ApiError::of(Code::InvalidValue, "resourceType", message));
+            return Err(ApiError::invalid("resourceType", message));
         }
     };
     match texts.len() {
@@ -90,7 +90,7 @@ pub fn note(body: &[u8]) -> Result<String, ApiError> {
         )),
         several => {
             let message = format!("{several} texts are in it; send one note at a time");
-            Err(ApiError::of(Code::InvalidValue, "entry", message))
+            Err(ApiError::invalid("entry", message))
         }
     }
 }
@@ -107,7 +107,6 @@ fn modifier(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// The texts of one DocumentReference.
 fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
     for (name, codes) in USABLE {
         let code = &resource[name];
@@ -121,7 +120,7 @@ fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
                 "{param} is {}: the document is not to be used, or it cannot be told; send the one that holds",
                 quoted(code.as_str().unwrap_or(&code.to_string()))
             );
-            return Err(ApiError::of(Code::InvalidValue, &param, message));
+            return Err(ApiError::invalid(&param, message));
         }
     }
     let contents = resource["content"].as_array().map_or(&[][..], Vec::as_slice);
@@ -138,7 +137,7 @@ fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
         }
         let wrong = |name: &str, what: &str| {
             let param = format!("{place}.content[{index}].attachment.{name}");
-            ApiError::of(Code::InvalidValue, &param, format!("{param} {what}"))
+            ApiError::invalid(&param, format!("{param} {what}"))
         };
         let bytes = decoded(data).ok_or_else(|| wrong("data", "is not base64"))?;
         let given = |name: &str| attachment.get(name).filter(|value| !value.is_null());

@@ -69,7 +69,6 @@ impl Ask {
     }
 }
 
-/// An event of a case.
 #[derive(Clone)]
 pub enum CaseEvent {
     /// A thread has begun with it.
@@ -107,9 +106,6 @@ pub struct Running {
 
 impl Running {
     /// Queues the cases.
-    ///
-    /// # Errors
-    /// A full queue; an audit trail that cannot be written.
     pub fn begin(app: &App, asks: Vec<Ask>, caller: Option<&Caller>) -> Result<Running, ApiError> {
         let (sender, events) = unbounded_channel();
         let running = Running { events, stop: Arc::default() };

@@ -19,7 +19,6 @@ use crate::serve::audit::Audit;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::guard::Caller;
 
-/// A callback for the events of a case.
 pub type OnEvent = Box<dyn Fn(CaseEvent) + Send + Sync>;
 
 /// A case that waits for a thread.
@@ -75,10 +74,6 @@ impl Job {
 }
 
 impl Cases {
-    /// Starts the threads and the store.
-    ///
-    /// # Errors
-    /// A thread that cannot be started.
     pub fn start(threads: usize, running: &Gauge, audit: &Audit) -> std::io::Result<Cases> {
         let (jobs, waiting) = unbounded::<Job>();
         for _ in 0..threads {
@@ -90,9 +85,6 @@ impl Cases {
     }
 
     /// Queues a case. Until its end it counts as one sequence of the server's queue.
-    ///
-    /// # Errors
-    /// A full queue; an audit trail that cannot be written.
     pub fn submit(&self, app: &App, mut job: Job) -> Result<(), ApiError> {
         app.audit.check()?;
         let load = job.caller.as_ref().map(Caller::load);

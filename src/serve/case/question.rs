@@ -6,7 +6,7 @@ use crate::data::{Item, ItemKind, json};
 use crate::experiment::case;
 use crate::record::Language;
 use crate::serve::body::count_values;
-use crate::serve::error::{ApiError, Code};
+use crate::serve::error::ApiError;
 use crate::serve::request::fields::{kind, quoted};
 
 /// The cues that evaluation harnesses append to the options.
@@ -15,9 +15,6 @@ const FORMS: &str = "write the question and below it its options, a line each fr
                      `question` and `options`";
 
 /// The item of a chat's last message.
-///
-/// # Errors
-/// An empty text; a question without options.
 pub fn item(kind: ItemKind, text: &str) -> Result<Item, ApiError> {
     match kind {
         ItemKind::Notes => note(text, None, "messages"),
@@ -32,18 +29,16 @@ pub fn item(kind: ItemKind, text: &str) -> Result<Item, ApiError> {
 /// An empty text. `param` is the name of its field.
 pub fn note(text: &str, language: Option<Language>, param: &str) -> Result<Item, ApiError> {
     if text.trim().is_empty() {
-        return Err(ApiError::of(Code::InvalidValue, param, "the note is empty"));
+        return Err(ApiError::invalid(param, "the note is empty"));
     }
-    case::note(text, language).map_err(|error| {
-        ApiError::of(Code::InvalidValue, param, format!("the note: {}", error.problem()))
-    })
+    case::note(text, language)
+        .map_err(|error| ApiError::invalid(param, format!("the note: {}", error.problem())))
 }
 
 /// # Errors
 /// An empty question; too few options, too many, or letters with gaps.
 pub fn question(question: &str, options: &Value, param: &str) -> Result<Item, ApiError> {
-    case::question(question, options)
-        .map_err(|error| ApiError::of(Code::InvalidValue, param, error.problem()))
+    case::question(question, options).map_err(|error| ApiError::invalid(param, error.problem()))
 }
 
 /// Of a question's JSON: its options are a few.
@@ -51,7 +46,7 @@ const MOST_VALUES: usize = 1000;
 
 fn of_json(text: &str) -> Result<Item, ApiError> {
     const PARAM: &str = "messages";
-    let refuse = |what: String| ApiError::of(Code::InvalidValue, PARAM, format!("{what}; {FORMS}"));
+    let refuse = |what: String| ApiError::invalid(PARAM, format!("{what}; {FORMS}"));
     let invalid =
         |problem: String| refuse(format!("the question begins as JSON and is none: {problem}"));
     // More than any body may have is an error of its own.
@@ -102,7 +97,7 @@ fn of_text(text: &str) -> Result<Item, ApiError> {
     let is_whole = options.last().is_some_and(|(letter, _)| *letter == 'A') && options.len() > 1;
     if !is_whole {
         let message = format!("the last message has no options; {FORMS}");
-        return Err(ApiError::of(Code::InvalidValue, PARAM, message));
+        return Err(ApiError::invalid(PARAM, message));
     }
     let options = options.into_iter().rev();
     let options: Map<String, Value> =
@@ -129,6 +124,7 @@ fn option(line: &str) -> Option<(char, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::error::Code;
 
     fn read(text: &str) -> Result<(String, Vec<String>), String> {
         let item = item(ItemKind::Questions, text).map_err(|error| error.message)?;

@@ -25,7 +25,6 @@ const MOST_BYTES: usize = 256 << 20;
 const MOST_FOLLOWERS: usize = 16;
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// The input of a case.
 pub struct CaseHead {
     pub id: String,
     /// Whoever sent it; `None` if there are no keys.
@@ -35,7 +34,6 @@ pub struct CaseHead {
     pub created_at: String,
 }
 
-/// A case and its progress.
 #[derive(Clone)]
 pub struct Case {
     pub head: Arc<CaseHead>,
@@ -63,8 +61,6 @@ pub struct CaseStore {
 }
 
 impl CaseStore {
-    /// # Errors
-    /// A thread that cannot be started.
     pub fn start() -> std::io::Result<CaseStore> {
         let (messages, inbox) = channel();
         let run = move || State::default().run(&inbox);
@@ -111,9 +107,6 @@ impl CaseStore {
     }
 
     /// Records that the owner gives feedback on a case: once.
-    ///
-    /// # Errors
-    /// See [`CaseStore::look`]; a case that has its feedback.
     pub async fn rate(&self, case: Named) -> Result<(), ApiError> {
         let rate = move |state: &mut State| {
             let kept = state.find(&case)?;
@@ -210,7 +203,6 @@ fn unknown() -> ApiError {
     ApiError::new(Code::CaseNotFound, message)
 }
 
-/// The state of the thread.
 #[derive(Default)]
 struct State {
     /// By order of arrival.
@@ -346,7 +338,6 @@ impl Case {
         false
     }
 
-    /// The events so far.
     fn so_far(&self) -> Vec<CaseEvent> {
         let begun = self.has_begun.then_some(CaseEvent::Begun);
         let calls = self.calls.iter().cloned().map(CaseEvent::Call);

@@ -14,7 +14,6 @@ use crate::text::ellipsis;
 const SHOWN_CHARS: usize = 200;
 const NOTICE: &str = "Decision support under evaluation, not for care. Language models are wrong at times, and sure of it.";
 
-/// One call of an agent in words.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallWords {
     /// `round 1`, or the stage of the work on a note.

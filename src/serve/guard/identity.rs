@@ -132,7 +132,6 @@ impl Caller {
     }
 }
 
-/// The identity of a key's holder.
 pub(super) fn identity_of_key(holder: &Holder) -> Identity {
     Identity { kind: Kind::Key, sum: holder.key.sum() }
 }

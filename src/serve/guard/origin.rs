@@ -28,7 +28,7 @@ pub(super) async fn check_origin(
     let headers = request.headers();
     if headers.get_all(header::HOST).iter().count() > 1 {
         let message = "the request has more than one Host header";
-        return ApiError::of(Code::InvalidValue, "host", message).into_response();
+        return ApiError::invalid("host", message).into_response();
     }
     // A header that is not text is an unknown name.
     let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
@@ -63,9 +63,7 @@ pub(super) async fn check_origin(
         return next.run(request).await;
     }
     // No other origin submits forms, not even one that may call the API.
-    if is_form
-        || !app.options.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
-    {
+    if is_form || !is_allowed(&origin) {
         let message = "web pages of this origin may not ask; --cors-origin allows one";
         return ApiError::new(Code::OriginNotAllowed, message).into_response();
     }

@@ -16,7 +16,6 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use self::view::{Shell, render};
@@ -41,7 +40,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// The most characters of a comment.
 const MOST_COMMENT: usize = 4000;
 
-/// The routes of the page.
 pub fn routes() -> Vec<Route> {
     let style = get(|| async { asset("text/css; charset=utf-8", STYLE) });
     let script = get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) });
@@ -58,7 +56,6 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// A redirect to the login.
 pub fn to_login() -> Response {
     see_other("/login")
 }
@@ -154,40 +151,35 @@ struct LoginForm {
     key: String,
 }
 
-async fn login(
-    State(app): State<Arc<App>>,
-    Visitor { who, peer, shell, .. }: Visitor,
+async fn login(State(app): State<Arc<App>>, visitor: Visitor, posted: Posted<LOGIN>) -> Response {
+    let entered = enter(&app, &visitor, posted).await;
+    page(&app, &visitor.shell, entered)
+}
+
+async fn enter(
+    app: &Arc<App>,
+    visitor: &Visitor,
     posted: Posted<LOGIN>,
-) -> Response {
-    let form: LoginForm = match read(posted).await {
-        Ok(form) => form,
-        Err(error) => return page(&app, &shell, Err(error)),
-    };
-    if let Err(error) = shell.check(&form.token) {
-        return page(&app, &shell, Err(error));
-    }
+) -> Result<Response, ApiError> {
+    let Visitor { who, shell, .. } = visitor;
+    let form: LoginForm = posted?.form().await?;
+    shell.check(&form.token)?;
     if app.keys.borrow().is_none() {
-        return see_other("/");
+        return Ok(see_other("/"));
     }
-    let found = guard::log_in(&app, form.key.trim());
-    let Some(caller) = found else {
-        if app.failures.count(peer) {
+    let Some(caller) = guard::log_in(app, form.key.trim()) else {
+        if app.failures.count(visitor.peer) {
             let message = "too many wrong keys from this address; wait a minute";
-            let error = ApiError::new(Code::TooManyFailures, message).retry_after(60);
-            return page(&app, &shell, Err(error));
+            return Err(ApiError::new(Code::TooManyFailures, message).retry_after(60));
         }
         // Only a failure within the limit is logged: whoever tries keys must not fill the disk.
-        let logged = app.audit.tell(who.event("login_failed")).await;
-        let rendered = render(&app, &shell, "login.html", json!({"is_wrong": true}));
-        let rendered = logged.and(rendered);
-        return page(&app, &shell, rendered.map(|text| html(StatusCode::UNAUTHORIZED, text)));
+        app.audit.tell(who.event("login_failed")).await?;
+        let text = render(app, shell, "login.html", json!({"is_wrong": true}))?;
+        return Ok(html(StatusCode::UNAUTHORIZED, text));
     };
-    let opened = open_session(&app, &caller, &who.with_actor(&caller)).await;
-    let response = opened.map(|id| {
-        let response = with_cookie(VISITOR.set(None, shell.is_secure), see_other("/"));
-        with_cookie(SESSION.set(Some(&id), shell.is_secure), response)
-    });
-    page(&app, &shell, response)
+    let id = open_session(app, &caller, &who.clone().with_actor(&caller)).await?;
+    let response = with_cookie(VISITOR.set(None, shell.is_secure), see_other("/"));
+    Ok(with_cookie(SESSION.set(Some(&id), shell.is_secure), response))
 }
 
 async fn open_session(app: &Arc<App>, caller: &Caller, who: &Who) -> Result<String, ApiError> {
@@ -218,8 +210,8 @@ async fn logout(
     posted: Posted<LOGIN>,
 ) -> Response {
     let session = caller.as_ref().and_then(Caller::session).map(str::to_owned);
-    let form: Result<LogoutForm, ApiError> = read(posted).await;
-    if let Err(error) = form.and_then(|form| shell.check(&form.token)) {
+    let check = async { shell.check(&posted?.form::<LogoutForm>().await?.token) };
+    if let Err(error) = check.await {
         return page(&app, &shell, Err(error));
     }
     if let Some(id) = session {
@@ -227,13 +219,6 @@ async fn logout(
         app.cases.store.sessions(close).await;
     }
     with_cookie(SESSION.set(None, shell.is_secure), to_login())
-}
-
-/// The fields of a form.
-async fn read<const MOST: usize, T: DeserializeOwned + Send + 'static>(
-    posted: Posted<MOST>,
-) -> Result<T, ApiError> {
-    posted?.form().await
 }
 
 #[derive(Deserialize)]
@@ -338,19 +323,17 @@ async fn take_feedback(
     visitor: Visitor,
     posted: Posted<FEEDBACK>,
 ) -> Response {
-    let taken = match read::<FEEDBACK, FeedbackForm>(posted).await {
-        Ok(form) => feedback(&app, &id, form, &visitor).await,
-        Err(error) => Err(error),
-    };
+    let taken = feedback(&app, &id, posted, &visitor).await;
     page(&app, &visitor.shell, taken.map(|()| see_other(&format!("/cases/{id}#feedback"))))
 }
 
 async fn feedback(
     app: &Arc<App>,
     id: &str,
-    form: FeedbackForm,
+    posted: Posted<FEEDBACK>,
     visitor: &Visitor,
 ) -> Result<(), ApiError> {
+    let form: FeedbackForm = posted?.form().await?;
     visitor.shell.check(&form.token)?;
     let case = visitor.named(id.to_owned());
     app.cases.store.look(case.clone()).await?;
@@ -359,10 +342,7 @@ async fn feedback(
         "yes" => Some(true),
         "no" => Some(false),
         "" if !comment.is_empty() => None,
-        _ => {
-            let message = "the judgement is neither yes nor no";
-            return Err(ApiError::of(Code::InvalidValue, "helpful", message));
-        }
+        _ => return Err(ApiError::invalid("helpful", "the judgement is neither yes nor no")),
     };
     if comment.chars().count() > MOST_COMMENT {
         let message = format!("the comment has more than {MOST_COMMENT} characters");

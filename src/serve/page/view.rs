@@ -86,10 +86,6 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-/// The page of a template.
-///
-/// # Errors
-/// A template that cannot be rendered.
 pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result<String, ApiError> {
     let models: Vec<Value> = app.loaded().map_or_else(Vec::new, |served| {
         let models = served.models.iter().map(|model| {
@@ -116,9 +112,6 @@ pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result
 }
 
 /// The page with the forms for notes and questions.
-///
-/// # Errors
-/// See [`render`].
 pub fn index(app: &App, shell: &Shell, cases: &[Case]) -> Result<String, ApiError> {
     let of = |kind: ItemKind| -> Vec<&str> {
         let systems = app.loaded().into_iter().flat_map(|served| &served.systems);
@@ -181,10 +174,6 @@ fn sources(finding: &Value) -> Vec<Value> {
     list("passages").iter().map(source).collect()
 }
 
-/// The page of one case.
-///
-/// # Errors
-/// See [`render`].
 pub fn case(app: &App, shell: &Shell, case: &Case) -> Result<String, ApiError> {
     let Case { head, calls, outcome, .. } = case;
     let ask = &head.ask;

@@ -1,13 +1,14 @@
 //! Parses chat completion requests.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{Fields, asks_for_nothing, quoted, required, unknown, wrong_type};
+use super::fields::{
+    Fields, asks_for_nothing, inner_flag, object, quoted, required, text, unknown, wrong_type,
+};
 use crate::record::Message;
 use crate::serve::error::{ApiError, Code};
 
-/// A request for a chat completion.
 #[derive(Clone, Debug)]
 pub struct ChatRequest {
     pub model: Option<String>,
@@ -28,8 +29,6 @@ pub struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// # Errors
-    /// A field of another type, out of its range, or not supported.
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
@@ -39,15 +38,14 @@ impl ChatRequest {
         let top = fields.count("top_logprobs", MOST_LOGPROBS)?;
         if top.is_some_and(|top| top > 0) && !wanted {
             let message = "top_logprobs is given without logprobs: true";
-            return Err(ApiError::of(Code::InvalidValue, "top_logprobs", message));
+            return Err(ApiError::invalid("top_logprobs", message));
         }
         let thinking = thinking(&mut fields)?;
         decoding.without_effect.extend(thinking.without_effect);
         let opens_turn = fields.flag("add_generation_prompt")?;
         let continues_last = fields.flag("continue_final_message")?.unwrap_or(false);
         if continues_last && opens_turn == Some(true) {
-            return Err(ApiError::of(
-                Code::InvalidValue,
+            return Err(ApiError::invalid(
                 "continue_final_message",
                 "continue_final_message and add_generation_prompt are both true; give one",
             ));
@@ -68,7 +66,6 @@ impl ChatRequest {
     }
 }
 
-/// The messages of a chat.
 pub struct Messages {
     pub list: Vec<Message>,
     /// Unknown fields of messages, each once.
@@ -85,9 +82,6 @@ pub struct Thinking {
 }
 
 /// Reads the three fields by which clients switch thinking on and off; the template argument takes precedence.
-///
-/// # Errors
-/// A value of another type.
 pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
     const KWARGS: &str = "chat_template_kwargs";
     const EFFORT: &str = "reasoning_effort";
@@ -99,21 +93,11 @@ pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
     {
         let message =
             format!("{EFFORT} is {}; expected none, {}", quoted(other), others.join(", "));
-        return Err(ApiError::of(Code::InvalidValue, EFFORT, message));
+        return Err(ApiError::invalid(EFFORT, message));
     }
     let plain = fields.flag("enable_thinking")?;
-    let mut kwargs = match fields.take(KWARGS) {
-        None => Map::new(),
-        Some(Value::Object(map)) => map,
-        Some(other) => return Err(wrong_type(KWARGS, &other, "an object")),
-    };
-    let inner = match kwargs.shift_remove("enable_thinking") {
-        None | Some(Value::Null) => None,
-        Some(Value::Bool(flag)) => Some(flag),
-        Some(other) => {
-            return Err(wrong_type(&format!("{KWARGS}.enable_thinking"), &other, "true or false"));
-        }
-    };
+    let mut kwargs = fields.inner(KWARGS)?.unwrap_or_default();
+    let inner = inner_flag(KWARGS, &mut kwargs, "enable_thinking")?;
     Ok(Thinking {
         wanted: inner.or(plain).or(by_effort),
         ignored: kwargs.into_iter().map(|(name, _)| format!("{KWARGS}.{name}")).collect(),
@@ -126,8 +110,7 @@ pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
 pub fn messages(value: Option<Value>) -> Result<Messages, ApiError> {
     let list = match required(value, "messages")? {
         Value::Array(list) if list.is_empty() => {
-            let message = "messages is empty; at least one is needed";
-            return Err(ApiError::of(Code::InvalidValue, "messages", message));
+            return Err(ApiError::invalid("messages", "messages is empty; at least one is needed"));
         }
         Value::Array(list) => list,
         other => return Err(wrong_type("messages", &other, "an array")),
@@ -143,14 +126,9 @@ pub fn messages(value: Option<Value>) -> Result<Messages, ApiError> {
 }
 
 fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Message, ApiError> {
-    let Value::Object(mut fields) = value else {
-        return Err(wrong_type(place, &value, "an object"));
-    };
+    let mut fields = object(place, value)?;
     let param = format!("{place}.role");
-    let role = match required(fields.shift_remove("role"), &param)? {
-        Value::String(role) => role,
-        other => return Err(wrong_type(&param, &other, "a string")),
-    };
+    let role = text(&param, required(fields.shift_remove("role"), &param)?)?;
     let role = match role.as_str() {
         "developer" => "system".to_owned(),
         "system" | "user" | "assistant" | "tool" => role,
@@ -159,7 +137,7 @@ fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Messa
                 "{param} is {}; expected system, developer, user, assistant or tool",
                 quoted(other)
             );
-            return Err(ApiError::of(Code::InvalidValue, &param, message));
+            return Err(ApiError::invalid(&param, message));
         }
     };
     let calls = fields.shift_remove("tool_calls").unwrap_or_default();
@@ -189,30 +167,21 @@ fn text_of_parts(
     let mut texts = Vec::with_capacity(parts.len());
     for (index, part) in parts.into_iter().enumerate() {
         let param = format!("{place}[{index}]");
-        let mut part = match part {
-            Value::Object(part) => part,
-            other => return Err(wrong_type(&param, &other, "an object")),
-        };
+        let mut part = object(&param, part)?;
         match part.get("type").and_then(Value::as_str) {
-            Some("text" | "input_text" | "output_text") => match part.shift_remove("text") {
-                Some(Value::String(text)) => {
-                    texts.push(text);
-                    part.shift_remove("type");
-                    ignored.extend(unknown("messages[].content[]", part));
-                }
-                other => {
-                    let other = other.unwrap_or_default();
-                    return Err(wrong_type(&format!("{param}.text"), &other, "a string"));
-                }
-            },
+            Some("text" | "input_text" | "output_text") => {
+                let value = part.shift_remove("text").unwrap_or_default();
+                texts.push(text(&format!("{param}.text"), value)?);
+                part.shift_remove("type");
+                ignored.extend(unknown("messages[].content[]", part));
+            }
             Some("image_url" | "input_image" | "input_audio" | "file" | "input_file") => {
                 let message = format!("{param}: the models here read text alone");
                 return Err(ApiError::of(Code::ImageUnsupported, &param, message));
             }
             _ => {
                 let param = format!("{param}.type");
-                let message = format!("{param} is not `text`");
-                return Err(ApiError::of(Code::InvalidValue, &param, message));
+                return Err(ApiError::invalid(&param, format!("{param} is not `text`")));
             }
         }
     }

@@ -10,7 +10,6 @@ const MOST_PROMPTS: usize = 256;
 /// OpenAI's default, where a request does not say.
 const DEFAULT_MAX_TOKENS: usize = 16;
 
-/// One prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextPrompt {
     Text(String),
@@ -18,7 +17,6 @@ pub enum TextPrompt {
     Ids(Vec<u32>),
 }
 
-/// A request for completions.
 #[derive(Clone, Debug)]
 pub struct CompletionRequest {
     pub model: Option<String>,
@@ -38,8 +36,6 @@ pub struct CompletionRequest {
 }
 
 impl CompletionRequest {
-    /// # Errors
-    /// A field of another type, out of its range, or not supported.
     pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
@@ -54,8 +50,7 @@ impl CompletionRequest {
         };
         let echo = fields.flag("echo")?.unwrap_or(false);
         if max_tokens == 0 && !echo && decoding.prompt_logprobs.is_none() {
-            return Err(ApiError::of(
-                Code::InvalidValue,
+            return Err(ApiError::invalid(
                 "max_tokens",
                 "max_tokens is 0 without echo or prompt_logprobs: nothing is asked for",
             ));
@@ -82,7 +77,7 @@ fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
     let list = match required(value, NAME)? {
         Value::String(text) => return Ok(vec![TextPrompt::Text(text)]),
         Value::Array(list) if list.is_empty() => {
-            return Err(ApiError::of(Code::InvalidValue, NAME, "prompt is empty"));
+            return Err(ApiError::invalid(NAME, "prompt is empty"));
         }
         Value::Array(list) => list,
         other => return Err(wrong_type(NAME, &other, EXPECTED)),
@@ -96,7 +91,7 @@ fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
     if list.len() > MOST_PROMPTS {
         let message =
             format!("prompt has {} prompts; at most {MOST_PROMPTS} are taken", list.len());
-        return Err(ApiError::of(Code::InvalidValue, NAME, message));
+        return Err(ApiError::invalid(NAME, message));
     }
     let is_text = list[0].is_string();
     let numbered = list.into_iter().enumerate();
@@ -104,7 +99,7 @@ fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
         Value::String(text) if is_text => Ok(TextPrompt::Text(text)),
         Value::Array(list) if !is_text && list.is_empty() => {
             let name = format!("prompt[{index}]");
-            Err(ApiError::of(Code::InvalidValue, &name, format!("{name} is empty")))
+            Err(ApiError::invalid(&name, format!("{name} is empty")))
         }
         Value::Array(_) if !is_text => {
             ids(&format!("prompt[{index}]"), &value).map(TextPrompt::Ids)

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fields::{Fields, asks_for_nothing, ids, number, unknown, wrong_type};
+use super::fields::{Fields, asks_for_nothing, ids, inner_flag, number, text, unknown, wrong_type};
 use super::format::{self, Format};
 use crate::engine::{Sampling, Stop};
 use crate::serve::error::{ApiError, Code};
@@ -54,7 +54,6 @@ pub struct Decoding {
     pub without_effect: Vec<&'static str>,
 }
 
-/// The options of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Streaming {
     /// Whether a last chunk has the usage.
@@ -64,8 +63,6 @@ pub struct Streaming {
 }
 
 impl Decoding {
-    /// # Errors
-    /// A value of another type or out of its range; an unsupported parameter.
     pub fn read(fields: &mut Fields) -> Result<Decoding, ApiError> {
         let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1);
         refuse_unsupported(fields, n)?;
@@ -76,12 +73,12 @@ impl Decoding {
         let top_p = float(fields.number("top_p", 0.0..=1.0)?);
         if top_p == Some(0.0) {
             let message = "top_p is 0; expected a number above 0, up to 1";
-            return Err(ApiError::of(Code::InvalidValue, "top_p", message));
+            return Err(ApiError::invalid("top_p", message));
         }
         let penalty = float(fields.number("repetition_penalty", 0.0..=f64::MAX)?);
         if penalty.is_some_and(|penalty| penalty <= 0.0 || !penalty.is_finite()) {
             let message = "repetition_penalty is not a number above 0";
-            return Err(ApiError::of(Code::InvalidValue, "repetition_penalty", message));
+            return Err(ApiError::invalid("repetition_penalty", message));
         }
         // The newer name wins.
         let limit = i64::from(u32::MAX);
@@ -90,7 +87,7 @@ impl Decoding {
         let min_tokens = fields.count("min_tokens", u32::MAX as usize)?.unwrap_or(0);
         if max_tokens.is_some_and(|most| (most as usize) < min_tokens) {
             let message = "min_tokens is above max_tokens";
-            return Err(ApiError::of(Code::InvalidValue, "min_tokens", message));
+            return Err(ApiError::invalid("min_tokens", message));
         }
         let top_k = fields.integer("top_k", -1..=limit)?.map(|k| k.max(0) as u32);
         Ok(Decoding {
@@ -213,13 +210,13 @@ fn logit_bias(value: Option<Value>) -> Result<Vec<(u32, f32)>, ApiError> {
     if map.len() > MOST_BIASED {
         let message =
             format!("logit_bias has {} entries; at most {MOST_BIASED} are taken", map.len());
-        return Err(ApiError::of(Code::InvalidValue, NAME, message));
+        return Err(ApiError::invalid(NAME, message));
     }
     let mut biases = Vec::with_capacity(map.len());
     for (id, bias) in map {
-        let id: u32 = id.parse().map_err(|_| {
-            ApiError::of(Code::InvalidValue, NAME, "logit_bias has a key that is no token id")
-        })?;
+        let id: u32 = id
+            .parse()
+            .map_err(|_| ApiError::invalid(NAME, "logit_bias has a key that is no token id"))?;
         biases.push((id, number(NAME, &bias, &(-100.0..=100.0))? as f32));
     }
     biases.sort_by_key(|(id, _)| *id);
@@ -236,7 +233,7 @@ fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
     };
     if list.len() > MOST_STOPS {
         let message = format!("stop has {} strings; at most {MOST_STOPS} are taken", list.len());
-        return Err(ApiError::of(Code::InvalidValue, "stop", message));
+        return Err(ApiError::invalid("stop", message));
     }
     let mut stops = Vec::new();
     for (index, value) in list.into_iter().enumerate() {
@@ -246,13 +243,12 @@ fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
                     "stop has a string of {} bytes; at most {MOST_STOP_BYTES} are taken",
                     text.len()
                 );
-                return Err(ApiError::of(Code::InvalidValue, "stop", message));
+                return Err(ApiError::invalid("stop", message));
             }
-            Value::String(text) if text.is_empty() => {}
-            Value::String(text) => stops.push(text),
-            other => return Err(wrong_type(&format!("stop[{index}]"), &other, "a string")),
+            value => stops.push(text(&format!("stop[{index}]"), value)?),
         }
     }
+    stops.retain(|stop| !stop.is_empty());
     Ok(stops)
 }
 
@@ -262,7 +258,7 @@ fn stop_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
         None => Ok(Vec::new()),
         Some(Value::Array(list)) if list.len() > MOST_STOPS => {
             let message = format!("{NAME} has {} ids; at most {MOST_STOPS} are taken", list.len());
-            Err(ApiError::of(Code::InvalidValue, NAME, message))
+            Err(ApiError::invalid(NAME, message))
         }
         Some(value) => ids(NAME, &value),
     }
@@ -272,26 +268,21 @@ fn streaming(
     fields: &mut Fields,
     ignored: &mut Vec<String>,
 ) -> Result<Option<Streaming>, ApiError> {
+    const OPTIONS: &str = "stream_options";
     let is_wanted = fields.flag("stream")?.unwrap_or(false);
-    let mut options = match fields.take("stream_options") {
-        None => return Ok(is_wanted.then(Streaming::default)),
-        Some(Value::Object(options)) => options,
-        Some(other) => return Err(wrong_type("stream_options", &other, "an object")),
+    let Some(mut options) = fields.inner(OPTIONS)? else {
+        return Ok(is_wanted.then(Streaming::default));
     };
     if !is_wanted {
         let message = "stream_options is given without stream: true";
-        return Err(ApiError::of(Code::StreamOptions, "stream_options", message));
+        return Err(ApiError::of(Code::StreamOptions, OPTIONS, message));
     }
-    let mut flag = |name: &str| match options.shift_remove(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(flag),
-        Some(other) => Err(wrong_type(&format!("stream_options.{name}"), &other, "true or false")),
-    };
+    let mut flag = |name| inner_flag(OPTIONS, &mut options, name).map(Option::unwrap_or_default);
     let streaming = Streaming {
         include_usage: flag("include_usage")?,
         continuous_usage: flag("continuous_usage_stats")?,
     };
-    ignored.extend(unknown("stream_options", options));
+    ignored.extend(unknown(OPTIONS, options));
     Ok(Some(streaming))
 }
 

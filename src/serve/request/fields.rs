@@ -51,24 +51,17 @@ impl Fields {
         self.map.get(name)
     }
 
-    /// # Errors
-    /// A value that is neither true nor false.
     pub fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
-        let flag = self.take(name).map(|value| match value {
-            Value::Bool(flag) => Ok(flag),
-            other => Err(wrong_type(name, &other, "true or false")),
-        });
-        flag.transpose()
+        self.take(name).map(|value| flag(name, &value)).transpose()
     }
 
-    /// # Errors
-    /// A value that is no string.
     pub fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
-        let text = self.take(name).map(|value| match value {
-            Value::String(text) => Ok(text),
-            other => Err(wrong_type(name, &other, "a string")),
-        });
-        text.transpose()
+        self.take(name).map(|value| text(name, value)).transpose()
+    }
+
+    /// Takes an inner object.
+    pub fn inner(&mut self, name: &str) -> Result<Option<Map<String, Value>>, ApiError> {
+        self.take(name).map(|value| object(name, value)).transpose()
     }
 
     /// An id that can be used in a header.
@@ -77,49 +70,35 @@ impl Fields {
     /// A value that is no string, or one with other characters.
     pub fn id(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         let id = self.text(name)?;
-        match id.as_ref().is_none_or(|id| is_plain_id(id.as_bytes())) {
-            true => Ok(id),
-            false => {
-                let message = format!("{name} is not up to 64 letters, digits, `.`, `_` and `-`");
-                Err(ApiError::of(Code::InvalidValue, name, message))
-            }
+        if id.as_ref().is_none_or(|id| is_plain_id(id.as_bytes())) {
+            return Ok(id);
         }
+        let message = format!("{name} is not up to 64 letters, digits, `.`, `_` and `-`");
+        Err(ApiError::invalid(name, message))
     }
 
-    /// # Errors
-    /// A value that is no number, or out of its range.
     pub fn number(
         &mut self,
         name: &str,
         range: RangeInclusive<f64>,
     ) -> Result<Option<f64>, ApiError> {
-        let number = self.take(name).map(|value| number(name, &value, &range));
-        number.transpose()
+        self.take(name).map(|value| number(name, &value, &range)).transpose()
     }
 
-    /// # Errors
-    /// A value that is no whole number, or out of its range.
     pub fn integer(
         &mut self,
         name: &str,
         range: RangeInclusive<i64>,
     ) -> Result<Option<i64>, ApiError> {
-        let integer = self.take(name).map(|value| integer(name, &value, &range));
-        integer.transpose()
+        self.take(name).map(|value| integer(name, &value, &range)).transpose()
     }
 
     /// A count from 0 to `most`.
-    ///
-    /// # Errors
-    /// A value that is no whole number, or out of its range.
     pub fn count(&mut self, name: &str, most: usize) -> Result<Option<usize>, ApiError> {
         Ok(self.integer(name, 0..=most as i64)?.map(|count| count as usize))
     }
 
     /// A random seed. Negative ones are read as in two's complement.
-    ///
-    /// # Errors
-    /// A value that is no whole number, or out of its range.
     pub fn seed(&mut self) -> Result<Option<u64>, ApiError> {
         Ok(self.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64))
     }
@@ -184,8 +163,34 @@ pub fn unknown(place: &str, left: Map<String, Value>) -> impl Iterator<Item = St
     asking.map(move |(name, _)| format!("{place}.{name}"))
 }
 
-/// # Errors
-/// A value that is no number, or out of its range.
+pub fn flag(name: &str, value: &Value) -> Result<bool, ApiError> {
+    value.as_bool().ok_or_else(|| wrong_type(name, value, "true or false"))
+}
+
+/// Takes a flag of the inner object at `place`; `None` if it is absent or null.
+pub fn inner_flag(
+    place: &str,
+    inner: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Option<bool>, ApiError> {
+    let value = inner.shift_remove(name).filter(|value| !value.is_null());
+    value.map(|value| flag(&format!("{place}.{name}"), &value)).transpose()
+}
+
+pub fn text(name: &str, value: Value) -> Result<String, ApiError> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(wrong_type(name, &other, "a string")),
+    }
+}
+
+pub fn object(name: &str, value: Value) -> Result<Map<String, Value>, ApiError> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(wrong_type(name, &other, "an object")),
+    }
+}
+
 pub fn number(name: &str, value: &Value, range: &RangeInclusive<f64>) -> Result<f64, ApiError> {
     let number = value.as_f64().ok_or_else(|| wrong_type(name, value, "a number"))?;
     if range.contains(&number) {
@@ -196,28 +201,22 @@ pub fn number(name: &str, value: &Value, range: &RangeInclusive<f64>) -> Result<
         true => format!("a number from {start} to {end}"),
         false => format!("a number of at least {start}"),
     };
-    Err(ApiError::of(Code::InvalidValue, name, format!("{name} is {number}; expected {expected}")))
+    Err(ApiError::invalid(name, format!("{name} is {number}; expected {expected}")))
 }
 
-/// # Errors
-/// A value that is no whole number, or out of its range.
 pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result<i64, ApiError> {
     // Some clients write whole numbers as 16.0.
     let float = || value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 2f64.powi(53));
     let number = value.as_i64().or_else(|| float().map(|n| n as i64));
     let is_large = value.is_u64() && number.is_none();
+    let (start, end) = (range.start(), range.end());
     match number {
         Some(number) if range.contains(&number) => Ok(number),
         None if !is_large => Err(wrong_type(name, value, "a whole number")),
-        _ => Err(ApiError::of(
-            Code::InvalidValue,
-            name,
-            format!(
-                "{name} is {value}; expected a whole number from {} to {}",
-                range.start(),
-                range.end()
-            ),
-        )),
+        _ => {
+            let expected = format!("a whole number from {start} to {end}");
+            Err(ApiError::invalid(name, format!("{name} is {value}; expected {expected}")))
+        }
     }
 }
 
@@ -233,8 +232,6 @@ pub fn ids(name: &str, value: &Value) -> Result<Vec<u32>, ApiError> {
     list.iter().map(id).collect()
 }
 
-/// # Errors
-/// A field that is absent or null.
 pub fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
     value.ok_or_else(|| ApiError::of(Code::MissingParameter, name, format!("{name} is missing")))
 }

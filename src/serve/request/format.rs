@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::data::json as unique;
 
-use super::fields::{Fields, wrong_type};
+use super::fields::{Fields, flag, text, wrong_type};
 use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
@@ -31,10 +31,7 @@ pub fn read(fields: &mut Fields) -> Result<Option<Format>, ApiError> {
     if let Some(format) = fields.take("response_format") {
         add("response_format".to_owned(), response_format(&format)?);
     }
-    if let Some(options) = fields.take("structured_outputs") {
-        let Value::Object(options) = options else {
-            return Err(wrong_type("structured_outputs", &options, "an object"));
-        };
+    if let Some(options) = fields.inner("structured_outputs")? {
         for (kind, value) in options.into_iter().filter(|(_, value)| !value.is_null()) {
             let name = format!("structured_outputs.{kind}");
             add(name.clone(), guided(&kind, &name, value)?);
@@ -58,7 +55,7 @@ pub fn read(fields: &mut Fields) -> Result<Option<Format>, ApiError> {
     }
     if let [Format { field: first, .. }, Format { field: second, .. }, ..] = found.as_slice() {
         let message = format!("{first} and {second} both say what the text looks like; give one");
-        return Err(ApiError::of(Code::InvalidValue, second, message));
+        return Err(ApiError::invalid(second, message));
     }
     Ok(found.pop())
 }
@@ -82,8 +79,7 @@ fn response_format(format: &Value) -> Result<Option<Grammar>, ApiError> {
             })?;
             json_schema(name, schema).map(Some)
         }
-        _ => Err(ApiError::of(
-            Code::InvalidValue,
+        _ => Err(ApiError::invalid(
             "response_format.type",
             "response_format.type is none of text, json_object, json_schema",
         )),
@@ -92,10 +88,7 @@ fn response_format(format: &Value) -> Result<Option<Grammar>, ApiError> {
 
 /// One of vLLM's forms.
 fn guided(kind: &str, name: &str, value: Value) -> Result<Option<Grammar>, ApiError> {
-    let text = |value: Value| match value {
-        Value::String(text) => Ok(text),
-        other => Err(wrong_type(name, &other, "a string")),
-    };
+    let text = |value: Value| text(name, value);
     Ok(Some(match kind {
         "json" => match value {
             // vLLM also accepts a schema as a string.
@@ -117,18 +110,14 @@ fn guided(kind: &str, name: &str, value: Value) -> Result<Option<Grammar>, ApiEr
             let choices: Vec<String> = choices.into_iter().map(text).collect::<Result<_, _>>()?;
             if choices.is_empty() || choices.iter().any(String::is_empty) {
                 let message = format!("{name} has no choice, or an empty one");
-                return Err(ApiError::of(Code::InvalidValue, name, message));
+                return Err(ApiError::invalid(name, message));
             }
             let alternatives: Vec<String> =
                 choices.iter().map(|choice| json!(choice).to_string()).collect();
             let lark = format!("start: {}", alternatives.join(" | "));
             Grammar::Lark(bounded(name, lark, MOST_SCHEMA_BYTES)?)
         }
-        "json_object" => match value {
-            Value::Bool(true) => Grammar::JsonObject,
-            Value::Bool(false) => return Ok(None),
-            other => return Err(wrong_type(name, &other, "true or false")),
-        },
+        "json_object" => return Ok(flag(name, &value)?.then_some(Grammar::JsonObject)),
         _ => {
             let message = format!(
                 "{name} is not supported; json, regex, choice, grammar and json_object are"

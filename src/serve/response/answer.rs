@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
 use super::logprobs::{self, ListWriter, Lists};
+use crate::audit::case;
 use crate::engine::{Completion, Event, TokenLogprobs};
 use crate::record::{FinishReason, Usage};
 use crate::serve::error::ApiError;
@@ -22,9 +23,7 @@ pub struct Heading {
     pub digest: String,
     /// Fields of the request that had no effect.
     pub ignored: Vec<String>,
-    /// Whether the response has token ids.
     pub token_ids: bool,
-    /// The tokens of each prompt.
     pub prompts: Vec<Vec<u32>>,
     /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
@@ -46,7 +45,6 @@ pub struct Answer {
     samples: usize,
 }
 
-/// The state of one choice.
 struct Choice {
     text: ChoiceText,
     /// What is not sent yet.
@@ -90,9 +88,6 @@ impl Answer {
     }
 
     /// Applies an event, and updates metrics and admission control.
-    ///
-    /// # Errors
-    /// A grammar that allowed no further token; an engine that died.
     pub fn take(
         &mut self,
         told: ChoiceEvent,
@@ -143,7 +138,6 @@ impl Answer {
         tokens.extend(delta.tokens);
     }
 
-    /// The whole response.
     pub fn whole(mut self) -> Value {
         let choices: Vec<Value> = (0..self.choices.len()).map(|index| self.choice(index)).collect();
         let mut answer = self.envelope(match self.heading.form {
@@ -301,7 +295,6 @@ impl Answer {
         chunk
     }
 
-    /// The chunk with the usage.
     pub fn usage_chunk(&self) -> Value {
         let mut chunk = self.chunk(json!([]));
         chunk["usage"] = self.usage();
@@ -363,12 +356,8 @@ impl Answer {
                 sum.cached_tokens += done.usage.cached_tokens;
             }
         }
-        json!({
-            "prompt_tokens": sum.prompt_tokens,
-            "completion_tokens": sum.completion_tokens,
-            "total_tokens": sum.prompt_tokens + sum.completion_tokens,
-            "prompt_tokens_details": {"cached_tokens": sum.cached_tokens},
-            "completion_tokens_details": {"reasoning_tokens": reasoning},
-        })
+        let mut usage = case::usage(sum);
+        usage["completion_tokens_details"]["reasoning_tokens"] = reasoning.into();
+        usage
     }
 }

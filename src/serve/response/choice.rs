@@ -151,9 +151,6 @@ fn tag_prefix_at_end(text: &str, tag: &str) -> usize {
 }
 
 /// Refuses a completion that did not end regularly; `format` is the field that gave its grammar.
-///
-/// # Errors
-/// A grammar that allowed no further token; a cancelled completion.
 pub fn refuse_broken(completion: &Completion, format: &str) -> Result<(), ApiError> {
     match completion.finish_reason {
         FinishReason::Stop | FinishReason::Length => Ok(()),

@@ -52,7 +52,6 @@ impl<S: EventSource> Drop for Open<S> {
     }
 }
 
-/// A response that streams the events of a source.
 pub fn respond(source: impl EventSource) -> Response {
     let open = Open { source, sent: Sent::default(), is_over: false };
     let events = stream::unfold(open, |mut open| async move {
@@ -71,7 +70,6 @@ pub fn respond(source: impl EventSource) -> Response {
     (headers, Body::from_stream(events)).into_response()
 }
 
-/// A streamed completion.
 pub struct Streamed {
     pub app: Arc<App>,
     pub generation: Generation,

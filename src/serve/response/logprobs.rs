@@ -74,7 +74,6 @@ pub struct ListWriter<'a> {
 }
 
 impl ListWriter<'_> {
-    /// Adds a token to the lists.
     pub fn add(&mut self, lists: &mut Lists, id: u32, logprobs: Option<&TokenLogprobs>) {
         let token = match self.as_ids {
             true => token_id(id),

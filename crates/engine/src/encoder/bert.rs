@@ -11,7 +11,6 @@ use super::tokens::Sequence;
 use crate::model::{Bert, BertConfig, BertScratch, Tensors};
 use crate::ops::{EncoderBackend, Precision};
 
-/// BERT on one machine.
 pub(super) struct BertNetwork<B: EncoderBackend> {
     ops: B,
     bert: Bert<B>,

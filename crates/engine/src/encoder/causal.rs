@@ -19,7 +19,6 @@ pub(super) fn logit_rows(output: EncoderOutput) -> usize {
     }
 }
 
-/// A decoder on one machine.
 pub(super) struct DecoderNetwork<B: Backend> {
     pub(super) ops: B,
     pub(super) decoder: Decoder<B>,
@@ -30,9 +29,6 @@ pub(super) struct DecoderNetwork<B: Backend> {
 }
 
 /// A decoder for texts of at most `limit` tokens.
-///
-/// # Errors
-/// Weights that are missing or do not fit the config; a machine without room.
 pub(super) fn load_decoder<B: Backend>(
     ops: &B,
     folder: &Folder,
@@ -44,10 +40,8 @@ pub(super) fn load_decoder<B: Backend>(
     // Files without a language model's head are read as they are; rerankers have theirs tied.
     let config = Config { tied_embeddings: true, ..config };
     let files = folder.weight_files()?;
-    Ok(match output {
-        EncoderOutput::YesNo => Decoder::load(ops, config, &files, precision, limit)?,
-        _ => Decoder::load_states(ops, config, &files, precision, limit)?,
-    })
+    let wants_head = output == EncoderOutput::YesNo;
+    Ok(Decoder::load_parts(ops, config, &files, precision, limit, wants_head)?)
 }
 
 impl<B: Backend> Network for DecoderNetwork<B> {

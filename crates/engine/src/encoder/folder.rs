@@ -33,9 +33,6 @@ pub struct Folder {
 
 impl Folder {
     /// `card`: the name under which its files are known.
-    ///
-    /// # Errors
-    /// It is no directory.
     pub fn open(path: &Path, card: Option<&'static str>) -> Result<Self, EncoderError> {
         let folder = Self { path: path.to_owned(), card };
         match path.is_dir() {
@@ -104,9 +101,6 @@ impl Folder {
     }
 
     /// A JSON file as a `T`.
-    ///
-    /// # Errors
-    /// It is missing, cannot be read, or holds something else.
     pub fn json<T>(&self, name: &str) -> Result<T, EncoderError>
     where
         T: DeserializeOwned + Send + 'static,

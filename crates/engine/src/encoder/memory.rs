@@ -9,9 +9,6 @@ use crate::model::Footprint;
 use crate::ops::StepLimits;
 
 /// Weights, and the most that a step takes at a time. What reading BERT's files takes for a moment counts as scratch.
-///
-/// # Errors
-/// As of opening it: a file that is missing or damaged; a folder that does not say how its model is used.
 pub fn footprint(options: &EncoderOptions) -> Result<Footprint, EncoderError> {
     let form = Form::read(&options.directory, options.known)?;
     let queries = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));

@@ -61,10 +61,6 @@ struct Reader {
 
 impl Encoder {
     /// Loads config.json, tokenizer.json and model.safetensors or pytorch_model.bin.
-    ///
-    /// # Errors
-    /// A file that is missing or damaged; weights that do not fit the config; a model of another kind; a folder that does
-    /// not say how its model is used.
     pub fn open(options: &EncoderOptions) -> Result<Encoder, EncoderError> {
         let form = Form::read(&options.directory, options.known)?;
         form.expect_score(false)?;
@@ -123,9 +119,6 @@ impl Encoder {
     }
 
     /// The folder as it is, on all of this machine's threads.
-    ///
-    /// # Errors
-    /// As [`Encoder::open`].
     pub fn open_folder(directory: &Path) -> Result<Encoder, EncoderError> {
         let cpu = Device::cpu(rayon::current_num_threads())?;
         Encoder::open(&EncoderOptions::new(directory, cpu))
@@ -147,9 +140,6 @@ impl Encoder {
     }
 
     /// `[documents][width]`.
-    ///
-    /// # Errors
-    /// A text cannot be tokenised; the machine fails.
     pub fn embed_documents(
         &self,
         documents: &[Document<'_>],
@@ -164,9 +154,6 @@ impl Encoder {
     }
 
     /// `[queries][width]`, and whether a query was cut.
-    ///
-    /// # Errors
-    /// A text cannot be tokenised; the machine fails.
     pub fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, EncoderError> {
         let sequence = |query: &&str| self.queries.tokens.text(&query_text(&self.card, query));
         let sequences = queries.iter().map(sequence).collect::<Result<_, _>>()?;
@@ -174,9 +161,6 @@ impl Encoder {
     }
 
     /// `[texts][width]` of texts as they are, without a prompt; an empty text has a vector too, that of its special tokens.
-    ///
-    /// # Errors
-    /// A text cannot be tokenised; the machine fails.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncoderError> {
         let sequence = |text: &&str| self.documents.tokens.text(text);
         let sequences = texts.iter().map(sequence).collect::<Result<_, _>>()?;

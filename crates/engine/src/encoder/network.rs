@@ -79,9 +79,6 @@ impl Described {
     }
 
     /// How weights are kept: BERT's are published as f32, those of decoders as their files have them.
-    ///
-    /// # Errors
-    /// Weights that cannot be read.
     pub(super) fn precision(
         &self,
         folder: &Folder,
@@ -103,9 +100,6 @@ impl Described {
     }
 
     /// Loads the model for texts of at most `limit` tokens, and what is wanted of them.
-    ///
-    /// # Errors
-    /// Weights that are missing or do not fit; an output that the model does not have; a device that runs no encoders.
     pub(super) fn load(
         self,
         folder: &Folder,

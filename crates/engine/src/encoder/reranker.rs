@@ -55,9 +55,6 @@ impl Reranker {
     }
 
     /// Of each pair, higher is better: a logit, or where [`Reranker::is_one_logit`] is false a probability.
-    ///
-    /// # Errors
-    /// A pair cannot be tokenised; the machine fails.
     pub fn score(&self, pairs: &[Pair<'_>]) -> Result<Vec<f32>, EncoderError> {
         let sequences: Vec<Sequence> =
             pairs.iter().map(|pair| self.sequence(pair)).collect::<Result<_, _>>()?;

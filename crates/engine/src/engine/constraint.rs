@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use llguidance::api::{ParserLimits, StopReason, TopLevelGrammar};
+use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{
     InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv,
@@ -12,7 +12,7 @@ use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
 use super::effort::Effort;
-use super::ending::{Budget, Closers};
+use super::ending::{Budget, Closers, is_over};
 use super::kept_grammars::KeptGrammars;
 use super::schema::{refuse_costly, refuse_costly_inside, with_spacing};
 use super::{EngineError, Grammar, annotations};
@@ -311,7 +311,7 @@ impl State {
 
     /// Whether the grammar is complete and nothing can follow. One that failed is not.
     pub fn is_complete(&self) -> bool {
-        matches!(self.matcher.stop_reason(), StopReason::NoExtension | StopReason::EndOfSentence)
+        is_over(&self.matcher)
     }
 
     /// Why the grammar failed, if it did.

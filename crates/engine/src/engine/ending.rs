@@ -153,7 +153,7 @@ fn is_text(allowed: &[u32]) -> bool {
     count > 8 * allowed.len() as u32
 }
 
-fn is_over(matcher: &Matcher) -> bool {
+pub fn is_over(matcher: &Matcher) -> bool {
     matches!(matcher.stop_reason(), StopReason::NoExtension | StopReason::EndOfSentence)
 }
 

@@ -101,9 +101,6 @@ pub struct Engine {
 
 impl Engine {
     /// Starts a thread named `engine-{name}` around `decoder`. `eos_ids` end a grammar's text.
-    ///
-    /// # Errors
-    /// When the thread cannot start, or the machine has no room.
     pub fn start<B: Backend>(
         name: &str,
         decoder: Decoder<B>,
@@ -180,9 +177,6 @@ impl Engine {
     }
 
     /// How the engine stands; waits for the step that it is at.
-    ///
-    /// # Errors
-    /// When the engine died.
     pub fn snapshot(&self) -> Result<EngineSnapshot, EngineError> {
         let (sender, receiver) = channel();
         self.request_snapshot(Box::new(move |snapshot| {
@@ -192,9 +186,6 @@ impl Engine {
     }
 
     /// Gives `on_snapshot` how the engine stands once the step that it is at is done. An engine that dies before drops it.
-    ///
-    /// # Errors
-    /// When the engine died.
     pub fn request_snapshot(&self, on_snapshot: OnSnapshot) -> Result<(), EngineError> {
         self.send(Message::Snapshot(on_snapshot))
     }
@@ -216,9 +207,6 @@ impl Engine {
     }
 
     /// Ends the engine once the requests at hand are done, and gives what it counted.
-    ///
-    /// # Errors
-    /// When its thread died before, or its machine failed.
     pub fn finish(mut self) -> Result<EngineStats, EngineError> {
         self.inbox = None;
         match self.thread.take().map(JoinHandle::join) {

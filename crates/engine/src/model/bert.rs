@@ -157,9 +157,6 @@ impl BertConfig {
 
 impl<B: EncoderBackend> BertScratch<B> {
     /// For steps of at most `rows` rows and `pages` pages.
-    ///
-    /// # Errors
-    /// When the machine has no memory for it.
     pub fn new(ops: &B, config: &BertConfig, rows: usize, pages: usize) -> Result<Self, OpsError> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let shape = config.page_shape();
@@ -229,9 +226,6 @@ impl<B: EncoderBackend> Bert<B> {
     }
 
     /// The last layer's states, `[rows, hidden]`. A step holds whole texts, and the segment of each token.
-    ///
-    /// # Errors
-    /// A failure of the machine.
     pub fn forward(
         &self,
         ops: &B,

@@ -77,9 +77,6 @@ impl<B: Backend> Scratch<B> {
     }
 
     /// For steps of whole texts, which give states of up to `limits.logit_rows` rows, and logits of none or of `logit_rows`.
-    ///
-    /// # Errors
-    /// When the machine has no memory for it.
     pub fn with_logits(
         ops: &B,
         config: &Config,
@@ -221,9 +218,6 @@ impl<B: Backend> Decoder<B> {
 
     /// Of a step of whole texts, whose keys and values nobody reads again: the logits of the rows `chosen`, `[chosen, vocabulary]`,
     /// or else their states after the last norm, `[chosen, hidden]`. `pages` are of one layer.
-    ///
-    /// # Errors
-    /// A failure of the machine.
     pub fn read(
         &self,
         ops: &B,

@@ -11,7 +11,6 @@ use crate::ops::{Backend, HeadNorms, Machine, OpsError, Precision, Quantisation,
 /// Where the decoder's tensors lie: alone, inside a vision-language checkpoint, old layout and new, or without a head.
 const PREFIXES: [&str; 4] = ["model.", "language_model.model.", "model.language_model.", ""];
 
-/// The names of a head's weights.
 const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
 
 impl<B: Backend> Decoder<B> {
@@ -30,21 +29,8 @@ impl<B: Backend> Decoder<B> {
         Decoder::load_parts(ops, config, files, precision, positions, true)
     }
 
-    /// The same without a head of its own, for states alone.
-    ///
-    /// # Errors
-    /// See [`Decoder::load`].
-    pub fn load_states(
-        ops: &B,
-        config: Config,
-        files: &[PathBuf],
-        precision: Precision,
-        positions: usize,
-    ) -> Result<Decoder<B>, ModelError> {
-        Decoder::load_parts(ops, config, files, precision, positions, false)
-    }
-
-    fn load_parts(
+    /// The same, with or without a head: states need none.
+    pub(crate) fn load_parts(
         ops: &B,
         config: Config,
         files: &[PathBuf],

@@ -78,9 +78,6 @@ pub struct Recipe<'a> {
 
 /// Writes a checkpoint to `directory`, all of it or nothing. The vocabulary is learned from `texts`, unless the recipe names a
 /// tokenizer.
-///
-/// # Errors
-/// When the directory holds something already, or a file cannot be written.
 pub fn write_checkpoint(
     recipe: &Recipe<'_>,
     texts: &[&str],

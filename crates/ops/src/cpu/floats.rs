@@ -98,7 +98,6 @@ fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<u
 }
 
 impl<W: Stored> Product<'_, W> {
-    /// The weights of a tile.
     pub fn tile(&self, tile: usize) -> &[W] {
         let stride = self.inputs.next_multiple_of(W::MULTIPLE) * LANES;
         &self.weights[tile * stride..(tile + 1) * stride]

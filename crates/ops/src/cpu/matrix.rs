@@ -32,9 +32,6 @@ pub(super) enum Tiles {
 
 impl Matrix {
     /// Packs the rows of `parts` one after another; each part is row-major `[n, inputs]`.
-    ///
-    /// # Errors
-    /// When the system has no memory for them.
     pub fn pack(
         parts: &[RawTensor<'_>],
         inputs: usize,

@@ -97,9 +97,6 @@ pub struct Cpu {
 
 impl Cpu {
     /// A pool of `threads` threads (at least one).
-    ///
-    /// # Errors
-    /// When the system refuses to start them.
     pub fn new(threads: usize) -> Result<Cpu, rayon::ThreadPoolBuildError> {
         Cpu::with(threads, Isa::detect())
     }

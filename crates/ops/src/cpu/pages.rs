@@ -107,9 +107,6 @@ pub(super) use of_either;
 
 impl KvPages {
     /// `pages` pages of [`PAGE`] positions for each layer of `shape`.
-    ///
-    /// # Errors
-    /// When the system has no memory for them.
     pub fn new(shape: PageShape, kept: StoredType, pages: usize) -> io::Result<KvPages> {
         Ok(match kept {
             StoredType::F32 => KvPages::F32(PagesOf::new(shape, pages)?),

@@ -111,9 +111,6 @@ impl Stream {
     }
 
     /// What gives the bits of a GPU of compute capability 9.0, far slower.
-    ///
-    /// # Errors
-    /// As `open`.
     pub fn emulating_hopper(without: Without) -> Result<Stream, OpsError> {
         Ok(Stream { sums: Sums::Hopper, ..Stream::open(0, without)? })
     }

@@ -38,15 +38,11 @@ pub const FAMILIES: [Family; 10] = [
 const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
 
 impl Family {
-    /// The family of that name.
     pub fn named(name: &str) -> Option<Family> {
         FAMILIES.into_iter().find(|family| family.name == name)
     }
 
     /// Launches its kernels on the first GPU.
-    ///
-    /// # Errors
-    /// A GPU that cannot be opened, or that refuses.
     pub fn exercise(self) -> Result<(), OpsError> {
         let gpu = Cuda::open(0)?;
         (self.launch)(&gpu)?;

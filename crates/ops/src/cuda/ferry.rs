@@ -23,9 +23,6 @@ pub struct Freight<'a> {
 
 impl Ferry {
     /// For pieces of so many bytes, of which a buffer holds one at least.
-    ///
-    /// # Errors
-    /// When the system cannot pin so much memory.
     pub fn new(stream: &Stream, piece: usize) -> Result<Ferry, OpsError> {
         let bytes = BYTES.max(piece);
         let buffers = [stream.pin(bytes)?, stream.pin(bytes)?];

@@ -65,7 +65,6 @@ impl Kinds {
 
 #[derive(Debug)]
 pub struct Kernels {
-    /// By format.
     pub embed: [Function; 4],
     pub rms_norm: Kinds,
     pub add_norm: Kinds,
@@ -76,7 +75,6 @@ pub struct Kernels {
     pub add_places: Function,
     pub add_bias: Function,
     pub attend_f32: Function,
-    /// By epilogue.
     matmul_f32: [Function; 2],
     /// By dimension of a head, like the next; see [`for_dim`].
     pub attend_chunks: [Function; 4],
@@ -101,7 +99,6 @@ pub struct Kernels {
     pub multiply_warpgroup_tiles: Function,
 }
 
-/// The size of a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
     pub rows: usize,
@@ -191,7 +188,6 @@ impl Kernels {
         Ok(kernels)
     }
 
-    /// The matmul in f32.
     pub fn matmul_f32(&self, epilogue: Epilogue, size: Product) -> Launch {
         let grid = [size.rows.div_ceil(64), size.outputs.div_ceil(64), 1];
         Launch::new(self.matmul_f32[epilogue.column()], grid, 256)
@@ -259,7 +255,6 @@ impl Kernels {
         })
     }
 
-    /// The warpgroups' matmul.
     pub fn by_warpgroups(&self, (format, epilogue): Form, size: Product, cut: Cut) -> Matmul {
         let [x, whole, split] = cut.blocks(size);
         let functions = &self.warpgroup[format as usize][epilogue.column()];

@@ -28,9 +28,6 @@ impl Cuda {
     /// Takes every rate. Bytes are those read and written by a copy inside the GPU; the bf16 rate is that of the
     /// instruction that products of many rows use, `wgmma` or `mma.sync`, on random operands: a GPU is slower on them
     /// than on zeros, which take less power.
-    ///
-    /// # Errors
-    /// When the GPU refuses.
     pub fn measure_limits(&self) -> Result<Limits, OpsError> {
         let rate = |kernel, rounds, per_round: usize| {
             let seconds = self.arithmetic_seconds(kernel, rounds)?;

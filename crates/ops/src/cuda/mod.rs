@@ -153,9 +153,6 @@ impl Cuda {
 
     /// The same GPU through a stream of its own, and with threads of its own, so that engines do not wait for one
     /// another: a thread that waits for masks may take up whatever else its pool has to do, another engine's step.
-    ///
-    /// # Errors
-    /// When the driver refuses.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
         let &Cuda { warpgroups, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;

@@ -51,9 +51,6 @@ impl Replaced {
     }
 
     /// The emulator runs the kernels of its build alone: files are read and checked as on a GPU, and then refused.
-    ///
-    /// # Errors
-    /// As `asked`; and where a folder is named at all.
     #[cfg(not(feature = "cuda"))]
     pub fn refuse() -> Result<(), OpsError> {
         const SOURCES: &[&str] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));

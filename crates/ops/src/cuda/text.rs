@@ -10,9 +10,6 @@ use crate::{Backend, Biased, EncoderBackend, LayerNorm, OpsError, Precision, Tex
 impl Cuda {
     /// The same GPU for an encoder whose weights are kept so, through a stream of its own: f32 is multiplied as f32, all else
     /// as bf16.
-    ///
-    /// # Errors
-    /// When the driver refuses.
     pub fn for_encoder(&self, precision: Precision) -> Result<Cuda, OpsError> {
         Ok(Cuda { in_f32: precision.is_f32(), ..self.for_engine()? })
     }

@@ -20,9 +20,6 @@ const INPUTS: usize = 512;
 
 impl Cuda {
     /// Multiplies the same matrices by warps and by warpgroups, these in every cut that the GPU has room for.
-    ///
-    /// # Errors
-    /// When the GPU refuses.
     pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
         let numbers = scattered(OUTPUTS * INPUTS, 1).into_iter();
         let weights: Vec<u8> = numbers.flat_map(|number| number.to_f32().to_le_bytes()).collect();

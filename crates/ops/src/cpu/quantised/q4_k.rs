@@ -37,7 +37,6 @@ pub struct Q4K {
 }
 
 impl Q4K {
-    /// Room for `tiles` tiles of `blocks` blocks.
     pub fn zeroed(tiles: usize, blocks: usize) -> io::Result<Q4K> {
         let groups = blocks.div_ceil(TOGETHER);
         Ok(Q4K {

@@ -95,9 +95,6 @@ impl Stream {
     }
 
     /// Brings the first `bytes` of `from` back, once all before is done.
-    ///
-    /// # Errors
-    /// What went wrong since the last call.
     pub fn download(&self, from: &Region, to: &mut Pinned, bytes: usize) -> Result<(), OpsError> {
         assert!(bytes <= to.bytes && bytes <= from.bytes(), "a copy beyond its region");
         self.0.gpu.enter();
@@ -124,9 +121,6 @@ impl Stream {
     }
 
     /// Waits for everything.
-    ///
-    /// # Errors
-    /// What went wrong since the last call.
     pub fn synchronise(&self) -> Result<(), OpsError> {
         self.0.gpu.enter();
         // SAFETY: a live stream.

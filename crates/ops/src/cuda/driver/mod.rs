@@ -87,9 +87,6 @@ impl Stream {
     }
 
     /// Another stream of the same GPU.
-    ///
-    /// # Errors
-    /// When the driver refuses.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
         let stream = Stream::on(self.0.gpu.clone(), self.0.without)?;
         #[cfg(feature = "cuda-emulated")]
