@@ -15,7 +15,7 @@ use serde_json::json;
 use self::log::{About, Given, Log};
 use super::audit::flags::AuditFlags;
 use super::flags::{CorpusFlags, ExemplarFlags, PanelFlags, cite_by_default};
-use super::options::{HubFlags, MachineFlags};
+use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
@@ -24,6 +24,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format, ItemKind};
 use crate::experiment::driver::{Unobserved, carry_out};
+use crate::experiment::hardware::Hardware;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
@@ -63,7 +64,7 @@ pub struct Check {
     #[command(flatten)]
     sandbox: SandboxFlag,
     #[command(flatten)]
-    machine: MachineFlags,
+    hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
 }
@@ -98,7 +99,7 @@ impl Check {
         for directory in out.iter().chain(options.as_ref().map(|options| &options.directory)) {
             paths = paths.write(directory)?;
         }
-        let entered = paths.enter(sandbox, &spec.hardware.device)?.sealed(false)?;
+        let entered = paths.enter(sandbox, &spec.hardware.compute.on.device)?.sealed(false)?;
         let sandbox = entered.report();
         let log =
             options.map(|options| Log::begin(&options, &spec, sandbox.as_deref())).transpose()?;
@@ -148,7 +149,7 @@ impl Check {
         spec.refuse_other_items()?;
         spec.corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
         spec.exemplars = self.exemplars.spec(None)?;
-        spec.hardware = self.machine.hardware();
+        spec.hardware = self.hardware;
         spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;
         Ok(spec)

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::options::{HubFlags, MachineFlags, PromptFlags, QuietFlag, RowFlags, SamplingFlags};
+use super::options::{HubFlags, PromptFlags, QuietFlag, RowFlags};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::cli::list;
 use crate::data::Format;
 use crate::experiment::exemplars::ExemplarSpec;
+use crate::experiment::hardware::Hardware;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::{MEMBER, MOST_RUNS, Spec};
@@ -59,7 +60,7 @@ pub struct PanelFlags {
     #[command(flatten)]
     pub decoding: DecodingFlags,
     #[command(flatten)]
-    pub sampling: SamplingFlags,
+    pub sampling: SamplingChoice,
     #[command(flatten)]
     pub prompts: PromptFlags,
 }
@@ -144,7 +145,7 @@ impl PanelFlags {
         if !self.panel.is_empty() {
             spec.panel = list::models(&self.panel)?;
         }
-        spec.sampling = self.sampling.choice();
+        spec.sampling = self.sampling;
         spec.seed = self.seed.unwrap_or(spec.seed);
         spec.decoding = self.decoding.mode().unwrap_or(spec.decoding);
         spec.prompts = self.prompts.prompts;
@@ -284,7 +285,7 @@ impl MovedCorpusFlags {
 #[derive(Clone, Debug, Args)]
 pub struct ExecutionFlags {
     #[command(flatten)]
-    pub machine: MachineFlags,
+    pub hardware: Hardware,
     /// Items worked on at once [default: twice --max-batch; for systems that search, as many as the KV cache holds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub max_in_flight: Option<u16>,
@@ -329,7 +330,7 @@ impl ExecutionFlags {
 
     /// Fills in `spec`.
     pub fn apply(&self, spec: &mut Spec) -> Result<(), Failure> {
-        spec.hardware = self.machine.hardware();
+        spec.hardware = self.hardware.clone();
         spec.max_in_flight = self.max_in_flight();
         spec.hub = self.hub_options()?;
         Ok(())

@@ -78,7 +78,7 @@ impl RecipeVerb {
         Ok(RecipeRun {
             forms: Form::all(self.manifest()?)?,
             out: self.out.clone().unwrap_or_else(default),
-            hardware: self.start.execution.machine.hardware(),
+            hardware: self.start.execution.hardware.clone(),
             max_in_flight: self.start.execution.max_in_flight(),
             hub: self.start.execution.hub_options()?,
             allow_version: self.allow_version,
@@ -118,7 +118,7 @@ impl RecipeVerb {
             prompts: self.start.panel.prompts.prompts.as_deref().map(absolute).transpose()?,
             settings: pairs(&set.settings)?.into_iter().collect(),
             slots: set.models,
-            sampling: self.start.panel.sampling.choice(),
+            sampling: self.start.panel.sampling,
             slot_sampling: set.sampling,
             variants: match &self.variants[..] {
                 [all] if all == "all" => {
@@ -154,7 +154,7 @@ impl RecipeOutput {
         execution: &ExecutionFlags,
         sandbox: SandboxFlag,
     ) -> Result<(), Failure> {
-        let entered = self.paths(recipe)?.enter(sandbox, &recipe.hardware.device)?;
+        let entered = self.paths(recipe)?.enter(sandbox, &recipe.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
         let keywords = self.keywords(recipe.manifest())?;
         let mut resolved = recipe.resolve()?;

@@ -80,8 +80,8 @@ impl Replay {
             systems.corpus.corpus = moved.corpus.clone();
         }
         systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
-        let (machine, hub) = (&self.execution.machine, self.execution.hub_options()?);
-        let loaded = Sources::check(&models, &systems, machine, hub)?.load()?;
+        let (hardware, hub) = (&self.execution.hardware, self.execution.hub_options()?);
+        let loaded = Sources::check(&models, &systems, hardware, hub)?.load()?;
         let repeated = crate::serve::replay::replay(loaded, lines)?;
         let differences =
             repeated.iter().filter_map(|line| Some((line.seq, line.difference.as_ref()?)));

@@ -35,7 +35,7 @@ const SETTLED: [&str; 17] = [
     "SubsetFlags",
     "RowFlags",
     "DecodingFlags",
-    "SamplingFlags",
+    "SamplingChoice",
     "PromptFlags",
     "ExemplarFlags",
     "sources",
@@ -108,7 +108,7 @@ impl Run {
                 paths = paths.write(&options.directory)?;
             }
         }
-        let entered = paths.enter(sandbox, &spec.hardware.device)?;
+        let entered = paths.enter(sandbox, &spec.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
         if dry_run {
             let label = format!("{} on {}", spec.protocol.name(), spec.data.display());
@@ -200,7 +200,7 @@ pub fn again(
     corpus: MovedCorpusFlags,
 ) -> Result<Spec, Failure> {
     let hub = execution.hub_options()?;
-    let mut spec = Spec::from_plan(plan, execution.machine.hardware(), hub)?;
+    let mut spec = Spec::from_plan(plan, execution.hardware.clone(), hub)?;
     if !panel.is_empty() {
         spec.panel = list::models(&panel)?;
         spec.slots.clear();

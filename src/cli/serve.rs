@@ -13,10 +13,11 @@ use serde_json::json;
 use self::sources::Sources;
 use self::systems::SystemFlags;
 use super::audit::flags::AuditFlags;
-use super::options::{HubFlags, MachineFlags};
+use super::options::HubFlags;
 use super::sandboxed::{Paths, SandboxFlag, folder_of};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::hardware::Hardware;
 use crate::sandbox::Network;
 use crate::selftest::last::LastSelftest;
 use crate::serve::options::{Limits, Listen, TlsFiles, refuse_open};
@@ -53,7 +54,7 @@ pub struct Serve {
     #[arg(long, hide = true)]
     end_with_parent: bool,
     #[command(flatten)]
-    machine: MachineFlags,
+    hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
 }
@@ -127,7 +128,7 @@ impl Serve {
         }
         let selftest = std::env::current_exe().ok().and_then(|own| LastSelftest::of(&own));
         // Entered before the first thread starts, which inherits it.
-        let mut entered = paths.enter(self.sandbox, &self.machine.hardware().device)?;
+        let mut entered = paths.enter(self.sandbox, &self.hardware.compute.on.device)?;
         // Mistakes are reported before the socket is bound.
         sources.read_exemplars()?;
         let arguments = json!({"models": self.models, "systems": self.systems});
@@ -161,7 +162,7 @@ impl Serve {
     /// The models and systems to serve, checked and not loaded.
     pub fn sources(&self) -> Result<Sources, Failure> {
         self.listen.refuse_open()?;
-        Sources::check(&self.models, &self.systems, &self.machine, self.hub.options(true)?)
+        Sources::check(&self.models, &self.systems, &self.hardware, self.hub.options(true)?)
     }
 }
 

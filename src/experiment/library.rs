@@ -213,7 +213,7 @@ impl Spec {
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));
         }
         let open = |name: &str| {
-            let devices = Device::open(name, self.hardware.threads())?;
+            let devices = Device::open(name, self.hardware.compute.on.threads())?;
             Ok::<_, Failure>(devices.into_iter().next())
         };
         let device = match &spec.device {

@@ -49,7 +49,7 @@ impl Models {
         hub: &HubOptions,
         beside: impl FnOnce(&[Device]) -> Result<AuxiliaryModels, Failure>,
     ) -> Result<Models, Failure> {
-        let devices = hardware.devices()?;
+        let devices = hardware.compute.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
         let mut endpoints = Vec::new();
         let mut indices = HashMap::new();
@@ -69,7 +69,7 @@ impl Models {
             let index = match known {
                 Some(index) => index,
                 None => {
-                    let weights = hardware.precision();
+                    let weights = hardware.compute.precision();
                     let context = hardware.context();
                     let kind = devices[0].machine();
                     descriptions.push(Description::read(checkpoint, weights, kind, context)?);
@@ -172,7 +172,7 @@ fn open_endpoint(
         let options = RemoteOptions {
             offline: hub.offline_reason(),
             key: ApiKey::capture(&address)?,
-            ..hardware.remote.clone()
+            ..hardware.remote.options()
         };
         RemoteModel::open(&address, options)
     };

@@ -126,16 +126,16 @@ impl Spec {
         if let Some(member) = local.first() {
             // Members share one dtype unless it was left to each checkpoint.
             let is_shared = local.iter().all(|other| other.dtype == member.dtype);
-            if is_shared && hardware.dtype == WantedType::Auto {
-                hardware.dtype = member.dtype.parse().map_err(Failure::from)?;
+            if is_shared && hardware.compute.dtype == WantedType::Auto {
+                hardware.compute.dtype = member.dtype.parse().map_err(Failure::from)?;
             }
             let is_shared = local.iter().all(|other| other.kv_dtype == member.kv_dtype);
-            if is_shared && hardware.kv_dtype == WantedType::Auto {
-                hardware.kv_dtype = member.kv_dtype.parse().map_err(Failure::from)?;
+            if is_shared && hardware.compute.kv_dtype == WantedType::Auto {
+                hardware.compute.kv_dtype = member.kv_dtype.parse().map_err(Failure::from)?;
             }
             // They always share one quantisation.
-            if hardware.quantisation == Quantisation::None {
-                hardware.quantisation = member.quantisation.parse().map_err(Failure::from)?;
+            if hardware.compute.quant == Quantisation::None {
+                hardware.compute.quant = member.quantisation.parse().map_err(Failure::from)?;
             }
         }
         if plan.runs > MOST_RUNS || plan.engine.max_in_flight > MOST_IN_FLIGHT {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::flags::RefinementFlags;
-use super::super::options::{DeviceFlags, model_folder};
+use super::super::options::model_folder;
 use crate::cli::exit::Failure;
 use crate::cli::list;
 use crate::console;
+use crate::experiment::hardware::DeviceChoice;
 use crate::ops::Quantisation;
 use crate::outside;
 use crate::retrieval::{
@@ -53,7 +54,7 @@ pub struct Search {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    device: DeviceFlags,
+    device: DeviceChoice,
 }
 
 /// The queries of a file that are searched in one batch.

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::systems::SystemFlags;
-use crate::cli::options::MachineFlags;
 use crate::diagnosis::Failure;
 use crate::experiment::auxiliary_models;
 use crate::experiment::exemplars::ExemplarSets;
@@ -86,7 +85,7 @@ impl Sources {
     pub fn check(
         models: &[String],
         systems: &SystemFlags,
-        machine: &MachineFlags,
+        hardware: &Hardware,
         hub: HubOptions,
     ) -> Result<Sources, Failure> {
         let named = models.iter().map(|text| NamedModel::parse(text));
@@ -95,9 +94,8 @@ impl Sources {
         for model in &named {
             hub::check(&model.model, &hub)?;
         }
-        let asked = machine.hardware();
-        let kv = KvBudget { at_start: true, ..asked.kv };
-        let hardware = Hardware { known_logprobs: true, kv, ..asked };
+        let kv = KvBudget { at_start: true, ..hardware.kv };
+        let hardware = Hardware { known_logprobs: true, kv, ..hardware.clone() };
         let specs = systems.specs(&named, &hardware, &hub)?;
         let hardware =
             specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
