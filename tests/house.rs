@@ -14,7 +14,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console variable outside",
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console size variable outside",
     ),
     (
         "serve",
@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "bundle",
-        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console appended outside",
+        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console size appended outside",
     ),
     ("report", "selftest analysis experiment systems panel data text diagnosis record"),
     ("selftest", "experiment panel engine synth model ops hub diagnosis digest record outside"),
@@ -54,6 +54,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("sandbox", "outside ceiling diagnosis"),
     ("build_info", ""),
     ("console", ""),
+    ("size", ""),
     ("appended", ""),
     // The engine's crate, which knows nothing of what stands above.
     ("local_model", "engine generation chat checkpoint model ops tokenizer diagnosis"),

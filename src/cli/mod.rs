@@ -41,7 +41,6 @@ mod score;
 mod selftest;
 #[cfg(feature = "serve")]
 mod serve;
-mod size;
 mod summary;
 mod synthetic;
 mod systems;

@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::audit::{AuditContent, AuditOptions, Event, Trail};
 use crate::cli::exit::Failure;
-use crate::cli::size::size;
 use crate::console;
+use crate::size::size;
 
 /// The six months for which deployers of such systems in the European Union must keep logs, in days.
 const SIX_MONTHS: u32 = 183;
