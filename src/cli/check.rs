@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::log::{About, Given, Log};
 use super::audit::flags::AuditFlags;
-use super::flags::{CorpusFlags, ExemplarFlags, PanelFlags, cite_by_default};
+use super::flags::{self, ExemplarFlags, PanelFlags, cite_by_default};
 use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -25,12 +25,12 @@ use crate::console;
 use crate::data::{self, Dataset, Format, ItemKind};
 use crate::experiment::driver::{Unobserved, carry_out};
 use crate::experiment::hardware::Hardware;
-use crate::experiment::library::CorpusSpec;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::outside;
 use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
+use crate::retrieval::CorpusSpec;
 use crate::systems::Task;
 use crate::systems::table::Entry;
 
@@ -56,7 +56,7 @@ pub struct Check {
     #[command(flatten)]
     panel: PanelFlags,
     #[command(flatten)]
-    corpus: CorpusFlags,
+    corpus: CorpusSpec,
     #[command(flatten)]
     exemplars: ExemplarFlags,
     #[command(flatten)]
@@ -147,7 +147,7 @@ impl Check {
         cite_by_default(&self.system, &mut panel.set)?;
         let mut spec = panel.spec(&self.system, path, Format::Notes)?;
         spec.refuse_other_items()?;
-        spec.corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
+        spec.corpus = flags::corpus(&self.corpus)?.map(flags::deduplicated);
         spec.exemplars = self.exemplars.spec(None)?;
         spec.hardware = self.hardware;
         spec.max_in_flight = Some(1);

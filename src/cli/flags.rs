@@ -1,8 +1,10 @@
 //! The flags shared by the commands that run a panel, and how they fill in a spec.
 
 mod retrieval;
+mod systems;
 
-pub use retrieval::{CorpusFlags, RefinementFlags};
+pub use retrieval::{corpus, deduplicated, reranker};
+pub use systems::SystemFlags;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,13 +18,13 @@ use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::cli::list;
 use crate::data::Format;
-use crate::experiment::exemplars::ExemplarSpec;
+use crate::experiment::exemplars::{ExemplarFiles, ExemplarSpec};
 use crate::experiment::hardware::Hardware;
-use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::{MEMBER, MOST_RUNS, Spec};
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};
+use crate::retrieval::CorpusSpec;
 use crate::systems::{SystemConfig, file};
 
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -153,7 +155,7 @@ impl PanelFlags {
     }
 }
 
-/// The files of systems that show exemplars.
+/// What systems that show exemplars are given.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExemplarFlags {
@@ -163,46 +165,16 @@ pub struct ExemplarFlags {
     /// Format of the file of exemplars [default: medec]
     #[arg(long, help_heading = "Exemplars", value_enum, value_name = "FORMAT")]
     exemplars_format: Option<Format>,
-    /// Why exemplars are right or wrong, as `reasons` wrote it
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    exemplar_reasons: Option<PathBuf>,
-    /// Directory of an encoder, for choice=embedding
-    #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
-    exemplar_encoder: Option<PathBuf>,
-    /// The suspicious words of each note, for edinburgh's span=file: {"ms-test-1": "aspirin", …}
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    spans: Option<PathBuf>,
-    /// Weights of a sentence's vector and a constant, for ikim's candidate=scorer: a list of numbers
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    sentence_scorer: Option<PathBuf>,
-    /// Lemmas of words, for choice=bm25: on each line a word, a tab and its lemma
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    lemmas: Option<PathBuf>,
-    /// The folder of deberta-xlarge-mnli, for edinburgh's filter=bertscore
-    #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
-    filter_scorer: Option<PathBuf>,
-    /// Questions of MedQA, for wanglab's leak=medqa: MEDEC's notes are made of such, and every table says so
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    leak_questions: Option<PathBuf>,
-    /// Finished runs over the same notes, for hse-nlp, each with the share of other notes that it judged rightly
-    #[arg(long, help_heading = "Exemplars", value_name = "RUN=0.61,RUN")]
-    experts: Vec<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    files: ExemplarFiles,
 }
 
 impl ExemplarFlags {
     /// Every file and folder given, without the runs.
-    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        let files = [
-            &self.exemplars,
-            &self.exemplar_reasons,
-            &self.exemplar_encoder,
-            &self.spans,
-            &self.sentence_scorer,
-            &self.lemmas,
-            &self.filter_scorer,
-            &self.leak_questions,
-        ];
-        files.into_iter().flatten()
+    #[cfg(feature = "serve")]
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.exemplars.iter().chain(self.files.paths())
     }
 
     /// `None` without a file of exemplars; `default` is that of a recipe.
@@ -216,27 +188,19 @@ impl ExemplarFlags {
         let format = self.exemplars_format.unwrap_or(Format::Medec);
         let given = self.exemplars.clone().map(|file| (file, format));
         let Some((notes, format)) = given.or(default) else {
-            let is_alone = self.files().next().is_some() || !self.experts.is_empty();
             let message = "files for exemplars were given without exemplars";
-            return match is_alone {
-                true => Err(Failure::usage(message, "give --exemplars FILE")),
-                false => Ok(None),
+            return match self.files == ExemplarFiles::default() {
+                true => Ok(None),
+                false => Err(Failure::usage(message, "give --exemplars FILE")),
             };
         };
-        let absolute =
-            |path: &Option<PathBuf>| path.as_deref().map(std::path::absolute).transpose();
-        Ok(Some(ExemplarSpec {
-            notes: std::path::absolute(notes)?,
-            format,
-            reasons: absolute(&self.exemplar_reasons)?,
-            encoder: absolute(&self.exemplar_encoder)?,
-            spans: absolute(&self.spans)?,
-            scorer: absolute(&self.sentence_scorer)?,
-            lemmas: absolute(&self.lemmas)?,
-            filter: absolute(&self.filter_scorer)?,
-            leak: absolute(&self.leak_questions)?,
-            experts: list::experts(&self.experts)?,
-        }))
+        let notes = std::path::absolute(notes)?;
+        let mut files = self.files.clone();
+        for path in files.paths_mut() {
+            *path = std::path::absolute(&*path)?;
+        }
+        files.experts = list::experts(&files.experts)?;
+        Ok(Some(ExemplarSpec { notes, format, files }))
     }
 }
 
@@ -309,7 +273,7 @@ pub struct StartFlags {
     #[command(flatten)]
     pub panel: PanelFlags,
     #[command(flatten)]
-    pub corpus: CorpusFlags,
+    pub corpus: CorpusSpec,
     #[command(flatten)]
     pub exemplars: ExemplarFlags,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, SetPairs, StartFlags};
+use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
 use super::forecast::{Outlook, Planned};
 use super::options::ScorerFlags;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -126,7 +126,7 @@ impl RecipeVerb {
                 }
                 names => names.to_vec(),
             },
-            corpus: self.start.corpus.spec()?,
+            corpus: corpus(&self.start.corpus)?,
             exemplars: self.start.exemplars.spec(exemplars)?,
             recipe,
         })

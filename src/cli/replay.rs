@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+#[cfg(feature = "serve")]
+use super::flags::SystemFlags;
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 #[cfg(feature = "serve")]
 use super::serve::sources::Sources;
-#[cfg(feature = "serve")]
-use super::serve::systems::SystemFlags;
 use super::summary::count;
 use super::{interrupt, run};
 #[cfg(feature = "serve")]
@@ -77,7 +77,7 @@ impl Replay {
         };
         let moved = &self.corpus;
         if !moved.corpus.is_empty() {
-            systems.corpus.corpus = moved.corpus.clone();
+            systems.corpus.directories = moved.corpus.clone();
         }
         systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
         let (hardware, hub) = (&self.execution.hardware, self.execution.hub_options()?);

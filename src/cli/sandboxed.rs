@@ -176,12 +176,10 @@ impl Paths {
     pub fn run(self, spec: &Spec) -> Result<Paths, Failure> {
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
-        let shown = spec.exemplars.iter().flat_map(|shown| {
-            let files = [&shown.reasons, &shown.encoder, &shown.spans, &shown.scorer];
-            let more = [&shown.lemmas, &shown.filter, &shown.leak];
-            std::iter::once(&shown.notes).chain(files.into_iter().chain(more).flatten())
-        });
-        let experts = spec.exemplars.iter().flat_map(|shown| &shown.experts);
+        let shown = spec.exemplars.iter();
+        let shown =
+            shown.flat_map(|shown| std::iter::once(&shown.notes).chain(shown.files.paths()));
+        let experts = spec.exemplars.iter().flat_map(|shown| &shown.files.experts);
         let experts = experts.map(|given| exemplars::expert(given).0);
         // The one file that is read beside the questions.
         let beside = (spec.format == Format::Pubmedqa).then(|| folder_of(&spec.data));

@@ -1,7 +1,7 @@
 //! `serve`: serves models and systems through an OpenAI-compatible HTTP API.
 
 pub mod sources;
-pub mod systems;
+mod systems;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use clap::Args;
 use serde_json::json;
 
 use self::sources::Sources;
-use self::systems::SystemFlags;
 use super::audit::flags::AuditFlags;
+use super::flags::SystemFlags;
 use super::options::HubFlags;
 use super::sandboxed::{Paths, SandboxFlag, folder_of};
 use crate::cli::exit::Failure;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -22,32 +23,90 @@ use crate::systems::exemplars::terms::Lemmas;
 use crate::systems::exemplars::vectors::Vectors;
 use crate::systems::exemplars::{Exemplars, Expert, Likeness, Opinion, Pool};
 
-/// The files that a system of exemplars is given.
+/// What a system of exemplars is given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExemplarSpec {
     pub notes: PathBuf,
     pub format: Format,
-    /// What `wardround reasons` wrote of them.
+    #[serde(flatten)]
+    pub files: ExemplarFiles,
+}
+
+/// What is given beside the notes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExemplarFiles {
+    /// Why exemplars are right or wrong, as `reasons` wrote it
+    #[arg(
+        id = "exemplar_reasons",
+        long = "exemplar-reasons",
+        help_heading = "Exemplars",
+        value_name = "FILE"
+    )]
+    #[serde(alias = "exemplar_reasons")]
     pub reasons: Option<PathBuf>,
-    /// The folder of an encoder, for choices by vectors.
+    /// Directory of an encoder, for choice=embedding
+    #[arg(
+        id = "exemplar_encoder",
+        long = "exemplar-encoder",
+        help_heading = "Exemplars",
+        value_name = "DIR"
+    )]
+    #[serde(alias = "exemplar_encoder")]
     pub encoder: Option<PathBuf>,
-    /// JSON: by note, words that are suspicious.
+    /// The suspicious words of each note, for edinburgh's span=file: {"ms-test-1": "aspirin", …}
+    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     pub spans: Option<PathBuf>,
-    /// JSON: IKIM's weights of a sentence's vector, its constant last.
+    /// Weights of a sentence's vector and a constant, for ikim's candidate=scorer: a list of numbers
+    #[arg(
+        id = "sentence_scorer",
+        long = "sentence-scorer",
+        help_heading = "Exemplars",
+        value_name = "FILE"
+    )]
+    #[serde(alias = "sentence_scorer")]
     pub scorer: Option<PathBuf>,
-    /// Lines of a word, a tab and its lemma, for BM25.
-    #[serde(default)]
+    /// Lemmas of words, for choice=bm25: on each line a word, a tab and its lemma
+    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     pub lemmas: Option<PathBuf>,
-    /// The folder of the model of BERTScore, for Edinburgh's filter.
-    #[serde(default)]
+    /// The folder of deberta-xlarge-mnli, for edinburgh's filter=bertscore
+    #[arg(
+        id = "filter_scorer",
+        long = "filter-scorer",
+        help_heading = "Exemplars",
+        value_name = "DIR"
+    )]
+    #[serde(alias = "filter_scorer")]
     pub filter: Option<PathBuf>,
-    /// Questions of MedQA, for WangLab's leak.
-    #[serde(default)]
+    /// Questions of MedQA, for wanglab's leak=medqa: MEDEC's notes are made of such, and every table says so
+    #[arg(
+        id = "leak_questions",
+        long = "leak-questions",
+        help_heading = "Exemplars",
+        value_name = "FILE"
+    )]
+    #[serde(alias = "leak_questions")]
     pub leak: Option<PathBuf>,
-    /// Run directories over the same notes, each as `DIR` or `DIR=0.61`.
-    #[serde(default)]
+    /// Finished runs over the same notes, for hse-nlp, each with the share of other notes that it judged rightly
+    #[arg(long, help_heading = "Exemplars", value_name = "RUN=0.61,RUN")]
     pub experts: Vec<String>,
+}
+
+impl ExemplarFiles {
+    /// Every file and folder given, without the runs.
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let ExemplarFiles { reasons, encoder, spans, scorer, lemmas, filter, leak, experts: _ } =
+            self;
+        [reasons, encoder, spans, scorer, lemmas, filter, leak].into_iter().flatten()
+    }
+
+    /// The same, to be changed.
+    pub fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let ExemplarFiles { reasons, encoder, spans, scorer, lemmas, filter, leak, experts: _ } =
+            self;
+        [reasons, encoder, spans, scorer, lemmas, filter, leak].into_iter().flatten()
+    }
 }
 
 /// What a plan keeps of them.
@@ -170,21 +229,22 @@ impl ExemplarSpec {
             )
         })?;
         let mut files = Vec::new();
-        let reasons: Option<ReasonsFile> = self.named("reasons", &self.reasons, &mut files)?;
+        let given = &self.files;
+        let reasons: Option<ReasonsFile> = named("reasons", &given.reasons, &mut files)?;
         let (style, reasons) = match reasons {
             Some(ReasonsFile { style, reasons }) => (Some(style), reasons),
             None => (None, BTreeMap::new()),
         };
         let notes = dataset.items.iter().filter_map(|item| item.note().cloned());
         let mut pool = Pool::new(notes, &reasons);
-        pool.lemmas = self.lemmas(&mut files)?;
+        pool.lemmas = given.lemmas(&mut files)?;
         if pool.exemplars.is_empty() {
             return Err(Failure::usage(
                 format!("{} has no note with gold", self.notes.display()),
                 "exemplars are shown with their gold",
             ));
         }
-        let vectors = match &self.encoder {
+        let vectors = match &given.encoder {
             None => None,
             Some(folder) => {
                 let encoder = open_encoder(folder)?;
@@ -198,11 +258,11 @@ impl ExemplarSpec {
         let exemplars = Exemplars {
             style,
             vectors,
-            spans: self.named("spans", &self.spans, &mut files)?,
-            scorer: self.named("scorer", &self.scorer, &mut files)?,
-            likeness: self.likeness(&mut files)?,
-            leak: self.leak(&mut files)?,
-            experts: self.experts(&mut files)?,
+            spans: named("spans", &given.spans, &mut files)?,
+            scorer: named("scorer", &given.scorer, &mut files)?,
+            likeness: given.likeness(&mut files)?,
+            leak: given.leak(&mut files)?,
+            experts: given.experts(&mut files)?,
             pool,
         };
         let plan = ExemplarPlan {
@@ -214,26 +274,9 @@ impl ExemplarSpec {
         };
         Ok((exemplars, plan))
     }
+}
 
-    /// What a JSON file holds, where it was named.
-    fn named<T: DeserializeOwned>(
-        &self,
-        what: &str,
-        path: &Option<PathBuf>,
-        files: &mut Vec<FilePlan>,
-    ) -> Result<Option<T>, Failure> {
-        let Some(path) = path else { return Ok(None) };
-        let bytes = outside::file(path)?;
-        let value = serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::usage(
-                format!("{} is no file of {what}: {error}", path.display()),
-                expected(what),
-            )
-        })?;
-        files.push(file(what, path, sha256(&bytes))?);
-        Ok(Some(value))
-    }
-
+impl ExemplarFiles {
     fn lemmas(&self, files: &mut Vec<FilePlan>) -> Result<Lemmas, Failure> {
         let Some(path) = &self.lemmas else { return Ok(Lemmas::new()) };
         let text = String::from_utf8(outside::file(path)?).map_err(|_| {
@@ -325,21 +368,38 @@ impl TryFrom<&ExemplarPlan> for ExemplarSpec {
         Ok(ExemplarSpec {
             notes: plan.path.clone().into(),
             format: plan.format.parse()?,
-            reasons: named("reasons"),
-            encoder: named("encoder"),
-            spans: named("spans"),
-            scorer: named("scorer"),
-            lemmas: named("lemmas"),
-            filter: named("filter"),
-            leak: named("leak"),
-            experts: experts
-                .map(|file| match &file.trust {
-                    Some(trust) => format!("{}={trust}", file.path),
-                    None => file.path.clone(),
-                })
-                .collect(),
+            files: ExemplarFiles {
+                reasons: named("reasons"),
+                encoder: named("encoder"),
+                spans: named("spans"),
+                scorer: named("scorer"),
+                lemmas: named("lemmas"),
+                filter: named("filter"),
+                leak: named("leak"),
+                experts: experts
+                    .map(|file| match &file.trust {
+                        Some(trust) => format!("{}={trust}", file.path),
+                        None => file.path.clone(),
+                    })
+                    .collect(),
+            },
         })
     }
+}
+
+/// What a JSON file holds, where it was named.
+fn named<T: DeserializeOwned>(
+    what: &str,
+    path: &Option<PathBuf>,
+    files: &mut Vec<FilePlan>,
+) -> Result<Option<T>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let bytes = outside::file(path)?;
+    let value = serde_json::from_slice(&bytes).map_err(|error| {
+        Failure::usage(format!("{} is no file of {what}: {error}", path.display()), expected(what))
+    })?;
+    files.push(file(what, path, sha256(&bytes))?);
+    Ok(Some(value))
 }
 
 fn expected(what: &str) -> &'static str {

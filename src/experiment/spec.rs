@@ -7,7 +7,6 @@ use clap::ValueEnum;
 
 use super::exemplars::ExemplarSpec;
 use super::hardware::Hardware;
-use super::library::CorpusSpec;
 use super::models::Models;
 use super::plan::{MemberPlan, Plan};
 use super::room::auxiliary_models;
@@ -19,6 +18,7 @@ use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::Quantisation;
 use crate::panel::{DecodingMode, SamplingChoice};
+use crate::retrieval::CorpusSpec;
 use crate::systems::{Slot, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];

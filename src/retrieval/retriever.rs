@@ -54,7 +54,7 @@ impl Retriever {
             ));
         };
         let file = first.corpus.file();
-        let directory = options.refinement.encoder.as_deref();
+        let directory = options.encoder.as_deref();
         let encoder = Encoder::open(&encoder_of(file, directory, options.device.clone())?)?;
         // Another kind of device gives the same vectors up to rounding, which is enough for queries.
         let alike = |mut identity: toml::Table| {
@@ -73,7 +73,7 @@ impl Retriever {
             encoder: Box::new(encoder),
             reranker,
             rerank: options.rerank,
-            refinement: options.refinement.clone(),
+            refinement: options.corpus.refinement.clone(),
             cpu,
         })
     }

@@ -11,26 +11,28 @@ use crate::audit::event::Texts;
 use crate::audit::{AuditOptions, Event, Trail};
 use crate::cli::audit::flags::{begin, user};
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CorpusFlags, ExemplarFlags};
+use crate::cli::flags::{ExemplarFlags, SystemFlags};
+use crate::cli::options::PromptFlags;
 use crate::diagnosis::Blame;
 use crate::experiment::models::Models;
 use crate::experiment::plan::MemberPlan;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::record::{ItemLine, Usage};
+use crate::retrieval::CorpusSpec;
 use crate::systems::Parts;
 
 /// The settings and corpora of the command line.
 pub struct Given {
     pub set: Vec<String>,
-    pub corpus: CorpusFlags,
+    pub corpus: CorpusSpec,
     pub exemplars: ExemplarFlags,
 }
 
 impl Given {
     /// The arguments in the form of `serve`, so that `replay --audit` loads the same: models under generated names, and the system with
     /// its settings.
-    pub fn arguments(&self, spec: &Spec) -> Value {
+    pub fn arguments(self, spec: &Spec) -> Value {
         let mut models: Vec<&String> = Vec::new();
         for model in spec.panel.iter().chain(spec.slots.values()) {
             if !models.contains(&model) {
@@ -52,16 +54,14 @@ impl Given {
         let slots = spec.slots.iter();
         let slots = slots.map(|(agent, model)| format!("{system}.slot.{agent}={}", name(model)));
         let named = models.iter().map(|model| format!("{}={model}", name(model)));
-        json!({
-            "models": named.collect::<Vec<_>>(),
-            "systems": {
-                "system": [format!("{system}={}", panel.join(","))],
-                "set": settings.chain(slots).collect::<Vec<_>>(),
-                "prompts": spec.prompts,
-                "corpus": self.corpus,
-                "exemplars": self.exemplars,
-            },
-        })
+        let systems = SystemFlags {
+            system: vec![format!("{system}={}", panel.join(","))],
+            set: settings.chain(slots).collect(),
+            prompts: PromptFlags { prompts: spec.prompts.clone() },
+            corpus: self.corpus,
+            exemplars: self.exemplars,
+        };
+        json!({"models": named.collect::<Vec<_>>(), "systems": systems})
     }
 }
 

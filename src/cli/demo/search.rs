@@ -16,12 +16,12 @@ use crate::corpus::build::{Build, BuildOptions, Pace};
 use crate::corpus::embed::encoder_options;
 use crate::data::Format;
 use crate::encoder::Encoder;
-use crate::experiment::library::CorpusSpec;
 use crate::experiment::spec::Spec;
 use crate::model::Family;
 use crate::ops::Device;
 use crate::ops::vectors::VectorType;
 use crate::outside;
+use crate::retrieval::CorpusSpec;
 use crate::synth::Shape;
 use crate::systems::SystemConfig;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::systems::SystemFlags;
+use crate::cli::flags::SystemFlags;
 use crate::diagnosis::Failure;
 use crate::experiment::auxiliary_models;
 use crate::experiment::exemplars::ExemplarSets;
