@@ -26,15 +26,8 @@ pub struct Models {
     pub devices: Vec<Device>,
     /// Their indices follow those of the descriptions.
     endpoints: Vec<Arc<RemoteModel>>,
-    /// Which model a name means.
-    indices: HashMap<String, Index>,
-}
-
-/// A model among the described.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Index {
-    Local(usize),
-    Remote(usize),
+    /// Which of the models that [`Models::start`] gives a name means.
+    indices: HashMap<String, usize>,
 }
 
 impl Models {
@@ -51,15 +44,14 @@ impl Models {
     ) -> Result<Models, Failure> {
         let devices = hardware.compute.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
-        let mut endpoints = Vec::new();
+        let mut remote: Vec<(&String, Arc<RemoteModel>)> = Vec::new();
         let mut indices = HashMap::new();
         for name in names {
-            if indices.contains_key(name) {
+            if indices.contains_key(name) || remote.iter().any(|(known, _)| *known == name) {
                 continue;
             }
             if Address::is_meant_by(name) {
-                endpoints.push(open_endpoint(name, hardware, hub)?);
-                indices.insert(name.clone(), Index::Remote(endpoints.len() - 1));
+                remote.push((name, open_endpoint(name, hardware, hub)?));
                 continue;
             }
             let checkpoint = resolve(name, hub)?;
@@ -76,8 +68,10 @@ impl Models {
                     descriptions.len() - 1
                 }
             };
-            indices.insert(name.clone(), Index::Local(index));
+            indices.insert(name.clone(), index);
         }
+        let (names, endpoints): (Vec<&String>, Vec<_>) = remote.into_iter().unzip();
+        indices.extend(names.into_iter().cloned().zip(descriptions.len()..));
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let batch = BatchLimits {
             sequences: hardware.max_batch,
@@ -103,10 +97,7 @@ impl Models {
 
     /// Which of the sources that [`Models::start`] gives a name means; `None` for one that was not described.
     pub fn index(&self, name: &str) -> Option<usize> {
-        Some(match *self.indices.get(name)? {
-            Index::Local(index) => index,
-            Index::Remote(index) => self.descriptions.len() + index,
-        })
+        self.indices.get(name).copied()
     }
 
     /// The plan's entry for `agent` on the model of this index.

@@ -147,21 +147,17 @@ impl Spec {
         }
         let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
         let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());
+        let protocol = match &plan.system_file {
+            Some(file) => SystemConfig::from_file(file, &plan.settings)?,
+            None => SystemConfig::from_table(&plan.system, &plan.settings)?,
+        };
         Ok(Spec {
-            protocol: match &plan.system_file {
-                Some(file) => SystemConfig::from_file(file, &plan.settings)?,
-                None => SystemConfig::from_table(&plan.system, &plan.settings)?,
-            },
-            data: plan.dataset.path.clone().into(),
-            format: plan.dataset.format.parse()?,
             bad_rows: BadRows::skip_where(plan.dataset.skip_bad_rows),
             subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
-            shard: None,
             planned_shard: plan.dataset.shard.clone(),
             runs: plan.runs,
             panel: Vec::new(),
             slots: plan.panel.iter().map(slot).collect(),
-            sampling: SamplingChoice::default(),
             slot_sampling: plan.panel.iter().map(sampling).collect(),
             seed: plan.seed,
             decoding: plan.decoding,
@@ -171,6 +167,7 @@ impl Spec {
             hardware,
             max_in_flight: Some(plan.engine.max_in_flight),
             hub,
+            ..Spec::new(protocol, &plan.dataset.path, plan.dataset.format.parse()?)?
         })
     }
 

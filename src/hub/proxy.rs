@@ -12,6 +12,7 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
+use super::matches;
 use crate::diagnosis::{Blame, Diagnosis};
 
 /// What the variables say.
@@ -204,27 +205,12 @@ impl Host {
             (Host::Name(own), Host::Name(domain)) => {
                 let below = own.strip_suffix(domain.as_str());
                 let is_below = below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-                !domain.is_empty() && is_below || fits(own, domain)
+                !domain.is_empty() && is_below || matches(domain, own)
             }
-            (Host::Address(own), Host::Name(pattern)) => fits(&own.to_string(), pattern),
+            (Host::Address(own), Host::Name(pattern)) => matches(pattern, &own.to_string()),
             (Host::Name(_), Host::Address(_)) => false,
         })
     }
-}
-
-/// Whether a pattern with `*` for any text is the whole of `text`.
-fn fits(text: &str, pattern: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
-    };
-    let mut pieces: Vec<&str> = pieces.collect();
-    let Some(last) = pieces.pop() else { return rest.is_empty() };
-    for piece in pieces {
-        let Some(place) = rest.find(piece) else { return false };
-        rest = &rest[place + piece.len()..];
-    }
-    rest.ends_with(last)
 }
 
 /// A range of addresses; of IPv4 the last numbers may be left out, as in `169.254/16`.

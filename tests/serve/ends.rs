@@ -189,8 +189,10 @@ fn loaded() -> Loaded {
 fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let options =
-        ServeOptions { listen: Listen::Unix { path: path.clone() }, ..ServeOptions::alone() };
+    let options = ServeOptions {
+        listen: Listen { unix: Some(path.clone()), ..Listen::default() },
+        ..ServeOptions::alone()
+    };
     let (sender, engines) = channel();
     let load = move |()| {
         let loaded = loaded();

@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Checked};
+use super::{Answer, Check, Checked};
 use crate::analysis::notes::Finding;
 use crate::audit::case::{CaseLine, usage, without_text};
 use crate::audit::event::Texts;
 use crate::audit::{AuditOptions, Event, Trail};
 use crate::cli::audit::flags::{begin, user};
 use crate::cli::exit::Failure;
-use crate::cli::flags::{ExemplarFlags, SystemFlags};
+use crate::cli::flags::SystemFlags;
 use crate::cli::options::PromptFlags;
 use crate::diagnosis::Blame;
 use crate::experiment::models::Models;
@@ -19,20 +19,12 @@ use crate::experiment::plan::MemberPlan;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::record::{ItemLine, Usage};
-use crate::retrieval::CorpusSpec;
 use crate::systems::Parts;
 
-/// The settings and corpora of the command line.
-pub struct Given {
-    pub set: Vec<String>,
-    pub corpus: CorpusSpec,
-    pub exemplars: ExemplarFlags,
-}
-
-impl Given {
+impl Check {
     /// The arguments in the form of `serve`, so that `replay --audit` loads the same: models under generated names, and the system with
     /// its settings.
-    pub fn arguments(self, spec: &Spec) -> Value {
+    pub(super) fn arguments(&self, spec: &Spec) -> Value {
         let mut models: Vec<&String> = Vec::new();
         for model in spec.panel.iter().chain(spec.slots.values()) {
             if !models.contains(&model) {
@@ -49,7 +41,7 @@ impl Given {
             let slot = pair.strip_prefix("slot.").and_then(|slot| slot.split_once('='));
             slot.is_some_and(|(slot, _)| !slot.contains('.'))
         };
-        let settings = self.set.iter().filter(|pair| !is_model(pair));
+        let settings = self.panel.set.iter().filter(|pair| !is_model(pair));
         let settings = settings.map(|pair| format!("{system}.{pair}"));
         let slots = spec.slots.iter();
         let slots = slots.map(|(agent, model)| format!("{system}.slot.{agent}={}", name(model)));
@@ -58,8 +50,8 @@ impl Given {
             system: vec![format!("{system}={}", panel.join(","))],
             set: settings.chain(slots).collect(),
             prompts: PromptFlags { prompts: spec.prompts.clone() },
-            corpus: self.corpus,
-            exemplars: self.exemplars,
+            corpus: self.corpus.clone(),
+            exemplars: self.exemplars.clone(),
         };
         json!({"models": named.collect::<Vec<_>>(), "systems": systems})
     }
