@@ -31,6 +31,9 @@
 //! # }
 //! ```
 
+#[macro_use]
+mod fault; // errors that say of each who is to blame and what to do
+
 pub mod analysis; // reads finished runs: metrics, figures, comparison, recipe tables, ratings
 pub mod appended; // files of lines, and what a power cut leaves behind the last
 pub mod audit; // the chained trail of what was done with which text

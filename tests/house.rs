@@ -54,6 +54,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("sandbox", "outside ceiling diagnosis"),
     ("build_info", ""),
     ("console", ""),
+    ("fault", "diagnosis"),
     ("size", ""),
     ("appended", ""),
     // The engine's crate, which knows nothing of what stands above.

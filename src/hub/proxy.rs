@@ -13,7 +13,6 @@ use std::net::IpAddr;
 use thiserror::Error;
 
 use super::matches;
-use crate::diagnosis::{Blame, Diagnosis};
 
 /// What the variables say.
 #[derive(Clone, Debug, Default)]
@@ -31,30 +30,16 @@ pub struct Proxy {
     url: String,
 }
 
-/// A variable that cannot be followed; going around a proxy, or through one, in spite of it would be worse.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum ProxyError {
-    #[error("{proxy} cannot be used: {reason}")]
-    Unusable { proxy: Proxy, reason: &'static str },
-    #[error("{variable} has `{entry}`, which is neither a host nor a range of addresses")]
-    BadException { variable: &'static str, entry: String },
-}
-
-impl Diagnosis for ProxyError {
-    fn blame(&self) -> Blame {
-        Blame::Usage
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(match self {
-            ProxyError::Unusable { .. } => {
-                "name a proxy as http://HOST:PORT; NO_PROXY lists the hosts that need none"
-                    .to_owned()
-            }
-            ProxyError::BadException { .. } => {
-                "write hosts, domains and ranges such as box,.example.org,10.0.0.0/8".to_owned()
-            }
-        })
+faults! {
+    /// A variable that cannot be followed; going around a proxy, or through one, in spite of it would be worse.
+    #[derive(Debug, Error, PartialEq, Eq)]
+    pub enum ProxyError {
+        #[error("{proxy} cannot be used: {reason}")]
+        Unusable { proxy: Proxy, reason: &'static str } => Usage,
+            "name a proxy as http://HOST:PORT; NO_PROXY lists the hosts that need none";
+        #[error("{variable} has `{entry}`, which is neither a host nor a range of addresses")]
+        BadException { variable: &'static str, entry: String } => Usage,
+            "write hosts, domains and ranges such as box,.example.org,10.0.0.0/8";
     }
 }
 
