@@ -62,9 +62,6 @@ impl AskFlags {
     }
 
     /// The result of `ask` on each wanted note, by the note's id.
-    ///
-    /// # Errors
-    /// A file of questions; a model that cannot be loaded; a call that failed.
     pub fn ask<T: Send>(
         &self,
         asking: &Asking<'_>,

@@ -79,8 +79,6 @@ pub struct SetPairs {
 }
 
 impl SetPairs {
-    /// # Errors
-    /// An unknown sampling parameter, or an invalid value.
     pub fn of(pairs: &[String]) -> Result<SetPairs, Failure> {
         let mut set = SetPairs::default();
         for pair in pairs {
@@ -128,9 +126,6 @@ fn member_pair(pair: &str) -> Option<(&str, &str)> {
 
 impl PanelFlags {
     /// The spec of a system on the items of a file.
-    ///
-    /// # Errors
-    /// An unknown setting, or an invalid value.
     pub fn spec(
         self,
         system: &str,
@@ -178,9 +173,6 @@ impl ExemplarFlags {
     }
 
     /// `None` without a file of exemplars; `default` is that of a recipe.
-    ///
-    /// # Errors
-    /// Other files without exemplars; a path that cannot be made absolute.
     pub fn spec(
         &self,
         default: Option<(PathBuf, Format)>,
@@ -230,9 +222,6 @@ pub struct MovedCorpusFlags {
 
 impl MovedCorpusFlags {
     /// Replaces the paths in the spec of a plan.
-    ///
-    /// # Errors
-    /// A name with a comma that can be read as two.
     pub fn apply(self, spec: &mut Option<CorpusSpec>) -> Result<(), Failure> {
         if let Some(spec) = spec {
             if !self.corpus.is_empty() {

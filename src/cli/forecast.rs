@@ -41,8 +41,6 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// # Errors
-    /// A file that is there and malformed; a panel that is not its system's size.
     pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
         let mut outlook = Outlook::default();
         let mut sets = ExemplarSets::default();
@@ -165,9 +163,6 @@ impl Outlook {
     }
 
     /// Measures the machine, and prints all of it.
-    ///
-    /// # Errors
-    /// A device that this machine does not have; what is missing, once all else is told.
     pub fn tell(&self, spec: &Spec) -> Result<(), Failure> {
         let limits = match self.models.is_empty() {
             true => None,

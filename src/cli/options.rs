@@ -61,9 +61,6 @@ impl FetchFlags {
 }
 
 /// The folder of an encoder or a reranker, named by its directory or its card; files of a card that are not cached are downloaded.
-///
-/// # Errors
-/// A card whose files are missing and may not be downloaded.
 pub fn model_folder(named: &Path) -> Result<PathBuf, Failure> {
     Ok(hub::folder(named, &HubOptions::new(Environment::capture()?))?)
 }
@@ -112,9 +109,6 @@ pub struct ScorerFlags {
 
 impl ScorerFlags {
     /// The scorer of the corrections in these runs.
-    ///
-    /// # Errors
-    /// Weights that are all missing, or damaged; a malformed file of keywords or synonyms.
     pub fn correction_scorer<'a>(
         &self,
         runs: impl IntoIterator<Item = &'a Contents>,
@@ -136,9 +130,6 @@ impl ScorerFlags {
     }
 
     /// BERTScore and BLEURT of pairs; empty without their weights.
-    ///
-    /// # Errors
-    /// Weights that are all missing, or damaged.
     pub fn score(&self, pairs: &Pairs) -> Result<ScoresByPair, Failure> {
         let Some(folder) = self.scorers.as_ref().filter(|_| !pairs.is_empty()) else {
             return Ok(ScoresByPair::default());

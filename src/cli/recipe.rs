@@ -145,9 +145,6 @@ pub struct RecipeOutput {
 
 impl RecipeOutput {
     /// Runs the missing cells of a recipe, then writes and prints its table.
-    ///
-    /// # Errors
-    /// The failure of a cell; items that errored, once everything else is done.
     pub fn run(
         &self,
         recipe: &RecipeRun,
@@ -182,9 +179,6 @@ impl RecipeOutput {
 
     /// The keywords that corrections must name: those of --keywords, else of the files that the recipe names and that are there; and their
     /// synonyms. They are read before the first call.
-    ///
-    /// # Errors
-    /// A file that cannot be read as one.
     pub fn keywords(&self, manifest: &RecipeManifest) -> Result<GivenKeywords, Failure> {
         let mut given = GivenKeywords::default();
         let files = match &self.scorers.keywords {
@@ -207,9 +201,6 @@ impl RecipeOutput {
     }
 
     /// Writes the results and the page of every form of a recipe all of whose cells have run, and prints the recipe's table.
-    ///
-    /// # Errors
-    /// Metrics that cannot be computed; items that errored and cells of which nothing could be read, once everything else is done.
     pub fn write(
         &self,
         forms: &[Form],
@@ -284,9 +275,6 @@ impl RecipeOutput {
 }
 
 /// Writes the results and the page of every cell.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_cells<'a>(
     cells: Vec<(Cell<'a>, Executed)>,
 ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
@@ -298,9 +286,6 @@ pub fn write_cells<'a>(
 }
 
 /// Every cell of a recipe, and what it is called.
-///
-/// # Errors
-/// A recipe whose cells do not fit together.
 pub(super) fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
     let cells = cells(&recipe.forms)?;
     let label = |cell: &Cell<'_>| {

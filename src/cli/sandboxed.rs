@@ -97,9 +97,6 @@ impl Paths {
 
     /// Allows writing to a directory of its own, which is created if it does not exist, and closed to others while it is empty: in
     /// the sandbox no mode is changed.
-    ///
-    /// # Errors
-    /// A directory that cannot be created.
     pub fn write(mut self, directory: &Path) -> Result<Paths, Failure> {
         let is_new = !directory.exists();
         if is_new || fs_err::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none()) {
@@ -198,9 +195,6 @@ impl Paths {
     }
 
     /// Enters the sandbox. `device` is the device that the command computes on.
-    ///
-    /// # Errors
-    /// A kernel without sandboxes, if one is required.
     pub fn enter(self, flag: SandboxFlag, device: &str) -> Result<Entered, Failure> {
         let mode = match flag.sandbox {
             SandboxMode::Auto if device != "cpu" => {

@@ -72,9 +72,6 @@ impl AuditFlags {
 }
 
 /// Opens a trail for a command, and logs its start. `sandbox` describes the sandbox that is in force.
-///
-/// # Errors
-/// A directory that cannot be written; a trail that was changed.
 pub fn begin(options: &AuditOptions, verb: &str, sandbox: Option<&str>) -> Result<Trail, Failure> {
     let trail = Trail::open(options)?;
     let event = Event::new("start")

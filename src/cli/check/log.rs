@@ -109,8 +109,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// # Errors
-    /// See [`begin`].
     pub fn begin(
         options: &AuditOptions,
         spec: &Spec,
@@ -125,9 +123,6 @@ impl Log {
     }
 
     /// Logs the models and the system.
-    ///
-    /// # Errors
-    /// A line that cannot be written.
     pub fn loaded(&self, about: &About, arguments: Value) -> Result<(), Failure> {
         let prints = about.models.iter().flatten().map(Some).chain(std::iter::repeat(None));
         let mut models: Vec<Value> = about
@@ -146,9 +141,6 @@ impl Log {
     }
 
     /// Logs the outcome.
-    ///
-    /// # Errors
-    /// A line that cannot be written.
     pub fn end(self, worked: &Result<Checked, Failure>) -> Result<(), Failure> {
         let event = match worked {
             Ok(checked) => self.outcome(checked),

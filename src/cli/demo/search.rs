@@ -55,9 +55,6 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// Runs the demonstration into `out`.
-///
-/// # Errors
-/// A file that cannot be written; what stops a run.
 pub fn run(
     models: &SyntheticModels,
     out: &Path,

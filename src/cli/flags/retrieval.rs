@@ -8,18 +8,12 @@ use crate::cli::options::model_folder;
 use crate::retrieval::{CorpusSpec, Refinement};
 
 /// The folder of the reranker.
-///
-/// # Errors
-/// A card whose files are missing; a path that cannot be made absolute.
 pub fn reranker(given: &CorpusSpec) -> Result<Option<PathBuf>, Failure> {
     let folder = given.reranker.as_deref().map(model_folder).transpose()?;
     Ok(folder.map(std::path::absolute).transpose()?)
 }
 
 /// The spec that flags ask for; `None` without a corpus.
-///
-/// # Errors
-/// Flags of a corpus without one; a name with a comma that can be read as two; a path that cannot be made absolute.
 pub fn corpus(given: &CorpusSpec) -> Result<Option<CorpusSpec>, Failure> {
     if given.directories.is_empty() && given.refinement != Refinement::default() {
         let message = "--hybrid, --dedup and --newer-than need a corpus";

@@ -79,9 +79,6 @@ pub struct Sources {
 
 impl Sources {
     /// Checks the models and systems without loading them.
-    ///
-    /// # Errors
-    /// Models with equal names; missing models; an unknown system, or one that lacks a model or a corpus.
     pub fn check(
         models: &[String],
         systems: &SystemFlags,
@@ -103,9 +100,6 @@ impl Sources {
     }
 
     /// Reads the exemplars of the systems, and checks that the systems can be built with them.
-    ///
-    /// # Errors
-    /// Exemplars that are missing, malformed, or lack what a system needs.
     pub fn read_exemplars(&mut self) -> Result<(), Failure> {
         for spec in &self.specs {
             let shown = spec.read_exemplars(&mut self.exemplars, None)?;

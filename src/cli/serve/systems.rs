@@ -25,9 +25,6 @@ impl SystemFlags {
     }
 
     /// The spec of each system; its panel has the models' names in the API.
-    ///
-    /// # Errors
-    /// An unknown system or setting; a model that is not served; a wrong number of models; a missing or superfluous corpus.
     pub fn specs(
         &self,
         named: &[NamedModel],
