@@ -38,6 +38,8 @@ macro_rules! faults {
     };
 }
 
+pub(crate) use faults;
+
 /// What a hint may be given as.
 pub(crate) trait Hint {
     fn said(self) -> Option<String>;

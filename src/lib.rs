@@ -31,9 +31,6 @@
 //! # }
 //! ```
 
-#[macro_use]
-mod fault; // errors that say of each who is to blame and what to do
-
 pub mod analysis; // reads finished runs: metrics, figures, comparison, recipe tables, ratings
 pub mod appended; // files of lines, and what a power cut leaves behind the last
 pub mod audit; // the chained trail of what was done with which text
@@ -46,6 +43,7 @@ pub mod console; // lines to stdout and stderr
 pub mod corpus; // corpora on disk: built, added to, checked
 pub mod data; // files of questions and notes, read and checked
 pub mod experiment; // spec → plan → run: directory, chained logs, resume, merge, verify, replay
+mod fault; // errors that say of each who is to blame and what to do
 pub mod hub; // model files and datasets, fetched and verified
 #[cfg(test)]
 mod linear; // whether what reads a client's text takes time in proportion to it

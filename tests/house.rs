@@ -22,10 +22,13 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "bundle",
-        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console size appended outside",
+        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console fault size appended outside",
     ),
     ("report", "selftest analysis experiment systems panel data text diagnosis record"),
-    ("selftest", "experiment panel engine synth model ops hub diagnosis digest record outside"),
+    (
+        "selftest",
+        "experiment panel engine synth model ops hub diagnosis digest record fault outside",
+    ),
     ("bench", "analysis experiment panel engine model ops text random record"),
     (
         "analysis",
@@ -34,7 +37,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("audit", "experiment diagnosis digest record console appended outside"),
     (
         "experiment",
-        "systems panel retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console appended outside",
+        "systems panel retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console fault appended outside",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record outside"),
     (
@@ -44,7 +47,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
     ("corpus", "encoder ops hub text random diagnosis digest appended outside"),
     ("scorers", "encoder tokenizer text outside"),
-    ("hub", "encoder checkpoint text diagnosis digest console appended variable outside"),
+    ("hub", "encoder checkpoint text digest console fault appended variable outside"),
     ("data", "text random diagnosis digest record outside"),
     // Of both crates: the upper half's knows our prompts.
     ("synth", "prompts model tokenizer random diagnosis outside"),

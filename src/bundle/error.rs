@@ -7,6 +7,7 @@ use super::manifest::FORMAT;
 use super::path::BadPath;
 use super::version::{BadVersion, Version};
 use super::{MANIFEST, SUMS};
+use crate::fault::faults;
 
 /// Problems that a message lists at most.
 const MOST_LINES: usize = 50;

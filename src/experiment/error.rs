@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::shard::Shard;
 use super::versions::THIS;
 use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::record::SCHEMA;
 
 const RESTORE: &str = "restore the directory from a copy, or run again into another `--out`";

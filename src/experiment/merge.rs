@@ -15,6 +15,7 @@ use super::shard::{Shard, ShardPlan};
 use super::verify::read_finished;
 use super::{texts, versions};
 use crate::diagnosis::Failure;
+use crate::fault::faults;
 use crate::record::ItemText;
 
 faults! {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::proxy::ProxyError;
 use super::{Authority, Card, DatasetCard, Kind};
 use crate::checkpoint::FilesError;
+use crate::fault::faults;
 
 const AGAIN: &str =
     "run the same command again: it continues the download; HF_ENDPOINT names a mirror";

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use thiserror::Error;
 
 use super::matches;
+use crate::fault::faults;
 
 /// What the variables say.
 #[derive(Clone, Debug, Default)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::fault::faults;
+
 const ROOT: &str = "--root names an installed version of a bundle, or a bundle";
 
 faults! {

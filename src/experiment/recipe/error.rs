@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::fault::faults;
+
 faults! {
     #[derive(Debug, Error)]
     pub enum RecipeError {
