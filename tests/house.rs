@@ -32,7 +32,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("bench", "analysis experiment panel engine model ops text random record"),
     (
         "analysis",
-        "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record outside",
+        "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record fault outside",
     ),
     ("audit", "experiment diagnosis digest record console appended outside"),
     (
@@ -42,10 +42,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("systems", "panel retrieval data prompts text random diagnosis digest record outside"),
     (
         "panel",
-        "retrieval engine model ops synth hub chat generation tokenizer text random diagnosis digest record console outside",
+        "retrieval engine model ops synth hub chat generation tokenizer text random diagnosis digest record console fault outside",
     ),
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
-    ("corpus", "encoder ops hub text random diagnosis digest appended outside"),
+    ("corpus", "encoder ops hub text random digest fault appended outside"),
     ("scorers", "encoder tokenizer text outside"),
     ("hub", "encoder checkpoint text digest console fault appended variable outside"),
     ("data", "text random diagnosis digest record outside"),
