@@ -43,6 +43,7 @@ pub mod console; // lines to stdout and stderr
 pub mod corpus; // corpora on disk: built, added to, checked
 pub mod data; // files of questions and notes, read and checked
 pub mod experiment; // spec → plan → run: directory, chained logs, resume, merge, verify, replay
+mod fault; // errors that say of each who is to blame and what to do
 pub mod hub; // model files and datasets, fetched and verified
 #[cfg(test)]
 mod linear; // whether what reads a client's text takes time in proportion to it
@@ -56,6 +57,7 @@ pub mod scorers; // BERTScore and BLEURT
 pub mod selftest; // whether an installation is whole and gives the tokens of its release
 #[cfg(feature = "serve")]
 pub mod serve; // models and systems over HTTP
+mod size; // sizes in bytes, as people write them
 pub mod synth; // checkpoints with random weights, which know the words of our prompts
 pub mod systems; // the published systems, a folder each, and the table of them
 pub mod text; // sentences, similarity, reading JSON out of replies

@@ -14,7 +14,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console variable outside",
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console size variable outside",
     ),
     (
         "serve",
@@ -22,29 +22,32 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "bundle",
-        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console appended outside",
+        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console fault size appended outside",
     ),
     ("report", "selftest analysis experiment systems panel data text diagnosis record"),
-    ("selftest", "experiment panel engine synth model ops hub diagnosis digest record outside"),
+    (
+        "selftest",
+        "experiment panel engine synth model ops hub diagnosis digest record fault outside",
+    ),
     ("bench", "analysis experiment panel engine model ops text random record"),
     (
         "analysis",
-        "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record outside",
+        "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record fault outside",
     ),
     ("audit", "experiment diagnosis digest record console appended outside"),
     (
         "experiment",
-        "systems panel retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console appended outside",
+        "systems panel retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console fault appended outside",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record outside"),
     (
         "panel",
-        "retrieval engine model ops synth hub chat generation tokenizer text random diagnosis digest record console outside",
+        "retrieval engine model ops synth hub chat generation tokenizer text random diagnosis digest record console fault outside",
     ),
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
-    ("corpus", "encoder ops hub text random diagnosis digest appended outside"),
+    ("corpus", "encoder ops hub text random digest fault appended outside"),
     ("scorers", "encoder tokenizer text outside"),
-    ("hub", "encoder checkpoint text diagnosis digest console appended variable outside"),
+    ("hub", "encoder checkpoint text digest console fault appended variable outside"),
     ("data", "text random diagnosis digest record outside"),
     // Of both crates: the upper half's knows our prompts.
     ("synth", "prompts model tokenizer random diagnosis outside"),
@@ -54,6 +57,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("sandbox", "outside ceiling diagnosis"),
     ("build_info", ""),
     ("console", ""),
+    ("fault", "diagnosis"),
+    ("size", ""),
     ("appended", ""),
     // The engine's crate, which knows nothing of what stands above.
     ("local_model", "engine generation chat checkpoint model ops tokenizer diagnosis"),

@@ -111,19 +111,13 @@ pub struct FileEntry {
     pub parts: Vec<Part>,
 }
 
-/// A piece of a file.
+/// A piece of a file, or all of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     pub path: BundlePath,
     pub size_bytes: u64,
     pub sha256: String,
-}
-
-impl Part {
-    fn carried(&self) -> Carried<'_> {
-        Carried { path: &self.path, size_bytes: self.size_bytes, sha256: &self.sha256 }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -270,27 +264,20 @@ impl fmt::Display for ComponentKind {
     }
 }
 
-/// A file as it lies in the bundle: whole, or a part.
-#[derive(Clone, Copy, Debug)]
-pub struct Carried<'a> {
-    pub path: &'a BundlePath,
-    pub size_bytes: u64,
-    pub sha256: &'a str,
-}
-
 impl FileEntry {
     /// What of it lies in the bundle.
-    pub fn carried(&self) -> Vec<Carried<'_>> {
+    pub fn carried(&self) -> Vec<Part> {
         match (self.unchanged, self.parts.is_empty()) {
             (true, _) => Vec::new(),
             (false, true) => vec![self.whole()],
-            (false, false) => self.parts.iter().map(Part::carried).collect(),
+            (false, false) => self.parts.clone(),
         }
     }
 
     /// It as it is installed.
-    pub fn whole(&self) -> Carried<'_> {
-        Carried { path: &self.path, size_bytes: self.size_bytes, sha256: &self.sha256 }
+    pub fn whole(&self) -> Part {
+        let FileEntry { path, size_bytes, sha256, .. } = self.clone();
+        Part { path, size_bytes, sha256 }
     }
 }
 

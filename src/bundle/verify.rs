@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::files::{Found, read_small, sum};
-use super::manifest::{Carried, FileEntry, MOST_BYTES, Manifest};
+use super::manifest::{FileEntry, MOST_BYTES, Manifest, Part};
 use super::path::BundlePath;
 use super::signature::TrustedKey;
 use super::sums::Sums;
@@ -127,18 +127,14 @@ fn signatures(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>, BundleError
 
 /// What the manifest and the sums say otherwise, if anything.
 fn agree(manifest: &Manifest, sums: &Sums, own: &BundlePath) -> Option<String> {
-    let listed: BTreeMap<&BundlePath, &str> = manifest
-        .files
-        .iter()
-        .flat_map(FileEntry::carried)
-        .map(|file| (file.path, file.sha256))
-        .collect();
-    let differs =
-        listed.iter().find(|(path, sum)| sums.0.get(**path).map(String::as_str) != Some(**sum));
+    let carried = manifest.files.iter().flat_map(FileEntry::carried);
+    let listed: BTreeMap<BundlePath, String> =
+        carried.map(|file| (file.path, file.sha256)).collect();
+    let differs = listed.iter().find(|(path, sum)| sums.0.get(*path) != Some(*sum));
     if let Some((path, _)) = differs {
         return Some(format!("it and {SUMS} differ about {path}"));
     }
-    let stray = sums.0.keys().find(|path| *path != own && !listed.contains_key(path));
+    let stray = sums.0.keys().find(|path| *path != own && !listed.contains_key(*path));
     stray.map(|path| format!("{SUMS} has {path}, which it does not list"))
 }
 
@@ -173,9 +169,9 @@ impl Opened {
         for folder in &found.empty_folders {
             checked.problems.push(format!("extra    {folder}: it is an empty folder"));
         }
-        let (mut sound, wrong): (Vec<&Carried>, Vec<&Carried>) =
-            expected.iter().partition(|file| found.files.get(file.path) == Some(&file.size_bytes));
-        checked.problems.extend(wrong.into_iter().map(|file| match found.files.get(file.path) {
+        let (mut sound, wrong): (Vec<&Part>, Vec<&Part>) =
+            expected.iter().partition(|file| found.files.get(&file.path) == Some(&file.size_bytes));
+        checked.problems.extend(wrong.into_iter().map(|file| match found.files.get(&file.path) {
             None => format!("missing  {}", file.path),
             Some(size) => {
                 format!("changed  {}: it has {size} bytes, not {}", file.path, file.size_bytes)
@@ -192,7 +188,7 @@ impl Opened {
     }
 
     /// What should be here: of a file in parts the parts, or in an installed version the whole; of unchanged files those that are here.
-    fn expected(&self, found: &Found) -> Vec<Carried<'_>> {
+    fn expected(&self, found: &Found) -> Vec<Part> {
         let files = self.manifest.files.iter().flat_map(|file| {
             match found.files.contains_key(&file.path) {
                 true => vec![file.whole()],
@@ -203,7 +199,7 @@ impl Opened {
     }
 
     /// Those whose sums are wrong, in words.
-    fn differing(&self, files: &[&Carried]) -> Vec<String> {
+    fn differing(&self, files: &[&Part]) -> Vec<String> {
         let wrong = files.par_iter().with_max_len(1).filter_map(|file| {
             match sum(&file.path.below(&self.directory)) {
                 Ok(found) if found.sha256 == file.sha256 => None,

@@ -8,10 +8,11 @@ use std::sync::mpsc::channel;
 use clap::Args;
 
 use super::interrupt;
-use super::options::{HubFlags, MachineFlags, PromptFlags, RowFlags, SubsetFlags};
+use super::options::{HubFlags, PromptFlags, RowFlags, SubsetFlags};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format, Item, ItemKind, Note};
+use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
 use crate::panel::memory::AuxiliaryModels;
@@ -42,7 +43,7 @@ pub struct AskFlags {
     #[command(flatten)]
     prompts: PromptFlags,
     #[command(flatten)]
-    machine: MachineFlags,
+    hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
 }
@@ -61,9 +62,6 @@ impl AskFlags {
     }
 
     /// The result of `ask` on each wanted note, by the note's id.
-    ///
-    /// # Errors
-    /// A file of questions; a model that cannot be loaded; a call that failed.
     pub fn ask<T: Send>(
         &self,
         asking: &Asking<'_>,
@@ -81,10 +79,10 @@ impl AskFlags {
             console::note(format!("note: {notice}"));
         }
         dataset.items = self.subset.clone().subset().choose(dataset.items)?;
-        let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
+        let (hardware, hub) = (&self.hardware, self.hub.options(true)?);
         let models =
-            Models::describe([&self.panel], &hardware, &hub, |_| Ok(AuxiliaryModels::default()))?;
-        let at_once = 2 * models.max_batch(&hardware);
+            Models::describe([&self.panel], hardware, &hub, |_| Ok(AuxiliaryModels::default()))?;
+        let at_once = 2 * models.max_batch(hardware);
         let stop = interrupt::watch();
         let members = models.start()?.into_iter().map(|source| Member {
             agent: (*agent).to_owned(),

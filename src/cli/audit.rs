@@ -131,6 +131,16 @@ pub struct Accept {
     why: String,
 }
 
+impl Show {
+    fn run(self) -> Result<(), Failure> {
+        let filter = self.filter.filter(&self.directory)?;
+        match self.format {
+            Some(format) => format.write(&self.directory, &filter),
+            None => show_table(&self.directory, &filter),
+        }
+    }
+}
+
 impl Accept {
     fn run(self) -> Result<(), Failure> {
         let accepted = Some(Accepted { actor: user(), why: self.why });
@@ -140,22 +150,7 @@ impl Accept {
     }
 }
 
-impl AuditVerb {
-    pub fn run(self) -> Result<(), Failure> {
-        match self {
-            AuditVerb::Show(show) => {
-                let filter = show.filter.filter(&show.directory)?;
-                match show.format {
-                    Some(format) => format.write(&show.directory, &filter),
-                    None => show_table(&show.directory, &filter),
-                }
-            }
-            AuditVerb::Export(export) => export.run(),
-            AuditVerb::Forget(forget) => forget.run(),
-            AuditVerb::Accept(accept) => accept.run(),
-        }
-    }
-}
+run_each!(AuditVerb: Show, Export, Forget, Accept);
 
 impl FilterFlags {
     /// The filter; the trail has requests by their keyed hash, which needs the trail's key.

@@ -76,17 +76,7 @@ pub struct Rollback {
     to: Option<String>,
 }
 
-impl BundleVerb {
-    pub fn run(self) -> Result<(), Failure> {
-        match self {
-            BundleVerb::Create(create) => create.run(),
-            BundleVerb::Verify(verify) => verify.run(),
-            BundleVerb::Install(install) => install.run(),
-            BundleVerb::Ls(list) => list.run(),
-            BundleVerb::Rollback(rollback) => rollback.run(),
-        }
-    }
-}
+run_each!(BundleVerb: Create, Verify, Install, Ls, Rollback);
 
 impl Verify {
     fn run(self) -> Result<(), Failure> {

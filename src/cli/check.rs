@@ -12,10 +12,10 @@ use std::sync::mpsc::channel;
 use clap::Args;
 use serde_json::json;
 
-use self::log::{About, Given, Log};
+use self::log::{About, Log};
 use super::audit::flags::AuditFlags;
-use super::flags::{CorpusFlags, ExemplarFlags, PanelFlags, cite_by_default};
-use super::options::{HubFlags, MachineFlags};
+use super::flags::{self, ExemplarFlags, PanelFlags, cite_by_default};
+use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
@@ -24,12 +24,13 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format, ItemKind};
 use crate::experiment::driver::{Unobserved, carry_out};
-use crate::experiment::library::CorpusSpec;
+use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::outside;
 use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
+use crate::retrieval::CorpusSpec;
 use crate::systems::Task;
 use crate::systems::table::Entry;
 
@@ -55,7 +56,7 @@ pub struct Check {
     #[command(flatten)]
     panel: PanelFlags,
     #[command(flatten)]
-    corpus: CorpusFlags,
+    corpus: CorpusSpec,
     #[command(flatten)]
     exemplars: ExemplarFlags,
     #[command(flatten)]
@@ -63,7 +64,7 @@ pub struct Check {
     #[command(flatten)]
     sandbox: SandboxFlag,
     #[command(flatten)]
-    machine: MachineFlags,
+    hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
 }
@@ -84,27 +85,20 @@ fn reads_one_note(system: &Entry) -> bool {
 
 impl Check {
     pub fn run(self) -> Result<(), Failure> {
-        let (json, gate, out) = (self.json, self.gate, self.out.clone());
         let path = self.note.clone().filter(|path| path != Path::new("-"));
         let options = self.audit.clone().options();
-        let sandbox = self.sandbox;
-        let given = Given {
-            set: self.panel.set.clone(),
-            corpus: self.corpus.clone(),
-            exemplars: self.exemplars.clone(),
-        };
         let spec = self.spec(path.as_deref())?;
         let mut paths = Paths::default().run(&spec)?;
-        for directory in out.iter().chain(options.as_ref().map(|options| &options.directory)) {
+        for directory in self.out.iter().chain(options.as_ref().map(|options| &options.directory)) {
             paths = paths.write(directory)?;
         }
-        let entered = paths.enter(sandbox, &spec.hardware.device)?.sealed(false)?;
+        let entered = paths.enter(self.sandbox, &spec.hardware.compute.on.device)?.sealed(false)?;
         let sandbox = entered.report();
         let log =
             options.map(|options| Log::begin(&options, &spec, sandbox.as_deref())).transpose()?;
-        let arguments = given.arguments(&spec);
+        let arguments = self.arguments(&spec);
         let work = || -> Result<Checked, Failure> {
-            let note = read(path.as_deref(), out.is_some())?;
+            let note = read(path.as_deref(), self.out.is_some())?;
             let inputs = spec.read_prompts(note)?;
             let models = spec.describe_models()?;
             let mut run = spec.resolve(inputs, &models)?;
@@ -118,7 +112,7 @@ impl Check {
             if let Some(log) = &log {
                 log.loaded(&about, arguments)?;
             }
-            let answer = match &out {
+            let answer = match &self.out {
                 Some(out) => keep(run, models, out)?,
                 None => ask(run, models)?,
             };
@@ -133,22 +127,22 @@ impl Check {
             return Err(Failure::outcome(format!("{}: {error}", record.item), None));
         }
         let finding = Finding::of(&record, &calls, &searches);
-        match json {
+        match self.json {
             true => console::say(format!("{:#}", json!(finding)))?,
             false => console::write(&finding.text())?,
         }
-        if gate { pass(&finding) } else { Ok(()) }
+        if self.gate { pass(&finding) } else { Ok(()) }
     }
 
-    fn spec(self, path: Option<&Path>) -> Result<Spec, Failure> {
+    fn spec(&self, path: Option<&Path>) -> Result<Spec, Failure> {
         let path = path.unwrap_or(Path::new(STDIN));
-        let mut panel = self.panel;
+        let mut panel = self.panel.clone();
         cite_by_default(&self.system, &mut panel.set)?;
         let mut spec = panel.spec(&self.system, path, Format::Notes)?;
         spec.refuse_other_items()?;
-        spec.corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
+        spec.corpus = flags::corpus(&self.corpus)?.map(flags::deduplicated);
         spec.exemplars = self.exemplars.spec(None)?;
-        spec.hardware = self.machine.hardware();
+        spec.hardware = self.hardware.clone();
         spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;
         Ok(spec)

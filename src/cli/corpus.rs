@@ -62,19 +62,7 @@ pub struct Fetch {
     from: FetchFlags,
 }
 
-impl CorpusVerb {
-    pub fn run(self) -> Result<(), Failure> {
-        match self {
-            CorpusVerb::Build(build) => build.run(),
-            CorpusVerb::Add(add) => add.run(),
-            CorpusVerb::Import(import) => import.run(),
-            CorpusVerb::Fetch(fetch) => fetch.run(),
-            CorpusVerb::Info(info) => info.run(),
-            CorpusVerb::Search(search) => search.run(),
-            CorpusVerb::Verify(verify) => verify.run(),
-        }
-    }
-}
+run_each!(CorpusVerb: Build, Add, Import, Fetch, Info, Search, Verify);
 
 impl Info {
     fn run(self) -> Result<(), Failure> {

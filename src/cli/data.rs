@@ -44,15 +44,7 @@ pub struct Verify {
     directory: PathBuf,
 }
 
-impl Data {
-    pub fn run(self) -> Result<(), Failure> {
-        match self {
-            Data::Fetch(fetch) => fetch.run(),
-            Data::Ls(list) => list.run(),
-            Data::Verify(verify) => verify.run(),
-        }
-    }
-}
+run_each!(Data: Fetch, Ls, Verify);
 
 impl Fetch {
     fn run(self) -> Result<(), Failure> {

@@ -1,8 +1,10 @@
 //! The flags shared by the commands that run a panel, and how they fill in a spec.
 
 mod retrieval;
+mod systems;
 
-pub use retrieval::{CorpusFlags, RefinementFlags};
+pub use retrieval::{corpus, deduplicated, reranker};
+pub use systems::SystemFlags;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,17 +13,18 @@ use std::sync::Arc;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::options::{HubFlags, MachineFlags, PromptFlags, QuietFlag, RowFlags, SamplingFlags};
+use super::options::{HubFlags, PromptFlags, QuietFlag, RowFlags};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::cli::list;
 use crate::data::Format;
-use crate::experiment::exemplars::ExemplarSpec;
-use crate::experiment::library::CorpusSpec;
+use crate::experiment::exemplars::{ExemplarFiles, ExemplarSpec};
+use crate::experiment::hardware::Hardware;
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::{MEMBER, MOST_RUNS, Spec};
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};
+use crate::retrieval::CorpusSpec;
 use crate::systems::{SystemConfig, file};
 
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -59,7 +62,7 @@ pub struct PanelFlags {
     #[command(flatten)]
     pub decoding: DecodingFlags,
     #[command(flatten)]
-    pub sampling: SamplingFlags,
+    pub sampling: SamplingChoice,
     #[command(flatten)]
     pub prompts: PromptFlags,
 }
@@ -76,8 +79,6 @@ pub struct SetPairs {
 }
 
 impl SetPairs {
-    /// # Errors
-    /// An unknown sampling parameter, or an invalid value.
     pub fn of(pairs: &[String]) -> Result<SetPairs, Failure> {
         let mut set = SetPairs::default();
         for pair in pairs {
@@ -125,9 +126,6 @@ fn member_pair(pair: &str) -> Option<(&str, &str)> {
 
 impl PanelFlags {
     /// The spec of a system on the items of a file.
-    ///
-    /// # Errors
-    /// An unknown setting, or an invalid value.
     pub fn spec(
         self,
         system: &str,
@@ -144,7 +142,7 @@ impl PanelFlags {
         if !self.panel.is_empty() {
             spec.panel = list::models(&self.panel)?;
         }
-        spec.sampling = self.sampling.choice();
+        spec.sampling = self.sampling;
         spec.seed = self.seed.unwrap_or(spec.seed);
         spec.decoding = self.decoding.mode().unwrap_or(spec.decoding);
         spec.prompts = self.prompts.prompts;
@@ -152,7 +150,7 @@ impl PanelFlags {
     }
 }
 
-/// The files of systems that show exemplars.
+/// What systems that show exemplars are given.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExemplarFlags {
@@ -162,52 +160,19 @@ pub struct ExemplarFlags {
     /// Format of the file of exemplars [default: medec]
     #[arg(long, help_heading = "Exemplars", value_enum, value_name = "FORMAT")]
     exemplars_format: Option<Format>,
-    /// Why exemplars are right or wrong, as `reasons` wrote it
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    exemplar_reasons: Option<PathBuf>,
-    /// Directory of an encoder, for choice=embedding
-    #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
-    exemplar_encoder: Option<PathBuf>,
-    /// The suspicious words of each note, for edinburgh's span=file: {"ms-test-1": "aspirin", …}
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    spans: Option<PathBuf>,
-    /// Weights of a sentence's vector and a constant, for ikim's candidate=scorer: a list of numbers
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    sentence_scorer: Option<PathBuf>,
-    /// Lemmas of words, for choice=bm25: on each line a word, a tab and its lemma
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    lemmas: Option<PathBuf>,
-    /// The folder of deberta-xlarge-mnli, for edinburgh's filter=bertscore
-    #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
-    filter_scorer: Option<PathBuf>,
-    /// Questions of MedQA, for wanglab's leak=medqa: MEDEC's notes are made of such, and every table says so
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    leak_questions: Option<PathBuf>,
-    /// Finished runs over the same notes, for hse-nlp, each with the share of other notes that it judged rightly
-    #[arg(long, help_heading = "Exemplars", value_name = "RUN=0.61,RUN")]
-    experts: Vec<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    files: ExemplarFiles,
 }
 
 impl ExemplarFlags {
     /// Every file and folder given, without the runs.
-    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        let files = [
-            &self.exemplars,
-            &self.exemplar_reasons,
-            &self.exemplar_encoder,
-            &self.spans,
-            &self.sentence_scorer,
-            &self.lemmas,
-            &self.filter_scorer,
-            &self.leak_questions,
-        ];
-        files.into_iter().flatten()
+    #[cfg(feature = "serve")]
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.exemplars.iter().chain(self.files.paths())
     }
 
     /// `None` without a file of exemplars; `default` is that of a recipe.
-    ///
-    /// # Errors
-    /// Other files without exemplars; a path that cannot be made absolute.
     pub fn spec(
         &self,
         default: Option<(PathBuf, Format)>,
@@ -215,27 +180,19 @@ impl ExemplarFlags {
         let format = self.exemplars_format.unwrap_or(Format::Medec);
         let given = self.exemplars.clone().map(|file| (file, format));
         let Some((notes, format)) = given.or(default) else {
-            let is_alone = self.files().next().is_some() || !self.experts.is_empty();
             let message = "files for exemplars were given without exemplars";
-            return match is_alone {
-                true => Err(Failure::usage(message, "give --exemplars FILE")),
-                false => Ok(None),
+            return match self.files == ExemplarFiles::default() {
+                true => Ok(None),
+                false => Err(Failure::usage(message, "give --exemplars FILE")),
             };
         };
-        let absolute =
-            |path: &Option<PathBuf>| path.as_deref().map(std::path::absolute).transpose();
-        Ok(Some(ExemplarSpec {
-            notes: std::path::absolute(notes)?,
-            format,
-            reasons: absolute(&self.exemplar_reasons)?,
-            encoder: absolute(&self.exemplar_encoder)?,
-            spans: absolute(&self.spans)?,
-            scorer: absolute(&self.sentence_scorer)?,
-            lemmas: absolute(&self.lemmas)?,
-            filter: absolute(&self.filter_scorer)?,
-            leak: absolute(&self.leak_questions)?,
-            experts: list::experts(&self.experts)?,
-        }))
+        let notes = std::path::absolute(notes)?;
+        let mut files = self.files.clone();
+        for path in files.paths_mut() {
+            *path = std::path::absolute(&*path)?;
+        }
+        files.experts = list::experts(&files.experts)?;
+        Ok(Some(ExemplarSpec { notes, format, files }))
     }
 }
 
@@ -265,9 +222,6 @@ pub struct MovedCorpusFlags {
 
 impl MovedCorpusFlags {
     /// Replaces the paths in the spec of a plan.
-    ///
-    /// # Errors
-    /// A name with a comma that can be read as two.
     pub fn apply(self, spec: &mut Option<CorpusSpec>) -> Result<(), Failure> {
         if let Some(spec) = spec {
             if !self.corpus.is_empty() {
@@ -284,7 +238,7 @@ impl MovedCorpusFlags {
 #[derive(Clone, Debug, Args)]
 pub struct ExecutionFlags {
     #[command(flatten)]
-    pub machine: MachineFlags,
+    pub hardware: Hardware,
     /// Items worked on at once [default: twice --max-batch; for systems that search, as many as the KV cache holds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub max_in_flight: Option<u16>,
@@ -308,7 +262,7 @@ pub struct StartFlags {
     #[command(flatten)]
     pub panel: PanelFlags,
     #[command(flatten)]
-    pub corpus: CorpusFlags,
+    pub corpus: CorpusSpec,
     #[command(flatten)]
     pub exemplars: ExemplarFlags,
     #[command(flatten)]
@@ -329,7 +283,7 @@ impl ExecutionFlags {
 
     /// Fills in `spec`.
     pub fn apply(&self, spec: &mut Spec) -> Result<(), Failure> {
-        spec.hardware = self.machine.hardware();
+        spec.hardware = self.hardware.clone();
         spec.max_in_flight = self.max_in_flight();
         spec.hub = self.hub_options()?;
         Ok(())

@@ -41,8 +41,6 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// # Errors
-    /// A file that is there and malformed; a panel that is not its system's size.
     pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
         let mut outlook = Outlook::default();
         let mut sets = ExemplarSets::default();
@@ -112,7 +110,7 @@ impl Outlook {
         let mut lines = self.lines.clone();
         for model in &self.models {
             let weights = model.weights.map_or("an unknown size".to_owned(), |bytes| {
-                gibibytes(stored(bytes, spec.hardware.quantisation))
+                gibibytes(stored(bytes, spec.hardware.compute.quant))
             });
             lines.push(format!(
                 "memory     {}: {weights} of weights, and what its KV cache is given",
@@ -152,7 +150,7 @@ impl Outlook {
     fn seconds(&self, spec: &Spec, limits: &Limits) -> Option<f64> {
         let of_model = |model: &Model| {
             let published = model.weights?;
-            let bytes = stored(published, spec.hardware.quantisation) as f64;
+            let bytes = stored(published, spec.hardware.compute.quant) as f64;
             let steps = model.reply_tokens as f64 / batch(spec) as f64;
             let rate = limits.bf16_multiply_adds_per_second;
             let rate = rate.unwrap_or(limits.f32_multiply_adds_per_second);
@@ -165,14 +163,11 @@ impl Outlook {
     }
 
     /// Measures the machine, and prints all of it.
-    ///
-    /// # Errors
-    /// A device that this machine does not have; what is missing, once all else is told.
     pub fn tell(&self, spec: &Spec) -> Result<(), Failure> {
         let limits = match self.models.is_empty() {
             true => None,
             false => {
-                let devices = spec.hardware.devices()?;
+                let devices = spec.hardware.compute.devices()?;
                 let bytes = BUFFER_BYTES.min(available_memory() / 4);
                 devices.first().map(|device| device.measure_limits(bytes)).transpose()?
             }

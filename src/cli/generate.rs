@@ -6,18 +6,18 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages, read_text};
-use super::options::{ComputeFlags, DEFAULT_CONTEXT, MOST_DRAFT, SamplingFlags};
 use crate::chat::ChatTemplate;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Stop};
+use crate::experiment::hardware::{Compute, DEFAULT_CONTEXT, MOST_DRAFT};
 use crate::generation::Generation;
 use crate::hub::Checkpoint;
 use crate::model::{Config, Decoder, Footprint, precision_of};
 use crate::ops::{Backend, Device, PAGE, Precision};
 use crate::outside;
-use crate::panel::PanelError;
 use crate::panel::memory::expect_room_for;
+use crate::panel::{PanelError, SamplingChoice};
 use crate::record::Message;
 use crate::tokenizer::Tokenizer;
 
@@ -31,7 +31,7 @@ pub struct Generate {
     #[arg(long, help_heading = "Decoding", default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
     #[command(flatten)]
-    sampling: SamplingFlags,
+    sampling: SamplingChoice,
     /// Random seed
     #[arg(long, help_heading = "Decoding", default_value_t = 42, value_name = "S")]
     seed: u64,
@@ -44,7 +44,7 @@ pub struct Generate {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    compute: ComputeFlags,
+    compute: Compute,
     /// Speculative decoding: tokens to draft per step by prompt lookup
     #[arg(long, help_heading = "Device", default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
     draft: u16,
@@ -96,7 +96,7 @@ impl Generate {
         }
         let request = Request {
             max_tokens: room.min(self.max_tokens as usize),
-            sampling: self.sampling.choice().over(generation.sampling),
+            sampling: self.sampling.over(generation.sampling),
             seed: self.seed,
             constraint: self.form.constraint()?,
             stop: Stop { ids: generation.eos_ids.clone(), strings: self.stop, ..Stop::default() },
@@ -114,7 +114,7 @@ impl Generate {
             known_logit_rows: 0,
             pages_at_start: false,
         };
-        let weights = self.compute.weights();
+        let weights = self.compute.precision();
         let precision = precision_of(&config, &files.weights, weights, device.machine())?;
         let start = Start {
             checkpoint: &checkpoint,

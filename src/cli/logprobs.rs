@@ -7,10 +7,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::inspect::ModelFlags;
-use super::options::ComputeFlags;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::EngineError;
+use crate::experiment::hardware::Compute;
 use crate::model::{Config, Decoder, ModelError, Scratch, precision_of};
 use crate::ops::sampling::{TokenLogprobs, are_sound};
 use crate::ops::{Backend, Device, PAGE, Precision, Rows, StepLimits};
@@ -33,7 +33,7 @@ pub struct Logprobs {
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     rows: u16,
     #[command(flatten)]
-    compute: ComputeFlags,
+    compute: Compute,
 }
 
 /// The results for each token: logits with --full, else log-probabilities.
@@ -80,7 +80,7 @@ impl Logprobs {
         refuse_unknown(&self.tokens, &config)?;
         let device = self.compute.one_device()?;
         let files = &checkpoint.files.weights;
-        let precision = precision_of(&config, files, self.compute.weights(), device.machine())?;
+        let precision = precision_of(&config, files, self.compute.precision(), device.machine())?;
         let vocabulary = config.vocab_size;
         // Over all rows of the head, those without a token too, as elsewhere.
         let present = vec![u32::MAX; vocabulary.div_ceil(32)].into();

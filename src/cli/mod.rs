@@ -1,5 +1,18 @@
 //! The commands. stdout has data, stderr progress. Settings of the machine have environment variables, settings of a run only flags.
 
+/// `run` of an enum of commands: that of the command it holds.
+macro_rules! run_each {
+    ($verbs:ident: $($(#[$condition:meta])? $verb:ident),+ $(,)?) => {
+        impl $verbs {
+            pub fn run(self) -> Result<(), $crate::diagnosis::Failure> {
+                match self {
+                    $($(#[$condition])? $verbs::$verb(verb) => verb.run()),+
+                }
+            }
+        }
+    };
+}
+
 mod asking;
 mod audit;
 mod bench;
@@ -41,7 +54,6 @@ mod score;
 mod selftest;
 #[cfg(feature = "serve")]
 mod serve;
-mod size;
 mod summary;
 mod synthetic;
 mod systems;
@@ -144,6 +156,14 @@ enum Verb {
     Man(completions::Man),
 }
 
+run_each! { Verb:
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Models, Systems,
+    #[cfg(feature = "serve")] Serve,
+    #[cfg(feature = "serve")] Keys,
+    #[cfg(feature = "airgap")] Bundle,
+    Audit, Generate, Logprobs, Tokenize, Bench, Doctor, Selftest, Version, Completions, Man,
+}
+
 /// The environment variables, which mean the same for all commands. Those of flags are also shown with the flags.
 const ENVIRONMENT: &str = "\
 Environment variables:
@@ -180,40 +200,5 @@ fn after_help() -> String {
 /// # Errors
 /// The failure of the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    match arguments.verb {
-        Verb::Demo(demo) => demo.run(),
-        Verb::Run(run) => run.run(),
-        Verb::Recipe(recipe) => recipe.run(),
-        Verb::Resume(resume) => resume.run(),
-        Verb::Keywords(keywords) => keywords.run(),
-        Verb::Reasons(reasons) => reasons.run(),
-        Verb::Check(check) => check.run(),
-        Verb::Report(report) => report.run(),
-        Verb::Verify(verify) => verify.run(),
-        Verb::Replay(replay) => replay.run(),
-        Verb::Compare(compare) => compare.run(),
-        Verb::Rate(rate) => rate.run(),
-        Verb::Merge(merge) => merge.run(),
-        Verb::Score(score) => score.run(),
-        Verb::Data(data) => data.run(),
-        Verb::Corpus(corpus) => corpus.run(),
-        Verb::Models(models) => models.run(),
-        Verb::Systems(systems) => systems.run(),
-        #[cfg(feature = "serve")]
-        Verb::Serve(serve) => serve.run(),
-        #[cfg(feature = "serve")]
-        Verb::Keys(keys) => keys.run(),
-        #[cfg(feature = "airgap")]
-        Verb::Bundle(bundle) => bundle.run(),
-        Verb::Audit(audit) => audit.run(),
-        Verb::Generate(generate) => generate.run(),
-        Verb::Logprobs(logprobs) => logprobs.run(),
-        Verb::Tokenize(tokenize) => tokenize.run(),
-        Verb::Bench(bench) => bench.run(),
-        Verb::Doctor(doctor) => doctor.run(),
-        Verb::Selftest(selftest) => selftest.run(),
-        Verb::Version(version) => version.run(),
-        Verb::Completions(completions) => completions.run(),
-        Verb::Man(man) => man.run(),
-    }
+    arguments.verb.run()
 }

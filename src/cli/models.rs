@@ -175,9 +175,6 @@ fn try_out(checkpoint: &Checkpoint) -> Result<(), Failure> {
 }
 
 /// Prints the result for every file.
-///
-/// # Errors
-/// Files that are missing or have another checksum.
 pub fn tell_checks(checks: &[FileCheck], directory: &Path) -> Result<(), Failure> {
     for check in checks {
         let sum = check.sha256.as_deref().unwrap_or("-");

@@ -12,9 +12,6 @@ use crate::ops::Limits;
 use crate::panel::backbone::Description;
 
 /// The minutes that a single item takes if its system makes all calls that it can; `None` if no model runs on this machine.
-///
-/// # Errors
-/// A GPU that cannot be measured; a prompt that cannot be rendered.
 pub fn of_item(run: &Run, models: &Models, first_prompt: usize) -> Result<Option<String>, Failure> {
     let (Some(device), false) = (models.devices.first(), models.descriptions.is_empty()) else {
         return Ok(None);

@@ -69,14 +69,7 @@ pub struct Score {
     format: OutputFormat,
 }
 
-impl Rate {
-    pub fn run(self) -> Result<(), Failure> {
-        match self {
-            Rate::Export(export) => export.run(),
-            Rate::Score(score) => score.run(),
-        }
-    }
-}
+run_each!(Rate: Export, Score);
 
 impl Export {
     fn run(self) -> Result<(), Failure> {

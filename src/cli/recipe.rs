@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, SetPairs, StartFlags};
+use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
 use super::forecast::{Outlook, Planned};
 use super::options::ScorerFlags;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -78,7 +78,7 @@ impl RecipeVerb {
         Ok(RecipeRun {
             forms: Form::all(self.manifest()?)?,
             out: self.out.clone().unwrap_or_else(default),
-            hardware: self.start.execution.machine.hardware(),
+            hardware: self.start.execution.hardware.clone(),
             max_in_flight: self.start.execution.max_in_flight(),
             hub: self.start.execution.hub_options()?,
             allow_version: self.allow_version,
@@ -118,7 +118,7 @@ impl RecipeVerb {
             prompts: self.start.panel.prompts.prompts.as_deref().map(absolute).transpose()?,
             settings: pairs(&set.settings)?.into_iter().collect(),
             slots: set.models,
-            sampling: self.start.panel.sampling.choice(),
+            sampling: self.start.panel.sampling,
             slot_sampling: set.sampling,
             variants: match &self.variants[..] {
                 [all] if all == "all" => {
@@ -126,7 +126,7 @@ impl RecipeVerb {
                 }
                 names => names.to_vec(),
             },
-            corpus: self.start.corpus.spec()?,
+            corpus: corpus(&self.start.corpus)?,
             exemplars: self.start.exemplars.spec(exemplars)?,
             recipe,
         })
@@ -145,16 +145,13 @@ pub struct RecipeOutput {
 
 impl RecipeOutput {
     /// Runs the missing cells of a recipe, then writes and prints its table.
-    ///
-    /// # Errors
-    /// The failure of a cell; items that errored, once everything else is done.
     pub fn run(
         &self,
         recipe: &RecipeRun,
         execution: &ExecutionFlags,
         sandbox: SandboxFlag,
     ) -> Result<(), Failure> {
-        let entered = self.paths(recipe)?.enter(sandbox, &recipe.hardware.device)?;
+        let entered = self.paths(recipe)?.enter(sandbox, &recipe.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
         let keywords = self.keywords(recipe.manifest())?;
         let mut resolved = recipe.resolve()?;
@@ -182,9 +179,6 @@ impl RecipeOutput {
 
     /// The keywords that corrections must name: those of --keywords, else of the files that the recipe names and that are there; and their
     /// synonyms. They are read before the first call.
-    ///
-    /// # Errors
-    /// A file that cannot be read as one.
     pub fn keywords(&self, manifest: &RecipeManifest) -> Result<GivenKeywords, Failure> {
         let mut given = GivenKeywords::default();
         let files = match &self.scorers.keywords {
@@ -207,9 +201,6 @@ impl RecipeOutput {
     }
 
     /// Writes the results and the page of every form of a recipe all of whose cells have run, and prints the recipe's table.
-    ///
-    /// # Errors
-    /// Metrics that cannot be computed; items that errored and cells of which nothing could be read, once everything else is done.
     pub fn write(
         &self,
         forms: &[Form],
@@ -284,9 +275,6 @@ impl RecipeOutput {
 }
 
 /// Writes the results and the page of every cell.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_cells<'a>(
     cells: Vec<(Cell<'a>, Executed)>,
 ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
@@ -298,9 +286,6 @@ pub fn write_cells<'a>(
 }
 
 /// Every cell of a recipe, and what it is called.
-///
-/// # Errors
-/// A recipe whose cells do not fit together.
 pub(super) fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
     let cells = cells(&recipe.forms)?;
     let label = |cell: &Cell<'_>| {

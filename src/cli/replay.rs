@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+#[cfg(feature = "serve")]
+use super::flags::SystemFlags;
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 #[cfg(feature = "serve")]
 use super::serve::sources::Sources;
-#[cfg(feature = "serve")]
-use super::serve::systems::SystemFlags;
 use super::summary::count;
 use super::{interrupt, run};
 #[cfg(feature = "serve")]
@@ -77,30 +77,18 @@ impl Replay {
         };
         let moved = &self.corpus;
         if !moved.corpus.is_empty() {
-            systems.corpus.corpus = moved.corpus.clone();
+            systems.corpus.directories = moved.corpus.clone();
         }
         systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
-        let (machine, hub) = (&self.execution.machine, self.execution.hub_options()?);
-        let loaded = Sources::check(&models, &systems, machine, hub)?.load()?;
+        let (hardware, hub) = (&self.execution.hardware, self.execution.hub_options()?);
+        let loaded = Sources::check(&models, &systems, hardware, hub)?.load()?;
         let repeated = crate::serve::replay::replay(loaded, lines)?;
-        let differences =
-            repeated.iter().filter_map(|line| Some((line.seq, line.difference.as_ref()?)));
-        let differences: Vec<_> = differences.collect();
-        for (seq, difference) in &differences {
-            console::say(format!("line {seq}: {difference}"))?;
-        }
-        console::say(format!(
-            "{} replayed, {}",
-            count(repeated.len(), "line"),
-            count(differences.len(), "difference")
-        ))?;
-        match differences.is_empty() {
-            true => Ok(()),
-            false => {
-                let message = format!("the replay differs from {}", directory.display());
-                Err(Failure::outcome(message, None))
-            }
-        }
+        let differences = repeated
+            .iter()
+            .filter_map(|line| Some(format!("line {}: {}", line.seq, line.difference.as_ref()?)));
+        let differences: Vec<String> = differences.collect();
+        let replayed = format!("{} replayed", count(repeated.len(), "line"));
+        tell(&differences, &replayed, &directory)
     }
 }
 
@@ -120,22 +108,23 @@ impl Replay {
         }
         let asked = Asked { items: &self.items, allow_version: self.allow_version };
         let replayed = replay(&contents, spec, &asked, interrupt::watch())?;
-        for line in &replayed.differences {
-            console::say(line)?;
-        }
         let mut calls = count(replayed.calls, "call");
         if replayed.searches > 0 {
             calls += &format!(", {} of its searches made again", replayed.searches);
         }
-        console::say(format!(
-            "{}, {} replayed, {}",
-            count(replayed.items, "item"),
-            calls,
-            count(replayed.differences.len(), "difference")
-        ))?;
-        match replayed.differences.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::outcome(format!("the replay differs from {directory}"), None)),
-        }
+        let told = format!("{}, {calls} replayed", count(replayed.items, "item"));
+        tell(&replayed.differences, &told, Path::new(directory))
+    }
+}
+
+/// Prints what came out differently, and errors where anything did.
+fn tell(differences: &[String], replayed: &str, of: &Path) -> Result<(), Failure> {
+    for difference in differences {
+        console::say(difference)?;
+    }
+    console::say(format!("{replayed}, {}", count(differences.len(), "difference")))?;
+    match differences.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::outcome(format!("the replay differs from {}", of.display()), None)),
     }
 }

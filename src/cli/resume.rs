@@ -43,7 +43,7 @@ impl Resume {
             let recipe = RecipeRun {
                 forms: Form::all(manifest)?,
                 out: self.directory,
-                hardware: self.execution.machine.hardware(),
+                hardware: self.execution.hardware.clone(),
                 max_in_flight: self.execution.max_in_flight(),
                 hub: self.execution.hub_options()?,
                 allow_version: self.allow_version,
@@ -53,7 +53,7 @@ impl Resume {
         let plan = Plan::load(&Plan::find(&self.directory)?)?;
         let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;
         let paths = Paths::default().run(&spec)?.write(&self.directory)?;
-        let entered = paths.enter(self.sandbox, &spec.hardware.device)?;
+        let entered = paths.enter(self.sandbox, &spec.hardware.compute.on.device)?;
         let _entered = entered.sealed(self.execution.progress.quiet)?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;

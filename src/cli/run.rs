@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::audit::flags::{AuditDirectory, begin, user};
-use super::flags::{CorpusFlags, ExecutionFlags, MovedCorpusFlags, StartFlags};
+use super::flags::{ExecutionFlags, MovedCorpusFlags, StartFlags, corpus, reranker};
 use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -20,12 +20,13 @@ use crate::experiment::evaluation::Evaluation;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::Spec;
+use crate::retrieval::CorpusSpec;
 use crate::systems::SYSTEMS;
 use crate::systems::file::EXTENSION;
 use crate::systems::table::Entry;
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
-const SETTLED: [&str; 17] = [
+const SETTLED: [&str; 18] = [
     "system",
     "data",
     "format",
@@ -35,14 +36,15 @@ const SETTLED: [&str; 17] = [
     "SubsetFlags",
     "RowFlags",
     "DecodingFlags",
-    "SamplingFlags",
+    "SamplingChoice",
     "PromptFlags",
     "ExemplarFlags",
+    "ExemplarFiles",
     "sources",
     "reranker_tokens",
     "reranker_quant",
     "no_passages",
-    "RefinementFlags",
+    "Refinement",
 ];
 
 #[derive(Debug, Args)]
@@ -108,7 +110,7 @@ impl Run {
                 paths = paths.write(&options.directory)?;
             }
         }
-        let entered = paths.enter(sandbox, &spec.hardware.device)?;
+        let entered = paths.enter(sandbox, &spec.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
         if dry_run {
             let label = format!("{} on {}", spec.protocol.name(), spec.data.display());
@@ -177,7 +179,7 @@ impl Run {
         spec.bad_rows = self.start.rows.bad_rows();
         spec.shard = self.start.shard;
         spec.runs = self.start.runs.unwrap_or(1);
-        spec.corpus = self.start.corpus.spec()?;
+        spec.corpus = corpus(&self.start.corpus)?;
         spec.exemplars = self.start.exemplars.spec(None)?;
         self.start.execution.apply(&mut spec)?;
         Ok(spec)
@@ -185,8 +187,8 @@ impl Run {
 
     /// The spec of `plan`. Flags may give new paths of its models and change how fast it runs.
     fn again(self, plan: &Plan) -> Result<Spec, Failure> {
-        let reranker = self.start.corpus.reranker()?;
-        let CorpusFlags { corpus, retrieval_device, .. } = self.start.corpus;
+        let reranker = reranker(&self.start.corpus)?;
+        let CorpusSpec { directories: corpus, device: retrieval_device, .. } = self.start.corpus;
         let moved = MovedCorpusFlags { corpus, reranker, retrieval_device };
         again(plan, &self.start.execution, self.start.panel.panel, moved)
     }
@@ -200,7 +202,7 @@ pub fn again(
     corpus: MovedCorpusFlags,
 ) -> Result<Spec, Failure> {
     let hub = execution.hub_options()?;
-    let mut spec = Spec::from_plan(plan, execution.machine.hardware(), hub)?;
+    let mut spec = Spec::from_plan(plan, execution.hardware.clone(), hub)?;
     if !panel.is_empty() {
         spec.panel = list::models(&panel)?;
         spec.slots.clear();

@@ -97,9 +97,6 @@ impl Paths {
 
     /// Allows writing to a directory of its own, which is created if it does not exist, and closed to others while it is empty: in
     /// the sandbox no mode is changed.
-    ///
-    /// # Errors
-    /// A directory that cannot be created.
     pub fn write(mut self, directory: &Path) -> Result<Paths, Failure> {
         let is_new = !directory.exists();
         if is_new || fs_err::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none()) {
@@ -176,12 +173,10 @@ impl Paths {
     pub fn run(self, spec: &Spec) -> Result<Paths, Failure> {
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
-        let shown = spec.exemplars.iter().flat_map(|shown| {
-            let files = [&shown.reasons, &shown.encoder, &shown.spans, &shown.scorer];
-            let more = [&shown.lemmas, &shown.filter, &shown.leak];
-            std::iter::once(&shown.notes).chain(files.into_iter().chain(more).flatten())
-        });
-        let experts = spec.exemplars.iter().flat_map(|shown| &shown.experts);
+        let shown = spec.exemplars.iter();
+        let shown =
+            shown.flat_map(|shown| std::iter::once(&shown.notes).chain(shown.files.paths()));
+        let experts = spec.exemplars.iter().flat_map(|shown| &shown.files.experts);
         let experts = experts.map(|given| exemplars::expert(given).0);
         // The one file that is read beside the questions.
         let beside = (spec.format == Format::Pubmedqa).then(|| folder_of(&spec.data));
@@ -200,9 +195,6 @@ impl Paths {
     }
 
     /// Enters the sandbox. `device` is the device that the command computes on.
-    ///
-    /// # Errors
-    /// A kernel without sandboxes, if one is required.
     pub fn enter(self, flag: SandboxFlag, device: &str) -> Result<Entered, Failure> {
         let mode = match flag.sandbox {
             SandboxMode::Auto if device != "cpu" => {

@@ -49,13 +49,7 @@ enum FigureFormat {
     Json,
 }
 
-impl Score {
-    pub fn run(self) -> Result<(), Failure> {
-        match self {
-            Score::MediqaCorr(task) => task.run(),
-        }
-    }
-}
+run_each!(Score: MediqaCorr);
 
 impl MediqaCorr {
     fn run(self) -> Result<(), Failure> {

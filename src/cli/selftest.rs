@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::options::{DeviceFlags, HubFlags, QuietFlag};
+use super::options::{HubFlags, QuietFlag};
 use super::sandboxed::{Made, Paths, SandboxFlag};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::hardware::DeviceChoice;
 use crate::experiment::whole_file::write_public;
 use crate::hub::{self, Card, HubError, HubOptions, Kind};
 use crate::model::{WantedPrecision, WantedType};
@@ -52,7 +53,7 @@ pub struct Selftest {
 #[derive(Clone, Debug, Args)]
 struct SelftestCompute {
     #[command(flatten)]
-    on: DeviceFlags,
+    on: DeviceChoice,
     /// Data type of the weights: auto (as stored), f32 or bf16 [default: the golden file's, else auto]
     #[arg(long, help_heading = "Device", value_name = "TYPE")]
     dtype: Option<WantedType>,
@@ -113,7 +114,7 @@ impl Selftest {
             root: self.root.as_deref(),
             models,
             hub,
-            hardware: self.compute.on.hardware(),
+            device: self.compute.on.clone(),
             precision: self.compute.precision(),
             golden,
             writes_golden: self.write_golden,

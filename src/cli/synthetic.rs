@@ -22,9 +22,6 @@ pub struct SyntheticModels {
 
 impl SyntheticModels {
     /// The checkpoint of `family` and `shape`, which is made if it does not exist.
-    ///
-    /// # Errors
-    /// A shape that the family does not have; a file that cannot be written.
     pub fn checkpoint(
         &self,
         family: Family,
@@ -56,9 +53,6 @@ impl SyntheticModels {
     }
 
     /// A panel of the three families, in the order of the default panel.
-    ///
-    /// # Errors
-    /// A file that cannot be written.
     pub fn panel(&self, shape: Shape, progress: QuietFlag) -> Result<Vec<String>, Failure> {
         Family::ALL
             .into_iter()

@@ -119,7 +119,7 @@ impl Spec {
     /// cannot be read.
     pub fn case_prompts(&self) -> Result<PromptSet, Failure> {
         self.refuse_other_exemplars()?;
-        if self.exemplars.as_ref().is_some_and(|shown| !shown.experts.is_empty()) {
+        if self.exemplars.as_ref().is_some_and(|shown| !shown.files.experts.is_empty()) {
             return Err(Failure::usage(
                 "--experts are runs over the same notes, and have not read those that are still to come",
                 "leave --experts out, or use `wardround run`",

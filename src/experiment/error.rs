@@ -1,70 +1,90 @@
 //! What can go wrong with a run directory: errors that carry the path, the line and both values.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::shard::Shard;
 use super::versions::THIS;
 use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::record::SCHEMA;
 
-/// An error of a run directory. It is cloned to every caller that waits for the log.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum RunError {
-    #[error("{} exists and is not empty", path.display())]
-    NotEmpty { path: PathBuf },
-    #[error("{} is not a run directory: it {}", path.display(), if path.exists() { "holds no plan.toml" } else { "does not exist" })]
-    NoPlan { path: PathBuf },
-    #[error("{} is missing", path.display())]
-    Missing { path: PathBuf },
-    #[error("{} is being written by another process", path.display())]
-    Busy { path: PathBuf },
-    #[error("{} is not a plan: {reason}", path.display())]
-    UnreadablePlan { path: PathBuf, reason: String },
-    #[error("{}: {reason}", path.display())]
-    Unreadable { path: PathBuf, reason: String },
-    #[error("the plan cannot be written as TOML: {reason}")]
-    UnwritablePlan { reason: String },
-    #[error("{}: inputs changed since the plan was written: {}", path.display(), differences.join("; "))]
-    PlanDiffers { path: PathBuf, differences: Vec<String> },
-    #[error("{}: another version of wardround wrote the plan: {difference}", path.display())]
-    OtherVersion { path: PathBuf, difference: String },
-    #[error(
-        "{} was changed: its sha256 is {found}, line 1 of {} was chained to {expected}",
-        path.display(),
-        log.display()
-    )]
-    PlanChanged { path: PathBuf, log: PathBuf, expected: String, found: String },
-    #[error("{} was changed: its sha256 is {found}, plan.toml says {expected}", path.display())]
-    TextsChanged { path: PathBuf, found: String, expected: String },
-    #[error("{} has schema {found}, this version of wardround reads {SCHEMA}", path.display())]
-    Schema { path: PathBuf, found: u32 },
-    #[error("{}, line {line}: {defect}", path.display())]
-    BadLine {
-        path: PathBuf,
-        /// Counted from 1.
-        line: usize,
-        defect: Defect,
-    },
-    #[error("{}: no head of this run is {expected}", path.display())]
-    HeadDiffers { path: PathBuf, expected: String },
-    #[error("{}: {missing} of the planned items have no line, the first of them {first}", path.display())]
-    Unfinished { path: PathBuf, missing: usize, first: String },
-    #[error("{} has not finished", path.display())]
-    NoResults { path: PathBuf },
-    #[error("shard {part} of {items} items has none")]
-    EmptyShard { part: Shard, items: usize },
-    #[error("{what} is logged already")]
-    AlreadyLogged { what: String },
-    #[error("{what} would not read back from its own JSON: {reason}")]
-    Unloggable { what: String, reason: String },
-    #[error("{what}: the plan names no corpus")]
-    NoSearches { what: String },
-    #[error("the log of this run is closed")]
-    LogClosed,
-    #[error("{0}")]
-    Io(Arc<io::Error>),
+const RESTORE: &str = "restore the directory from a copy, or run again into another `--out`";
+const OTHER_WARDROUND: &str = "read the run with the version of wardround that wrote it, or run it again into another `--out`";
+
+faults! {
+    /// An error of a run directory. It is cloned to every caller that waits for the log.
+    #[derive(Clone, Debug, thiserror::Error)]
+    pub enum RunError {
+        #[error("{} exists and is not empty", path.display())]
+        NotEmpty { path: PathBuf } => Usage,
+            "go on with `wardround resume DIR`, or choose another `--out`";
+        #[error("{} is not a run directory: it {}", path.display(), if path.exists() { "holds no plan.toml" } else { "does not exist" })]
+        NoPlan { path: PathBuf } => Artefact,
+            match path.join("cells").is_dir() {
+                true => "a recipe's runs are the directories in its `cells`",
+                false => "name a directory that `run --out` wrote",
+            };
+        #[error("{} is missing", path.display())]
+        Missing { path: PathBuf } => Artefact, RESTORE;
+        #[error("{} is being written by another process", path.display())]
+        Busy { path: PathBuf } => Usage, "wait for it to end, or choose another `--out`";
+        #[error("{} is not a plan: {reason}", path.display())]
+        UnreadablePlan { path: PathBuf, reason: String } => Artefact;
+        #[error("{}: {reason}", path.display())]
+        Unreadable { path: PathBuf, reason: String } => Artefact, RESTORE;
+        #[error("the plan cannot be written as TOML: {reason}")]
+        UnwritablePlan { reason: String } => Usage;
+        #[error("{}: inputs changed since the plan was written: {}", path.display(), differences.join("; "))]
+        PlanDiffers { path: PathBuf, differences: Vec<String> } => Artefact,
+            "use the files and settings it began with, or choose another `--out`";
+        #[error("{}: another version of wardround wrote the plan: {difference}", path.display())]
+        OtherVersion { path: PathBuf, difference: String } => Usage,
+            "use that version, or give --allow-version: answers may then differ";
+        #[error(
+            "{} was changed: its sha256 is {found}, line 1 of {} was chained to {expected}",
+            path.display(),
+            log.display()
+        )]
+        PlanChanged { path: PathBuf, log: PathBuf, expected: String, found: String } => Artefact, RESTORE;
+        #[error("{} was changed: its sha256 is {found}, plan.toml says {expected}", path.display())]
+        TextsChanged { path: PathBuf, found: String, expected: String } => Artefact, RESTORE;
+        #[error("{} has schema {found}, this version of wardround reads {SCHEMA}", path.display())]
+        Schema { path: PathBuf, found: u32 } => Artefact,
+            OTHER_WARDROUND;
+        #[error("{}, line {line}: {defect}", path.display())]
+        BadLine {
+            path: PathBuf,
+            /// Counted from 1.
+            line: usize,
+            defect: Defect,
+        } => Artefact,
+            match defect {
+                Defect::Schema { .. } | Defect::Version { .. } => OTHER_WARDROUND,
+                _ => RESTORE,
+            };
+        #[error("{}: no head of this run is {expected}", path.display())]
+        HeadDiffers { path: PathBuf, expected: String } => Artefact, RESTORE;
+        #[error("{}: {missing} of the planned items have no line, the first of them {first}", path.display())]
+        Unfinished { path: PathBuf, missing: usize, first: String } => Artefact,
+            "finish the run with `wardround resume DIR`";
+        #[error("{} has not finished", path.display())]
+        NoResults { path: PathBuf } => Artefact, "finish the run with `wardround resume DIR`";
+        #[error("shard {part} of {items} items has none")]
+        EmptyShard { part: Shard, items: usize } => Usage,
+            "cut a run into at most as many shards as it has items";
+        #[error("{what} is logged already")]
+        AlreadyLogged { what: String } => Machine;
+        #[error("{what} would not read back from its own JSON: {reason}")]
+        Unloggable { what: String, reason: String } => Machine;
+        #[error("{what}: the plan names no corpus")]
+        NoSearches { what: String } => Machine;
+        #[error("the log of this run is closed")]
+        LogClosed => Machine;
+        #[error("{0}")]
+        Io(error: Arc<io::Error>) => error.blame(), of_the_log(error);
+    }
 }
 
 /// What is wrong with one line of a log or of results.json.
@@ -110,72 +130,18 @@ impl RunError {
     }
 }
 
-impl Diagnosis for RunError {
-    fn blame(&self) -> Blame {
-        match self {
-            RunError::NotEmpty { .. }
-            | RunError::Busy { .. }
-            | RunError::OtherVersion { .. }
-            | RunError::EmptyShard { .. }
-            | RunError::UnwritablePlan { .. } => Blame::Usage,
-            RunError::AlreadyLogged { .. }
-            | RunError::NoSearches { .. }
-            | RunError::Unloggable { .. }
-            | RunError::LogClosed => Blame::Machine,
-            RunError::Io(error) => error.blame(),
-            _ => Blame::Artefact,
+/// What to do where the log cannot be written.
+fn of_the_log(error: &io::Error) -> Option<String> {
+    let hint = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "every finished call is kept: free some space, then go on with `wardround resume DIR`"
         }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            RunError::NotEmpty { .. } => {
-                "go on with `wardround resume DIR`, or choose another `--out`"
-            }
-            RunError::NoPlan { path } if path.join("cells").is_dir() => {
-                "a recipe's runs are the directories in its `cells`"
-            }
-            RunError::NoPlan { .. } => "name a directory that `run --out` wrote",
-            RunError::Busy { .. } => "wait for it to end, or choose another `--out`",
-            RunError::PlanDiffers { .. } => {
-                "use the files and settings it began with, or choose another `--out`"
-            }
-            RunError::OtherVersion { .. } => {
-                "use that version, or give --allow-version: answers may then differ"
-            }
-            RunError::Schema { .. }
-            | RunError::BadLine {
-                defect: Defect::Schema { .. } | Defect::Version { .. }, ..
-            } => {
-                "read the run with the version of wardround that wrote it, or run it again into another `--out`"
-            }
-            RunError::Missing { .. }
-            | RunError::Unreadable { .. }
-            | RunError::TextsChanged { .. }
-            | RunError::PlanChanged { .. }
-            | RunError::BadLine { .. }
-            | RunError::HeadDiffers { .. } => {
-                "restore the directory from a copy, or run again into another `--out`"
-            }
-            RunError::Unfinished { .. } | RunError::NoResults { .. } => {
-                "finish the run with `wardround resume DIR`"
-            }
-            RunError::EmptyShard { .. } => "cut a run into at most as many shards as it has items",
-            RunError::Io(error) => match error.kind() {
-                io::ErrorKind::StorageFull
-                | io::ErrorKind::QuotaExceeded
-                | io::ErrorKind::FileTooLarge => {
-                    "every finished call is kept: free some space, then go on with `wardround resume DIR`"
-                }
-                io::ErrorKind::PermissionDenied
-                | io::ErrorKind::ReadOnlyFilesystem
-                | io::ErrorKind::NotADirectory => "choose an `--out` that you may write to",
-                _ => return None,
-            },
-            _ => return None,
-        };
-        Some(hint.to_owned())
-    }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory => {
+            "choose an `--out` that you may write to"
+        }
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 impl From<io::Error> for RunError {

@@ -1,5 +1,7 @@
 //! What a run's system is shown as exemplars: the files that flags name, read once, and what the plan keeps of them.
 
+mod spec;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,6 +9,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::spec::{ExemplarFiles, ExemplarSpec};
 use super::contents::Contents;
 use super::run::absolute;
 use super::spec::Spec;
@@ -21,34 +24,6 @@ use crate::systems::exemplars::leak::Leak;
 use crate::systems::exemplars::terms::Lemmas;
 use crate::systems::exemplars::vectors::Vectors;
 use crate::systems::exemplars::{Exemplars, Expert, Likeness, Opinion, Pool};
-
-/// The files that a system of exemplars is given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExemplarSpec {
-    pub notes: PathBuf,
-    pub format: Format,
-    /// What `wardround reasons` wrote of them.
-    pub reasons: Option<PathBuf>,
-    /// The folder of an encoder, for choices by vectors.
-    pub encoder: Option<PathBuf>,
-    /// JSON: by note, words that are suspicious.
-    pub spans: Option<PathBuf>,
-    /// JSON: IKIM's weights of a sentence's vector, its constant last.
-    pub scorer: Option<PathBuf>,
-    /// Lines of a word, a tab and its lemma, for BM25.
-    #[serde(default)]
-    pub lemmas: Option<PathBuf>,
-    /// The folder of the model of BERTScore, for Edinburgh's filter.
-    #[serde(default)]
-    pub filter: Option<PathBuf>,
-    /// Questions of MedQA, for WangLab's leak.
-    #[serde(default)]
-    pub leak: Option<PathBuf>,
-    /// Run directories over the same notes, each as `DIR` or `DIR=0.61`.
-    #[serde(default)]
-    pub experts: Vec<String>,
-}
 
 /// What a plan keeps of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,21 +145,22 @@ impl ExemplarSpec {
             )
         })?;
         let mut files = Vec::new();
-        let reasons: Option<ReasonsFile> = self.named("reasons", &self.reasons, &mut files)?;
+        let given = &self.files;
+        let reasons: Option<ReasonsFile> = named("reasons", &given.reasons, &mut files)?;
         let (style, reasons) = match reasons {
             Some(ReasonsFile { style, reasons }) => (Some(style), reasons),
             None => (None, BTreeMap::new()),
         };
         let notes = dataset.items.iter().filter_map(|item| item.note().cloned());
         let mut pool = Pool::new(notes, &reasons);
-        pool.lemmas = self.lemmas(&mut files)?;
+        pool.lemmas = given.lemmas(&mut files)?;
         if pool.exemplars.is_empty() {
             return Err(Failure::usage(
                 format!("{} has no note with gold", self.notes.display()),
                 "exemplars are shown with their gold",
             ));
         }
-        let vectors = match &self.encoder {
+        let vectors = match &given.encoder {
             None => None,
             Some(folder) => {
                 let encoder = open_encoder(folder)?;
@@ -198,11 +174,11 @@ impl ExemplarSpec {
         let exemplars = Exemplars {
             style,
             vectors,
-            spans: self.named("spans", &self.spans, &mut files)?,
-            scorer: self.named("scorer", &self.scorer, &mut files)?,
-            likeness: self.likeness(&mut files)?,
-            leak: self.leak(&mut files)?,
-            experts: self.experts(&mut files)?,
+            spans: named("spans", &given.spans, &mut files)?,
+            scorer: named("scorer", &given.scorer, &mut files)?,
+            likeness: given.likeness(&mut files)?,
+            leak: given.leak(&mut files)?,
+            experts: given.experts(&mut files)?,
             pool,
         };
         let plan = ExemplarPlan {
@@ -214,26 +190,9 @@ impl ExemplarSpec {
         };
         Ok((exemplars, plan))
     }
+}
 
-    /// What a JSON file holds, where it was named.
-    fn named<T: DeserializeOwned>(
-        &self,
-        what: &str,
-        path: &Option<PathBuf>,
-        files: &mut Vec<FilePlan>,
-    ) -> Result<Option<T>, Failure> {
-        let Some(path) = path else { return Ok(None) };
-        let bytes = outside::file(path)?;
-        let value = serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::usage(
-                format!("{} is no file of {what}: {error}", path.display()),
-                expected(what),
-            )
-        })?;
-        files.push(file(what, path, sha256(&bytes))?);
-        Ok(Some(value))
-    }
-
+impl ExemplarFiles {
     fn lemmas(&self, files: &mut Vec<FilePlan>) -> Result<Lemmas, Failure> {
         let Some(path) = &self.lemmas else { return Ok(Lemmas::new()) };
         let text = String::from_utf8(outside::file(path)?).map_err(|_| {
@@ -325,21 +284,38 @@ impl TryFrom<&ExemplarPlan> for ExemplarSpec {
         Ok(ExemplarSpec {
             notes: plan.path.clone().into(),
             format: plan.format.parse()?,
-            reasons: named("reasons"),
-            encoder: named("encoder"),
-            spans: named("spans"),
-            scorer: named("scorer"),
-            lemmas: named("lemmas"),
-            filter: named("filter"),
-            leak: named("leak"),
-            experts: experts
-                .map(|file| match &file.trust {
-                    Some(trust) => format!("{}={trust}", file.path),
-                    None => file.path.clone(),
-                })
-                .collect(),
+            files: ExemplarFiles {
+                reasons: named("reasons"),
+                encoder: named("encoder"),
+                spans: named("spans"),
+                scorer: named("scorer"),
+                lemmas: named("lemmas"),
+                filter: named("filter"),
+                leak: named("leak"),
+                experts: experts
+                    .map(|file| match &file.trust {
+                        Some(trust) => format!("{}={trust}", file.path),
+                        None => file.path.clone(),
+                    })
+                    .collect(),
+            },
         })
     }
+}
+
+/// What a JSON file holds, where it was named.
+fn named<T: DeserializeOwned>(
+    what: &str,
+    path: &Option<PathBuf>,
+    files: &mut Vec<FilePlan>,
+) -> Result<Option<T>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let bytes = outside::file(path)?;
+    let value = serde_json::from_slice(&bytes).map_err(|error| {
+        Failure::usage(format!("{} is no file of {what}: {error}", path.display()), expected(what))
+    })?;
+    files.push(file(what, path, sha256(&bytes))?);
+    Ok(Some(value))
 }
 
 fn expected(what: &str) -> &'static str {

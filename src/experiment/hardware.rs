@@ -1,70 +1,108 @@
-//! What a run computes on. Of it only the number formats, `fast` and the context change an answer.
+//! What a run computes on, as flags say it. Of it only the number formats, `fast` and the context change an answer.
 
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::TypedValueParser;
+
+use crate::diagnosis::Failure;
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, OpsError, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
 
 /// Tokens of a prompt and its completion together.
-pub const DEFAULT_CONTEXT: usize = 16_384;
+pub const DEFAULT_CONTEXT: u32 = 16_384;
+/// Tokens that a sequence may draft a step.
+pub const MOST_DRAFT: i64 = 31;
 
-#[derive(Clone)]
-pub struct Hardware {
-    /// `cpu`, `cuda`, several GPUs as `cuda:0,cuda:1`, or `metal`.
+/// The device.
+#[derive(Clone, Debug, Args)]
+pub struct DeviceChoice {
+    /// Device: cpu, cuda, metal, or several GPUs as cuda:0,cuda:1
+    #[arg(
+        long,
+        help_heading = "Device",
+        env = "WARDROUND_DEVICE",
+        default_value = "cpu",
+        value_name = "DEVICE"
+    )]
     pub device: String,
-    /// `None`: one per core.
+    /// Number of CPU threads [default: one per core]
+    #[arg(long, help_heading = "Device", env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
     pub threads: Option<usize>,
-    /// How weights are kept.
+}
+
+/// The device and the precision. Only --dtype, --quant, --kv-dtype and --fast change the output.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Compute {
+    #[command(flatten)]
+    pub on: DeviceChoice,
+    /// Data type of the weights: auto (as stored), f32 or bf16
+    #[arg(long, help_heading = "Device", default_value = "auto")]
     pub dtype: WantedType,
-    pub quantisation: Quantisation,
-    /// How keys and values are kept.
+    /// Weight quantisation on load: none, q8_0 (8.5 bits per weight), int8 (8; CPU), q4_k (5.3)
+    #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
+    pub quant: Quantisation,
+    /// Data type of keys and values: auto (bf16, but f32 beside unquantised f32 weights on the CPU), f32 or bf16
+    #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
     pub kv_dtype: WantedType,
-    /// Whether products may be summed in the fastest order: no run can then be repeated byte for byte.
+    /// Faster matrix products on a GPU; output is no longer reproducible byte for byte
+    #[arg(long, help_heading = "Device")]
     pub fast: bool,
-    /// Sequences that each engine runs at once; `None`: 16, on GPUs what their memory holds.
+}
+
+/// The machine that a panel runs on. Only --dtype, --quant, --kv-dtype, --fast and --context change the output.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Hardware {
+    #[command(flatten)]
+    pub compute: Compute,
+    /// Maximum batch size: sequences that each model runs at once [default: 16; on a GPU whose memory holds them, up to 128]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     pub max_batch: Option<usize>,
-    /// Tokens that each sequence drafts a step.
+    /// Speculative decoding: tokens to draft per step by prompt lookup [default: 0]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT).map(usize::from))]
     pub draft: Option<usize>,
+    /// Context length in tokens: prompt and completion together [default: 16384]
+    #[arg(long, help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     pub context: Option<usize>,
+    #[command(flatten)]
     pub kv: KvBudget,
     /// Whether engines have room for log-probabilities of prompts and of dictated tokens.
+    #[arg(skip)]
     pub known_logprobs: bool,
-    /// How members behind an endpoint are asked.
-    pub remote: RemoteOptions,
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
-impl Default for Hardware {
-    fn default() -> Hardware {
-        Hardware {
-            device: "cpu".to_owned(),
-            threads: None,
-            dtype: WantedType::Auto,
-            quantisation: Quantisation::None,
-            kv_dtype: WantedType::Auto,
-            fast: false,
-            max_batch: None,
-            draft: None,
-            context: None,
-            kv: KvBudget::default(),
-            known_logprobs: false,
-            remote: RemoteOptions::default(),
-        }
+/// The requests to members behind an endpoint, openai:MODEL@URL.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RemoteFlags {
+    /// Timeout of a request in seconds [default: 600]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    remote_timeout: Option<u32>,
+    /// Attempts per request, retries included [default: 6]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    remote_attempts: Option<u32>,
+    /// Maximum concurrent requests per endpoint [default: 16]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    remote_in_flight: Option<u16>,
+    /// Maximum requests per minute and endpoint [default: no limit]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    remote_rate: Option<u32>,
+}
+
+impl Default for DeviceChoice {
+    fn default() -> DeviceChoice {
+        DeviceChoice { device: "cpu".to_owned(), threads: None }
     }
 }
 
-impl Hardware {
-    pub fn precision(&self) -> WantedPrecision {
-        WantedPrecision { dtype: self.dtype, quantisation: self.quantisation, kv: self.kv_dtype }
-    }
-
+impl DeviceChoice {
     /// # Errors
     /// A device that this machine or this build does not have.
     pub fn devices(&self) -> Result<Vec<Device>, OpsError> {
-        let mut devices = Device::open(&self.device, self.threads())?;
-        if self.fast {
-            devices.iter_mut().try_for_each(Device::set_fast_math)?;
-        }
-        Ok(devices)
+        Device::open(&self.device, self.threads())
     }
 
     /// CPU threads.
@@ -73,11 +111,72 @@ impl Hardware {
         self.threads.unwrap_or_else(cores)
     }
 
+    /// The device of what runs a single model.
+    ///
+    /// # Errors
+    /// As [`DeviceChoice::devices`]; several devices.
+    pub fn one_device(&self) -> Result<Device, Failure> {
+        let mut devices = self.devices()?;
+        match (devices.pop(), devices.is_empty()) {
+            (Some(device), true) => Ok(device),
+            _ => Err(Failure::usage(
+                format!("one model runs on one device, not on `{}`", self.device),
+                "name one device",
+            )),
+        }
+    }
+}
+
+impl Compute {
+    /// # Errors
+    /// As [`DeviceChoice::devices`].
+    pub fn devices(&self) -> Result<Vec<Device>, OpsError> {
+        let mut devices = self.on.devices()?;
+        if self.fast {
+            devices.iter_mut().try_for_each(Device::set_fast_math)?;
+        }
+        Ok(devices)
+    }
+
+    /// As [`DeviceChoice::one_device`], with --fast.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn one_device(&self) -> Result<Device, Failure> {
+        let mut device = self.on.one_device()?;
+        if self.fast {
+            device.set_fast_math()?;
+        }
+        Ok(device)
+    }
+
+    /// Of weights and of keys and values.
+    pub fn precision(&self) -> WantedPrecision {
+        WantedPrecision { dtype: self.dtype, quantisation: self.quant, kv: self.kv_dtype }
+    }
+}
+
+impl Hardware {
     pub fn draft(&self) -> usize {
         self.draft.unwrap_or(0)
     }
 
     pub fn context(&self) -> usize {
-        self.context.unwrap_or(DEFAULT_CONTEXT)
+        self.context.unwrap_or(DEFAULT_CONTEXT as usize)
+    }
+}
+
+impl RemoteFlags {
+    /// How endpoints are asked.
+    pub fn options(&self) -> RemoteOptions {
+        let default = RemoteOptions::default();
+        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+        RemoteOptions {
+            timeout: self.remote_timeout.map_or(default.timeout, seconds),
+            attempts: self.remote_attempts.unwrap_or(default.attempts),
+            max_in_flight: self.remote_in_flight.map_or(default.max_in_flight, usize::from),
+            requests_per_minute: self.remote_rate,
+            ..default
+        }
     }
 }

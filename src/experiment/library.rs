@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
-
 use super::models::Models;
 use super::plan::CorpusPlan;
 use super::run::{Run, absolute};
@@ -12,7 +10,7 @@ use super::spec::Spec;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::ops::{Device, Quantisation};
-use crate::retrieval::{self, Refinement, RerankerForm, Retrieve, RetrieverOptions, Searched};
+use crate::retrieval::{self, CorpusSpec, Refinement, Retrieve, RetrieverOptions, Searched};
 
 /// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
 /// fails its item with an error; no prompt is truncated.
@@ -21,36 +19,6 @@ const CHARS_PER_TOKEN: usize = 4;
 const PASSAGE_FRAME: usize = 100;
 /// Tokens that a completion needs at most in the published release.
 const COMPLETION_TOKENS: usize = 1200;
-
-/// What a run is asked to search.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CorpusSpec {
-    /// Directories of corpora, all of one encoder.
-    pub directories: Vec<PathBuf>,
-    /// The labels of the sources to search; empty: all.
-    pub sources: Vec<String>,
-    pub reranker: Option<PathBuf>,
-    /// Where the reranker cuts pairs; `None`: where its card says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reranker_tokens: Option<usize>,
-    /// How the reranker's weights are kept.
-    #[serde(default)]
-    pub reranker_quant: Quantisation,
-    /// `None`: the panel's first.
-    pub device: Option<String>,
-    /// Whether the run keeps the sums of passages alone.
-    pub no_passages: bool,
-    /// Whether BM25 is searched too, besides vectors.
-    #[serde(default)]
-    pub hybrid: bool,
-    /// Whether overlapping chunks of a document are reduced to the best one.
-    #[serde(default)]
-    pub dedup: bool,
-    /// The day before which documents are left out, as `2020-01-01`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub newer_than: Option<String>,
-}
 
 /// The corpora of a run with what searches them.
 pub struct Library {
@@ -84,19 +52,10 @@ impl CorpusSpec {
             device: self.device.clone(),
             passage,
             no_passages: self.no_passages,
-            hybrid: self.hybrid,
-            dedup: self.dedup,
-            newer_than: self.newer_than.clone(),
+            hybrid: self.refinement.hybrid,
+            dedup: self.refinement.dedup,
+            newer_than: self.refinement.newer_than.clone(),
         })
-    }
-
-    fn refinement(&self) -> Refinement {
-        Refinement {
-            encoder: None,
-            hybrid: self.hybrid,
-            dedup: self.dedup,
-            newer_than: self.newer_than.clone(),
-        }
     }
 }
 
@@ -110,27 +69,18 @@ impl From<&CorpusPlan> for CorpusSpec {
             reranker_quant: plan.reranker_quant,
             device: plan.device.clone(),
             no_passages: plan.no_passages,
-            hybrid: plan.hybrid,
-            dedup: plan.dedup,
-            newer_than: plan.newer_than.clone(),
+            refinement: Refinement {
+                hybrid: plan.hybrid,
+                dedup: plan.dedup,
+                newer_than: plan.newer_than.clone(),
+            },
         }
     }
 }
 
-/// Whether two runs can share a retriever; the device, which is one for all runs, is not compared.
+/// Whether two runs can share a retriever.
 pub(super) fn is_equal(one: &RetrieverOptions, other: &RetrieverOptions) -> bool {
-    let RetrieverOptions {
-        corpora,
-        sources,
-        rerank,
-        reranker,
-        reranker_form,
-        refinement,
-        device: _,
-    } = one;
-    (corpora, sources, rerank) == (&other.corpora, &other.sources, &other.rerank)
-        && (reranker, reranker_form) == (&other.reranker, &other.reranker_form)
-        && refinement == &other.refinement
+    (&one.corpus, one.rerank) == (&other.corpus, other.rerank)
 }
 
 impl Libraries {
@@ -213,7 +163,7 @@ impl Spec {
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));
         }
         let open = |name: &str| {
-            let devices = Device::open(name, self.hardware.threads())?;
+            let devices = Device::open(name, self.hardware.compute.on.threads())?;
             Ok::<_, Failure>(devices.into_iter().next())
         };
         let device = match &spec.device {
@@ -223,15 +173,9 @@ impl Spec {
         };
         let none = || Failure::usage("no device was given".to_owned(), "give --device cpu");
         Ok(Some(RetrieverOptions {
-            corpora: spec.directories.clone(),
-            sources: spec.sources.clone(),
+            corpus: spec.clone(),
             rerank: search.rerank,
-            reranker: spec.reranker.clone(),
-            reranker_form: RerankerForm {
-                tokens: spec.reranker_tokens,
-                quantisation: spec.reranker_quant,
-            },
-            refinement: spec.refinement(),
+            encoder: None,
             device: device.ok_or_else(none)?,
         }))
     }

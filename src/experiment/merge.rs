@@ -14,52 +14,32 @@ use super::plan::Plan;
 use super::shard::{Shard, ShardPlan};
 use super::verify::read_finished;
 use super::{texts, versions};
-use crate::diagnosis::{Blame, Diagnosis, Failure};
+use crate::diagnosis::Failure;
+use crate::fault::faults;
 use crate::record::ItemText;
 
-/// Why directories are not the shards of one run.
-#[derive(Debug, Error)]
-pub enum MergeError {
-    #[error("{} is no shard: it was run whole", path.display())]
-    NoShard { path: PathBuf },
-    #[error("{} and {} are not shards of one plan: {difference}", first.display(), other.display())]
-    Differs { first: PathBuf, other: PathBuf, difference: String },
-    #[error("{} and {} are both shard {part}", first.display(), other.display())]
-    Twice { part: Shard, first: PathBuf, other: PathBuf },
-    #[error("{}", missing(parts, *count))]
-    Missing {
-        /// The first of them.
-        parts: Vec<Shard>,
-        count: usize,
-    },
-    #[error("the items of the shards are not those that the run was cut into")]
-    Items,
-    #[error("{} exists and is not empty", path.display())]
-    NotEmpty { path: PathBuf },
-}
-
-impl Diagnosis for MergeError {
-    fn blame(&self) -> Blame {
-        match self {
-            MergeError::Items => Blame::Artefact,
-            _ => Blame::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            MergeError::NoShard { .. } => "name what `run --shard` wrote",
-            MergeError::Differs { .. } => {
-                "run every shard with the same flags but for --shard, on machines of one kind"
-            }
-            MergeError::Twice { .. } => "name each shard once",
-            MergeError::Missing { .. } => "name every shard; run those that have not run",
-            MergeError::Items => "run the shards again",
-            MergeError::NotEmpty { .. } => {
-                "the first name is that of the new directory; the shards follow it"
-            }
-        };
-        Some(hint.to_owned())
+faults! {
+    /// Why directories are not the shards of one run.
+    #[derive(Debug, Error)]
+    pub enum MergeError {
+        #[error("{} is no shard: it was run whole", path.display())]
+        NoShard { path: PathBuf } => Usage, "name what `run --shard` wrote";
+        #[error("{} and {} are not shards of one plan: {difference}", first.display(), other.display())]
+        Differs { first: PathBuf, other: PathBuf, difference: String } => Usage,
+            "run every shard with the same flags but for --shard, on machines of one kind";
+        #[error("{} and {} are both shard {part}", first.display(), other.display())]
+        Twice { part: Shard, first: PathBuf, other: PathBuf } => Usage, "name each shard once";
+        #[error("{}", missing(parts, *count))]
+        Missing {
+            /// The first of them.
+            parts: Vec<Shard>,
+            count: usize,
+        } => Usage, "name every shard; run those that have not run";
+        #[error("the items of the shards are not those that the run was cut into")]
+        Items => Artefact, "run the shards again";
+        #[error("{} exists and is not empty", path.display())]
+        NotEmpty { path: PathBuf } => Usage,
+            "the first name is that of the new directory; the shards follow it";
     }
 }
 

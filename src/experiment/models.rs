@@ -26,15 +26,8 @@ pub struct Models {
     pub devices: Vec<Device>,
     /// Their indices follow those of the descriptions.
     endpoints: Vec<Arc<RemoteModel>>,
-    /// Which model a name means.
-    indices: HashMap<String, Index>,
-}
-
-/// A model among the described.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Index {
-    Local(usize),
-    Remote(usize),
+    /// Which of the models that [`Models::start`] gives a name means.
+    indices: HashMap<String, usize>,
 }
 
 impl Models {
@@ -49,17 +42,16 @@ impl Models {
         hub: &HubOptions,
         beside: impl FnOnce(&[Device]) -> Result<AuxiliaryModels, Failure>,
     ) -> Result<Models, Failure> {
-        let devices = hardware.devices()?;
+        let devices = hardware.compute.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
-        let mut endpoints = Vec::new();
+        let mut remote: Vec<(&String, Arc<RemoteModel>)> = Vec::new();
         let mut indices = HashMap::new();
         for name in names {
-            if indices.contains_key(name) {
+            if indices.contains_key(name) || remote.iter().any(|(known, _)| *known == name) {
                 continue;
             }
             if Address::is_meant_by(name) {
-                endpoints.push(open_endpoint(name, hardware, hub)?);
-                indices.insert(name.clone(), Index::Remote(endpoints.len() - 1));
+                remote.push((name, open_endpoint(name, hardware, hub)?));
                 continue;
             }
             let checkpoint = resolve(name, hub)?;
@@ -69,15 +61,17 @@ impl Models {
             let index = match known {
                 Some(index) => index,
                 None => {
-                    let weights = hardware.precision();
+                    let weights = hardware.compute.precision();
                     let context = hardware.context();
                     let kind = devices[0].machine();
                     descriptions.push(Description::read(checkpoint, weights, kind, context)?);
                     descriptions.len() - 1
                 }
             };
-            indices.insert(name.clone(), Index::Local(index));
+            indices.insert(name.clone(), index);
         }
+        let (names, endpoints): (Vec<&String>, Vec<_>) = remote.into_iter().unzip();
+        indices.extend(names.into_iter().cloned().zip(descriptions.len()..));
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let batch = BatchLimits {
             sequences: hardware.max_batch,
@@ -103,10 +97,7 @@ impl Models {
 
     /// Which of the sources that [`Models::start`] gives a name means; `None` for one that was not described.
     pub fn index(&self, name: &str) -> Option<usize> {
-        Some(match *self.indices.get(name)? {
-            Index::Local(index) => index,
-            Index::Remote(index) => self.descriptions.len() + index,
-        })
+        self.indices.get(name).copied()
     }
 
     /// The plan's entry for `agent` on the model of this index.
@@ -172,7 +163,7 @@ fn open_endpoint(
         let options = RemoteOptions {
             offline: hub.offline_reason(),
             key: ApiKey::capture(&address)?,
-            ..hardware.remote.clone()
+            ..hardware.remote.options()
         };
         RemoteModel::open(&address, options)
     };

@@ -309,35 +309,26 @@ impl Plan {
         }
     }
 
+    /// With what is not compared as it is in every plan.
     fn comparable(&self) -> Result<Value, RunError> {
-        let mut plan = difference::as_json(self)
-            .map_err(|error| RunError::UnwritablePlan { reason: error.to_string() })?;
-        if let Value::Object(fields) = &mut plan {
-            for name in ["created_at", "host", "prompts", "repeats_version"] {
-                fields.shift_remove(name);
-            }
-            let members = fields.get_mut("panel").and_then(Value::as_array_mut);
-            for member in members.into_iter().flatten() {
-                remove(member, "path");
-            }
-            if let Some(dataset) = fields.get_mut("dataset") {
-                remove(dataset, "path");
-            }
-            if let Some(exemplars) = fields.get_mut("exemplars") {
-                remove(exemplars, "path");
-                let files = exemplars.get_mut("files").and_then(Value::as_array_mut);
-                files.into_iter().flatten().for_each(|file| remove(file, "path"));
-            }
-            if let Some(corpus) = fields.get_mut("corpus") {
-                // The ids cover what the encoder reads.
-                let names = ["paths", "document_tokens", "reranker_path", "device"];
-                names.iter().for_each(|name| remove(corpus, name));
-            }
-            if let Some(Value::Object(engine)) = fields.get_mut("engine") {
-                engine.retain(|name, _| name == "device_kind");
-            }
+        let mut plan = self.clone();
+        plan.created_at.clear();
+        (plan.repeats_version, plan.prompts, plan.host) = (None, None, HostPlan::default());
+        let device_kind = std::mem::take(&mut plan.engine.device_kind);
+        plan.engine = EnginePlan { device_kind, ..EnginePlan::default() };
+        plan.dataset.path.clear();
+        plan.panel.iter_mut().for_each(|member| member.path.clear());
+        if let Some(exemplars) = &mut plan.exemplars {
+            exemplars.path.clear();
+            exemplars.files.iter_mut().for_each(|file| file.path.clear());
         }
-        Ok(plan)
+        if let Some(corpus) = &mut plan.corpus {
+            corpus.paths.clear();
+            // The ids cover what the encoder reads.
+            (corpus.document_tokens, corpus.reranker_path, corpus.device) = (None, None, None);
+        }
+        difference::as_json(&plan)
+            .map_err(|error| RunError::UnwritablePlan { reason: error.to_string() })
     }
 }
 
@@ -353,12 +344,6 @@ fn refuse_other_schema(text: &str, path: &Path) -> Result<(), RunError> {
             Err(RunError::Schema { path: path.to_owned(), found: schema })
         }
         _ => Ok(()),
-    }
-}
-
-fn remove(value: &mut Value, field: &str) {
-    if let Value::Object(fields) = value {
-        fields.shift_remove(field);
     }
 }
 

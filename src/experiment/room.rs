@@ -56,7 +56,7 @@ impl Spec {
         let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
         // `cuda` is short for the first GPU.
         let whole = |name: &str| if name == "cuda" { "cuda:0".to_owned() } else { name.to_owned() };
-        let mut names = hardware.device.split(',').map(|name| whole(name.trim()));
+        let mut names = hardware.compute.on.device.split(',').map(|name| whole(name.trim()));
         let place = match named {
             None => Some(0),
             Some(name) => names.position(|own| own == whole(name)),

@@ -158,7 +158,7 @@ impl Spec {
             corpus,
             exemplars: exemplar_plan,
             engine: EnginePlan {
-                device: self.hardware.device.clone(),
+                device: self.hardware.compute.on.device.clone(),
                 device_kind: models.devices[0]
                     .kind(models.descriptions.iter().map(|model| model.precision)),
                 threads: models.devices[0].threads(),

@@ -7,7 +7,6 @@ use clap::ValueEnum;
 
 use super::exemplars::ExemplarSpec;
 use super::hardware::Hardware;
-use super::library::CorpusSpec;
 use super::models::Models;
 use super::plan::{MemberPlan, Plan};
 use super::room::auxiliary_models;
@@ -19,6 +18,7 @@ use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::Quantisation;
 use crate::panel::{DecodingMode, SamplingChoice};
+use crate::retrieval::CorpusSpec;
 use crate::systems::{Slot, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
@@ -126,16 +126,16 @@ impl Spec {
         if let Some(member) = local.first() {
             // Members share one dtype unless it was left to each checkpoint.
             let is_shared = local.iter().all(|other| other.dtype == member.dtype);
-            if is_shared && hardware.dtype == WantedType::Auto {
-                hardware.dtype = member.dtype.parse().map_err(Failure::from)?;
+            if is_shared && hardware.compute.dtype == WantedType::Auto {
+                hardware.compute.dtype = member.dtype.parse().map_err(Failure::from)?;
             }
             let is_shared = local.iter().all(|other| other.kv_dtype == member.kv_dtype);
-            if is_shared && hardware.kv_dtype == WantedType::Auto {
-                hardware.kv_dtype = member.kv_dtype.parse().map_err(Failure::from)?;
+            if is_shared && hardware.compute.kv_dtype == WantedType::Auto {
+                hardware.compute.kv_dtype = member.kv_dtype.parse().map_err(Failure::from)?;
             }
             // They always share one quantisation.
-            if hardware.quantisation == Quantisation::None {
-                hardware.quantisation = member.quantisation.parse().map_err(Failure::from)?;
+            if hardware.compute.quant == Quantisation::None {
+                hardware.compute.quant = member.quantisation.parse().map_err(Failure::from)?;
             }
         }
         if plan.runs > MOST_RUNS || plan.engine.max_in_flight > MOST_IN_FLIGHT {
@@ -147,21 +147,17 @@ impl Spec {
         }
         let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
         let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());
+        let protocol = match &plan.system_file {
+            Some(file) => SystemConfig::from_file(file, &plan.settings)?,
+            None => SystemConfig::from_table(&plan.system, &plan.settings)?,
+        };
         Ok(Spec {
-            protocol: match &plan.system_file {
-                Some(file) => SystemConfig::from_file(file, &plan.settings)?,
-                None => SystemConfig::from_table(&plan.system, &plan.settings)?,
-            },
-            data: plan.dataset.path.clone().into(),
-            format: plan.dataset.format.parse()?,
             bad_rows: BadRows::skip_where(plan.dataset.skip_bad_rows),
             subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
-            shard: None,
             planned_shard: plan.dataset.shard.clone(),
             runs: plan.runs,
             panel: Vec::new(),
             slots: plan.panel.iter().map(slot).collect(),
-            sampling: SamplingChoice::default(),
             slot_sampling: plan.panel.iter().map(sampling).collect(),
             seed: plan.seed,
             decoding: plan.decoding,
@@ -171,6 +167,7 @@ impl Spec {
             hardware,
             max_in_flight: Some(plan.engine.max_in_flight),
             hub,
+            ..Spec::new(protocol, &plan.dataset.path, plan.dataset.format.parse()?)?
         })
     }
 

@@ -7,94 +7,115 @@ use std::path::PathBuf;
 use super::proxy::ProxyError;
 use super::{Authority, Card, DatasetCard, Kind};
 use crate::checkpoint::FilesError;
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 
-/// Why a checkpoint cannot be found, fetched or used.
-#[derive(Debug, thiserror::Error)]
-pub enum HubError {
-    #[error(
-        "no model is called `{member}`: it is not a directory here, a card's name or a hub id (org/name)"
-    )]
-    UnknownModel { member: String },
-    #[error("there is no model directory at {}", path.display())]
-    NoDirectory { path: PathBuf },
-    #[error("{} is a file; a model is a directory", path.display())]
-    NotADirectory { path: PathBuf },
-    #[error("`{revision}` is not the name of a branch, tag or commit")]
-    BadRevision { revision: String },
-    #[error("`{member}` is a directory, which has no revision `{revision}`")]
-    RevisionOfDirectory { member: String, revision: String },
-    #[error("`{member}` names a revision, and --revision asks for `{revision}`")]
-    RevisionTwice { member: String, revision: String },
-    #[error("there is no directory for the hub's cache: no home directory is known")]
-    NoCache,
-    #[error("{name} is `{value}`, not {expected}")]
-    BadVariable { name: &'static str, value: String, expected: &'static str },
+const AGAIN: &str =
+    "run the same command again: it continues the download; HF_ENDPOINT names a mirror";
 
-    #[error(transparent)]
-    Files(#[from] FilesError),
-    /// A provenance, or what a bundle left behind.
-    #[error("{} cannot be read: {reason}", path.display())]
-    Malformed { path: PathBuf, reason: String },
-    #[error(transparent)]
-    NotCached(Box<NotCached>),
-    #[error("{member} cannot be fetched: {reason}")]
-    Forbidden {
-        /// As it would be typed.
-        member: String,
-        reason: OfflineReason,
-    },
-
-    #[error("the hub refuses access to {repository} (HTTP {status}){}", said(message))]
-    Refused {
-        repository: String,
-        status: u16,
-        /// What the hub said, where it said anything.
-        message: Option<String>,
-        /// The page on which access is asked for.
-        page: String,
-        with_token: bool,
-    },
-    #[error("the hub has no {what}{}", said(message))]
-    NotFound { what: String, message: Option<String> },
-    #[error("{url} answered with HTTP {status}")]
-    Status { url: String, status: u16 },
-    #[error("{url} cannot be reached: {reason}")]
-    Unreachable { url: String, reason: String },
-    #[error("{url} sent an unexpected answer: {reason}")]
-    BadAnswer { url: String, reason: String },
-    #[error(
-        "{file} has the sha256 {actual}, but {authority} says {expected}; the download was deleted"
-    )]
-    WrongSum { file: String, expected: String, actual: String, authority: Authority },
-    #[error(
-        "{file} has {actual} bytes on the hub, but the card says {expected}; nothing of it was downloaded"
-    )]
-    WrongSize { file: String, expected: u64, actual: u64 },
-    #[error("{file} has {found} rows, but its card says {expected}; the download was deleted")]
-    WrongRows { file: String, expected: u64, found: u64 },
-    #[error("{file} cannot be converted: {reason}; the download was deleted")]
-    Unconvertible { file: String, reason: String },
-    #[error("no dataset is called `{name}`, and there is no card at that path")]
-    UnknownDataset { name: String },
-    #[error("{dataset} cannot be fetched: {reason}")]
-    DataForbidden {
-        /// As it would be typed.
-        dataset: String,
-        reason: OfflineReason,
-    },
-    #[error("there is no directory at {}", path.display())]
-    NoDataDirectory { path: PathBuf },
-    #[error("{} has no file of any dataset", path.display())]
-    NoDatasets { path: PathBuf },
-    #[error("{model} may not be used before its licence, the {licence}, is accepted: {} does not say so", path.display())]
-    NotAccepted { model: String, licence: String, path: PathBuf },
-    #[error("{} is being written by another process", path.display())]
-    Busy { path: PathBuf },
-    #[error(transparent)]
-    Proxy(#[from] ProxyError),
-    #[error(transparent)]
-    Io(#[from] io::Error),
+faults! {
+    /// Why a checkpoint cannot be found, fetched or used.
+    #[derive(Debug, thiserror::Error)]
+    pub enum HubError {
+        #[error(
+            "no model is called `{member}`: it is not a directory here, a card's name or a hub id (org/name)"
+        )]
+        UnknownModel { member: String } => Usage,
+            format!("cards of language models: {}; of encoders: {}; a path begins with ./ or /", cards(Kind::Decoder), cards(Kind::Encoder));
+        #[error("there is no model directory at {}", path.display())]
+        NoDirectory { path: PathBuf } => Usage;
+        #[error("{} is a file; a model is a directory", path.display())]
+        NotADirectory { path: PathBuf } => Usage;
+        #[error("`{revision}` is not the name of a branch, tag or commit")]
+        BadRevision { revision: String } => Usage;
+        #[error("`{member}` is a directory, which has no revision `{revision}`")]
+        RevisionOfDirectory { member: String, revision: String } => Usage,
+            "only models of the hub have revisions; write org/name@revision";
+        #[error("`{member}` names a revision, and --revision asks for `{revision}`")]
+        RevisionTwice { member: String, revision: String } => Usage;
+        #[error("there is no directory for the hub's cache: no home directory is known")]
+        NoCache => Usage, "set HF_HUB_CACHE or HF_HOME";
+        #[error("{name} is `{value}`, not {expected}")]
+        BadVariable { name: &'static str, value: String, expected: &'static str } => Usage;
+        #[error(transparent)]
+        Files(error: #[from] FilesError) => error.blame(), error.hint();
+        /// A provenance, or what a bundle left behind.
+        #[error("{} cannot be read: {reason}", path.display())]
+        Malformed { path: PathBuf, reason: String } => Artefact;
+        #[error(transparent)]
+        NotCached(lacking: Box<NotCached>) => Artefact, lacking.remedy();
+        #[error("{member} cannot be fetched: {reason}")]
+        Forbidden {
+            /// As it would be typed.
+            member: String,
+            reason: OfflineReason,
+        } => Artefact, elsewhere(member);
+        #[error("the hub refuses access to {repository} (HTTP {status}){}", said(message))]
+        Refused {
+            repository: String,
+            status: u16,
+            /// What the hub said, where it said anything.
+            message: Option<String>,
+            /// The page on which access is asked for.
+            page: String,
+            with_token: bool,
+        } => Artefact,
+            match with_token {
+                false => format!("accept the licence on {page}, then set HF_TOKEN to a read token of that account"),
+                true => format!("ask for access on {page} with the account of the token in use; HF_TOKEN overrides the stored token"),
+            };
+        #[error("the hub has no {what}{}", said(message))]
+        NotFound { what: String, message: Option<String> } => Artefact,
+            "check the spelling; a private repository needs a token (HF_TOKEN)";
+        #[error("{url} answered with HTTP {status}")]
+        Status { url: String, status: u16 } => Artefact,
+            match status {
+                404 => "a mirror (--endpoint, HF_ENDPOINT) must have the same paths",
+                _ => AGAIN,
+            };
+        #[error("{url} cannot be reached: {reason}")]
+        Unreachable { url: String, reason: String } => Artefact, AGAIN;
+        #[error("{url} sent an unexpected answer: {reason}")]
+        BadAnswer { url: String, reason: String } => Artefact;
+        #[error(
+            "{file} has the sha256 {actual}, but {authority} says {expected}; the download was deleted"
+        )]
+        WrongSum { file: String, expected: String, actual: String, authority: Authority } => Artefact,
+            "fetch it again; if that fails too, do not trust the source";
+        #[error(
+            "{file} has {actual} bytes on the hub, but the card says {expected}; nothing of it was downloaded"
+        )]
+        WrongSize { file: String, expected: u64, actual: u64 } => Artefact,
+            "fetch it again; if that fails too, do not trust the source";
+        #[error("{file} has {found} rows, but its card says {expected}; the download was deleted")]
+        WrongRows { file: String, expected: u64, found: u64 } => Artefact,
+            "fetch it again; if that fails too, the source has changed";
+        #[error("{file} cannot be converted: {reason}; the download was deleted")]
+        Unconvertible { file: String, reason: String } => Artefact,
+            "fetch it again; if that fails too, the source has changed";
+        #[error("no dataset is called `{name}`, and there is no card at that path")]
+        UnknownDataset { name: String } => Usage,
+            format!("the datasets are {}", joined(DatasetCard::all().iter().map(|card| card.name.as_str())));
+        #[error("{dataset} cannot be fetched: {reason}")]
+        DataForbidden {
+            /// As it would be typed.
+            dataset: String,
+            reason: OfflineReason,
+        } => Artefact,
+            format!("run `wardround data fetch {dataset} --to DIR` on a machine with a network and copy DIR here");
+        #[error("there is no directory at {}", path.display())]
+        NoDataDirectory { path: PathBuf } => Usage, "`wardround data fetch all --to DIR` makes one";
+        #[error("{} has no file of any dataset", path.display())]
+        NoDatasets { path: PathBuf } => Usage, "`wardround data fetch all --to DIR` makes one";
+        #[error("{model} may not be used before its licence, the {licence}, is accepted: {} does not say so", path.display())]
+        NotAccepted { model: String, licence: String, path: PathBuf } => Artefact,
+            format!("install the bundle again, with `wardround bundle install … --accept {model}` once the text was read");
+        #[error("{} is being written by another process", path.display())]
+        Busy { path: PathBuf } => Usage, "wait for it, then run the same command again";
+        #[error(transparent)]
+        Proxy(error: #[from] ProxyError) => error.blame(), error.hint();
+        #[error(transparent)]
+        Io(error: #[from] io::Error) => error.blame(), error.hint();
+    }
 }
 
 /// A repository that is incomplete in the cache and may not be fetched.
@@ -146,100 +167,26 @@ fn said(message: &Option<String>) -> String {
     message.as_ref().map(|message| format!(": {message}")).unwrap_or_default()
 }
 
-impl Diagnosis for HubError {
-    fn blame(&self) -> Blame {
-        match self {
-            Self::UnknownModel { .. }
-            | Self::NoDirectory { .. }
-            | Self::NotADirectory { .. }
-            | Self::BadRevision { .. }
-            | Self::RevisionOfDirectory { .. }
-            | Self::RevisionTwice { .. }
-            | Self::NoCache
-            | Self::UnknownDataset { .. }
-            | Self::NoDataDirectory { .. }
-            | Self::NoDatasets { .. }
-            | Self::BadVariable { .. }
-            | Self::Busy { .. } => Blame::Usage,
-            Self::Files(error) => error.blame(),
-            Self::Proxy(error) => error.blame(),
-            Self::Io(error) => error.blame(),
-            _ => Blame::Artefact,
-        }
+impl NotCached {
+    fn remedy(&self) -> String {
+        let remedy = elsewhere(&self.member);
+        let Some(first) = self.known.first() else { return remedy };
+        format!(
+            "{remedy}; the cache has other revisions of it: {} (name {}@{first})",
+            self.known.join(", "),
+            self.repository
+        )
     }
+}
 
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::UnknownModel { .. } => {
-                let names = |kind: Kind| {
-                    let cards = Card::all().iter().filter(|card| card.kind == kind);
-                    cards.map(|card| card.name.as_str()).collect::<Vec<_>>().join(", ")
-                };
-                Some(format!(
-                    "cards of language models: {}; of encoders: {}; a path begins with ./ or /",
-                    names(Kind::Decoder),
-                    names(Kind::Encoder)
-                ))
-            }
-            Self::UnknownDataset { .. } => {
-                let names = DatasetCard::all().iter().map(|card| card.name.as_str());
-                Some(format!("the datasets are {}", names.collect::<Vec<_>>().join(", ")))
-            }
-            Self::DataForbidden { dataset, .. } => Some(format!(
-                "run `wardround data fetch {dataset} --to DIR` on a machine with a network and copy DIR here"
-            )),
-            Self::NoDataDirectory { .. } | Self::NoDatasets { .. } => {
-                Some("`wardround data fetch all --to DIR` makes one".to_owned())
-            }
-            Self::Status { status: 404, .. } => {
-                Some("a mirror (--endpoint, HF_ENDPOINT) must have the same paths".to_owned())
-            }
-            Self::WrongRows { .. } | Self::Unconvertible { .. } => {
-                Some("fetch it again; if that fails too, the source has changed".to_owned())
-            }
-            Self::NoCache => Some("set HF_HUB_CACHE or HF_HOME".to_owned()),
-            Self::Files(error) => error.hint(),
-            Self::RevisionOfDirectory { .. } => {
-                Some("only models of the hub have revisions; write org/name@revision".to_owned())
-            }
-            Self::NotCached(lacking) => {
-                let remedy = elsewhere(&lacking.member);
-                Some(match lacking.known.first() {
-                    None => remedy,
-                    Some(first) => format!(
-                        "{remedy}; the cache has other revisions of it: {} (name {}@{first})",
-                        lacking.known.join(", "),
-                        lacking.repository
-                    ),
-                })
-            }
-            Self::Forbidden { member, .. } => Some(elsewhere(member)),
-            Self::Refused { page, with_token: false, .. } => Some(format!(
-                "accept the licence on {page}, then set HF_TOKEN to a read token of that account"
-            )),
-            Self::Refused { page, with_token: true, .. } => Some(format!(
-                "ask for access on {page} with the account of the token in use; \
-                 HF_TOKEN overrides the stored token"
-            )),
-            Self::NotFound { .. } => {
-                Some("check the spelling; a private repository needs a token (HF_TOKEN)".to_owned())
-            }
-            Self::Unreachable { .. } | Self::Status { .. } => Some(
-                "run the same command again: it continues the download; HF_ENDPOINT names a mirror"
-                    .to_owned(),
-            ),
-            Self::WrongSum { .. } | Self::WrongSize { .. } => {
-                Some("fetch it again; if that fails too, do not trust the source".to_owned())
-            }
-            Self::NotAccepted { model, .. } => Some(format!(
-                "install the bundle again, with `wardround bundle install … --accept {model}` once the text was read"
-            )),
-            Self::Proxy(error) => error.hint(),
-            Self::Io(error) => error.hint(),
-            Self::Busy { .. } => Some("wait for it, then run the same command again".to_owned()),
-            _ => None,
-        }
-    }
+/// The names of the models' cards of this kind.
+fn cards(kind: Kind) -> String {
+    let cards = Card::all().iter().filter(|card| card.kind == kind);
+    joined(cards.map(|card| card.name.as_str()))
+}
+
+fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn elsewhere(member: &str) -> String {

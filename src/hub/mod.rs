@@ -22,6 +22,10 @@ mod repository;
 mod source;
 mod verify;
 
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
 use crate::outside;
 
 pub use cache::{Cache, CachedRepository};
@@ -43,8 +47,17 @@ pub use verify::{Authority, FileCheck, Status, verify};
 pub use crate::checkpoint::{CheckpointFiles, FilesError};
 pub use crate::digest::{FileDigest, digest_files, sha256_file, weights_digest};
 
+/// What a TOML file says; `None` where there is no file.
+fn read_toml<T: DeserializeOwned>(path: PathBuf) -> Result<Option<T>, HubError> {
+    let Some(text) = read_if_there(&path)? else { return Ok(None) };
+    toml::from_str(&text).map(Some).map_err(|error| {
+        let reason = error.message().to_owned();
+        HubError::Malformed { path, reason }
+    })
+}
+
 /// A file's text; `None` where there is no file.
-fn read_if_there(path: &std::path::Path) -> std::io::Result<Option<String>> {
+fn read_if_there(path: &Path) -> std::io::Result<Option<String>> {
     if_there(outside::text(path))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HubError, read_if_there};
+use super::{HubError, read_toml};
 
 /// The file's name.
 pub const PROVENANCE: &str = "provenance.toml";
@@ -27,11 +27,6 @@ impl Provenance {
     /// # Errors
     /// The file is there and cannot be read or is not a provenance.
     pub fn read(directory: &Path) -> Result<Option<Self>, HubError> {
-        let path = directory.join(PROVENANCE);
-        let Some(text) = read_if_there(&path)? else { return Ok(None) };
-        toml::from_str(&text).map(Some).map_err(|error| {
-            let reason = error.message().to_owned();
-            HubError::Malformed { path, reason }
-        })
+        read_toml(directory.join(PROVENANCE))
     }
 }

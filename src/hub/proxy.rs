@@ -12,7 +12,8 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use crate::diagnosis::{Blame, Diagnosis};
+use super::matches;
+use crate::fault::faults;
 
 /// What the variables say.
 #[derive(Clone, Debug, Default)]
@@ -30,30 +31,16 @@ pub struct Proxy {
     url: String,
 }
 
-/// A variable that cannot be followed; going around a proxy, or through one, in spite of it would be worse.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum ProxyError {
-    #[error("{proxy} cannot be used: {reason}")]
-    Unusable { proxy: Proxy, reason: &'static str },
-    #[error("{variable} has `{entry}`, which is neither a host nor a range of addresses")]
-    BadException { variable: &'static str, entry: String },
-}
-
-impl Diagnosis for ProxyError {
-    fn blame(&self) -> Blame {
-        Blame::Usage
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(match self {
-            ProxyError::Unusable { .. } => {
-                "name a proxy as http://HOST:PORT; NO_PROXY lists the hosts that need none"
-                    .to_owned()
-            }
-            ProxyError::BadException { .. } => {
-                "write hosts, domains and ranges such as box,.example.org,10.0.0.0/8".to_owned()
-            }
-        })
+faults! {
+    /// A variable that cannot be followed; going around a proxy, or through one, in spite of it would be worse.
+    #[derive(Debug, Error, PartialEq, Eq)]
+    pub enum ProxyError {
+        #[error("{proxy} cannot be used: {reason}")]
+        Unusable { proxy: Proxy, reason: &'static str } => Usage,
+            "name a proxy as http://HOST:PORT; NO_PROXY lists the hosts that need none";
+        #[error("{variable} has `{entry}`, which is neither a host nor a range of addresses")]
+        BadException { variable: &'static str, entry: String } => Usage,
+            "write hosts, domains and ranges such as box,.example.org,10.0.0.0/8";
     }
 }
 
@@ -204,27 +191,12 @@ impl Host {
             (Host::Name(own), Host::Name(domain)) => {
                 let below = own.strip_suffix(domain.as_str());
                 let is_below = below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-                !domain.is_empty() && is_below || fits(own, domain)
+                !domain.is_empty() && is_below || matches(domain, own)
             }
-            (Host::Address(own), Host::Name(pattern)) => fits(&own.to_string(), pattern),
+            (Host::Address(own), Host::Name(pattern)) => matches(pattern, &own.to_string()),
             (Host::Name(_), Host::Address(_)) => false,
         })
     }
-}
-
-/// Whether a pattern with `*` for any text is the whole of `text`.
-fn fits(text: &str, pattern: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
-    };
-    let mut pieces: Vec<&str> = pieces.collect();
-    let Some(last) = pieces.pop() else { return rest.is_empty() };
-    for piece in pieces {
-        let Some(place) = rest.find(piece) else { return false };
-        rest = &rest[place + piece.len()..];
-    }
-    rest.ends_with(last)
 }
 
 /// A range of addresses; of IPv4 the last numbers may be left out, as in `169.254/16`.

@@ -46,6 +46,17 @@ pub enum Status {
     Missing,
 }
 
+impl Status {
+    /// Of a file with this sum, beside the one that is known.
+    pub fn of(known: Option<(Authority, String)>, actual: &str) -> Status {
+        match known {
+            None => Status::Unknown,
+            Some((authority, expected)) if expected == actual => Status::Ok(authority),
+            Some((authority, expected)) => Status::Mismatch { authority, expected },
+        }
+    }
+}
+
 /// The result of verifying one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileCheck {
@@ -75,11 +86,7 @@ pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
             Some((_, expected)) if is_hex(expected, 40) => git_sum_of_file(path)?,
             _ => sha256.clone(),
         };
-        let status = match expected {
-            None => Status::Unknown,
-            Some((authority, expected)) if expected == actual => Status::Ok(authority),
-            Some((authority, expected)) => Status::Mismatch { authority, expected },
-        };
+        let status = Status::of(expected, &actual);
         let check = FileCheck { name: name.clone(), status, sha256: Some(sha256) };
         checks.insert(name, check);
     }

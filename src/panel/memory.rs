@@ -1,5 +1,8 @@
 //! Memory planning: how many KV-cache pages each engine gets, and whether everything fits, before anything is loaded.
 
+use clap::Args;
+use clap::builder::TypedValueParser;
+
 use super::PanelError;
 use super::backbone::Description;
 use crate::engine::EngineOptions;
@@ -38,14 +41,24 @@ pub struct BatchLimits {
 }
 
 /// The size of the KV cache; by default what a full batch needs, if it fits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub struct KvBudget {
-    /// Each pool's size in tokens.
+    /// KV cache size in tokens, per model [default: what memory allows]
+    #[arg(id = "kv_tokens", long = "kv-tokens", help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     pub tokens: Option<usize>,
-    /// Fraction of the memory left after weights and scratch, for all pools of a device together.
+    /// Fraction of the memory left after loading weights to use for the KV cache [default: 0.8]
+    #[arg(id = "kv_fraction", long = "kv-fraction", help_heading = "Device", value_name = "FRACTION", value_parser = fraction, conflicts_with = "kv_tokens")]
     pub fraction: Option<f64>,
     /// Whether the memory is allocated at the start, so that a long-running process does not grow later; else at first use.
+    #[arg(skip)]
     pub at_start: bool,
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|number| *number > 0.0 && *number <= 1.0)
+        .ok_or_else(|| "expected a number above 0, up to 1".to_owned())
 }
 
 /// Models that stay loaded while the panel's models answer: encoders and rerankers.

@@ -2,30 +2,37 @@
 
 use std::str::FromStr;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Sampling;
 
 /// What a run or an agent sets. `None` is the model's default; an endpoint is not sent it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SamplingChoice {
-    /// 0 is greedy.
+    /// Sampling temperature; 0 is greedy [default: the model's]
+    #[arg(long, help_heading = "Decoding", value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// 1 is off.
+    /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
-    /// 0 is off.
+    /// Sample from the K most likely tokens; 0 for all [default: the model's]
+    #[arg(long, help_heading = "Decoding", value_name = "K")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u32>,
-    /// 0 is off.
+    /// Leave out tokens less likely than P times the most likely one [default: the model's]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_p: Option<f32>,
-    /// In place of the run's random seed.
+    /// In place of the run's random seed; no flag.
+    #[arg(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Tokens of a completion at most, beside what the system's own limit says: the lower one holds.
+    /// Tokens of a completion at most, beside what the system's own limit says: the lower one holds; no flag.
+    #[arg(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<usize>,
 }

@@ -25,7 +25,7 @@ impl Library {
     /// `known` is what an earlier opening of the same options found: the reranker's files are not summed again.
     pub fn open(options: &RetrieverOptions, known: Option<&Searched>) -> Result<Library, Failure> {
         let mut corpora = Vec::new();
-        for directory in &options.corpora {
+        for directory in &options.corpus.directories {
             corpora.push(Corpus::open(directory)?);
         }
         let Some(first) = corpora.first() else {
@@ -46,7 +46,7 @@ impl Library {
                 .into());
             }
         }
-        let reranker = match (options.rerank, &options.reranker) {
+        let reranker = match (options.rerank, &options.corpus.reranker) {
             (Rerank::CrossEncoder, Some(directory)) => {
                 match known.and_then(|known| known.reranker.clone()) {
                     Some(sum) => Some(sum),
@@ -64,16 +64,16 @@ impl Library {
         let mut shelves = Vec::new();
         for corpus in corpora {
             check(&corpus, options)?;
-            let labels = labels_in(&corpus, &options.sources);
-            let is_left_out = !options.sources.is_empty() && labels.is_empty();
+            let labels = labels_in(&corpus, &options.corpus.sources);
+            let is_left_out = !options.corpus.sources.is_empty() && labels.is_empty();
             let ranges = if is_left_out { Vec::new() } else { corpus.ranges(&labels)? };
-            let ranges = match &options.refinement.newer_than {
+            let ranges = match &options.corpus.refinement.newer_than {
                 Some(day) => newer(&corpus, &ranges, day)?,
                 None => ranges,
             };
             shelves.push(Shelf { corpus, ranges });
         }
-        for label in &options.sources {
+        for label in &options.corpus.sources {
             // The first corpus says what it knows where none knows the label.
             let mut unknown =
                 shelves.iter().map(|shelf| shelf.corpus.ranges(std::slice::from_ref(label)));
@@ -86,8 +86,8 @@ impl Library {
         let document_tokens = encoder.get("document_tokens").and_then(toml::Value::as_integer);
         let searched = Searched {
             corpus: shelves.iter().map(|shelf| shelf.corpus.id().to_owned()).collect(),
-            sources: options.sources.clone(),
-            contents: contents(&shelves, &options.sources),
+            sources: options.corpus.sources.clone(),
+            contents: contents(&shelves, &options.corpus.sources),
             reranker,
             document_tokens: document_tokens.and_then(|tokens| usize::try_from(tokens).ok()),
             longest_chunk_chars: longest.unwrap_or_default(),
@@ -124,7 +124,7 @@ fn check(corpus: &Corpus, options: &RetrieverOptions) -> Result<(), CorpusError>
     if options.rerank == Rerank::Embedding {
         corpus.full_vectors()?;
     }
-    if options.refinement.hybrid {
+    if options.corpus.refinement.hybrid {
         let postings = corpus.postings().ok_or_else(|| CorpusError::Lacks {
             path: corpus.directory().to_owned(),
             what: "postings for words",

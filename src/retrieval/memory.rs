@@ -29,13 +29,13 @@ pub struct SearchModel {
 pub fn memory(options: &RetrieverOptions) -> Result<SearchMemory, Failure> {
     let mut memory = SearchMemory::default();
     let mut documents = 0;
-    for directory in &options.corpora {
+    for directory in &options.corpus.directories {
         let corpus = Corpus::open(directory)?;
         let files = &corpus.manifest().files;
         memory.mapped += files.iter().map(|file| file.size_bytes).sum::<u64>();
         documents += corpus.manifest().documents as usize;
         if memory.models.is_empty() {
-            let folder = options.refinement.encoder.as_deref();
+            let folder = options.encoder.as_deref();
             let encoder = encoder_of(corpus.file(), folder, options.device.clone())?;
             memory.models.push(SearchModel::of("encoder", &encoder)?);
         }

@@ -9,6 +9,7 @@ mod memory;
 mod order;
 mod retriever;
 mod search;
+mod spec;
 #[cfg(test)]
 mod tests;
 
@@ -21,11 +22,12 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::embed::encoder_options;
 use crate::diagnosis::Failure;
 use crate::encoder::EncoderOptions;
-use crate::ops::{Device, Quantisation};
+use crate::ops::Device;
 use crate::record::{Passage, RetrievedChunk, SearchTimes, SourceCounts};
 
 pub use memory::{SearchMemory, SearchModel, memory};
 pub use retriever::Retriever;
+pub use spec::{CorpusSpec, Refinement};
 
 /// What a search is to find. Settings that hold for a whole run are the retriever's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,52 +90,28 @@ pub enum Rerank {
     Off,
 }
 
-/// What a run searches and by what; equal options share one retriever.
+/// What a run searches and by what.
 #[derive(Clone, Debug)]
 pub struct RetrieverOptions {
-    /// Directories of corpora, all of one encoder.
-    pub corpora: Vec<PathBuf>,
-    /// The labels of the sources to search; empty: all.
-    pub sources: Vec<String>,
+    /// Its device is a name, `device` what was opened.
+    pub corpus: CorpusSpec,
     pub rerank: Rerank,
-    /// The folder of a reranker's checkpoint; needed where `rerank` is [`Rerank::CrossEncoder`].
-    pub reranker: Option<PathBuf>,
-    pub reranker_form: RerankerForm,
-    pub refinement: Refinement,
-    /// Where queries are encoded and passages reranked.
-    pub device: Device,
-}
-
-/// How a reranker is opened, which its scores depend on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RerankerForm {
-    /// Where pairs are cut, at fewer tokens than its card says.
-    pub tokens: Option<usize>,
-    pub quantisation: Quantisation,
-}
-
-/// What is done beside the search of the papers; off by default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refinement {
     /// The encoder's folder, where it is another than the corpus was built with.
     pub encoder: Option<PathBuf>,
-    /// Words are searched by BM25 too, and the two orders fused by their ranks.
-    pub hybrid: bool,
-    /// Of chunks of one document that overlap by 150 characters or more, only the better one is shown.
-    pub dedup: bool,
-    /// Documents dated before this day, or not dated at all, are left out.
-    pub newer_than: Option<String>,
+    /// Where queries are encoded and passages reranked.
+    pub device: Device,
 }
 
 impl RetrieverOptions {
     /// How the cross-encoder is opened; `None` where none reranks.
     fn reranker_options(&self) -> Result<Option<EncoderOptions>, Failure> {
-        let (Rerank::CrossEncoder, Some(folder)) = (self.rerank, &self.reranker) else {
+        let (Rerank::CrossEncoder, Some(folder)) = (self.rerank, &self.corpus.reranker) else {
             return Ok(None);
         };
-        let RerankerForm { tokens, quantisation } = self.reranker_form;
+        let CorpusSpec { reranker_tokens: max_tokens, reranker_quant: quantisation, .. } =
+            self.corpus;
         let options = encoder_options(folder, self.device.clone())?;
-        Ok(Some(EncoderOptions { max_tokens: tokens, quantisation, ..options }))
+        Ok(Some(EncoderOptions { max_tokens, quantisation, ..options }))
     }
 }
 

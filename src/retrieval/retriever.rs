@@ -39,14 +39,22 @@ type Answer = Result<SearchResult, Failure>;
 
 impl Retriever {
     /// As what was described as `known`, whose sums are not computed again.
+    ///
+    /// # Errors
+    /// A corpus or a model that cannot be opened.
     pub fn open(
         options: &RetrieverOptions,
         known: Option<&Searched>,
     ) -> Result<Retriever, Failure> {
         let library = Library::open(options, known)?;
-        // A library has one corpus at least, and all are of one encoder.
-        let file = library.shelves[0].corpus.file();
-        let directory = options.refinement.encoder.as_deref();
+        let Some(first) = library.shelves.first() else {
+            return Err(Failure::usage(
+                "there is no corpus to search",
+                "name one with --corpus DIR",
+            ));
+        };
+        let file = first.corpus.file();
+        let directory = options.encoder.as_deref();
         let encoder = Encoder::open(&encoder_of(file, directory, options.device.clone())?)?;
         // Another kind of device gives the same vectors up to rounding, which is enough for queries.
         let alike = |mut identity: toml::Table| {
@@ -65,7 +73,7 @@ impl Retriever {
             encoder: Box::new(encoder),
             reranker,
             rerank: options.rerank,
-            refinement: options.refinement.clone(),
+            refinement: options.corpus.refinement.clone(),
             cpu,
         })
     }
@@ -107,6 +115,7 @@ impl Retrieve for Retriever {
     }
 }
 
+/// Waits for an answer.
 fn answer(asked: Option<Receiver<Answer>>) -> Answer {
     match asked {
         None => Ok(SearchResult::default()),

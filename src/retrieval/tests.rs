@@ -16,14 +16,17 @@ use crate::ops::Cpu;
 
 fn options(sources: &Sources) -> RetrieverOptions {
     RetrieverOptions {
-        corpora: vec![sources.path("out")],
-        sources: Vec::new(),
+        corpus: CorpusSpec { directories: vec![sources.path("out")], ..CorpusSpec::default() },
         rerank: Rerank::Off,
-        reranker: None,
-        reranker_form: RerankerForm::default(),
-        refinement: Refinement::default(),
+        encoder: None,
         device: Device::Cpu(Cpu::new(1).unwrap()),
     }
+}
+
+fn with(sources: &Sources, change: impl FnOnce(&mut CorpusSpec)) -> RetrieverOptions {
+    let mut options = options(sources);
+    change(&mut options.corpus);
+    options
 }
 
 fn start(options: &RetrieverOptions) -> Retriever {
@@ -32,7 +35,7 @@ fn start(options: &RetrieverOptions) -> Retriever {
         encoder: Box::new(FakeEncoder::new()),
         reranker: None,
         rerank: options.rerank,
-        refinement: options.refinement.clone(),
+        refinement: options.corpus.refinement.clone(),
         cpu: Cpu::new(2).unwrap(),
     })
     .unwrap()
@@ -55,8 +58,7 @@ fn without_times(result: SearchResult) -> SearchResult {
 #[test]
 fn passages_say_where_they_are_from() {
     let sources = sources();
-    let retriever =
-        start(&RetrieverOptions { sources: vec!["ward".to_owned()], ..options(&sources) });
+    let retriever = start(&with(&sources, |corpus| corpus.sources = vec!["ward".to_owned()]));
     let result = retriever.search(&request("Ceftriaxone two grams drugs sepsis")).unwrap();
     // The ward's corpus is smaller than what was asked for.
     assert!(result.retrieved.len() < 10 && result.shown.len() == 5.min(result.retrieved.len()));
@@ -125,8 +127,7 @@ fn empty_and_long_queries() {
 #[test]
 fn words_that_vectors_miss_are_found_by_both() {
     let sources = sources();
-    let refinement = Refinement { hybrid: true, ..Refinement::default() };
-    let retriever = start(&RetrieverOptions { refinement, ..options(&sources) });
+    let retriever = start(&with(&sources, |corpus| corpus.refinement.hybrid = true));
     let result = retriever.search(&request("magnesium eclampsia")).unwrap();
     assert_eq!(result.shown[0].chunk, "ward/inner/b.txt#0");
     assert!(result.shown[0].score <= 2.0 / 61.0);
@@ -145,10 +146,8 @@ fn reranking_by_embedding_takes_the_longer_vectors() {
 #[test]
 fn old_and_undated_documents_can_be_left_out() {
     let sources = sources();
-    let newer = |day: &str| {
-        let refinement = Refinement { newer_than: Some(day.to_owned()), ..Refinement::default() };
-        RetrieverOptions { refinement, ..options(&sources) }
-    };
+    let newer =
+        |day: &str| with(&sources, |corpus| corpus.refinement.newer_than = Some(day.to_owned()));
     let result = start(&newer("2015-06-01")).search(&request("fever")).unwrap();
     assert!(!result.shown.is_empty());
     for passage in &result.shown {
@@ -169,9 +168,10 @@ fn what_repeats_a_better_passage_is_left_out() {
     (build.description.sources[0].size, build.description.sources[0].overlap) = (300, 200);
     sources.build(&build);
     let shown = |dedup: bool| {
-        let refinement = Refinement { dedup, ..Refinement::default() };
-        let options =
-            RetrieverOptions { sources: vec!["rows".to_owned()], refinement, ..options(&sources) };
+        let options = with(&sources, |corpus| {
+            corpus.sources = vec!["rows".to_owned()];
+            corpus.refinement.dedup = dedup;
+        });
         start(&options).search(&request("word20 word30")).unwrap().shown.len()
     };
     assert!(shown(true) < shown(false), "{} {}", shown(true), shown(false));
@@ -181,12 +181,12 @@ fn what_repeats_a_better_passage_is_left_out() {
 fn options_that_cannot_be_are_refused() {
     let sources = sources();
     let refused = |options: RetrieverOptions| describe(&options).unwrap_err().to_string();
-    let bad = RetrieverOptions { sources: vec!["wards".to_owned()], ..options(&sources) };
+    let bad = with(&sources, |corpus| corpus.sources = vec!["wards".to_owned()]);
     assert_eq!(refused(bad), "no source is called `wards`; known: rows, ward");
     let bad = RetrieverOptions { rerank: Rerank::CrossEncoder, ..options(&sources) };
     assert_eq!(refused(bad), "reranking by a cross-encoder needs one");
     assert_eq!(
-        refused(RetrieverOptions { corpora: Vec::new(), ..options(&sources) }),
+        refused(with(&sources, |corpus| corpus.directories = Vec::new())),
         "there is no corpus to search"
     );
     let beside = |change: &dyn Fn(&mut Manifest)| {
@@ -202,7 +202,7 @@ fn options_that_cannot_be_are_refused() {
         let text = ManifestFile::new(manifest, local).unwrap().text().unwrap();
         fs_err::write(other.join("corpus.toml"), text).unwrap();
         let corpora = vec![sources.path("out"), other];
-        describe(&RetrieverOptions { corpora, ..options(&sources) })
+        describe(&with(&sources, |corpus| corpus.directories = corpora))
             .map_err(|error| error.to_string())
     };
     assert_eq!(beside(&|_| {}).unwrap().corpus.len(), 2);
@@ -217,7 +217,7 @@ fn options_that_cannot_be_are_refused() {
     sources.build(&narrower);
     let corpora = vec![sources.path("out"), narrower.out];
     assert_eq!(
-        refused(RetrieverOptions { corpora, ..options(&sources) }),
+        refused(with(&sources, |corpus| corpus.directories = corpora)),
         "the width of vectors differs: 8 here, 4 there"
     );
     let searched = describe(&options(&sources)).unwrap();
@@ -234,9 +234,10 @@ fn a_text_that_was_changed_is_an_error_and_never_a_passage() {
     assert!(changed != text && changed.len() == text.len());
     fs_err::write(&path, changed).unwrap();
     for hybrid in [false, true] {
-        let refinement = Refinement { hybrid, ..Refinement::default() };
-        let ward = vec!["ward".to_owned()];
-        let retriever = start(&RetrieverOptions { sources: ward, refinement, ..options(&sources) });
+        let retriever = start(&with(&sources, |corpus| {
+            corpus.sources = vec!["ward".to_owned()];
+            corpus.refinement.hybrid = hybrid;
+        }));
         let error = retriever.search(&request("Ceftriaxone grams")).unwrap_err().to_string();
         let is_told = error.contains("out/texts.bin is damaged: chunk ")
             && error.ends_with(" has another sum than chunks.bin says");
@@ -319,8 +320,7 @@ fn a_rerankers_files_are_summed_once_for_what_is_described_and_opened() {
     fs_err::write(folder.join("model.safetensors"), "weights").unwrap();
     let options = RetrieverOptions {
         rerank: Rerank::CrossEncoder,
-        reranker: Some(folder.clone()),
-        ..options(&sources)
+        ..with(&sources, |corpus| corpus.reranker = Some(folder.clone()))
     };
     let described = describe(&options).unwrap();
     // Were it read again, it would not be found.

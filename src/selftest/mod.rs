@@ -29,7 +29,7 @@ pub use model::{Compared, FileReport, ModelReport, TrialReport};
 use self::installation::Installation;
 use crate::diagnosis::Failure;
 use crate::experiment::clock;
-use crate::experiment::hardware::Hardware;
+use crate::experiment::hardware::DeviceChoice;
 use crate::experiment::run::host;
 use crate::hub::{HubOptions, sha256_file};
 use crate::model::{WantedPrecision, available_memory};
@@ -48,8 +48,7 @@ pub struct SelftestOptions<'a> {
     /// Names or directories.
     pub models: &'a [String],
     pub hub: &'a HubOptions,
-    /// The device and its threads.
-    pub hardware: Hardware,
+    pub device: DeviceChoice,
     /// How numbers are to be kept; `None`: as golden files say, else as the checkpoint has them.
     pub precision: Option<WantedPrecision>,
     /// The directory of golden files.
@@ -89,7 +88,7 @@ pub fn run(options: &SelftestOptions<'_>) -> Result<Report, Failure> {
         None => None,
     };
     let mut checks = vec![Check::note("machine", machine())];
-    for device in options.hardware.devices()? {
+    for device in options.device.devices()? {
         checks.push(Check::note("device", device_words(&device)));
     }
     checks.push(Check::note("memory", memory()));

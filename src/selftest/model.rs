@@ -12,7 +12,7 @@ use super::golden::{self, Golden, Head};
 use super::trial::{Answer, Difference, Way, answer, differences};
 use super::{SelftestOptions, State};
 use crate::diagnosis::{Blame, Failure};
-use crate::experiment::hardware::Hardware;
+use crate::experiment::hardware::{Compute, Hardware};
 use crate::experiment::models::Models;
 use crate::experiment::plan::{Asked, MemberPlan};
 use crate::hub::{Checkpoint, Kind, Status, resolve, verify};
@@ -156,22 +156,16 @@ fn try_calls(
     options: &SelftestOptions<'_>,
     report: &mut ModelReport,
 ) -> Result<(), Failure> {
-    let devices = options.hardware.devices()?;
-    let [device] = devices.as_slice() else {
-        return Err(Failure::usage(
-            format!("one model runs on one device, not on `{}`", options.hardware.device),
-            "name one device",
-        ));
-    };
+    let device = &options.device.one_device()?;
     for planned in plan(checkpoint, options, device)? {
+        let WantedPrecision { dtype, quantisation, kv } = planned.precision;
+        let on = options.device.clone();
         let hardware = Hardware {
-            dtype: planned.precision.dtype,
-            quantisation: planned.precision.quantisation,
-            kv_dtype: planned.precision.kv,
+            compute: Compute { on, dtype, quant: quantisation, kv_dtype: kv, fast: false },
             max_batch: Some(BATCH),
             context: Some(CONTEXT),
             kv: KvBudget { tokens: Some(KV_TOKENS), ..KvBudget::default() },
-            ..options.hardware.clone()
+            ..Hardware::default()
         };
         (options.tell)(&format!("the calls of {}", checkpoint.name));
         let started = Instant::now();

@@ -73,7 +73,7 @@ impl Generation {
             Some(seed) => seed,
             None => random_seed()?,
         };
-        let salt = match caller.filter(|_| !app.options.shares_prefixes) {
+        let salt = match caller.filter(|_| !app.options.share_prefixes) {
             Some(caller) => Some(caller.salt(decoding.salt)),
             None => decoding.salt,
         };

@@ -107,7 +107,7 @@ async fn check_key(
 ) -> Response {
     // Owned, since a request is not `Sync`.
     let headers = request.headers().clone();
-    let trusted = app.options.trusted_user_header.as_ref();
+    let trusted = app.options.listen.trust_user_header.as_ref();
     let names = [header::AUTHORIZATION, API_KEY].into_iter().chain(trusted.cloned());
     if let Some(name) = names.into_iter().find(|name| headers.get_all(name).iter().count() > 1) {
         let message = format!("the request has more than one header {name}: who asks is not clear");
@@ -184,7 +184,7 @@ async fn check_key(
 
 /// The user whom a trusted reverse proxy on this machine names, in whatever bytes it does: names that differ are two callers.
 fn proxied(app: &App, request: &Request) -> Option<Caller> {
-    let name = app.options.trusted_user_header.as_ref()?;
+    let name = app.options.listen.trust_user_header.as_ref()?;
     let user = request.headers().get(name).filter(|_| is_near(request))?;
     let user = user.as_bytes().trim_ascii();
     (!user.is_empty()).then(|| Caller::of_user(user, |user| app.user_load(user)))

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use super::keys::read_private;
-use super::options::{Listen, TlsFiles};
+use super::options::Listen;
 use crate::diagnosis::Failure;
 use crate::outside;
 
@@ -61,9 +61,9 @@ impl Listener {
             let listener = UnixListener::from_std(listener)?;
             return Ok(Listener::Unix { listener, path: None });
         }
-        match listen {
-            Listen::Tcp { host, port } => {
-                let address = SocketAddr::new(*host, *port);
+        match &listen.unix {
+            None => {
+                let address = SocketAddr::new(listen.host, listen.port);
                 let bound = std::net::TcpListener::bind(address).and_then(|listener| {
                     listener.set_nonblocking(true)?;
                     TcpListener::from_std(listener)
@@ -74,7 +74,7 @@ impl Listener {
                 })?;
                 Ok(Listener::Tcp(listener))
             }
-            Listen::Unix { path } => Ok(Listener::Unix {
+            Some(path) => Ok(Listener::Unix {
                 listener: bind_unix(path).map_err(|error| {
                     let hint = "a Unix socket needs a path of its own, up to some 100 bytes, in a directory that is there";
                     Failure::usage(format!("cannot listen on {}: {error}", path.display()), hint)
@@ -148,11 +148,14 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// A TLS acceptor with these files.
+/// A TLS acceptor, where there are files for one.
 ///
 /// # Errors
 /// A file that cannot be read; certificates and keys that are missing or do not match.
-pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
+pub fn tls(listen: &Listen) -> Result<Option<TlsAcceptor>, Failure> {
+    let (Some(chain_file), Some(key_file)) = (&listen.tls_cert, &listen.tls_key) else {
+        return Ok(None);
+    };
     let hint = "give PEM files: --tls-cert with the chain, --tls-key with its key";
     let refuse = |path: &Path, problem: String| {
         Failure::usage(format!("{}: {problem}", path.display()), hint)
@@ -167,12 +170,12 @@ pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
             Err(error) => Err(refuse(path, error.to_string())),
         }
     };
-    let chain = certificates(&files.certificate)?;
-    let key = read_private(&files.key)?;
-    let key = PrivateKeyDer::from_pem_slice(&key)
-        .map_err(|error| refuse(&files.key, error.to_string()))?;
+    let chain = certificates(chain_file)?;
+    let key = read_private(key_file)?;
+    let key =
+        PrivateKeyDer::from_pem_slice(&key).map_err(|error| refuse(key_file, error.to_string()))?;
     let builder = ServerConfig::builder();
-    let builder = match &files.client_authority {
+    let builder = match &listen.tls_client_ca {
         None => builder.with_no_client_auth(),
         Some(path) => {
             let mut roots = RootCertStore::empty();
@@ -186,9 +189,9 @@ pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
     };
     let mut config = builder
         .with_single_cert(chain, key)
-        .map_err(|error| refuse(&files.certificate, error.to_string()))?;
+        .map_err(|error| refuse(chain_file, error.to_string()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(Some(TlsAcceptor::from(Arc::new(config))))
 }
 
 #[cfg(test)]
@@ -198,8 +201,8 @@ mod tests {
     #[tokio::test]
     async fn a_socket_file_is_replaced_only_if_nobody_listens_on_it() {
         let folder = tempfile::tempdir().unwrap();
-        let listen = Listen::Unix { path: folder.path().join("socket") };
-        let Listen::Unix { path } = &listen else { unreachable!() };
+        let path = &folder.path().join("socket");
+        let listen = Listen { unix: Some(path.clone()), ..Listen::default() };
         // What a killed server leaves.
         drop(std::os::unix::net::UnixListener::bind(path).unwrap());
         let running = Listener::bind(&listen).unwrap();

@@ -1,6 +1,6 @@
 //! The options of a server: its address, access control and limits.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,57 +13,114 @@ use crate::audit::AuditOptions;
 use crate::diagnosis::Failure;
 
 /// All options of `wardround serve` but its models and systems.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Args)]
 pub struct ServeOptions {
-    pub listen: Listen,
-    /// The file of API keys; without it no key is needed.
-    pub keys: Option<PathBuf>,
-    /// Whether the server may listen on public addresses without keys and TLS.
-    pub insecure: bool,
-    pub tls: Option<TlsFiles>,
-    /// Accepted host names besides IP addresses and `localhost`.
-    pub allowed_hosts: Vec<String>,
-    pub cors_origins: Vec<String>,
-    pub limits: Limits,
-    /// The random seed of requests without one; by default each gets another.
+    /// Random seed of requests that send none [default: a random one for each]
+    #[arg(long, value_name = "S")]
     pub default_seed: Option<u64>,
-    /// The header in which a reverse proxy on this machine names the user who is logged in there.
-    pub trusted_user_header: Option<HeaderName>,
-    /// Whether a request with an unknown field is refused.
+    /// Refuse requests with unknown fields, instead of listing them in the response
+    #[arg(long)]
     pub strict: bool,
-    /// Whether callers with names share the prefix cache.
-    pub shares_prefixes: bool,
+    /// Let all callers share the prefix cache: faster, and each can tell what others asked
+    #[arg(long)]
+    pub share_prefixes: bool,
+    /// Prefix of the metrics' names; with `vllm:` dashboards for vLLM work
+    #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix)]
+    pub metrics_prefix: String,
+    #[command(flatten)]
+    pub listen: Listen,
+    #[command(flatten)]
+    pub limits: Limits,
     /// The audit trail, if there is one.
+    #[arg(skip)]
     pub audit: Option<AuditOptions>,
     /// The arguments that models and systems were loaded with, for the audit trail.
+    #[arg(skip)]
     pub arguments: Value,
-    pub metrics_prefix: String,
+}
+
+/// The address that the server listens on, and who may connect.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Network")]
+pub struct Listen {
+    /// IP address to listen on
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1", value_parser = host)]
+    pub host: IpAddr,
+    /// Port to listen on; 0 for any that is free
+    #[arg(long, default_value_t = 8000)]
+    pub port: u16,
+    /// Listen on a Unix socket instead
+    #[arg(long, value_name = "PATH")]
+    pub unix: Option<PathBuf>,
+    /// File of API keys, as `wardround keys add` makes it
+    #[arg(long, value_name = "FILE", env = "WARDROUND_KEYS")]
+    pub keys: Option<PathBuf>,
+    /// TLS certificate chain, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// TLS private key, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Certificate authority of client certificates, PEM: clients without one are refused (mutual TLS)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// Allow listening on non-loopback addresses without keys and TLS
+    #[arg(long)]
+    pub insecure: bool,
+    /// Accepted host name, besides IP addresses and localhost; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub allow_host: Vec<String>,
+    /// Header in which a reverse proxy on this machine names who is logged in there, such as x-remote-user; it counts as a key of role
+    /// clinician
+    #[arg(long, value_name = "NAME", value_parser = header_name)]
+    pub trust_user_header: Option<HeaderName>,
+    /// Allowed CORS origin, such as https://chat.example; may be repeated
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
+    pub cors_origin: Vec<String>,
+}
+
+impl Default for Listen {
+    fn default() -> Listen {
+        Listen {
+            host: Ipv4Addr::LOCALHOST.into(),
+            port: 8000,
+            unix: None,
+            keys: None,
+            tls_cert: None,
+            tls_key: None,
+            tls_client_ca: None,
+            insecure: false,
+            allow_host: Vec::new(),
+            trust_user_header: None,
+            cors_origin: Vec::new(),
+        }
+    }
+}
+
+impl Listen {
+    /// Whether the server may listen on addresses that other machines can reach.
+    pub fn is_guarded(&self) -> bool {
+        self.insecure || (self.keys.is_some() && self.has_tls())
+    }
+
+    pub fn has_tls(&self) -> bool {
+        self.tls_cert.is_some()
+    }
 }
 
 impl ServeOptions {
-    /// The options of a server without a listener, for requests in process.
+    /// The options of a server for requests in process, which nobody reaches.
     pub fn alone() -> ServeOptions {
         ServeOptions {
-            listen: Listen::Unix { path: PathBuf::new() },
-            keys: None,
-            insecure: false,
-            tls: None,
-            allowed_hosts: Vec::new(),
-            cors_origins: Vec::new(),
-            limits: Limits::default(),
             default_seed: None,
-            trusted_user_header: None,
             strict: false,
-            shares_prefixes: false,
+            share_prefixes: false,
+            metrics_prefix: "wardround:".to_owned(),
+            listen: Listen::default(),
+            limits: Limits::default(),
             audit: None,
             arguments: Value::Null,
-            metrics_prefix: "wardround:".to_owned(),
         }
-    }
-
-    /// Whether the server may listen on addresses that other machines can reach.
-    pub fn is_guarded(&self) -> bool {
-        self.insecure || (self.keys.is_some() && self.tls.is_some())
     }
 }
 
@@ -81,22 +138,6 @@ pub fn refuse_open(host: IpAddr, is_guarded: bool) -> Result<(), Failure> {
         ),
         "give --keys, --tls-cert and --tls-key, listen on 127.0.0.1 behind a reverse proxy, or say --insecure",
     ))
-}
-
-/// The socket to listen on, if systemd passes none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Listen {
-    Tcp { host: IpAddr, port: u16 },
-    Unix { path: PathBuf },
-}
-
-/// PEM files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    pub certificate: PathBuf,
-    pub key: PathBuf,
-    /// The authority that must have issued the certificates of clients.
-    pub client_authority: Option<PathBuf>,
 }
 
 /// Limits that protect the server from overload.
@@ -161,5 +202,33 @@ struct Unsaid {
 impl Default for Limits {
     fn default() -> Limits {
         Unsaid::parse_from([""]).limits
+    }
+}
+
+/// An origin as browsers send it.
+fn origin(text: &str) -> Result<String, String> {
+    let authority = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
+    match authority.is_some_and(|name| !name.is_empty() && name.chars().all(is_plain)) {
+        true => Ok(text.to_owned()),
+        false => Err("expected a scheme and a host alone, such as https://chat.example".to_owned()),
+    }
+}
+
+fn host(text: &str) -> Result<IpAddr, String> {
+    let text = if text == "localhost" { "127.0.0.1" } else { text };
+    text.parse().map_err(|_| "expected an IP address, such as 127.0.0.1 or 0.0.0.0".to_owned())
+}
+
+fn header_name(text: &str) -> Result<HeaderName, String> {
+    text.parse().map_err(|_| "expected the name of a header".to_owned())
+}
+
+fn metrics_prefix(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let begins = text.chars().next().is_none_or(|first| !first.is_ascii_digit());
+    match begins && text.chars().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err("expected letters, digits, `_` and `:`".to_owned()),
     }
 }

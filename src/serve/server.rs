@@ -19,7 +19,7 @@ use super::connection;
 use super::error::{ApiError, Code};
 use super::guard::{self, Peer};
 use super::keys;
-use super::listener::{Accepted, Listener, tls};
+use super::listener::{self, Accepted, Listener};
 use super::models::{Loaded, Served};
 use super::options::{ServeOptions, refuse_open};
 use super::places::{Place, Places};
@@ -76,16 +76,16 @@ async fn run<S: Send + 'static>(
     load: impl FnOnce(S) -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (key_sender, keys) = watch::channel(read_keys(&options, None)?);
-    let (tls_sender, acceptor) = watch::channel(read_tls(&options)?);
+    let (tls_sender, acceptor) = watch::channel(listener::tls(&options.listen)?);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let mut hangup = signal(SignalKind::hangup())?;
     let mut ending = Ending::new()?;
     let connections_limit = raise_open_files(options.limits.connections);
     let listener = Listener::bind(&options.listen)?;
     if let Some(host) = listener.host()? {
-        refuse_open(host, options.is_guarded())?;
+        refuse_open(host, options.listen.is_guarded())?;
     }
-    console::say(format!("listening on {}", listener.address(options.tls.is_some())?))?;
+    console::say(format!("listening on {}", listener.address(options.listen.has_tls())?))?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
     let sealed = seal()?;
     let mut loaded = load_beside(&app, move || load(sealed))?;
@@ -283,12 +283,8 @@ fn read_keys(
     options: &ServeOptions,
     before: Option<&KeyRing>,
 ) -> Result<Option<Arc<KeyRing>>, Failure> {
-    let keys = options.keys.as_deref().map(keys::read).transpose()?;
+    let keys = options.listen.keys.as_deref().map(keys::read).transpose()?;
     Ok(keys.map(|keys| Arc::new(KeyRing::new(keys, before))))
-}
-
-fn read_tls(options: &ServeOptions) -> Result<Option<TlsAcceptor>, Failure> {
-    options.tls.as_ref().map(tls).transpose()
 }
 
 /// Reads keys and certificates again; if they cannot be read, the old ones stay.
@@ -300,7 +296,7 @@ fn reload(
     let before = keys.borrow().clone();
     let read = read_keys(options, before.as_deref());
     let keys = read.map(|read| drop(keys.send_replace(read)));
-    let tls = read_tls(options).map(|read| drop(tls.send_replace(read)));
+    let tls = listener::tls(&options.listen).map(|read| drop(tls.send_replace(read)));
     for (what, read) in [("keys", keys), ("certificates", tls)] {
         console::note(match read {
             Ok(()) => format!("the {what} were read again"),

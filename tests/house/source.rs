@@ -64,7 +64,8 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             collect(&path, paths);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.is_symlink()
+        {
             paths.push(path);
         }
     }

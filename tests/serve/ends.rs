@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use wardround::diagnosis::Blame;
 use wardround::engine::{Request, Sampling};
-use wardround::experiment::hardware::Hardware;
+use wardround::experiment::hardware::{Compute, DeviceChoice, Hardware};
 use wardround::experiment::models::Models;
 use wardround::hub::{Environment, HubOptions};
 use wardround::model::Family;
@@ -166,7 +166,10 @@ fn ask_unix(path: &Path, method: &str, target: &str, body: &str) -> Option<Answe
 /// One tiny model, as `serve` would load it.
 fn loaded() -> Loaded {
     let hardware = Hardware {
-        threads: Some(1),
+        compute: Compute {
+            on: DeviceChoice { threads: Some(1), ..DeviceChoice::default() },
+            ..Compute::default()
+        },
         context: Some(1024),
         kv: KvBudget { tokens: Some(8192), ..KvBudget::default() },
         ..Hardware::default()
@@ -186,8 +189,10 @@ fn loaded() -> Loaded {
 fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let options =
-        ServeOptions { listen: Listen::Unix { path: path.clone() }, ..ServeOptions::alone() };
+    let options = ServeOptions {
+        listen: Listen { unix: Some(path.clone()), ..Listen::default() },
+        ..ServeOptions::alone()
+    };
     let (sender, engines) = channel();
     let load = move |()| {
         let loaded = loaded();

@@ -24,25 +24,26 @@ struct Placed {
 
 /// Adds the models, every folder of the folder of scorers, and the encoders.
 pub fn add(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
+    let hub = request.hub()?;
     for member in &request.models {
-        add_placed(contents, &place(member, ComponentKind::Model, &request.hub)?)?;
+        add_placed(contents, &place(member, ComponentKind::Model, &hub)?)?;
     }
     if let Some(folder) = &request.scorers {
         let mut entries: Vec<_> = fs_err::read_dir(folder)?.collect::<Result<_, _>>()?;
         entries.sort_by_key(|entry| entry.file_name());
         let paths = entries.iter().map(|entry| entry.path()).filter(|path| path.is_dir());
         for path in paths {
-            let placed = place(&path.to_string_lossy(), ComponentKind::Scorer, &request.hub)?;
+            let placed = place(&path.to_string_lossy(), ComponentKind::Scorer, &hub)?;
             add_placed(contents, &placed)?;
         }
     }
     for path in &request.encoders {
-        let placed = place(&path.to_string_lossy(), ComponentKind::Encoder, &request.hub)?;
+        let placed = place(&path.to_string_lossy(), ComponentKind::Encoder, &hub)?;
         add_placed(contents, &placed)?;
         let query = path.join(QUERY);
         if query.is_dir() {
             let of_queries = Placed {
-                checkpoint: resolve(&query.to_string_lossy(), &request.hub)?,
+                checkpoint: hub::resolve(&query.to_string_lossy(), &hub)?,
                 kind: ComponentKind::Encoder,
                 name: format!("{}-{QUERY}", placed.name),
                 folder: format!("{}/{QUERY}", placed.folder),
@@ -53,16 +54,11 @@ pub fn add(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
     Ok(())
 }
 
-fn place(member: &str, kind: ComponentKind, hub: &HubOptions) -> Result<Placed, Failure> {
-    let checkpoint = resolve(member, hub)?;
+fn place(member: &str, kind: ComponentKind, options: &HubOptions) -> Result<Placed, Failure> {
+    let checkpoint = hub::resolve(member, options)?;
     let name = name_of(&checkpoint)?;
     let folder = format!("{}/{name}", kind.folder());
     Ok(Placed { checkpoint, kind, name, folder })
-}
-
-/// Only what is here is bundled.
-fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, Failure> {
-    Ok(hub::resolve(member, &options.local())?)
 }
 
 /// The card's name, or the checkpoint's own with `--` for slashes, as the hub's cache spells it.

@@ -40,12 +40,16 @@ pub fn program() -> Component {
 ///
 /// # Errors
 /// A program that cannot be read.
-pub fn manifest(request: &Request, contents: &Contents) -> Result<Manifest, BundleError> {
+pub fn manifest(
+    name: String,
+    request: &Request,
+    contents: &Contents,
+) -> Result<Manifest, BundleError> {
     let built = request.binaries.first().and_then(|program| built(program));
     let arch = built.as_ref().and_then(|built| built.target.split('-').next());
     Ok(Manifest {
         format: FORMAT,
-        name: request.name.clone(),
+        name,
         version: request.version.clone(),
         created_at: humantime::format_rfc3339_seconds(request.time).to_string(),
         created_by: format!("wardround {VERSION}"),

@@ -1,7 +1,6 @@
 //! Licences that travel: the text as it was accepted, what the model may be used for, the line that goes with copies, and who accepted it;
 //! of gated models always.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Request;
@@ -29,7 +28,7 @@ pub fn add(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
     refuse_unknown(contents, &request.policies, "--policy")?;
     let mut components = std::mem::take(&mut contents.components);
     for component in &mut components {
-        match request.licences.get(&component.name) {
+        match text_of(&request.licences, &component.name) {
             Some(text) => add_given(contents, component, text, request)?,
             None if component.gated => {
                 return Err(BundleError::NoLicenceText {
@@ -101,7 +100,7 @@ fn add_policy(
 ) -> Result<(), Failure> {
     let name = &component.name;
     let url = Card::find(name).and_then(|card| card.licence.policy.clone());
-    match (request.policies.get(name), url) {
+    match (text_of(&request.policies, name), url) {
         (Some(text), _) => Ok(contents.add_file(&policy_path(name), text, Some(name))?),
         (None, Some(url)) if component.gated => {
             Err(BundleError::NoPolicyText { model: name.clone(), url }.into())
@@ -110,13 +109,17 @@ fn add_policy(
     }
 }
 
+fn text_of<'a>(texts: &'a [(String, PathBuf)], component: &str) -> Option<&'a PathBuf> {
+    texts.iter().find(|(name, _)| name == component).map(|(_, text)| text)
+}
+
 fn refuse_unknown(
     contents: &Contents,
-    texts: &BTreeMap<String, PathBuf>,
+    texts: &[(String, PathBuf)],
     flag: &str,
 ) -> Result<(), Failure> {
     let is_there = |name: &&String| contents.components.iter().any(|own| own.name == **name);
-    match texts.keys().find(|name| !is_there(name)) {
+    match texts.iter().map(|(name, _)| name).find(|name| !is_there(name)) {
         None => Ok(()),
         Some(name) => Err(Failure::usage(
             format!("{flag} {name}=…: the bundle has no component of this name"),

@@ -9,74 +9,21 @@ mod describe;
 mod golden;
 mod licences;
 mod page;
+mod request;
 mod sbom;
 mod system;
 mod writer;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use self::contents::Contents;
+pub use self::request::{Added, Request};
 use super::manifest::{MOST_BYTES, Manifest, Previous, Role, is_name};
-use super::version::Version;
 use super::{BundleError, MANIFEST, files};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::experiment::recipe::{Recipe, recipe_text};
-use crate::hub::HubOptions;
-
-/// What a bundle is to hold, and how it is to lie.
-pub struct Request {
-    /// Where it is to be; not there yet, or empty.
-    pub directory: PathBuf,
-    pub name: String,
-    pub version: Version,
-    /// Cards, hub ids or directories.
-    pub models: Vec<String>,
-    /// A folder of the models behind BERTScore and BLEURT, each in a folder of its own.
-    pub scorers: Option<PathBuf>,
-    /// The folder of an encoder or reranker.
-    pub encoders: Vec<PathBuf>,
-    /// Files, or folders of them.
-    pub data: Vec<PathBuf>,
-    /// Built corpora.
-    pub corpora: Vec<PathBuf>,
-    /// Names or files.
-    pub recipes: Vec<String>,
-    /// Programs; the first is called `wardround`.
-    pub binaries: Vec<PathBuf>,
-    pub added: Vec<Added>,
-    /// The texts of licences, by component.
-    pub licences: BTreeMap<String, PathBuf>,
-    /// The texts that say what they may be used for, by component.
-    pub policies: BTreeMap<String, PathBuf>,
-    /// Sources and datasets that go in although their licences do not let copies be handed on: the sender was given leave.
-    pub allowed: Vec<String>,
-    /// Who accepted the licences of gated models.
-    pub accepted_by: Option<String>,
-    /// Whether files may go in that nothing says what they should be.
-    pub unverified: bool,
-    /// The manifest of the version that recipients have.
-    pub since: Option<PathBuf>,
-    /// Whether this program writes golden files over the models.
-    pub golden: bool,
-    /// The oldest kernel, and the oldest driver of GPUs, that the program runs on.
-    pub kernel: Option<String>,
-    pub driver: Option<String>,
-    /// Bytes of the largest file that the media hold.
-    pub split_bytes: Option<u64>,
-    /// What all times in the bundle are, to the second.
-    pub time: SystemTime,
-    pub hub: HubOptions,
-}
-
-/// A file for one of the folders that nothing else fills.
-#[derive(Clone, Debug)]
-pub struct Added {
-    pub role: Role,
-    pub path: PathBuf,
-}
 
 /// What was made.
 pub struct Created {
@@ -98,13 +45,15 @@ const ASKED_FOR: [&str; 3] =
 /// # Errors
 /// A model, file or licence that is missing, wrong, unknown, or may not be passed on; a place that cannot be written. Then nothing stays.
 pub fn create(request: &Request) -> Result<Created, Failure> {
-    if !is_name(&request.name) {
-        return Err(BundleError::Name { name: request.name.clone(), what: "a bundle" }.into());
+    let name = request.name()?;
+    if !is_name(&name) {
+        return Err(BundleError::Name { name, what: "a bundle" }.into());
     }
+    request.refuse_two_texts()?;
     let partial = writer::Partial::begin(request)?;
     let older = request.since.as_deref().map(older).transpose()?;
     let mut contents = gather(request)?;
-    let mut manifest = describe::manifest(request, &contents)?;
+    let mut manifest = describe::manifest(name, request, &contents)?;
     if request.golden {
         golden::add(&mut contents)?;
     }

@@ -150,8 +150,7 @@ impl<'a> Partial<'a> {
     /// A place that cannot be written.
     pub fn finish(mut self, manifest: &Manifest, text: &str) -> Result<(), BundleError> {
         let carried = manifest.files.iter().flat_map(FileEntry::carried);
-        let mut sums =
-            Sums(carried.map(|file| (file.path.clone(), file.sha256.to_owned())).collect());
+        let mut sums = Sums(carried.map(|file| (file.path, file.sha256)).collect());
         sums.0.insert(BundlePath::parse(MANIFEST)?, sha256(text));
         for (name, text) in [(MANIFEST, text), (SUMS, &sums.to_string())] {
             let mut to = files::create(&self.partial.join(name))?;

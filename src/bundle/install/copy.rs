@@ -104,11 +104,11 @@ fn copy_file(
     file: &FileEntry,
     partial: &Path,
 ) -> Result<Option<String>, BundleError> {
-    let sources: Vec<(PathBuf, &str)> = match older.filter(|_| file.unchanged) {
-        Some(older) => vec![(file.path.below(&older.directory), &*file.sha256)],
+    let sources: Vec<(PathBuf, String)> = match older.filter(|_| file.unchanged) {
+        Some(older) => vec![(file.path.below(&older.directory), file.sha256.clone())],
         None => {
-            let carried = file.carried();
-            carried.iter().map(|own| (own.path.below(&bundle.directory), own.sha256)).collect()
+            let carried = file.carried().into_iter();
+            carried.map(|own| (own.path.below(&bundle.directory), own.sha256)).collect()
         }
     };
     let mut to = files::create(&file.path.below(partial))?;

@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::audit::{AuditContent, AuditOptions, Event, Trail};
 use crate::cli::exit::Failure;
-use crate::cli::size::size;
 use crate::console;
+use crate::size::size;
 
 /// The six months for which deployers of such systems in the European Union must keep logs, in days.
 const SIX_MONTHS: u32 = 183;
@@ -72,9 +72,6 @@ impl AuditFlags {
 }
 
 /// Opens a trail for a command, and logs its start. `sandbox` describes the sandbox that is in force.
-///
-/// # Errors
-/// A directory that cannot be written; a trail that was changed.
 pub fn begin(options: &AuditOptions, verb: &str, sandbox: Option<&str>) -> Result<Trail, Failure> {
     let trail = Trail::open(options)?;
     let event = Event::new("start")

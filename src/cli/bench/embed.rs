@@ -6,9 +6,10 @@ use crate::bench::embed::{EmbedMeasurement, EmbedReport, EmbedWorkload, time};
 use crate::bench::environment::Environment;
 use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
-use crate::cli::options::{ComputeFlags, QuietFlag};
+use crate::cli::options::QuietFlag;
 use crate::console;
 use crate::encoder::EncoderError;
+use crate::experiment::hardware::Compute;
 use crate::experiment::run;
 use crate::model::BERT_BASE;
 use crate::model::WantedType;
@@ -29,7 +30,7 @@ pub struct EmbedBench {
     #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
     #[command(flatten)]
-    compute: ComputeFlags,
+    compute: Compute,
     #[command(flatten)]
     progress: QuietFlag,
 }
@@ -37,7 +38,7 @@ pub struct EmbedBench {
 impl EmbedBench {
     pub fn run(self) -> Result<(), Failure> {
         let device = self.compute.one_device()?;
-        let wanted = self.compute.weights();
+        let wanted = self.compute.precision();
         let stored = match wanted.dtype {
             WantedType::Auto => StoredType::F32,
             WantedType::Exactly(stored) => stored,

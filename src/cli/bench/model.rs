@@ -10,9 +10,10 @@ use crate::bench::output::OutputFormat;
 use crate::bench::trial::{Tokens, Trial};
 use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
-use crate::cli::options::{ComputeFlags, HubFlags, QuietFlag};
+use crate::cli::options::{HubFlags, QuietFlag};
 use crate::cli::synthetic::SyntheticModels;
 use crate::console;
+use crate::experiment::hardware::Compute;
 use crate::experiment::run;
 use crate::hub::resolve;
 use crate::model::{CostModel, Family, ModelError};
@@ -63,7 +64,7 @@ pub struct ModelBench {
     #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
     #[command(flatten)]
-    compute: ComputeFlags,
+    compute: Compute,
     #[command(flatten)]
     hub: HubFlags,
     #[command(flatten)]
@@ -170,7 +171,7 @@ impl ModelBench {
             None => self.model.clone().unwrap_or_default(),
         };
         let checkpoint = resolve(&name, &self.hub.options(self.progress.quiet)?)?;
-        Ok(Description::read(checkpoint, self.compute.weights(), machine, positions)?)
+        Ok(Description::read(checkpoint, self.compute.precision(), machine, positions)?)
     }
 }
 

@@ -8,8 +8,9 @@ use crate::bench::model::Subject;
 use crate::bench::output::OutputFormat;
 use crate::bench::quality::{Format, QualityReport, Reader, Sums, TEXT, Text, compare, windows};
 use crate::cli::exit::Failure;
-use crate::cli::options::{DeviceFlags, HubFlags, QuietFlag};
+use crate::cli::options::{HubFlags, QuietFlag};
 use crate::console;
+use crate::experiment::hardware::DeviceChoice;
 use crate::hub::resolve;
 use crate::model::{ModelError, precision_of};
 use crate::ops::{Backend, Cpu, Device, Machine};
@@ -44,7 +45,7 @@ pub struct QualityBench {
     #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
     #[command(flatten)]
-    device: DeviceFlags,
+    device: DeviceChoice,
     #[command(flatten)]
     hub: HubFlags,
     #[command(flatten)]

@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
-use super::super::options::DeviceFlags;
 use crate::cli::exit::Failure;
 use crate::cli::vectors::VectorFlag;
 use crate::console;
+use crate::experiment::hardware::DeviceChoice;
 use crate::model::available_memory;
 use crate::ops::vectors::{Query, VectorRows, VectorType};
 use crate::ops::{Cpu, Device};
@@ -37,7 +37,7 @@ pub struct SearchBench {
     #[arg(long, default_value_t = 7, value_name = "N")]
     repeat: usize,
     #[command(flatten)]
-    device: DeviceFlags,
+    device: DeviceChoice,
 }
 
 impl SearchBench {

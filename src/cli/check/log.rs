@@ -4,14 +4,15 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Checked};
+use super::{Answer, Check, Checked};
 use crate::analysis::notes::Finding;
 use crate::audit::case::{CaseLine, usage, without_text};
 use crate::audit::event::Texts;
 use crate::audit::{AuditOptions, Event, Trail};
 use crate::cli::audit::flags::{begin, user};
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CorpusFlags, ExemplarFlags};
+use crate::cli::flags::SystemFlags;
+use crate::cli::options::PromptFlags;
 use crate::diagnosis::Blame;
 use crate::experiment::models::Models;
 use crate::experiment::plan::MemberPlan;
@@ -20,17 +21,10 @@ use crate::experiment::spec::Spec;
 use crate::record::{ItemLine, Usage};
 use crate::systems::Parts;
 
-/// The settings and corpora of the command line.
-pub struct Given {
-    pub set: Vec<String>,
-    pub corpus: CorpusFlags,
-    pub exemplars: ExemplarFlags,
-}
-
-impl Given {
+impl Check {
     /// The arguments in the form of `serve`, so that `replay --audit` loads the same: models under generated names, and the system with
     /// its settings.
-    pub fn arguments(&self, spec: &Spec) -> Value {
+    pub(super) fn arguments(&self, spec: &Spec) -> Value {
         let mut models: Vec<&String> = Vec::new();
         for model in spec.panel.iter().chain(spec.slots.values()) {
             if !models.contains(&model) {
@@ -47,21 +41,19 @@ impl Given {
             let slot = pair.strip_prefix("slot.").and_then(|slot| slot.split_once('='));
             slot.is_some_and(|(slot, _)| !slot.contains('.'))
         };
-        let settings = self.set.iter().filter(|pair| !is_model(pair));
+        let settings = self.panel.set.iter().filter(|pair| !is_model(pair));
         let settings = settings.map(|pair| format!("{system}.{pair}"));
         let slots = spec.slots.iter();
         let slots = slots.map(|(agent, model)| format!("{system}.slot.{agent}={}", name(model)));
         let named = models.iter().map(|model| format!("{}={model}", name(model)));
-        json!({
-            "models": named.collect::<Vec<_>>(),
-            "systems": {
-                "system": [format!("{system}={}", panel.join(","))],
-                "set": settings.chain(slots).collect::<Vec<_>>(),
-                "prompts": spec.prompts,
-                "corpus": self.corpus,
-                "exemplars": self.exemplars,
-            },
-        })
+        let systems = SystemFlags {
+            system: vec![format!("{system}={}", panel.join(","))],
+            set: settings.chain(slots).collect(),
+            prompts: PromptFlags { prompts: spec.prompts.clone() },
+            corpus: self.corpus.clone(),
+            exemplars: self.exemplars.clone(),
+        };
+        json!({"models": named.collect::<Vec<_>>(), "systems": systems})
     }
 }
 
@@ -117,8 +109,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// # Errors
-    /// See [`begin`].
     pub fn begin(
         options: &AuditOptions,
         spec: &Spec,
@@ -133,9 +123,6 @@ impl Log {
     }
 
     /// Logs the models and the system.
-    ///
-    /// # Errors
-    /// A line that cannot be written.
     pub fn loaded(&self, about: &About, arguments: Value) -> Result<(), Failure> {
         let prints = about.models.iter().flatten().map(Some).chain(std::iter::repeat(None));
         let mut models: Vec<Value> = about
@@ -154,9 +141,6 @@ impl Log {
     }
 
     /// Logs the outcome.
-    ///
-    /// # Errors
-    /// A line that cannot be written.
     pub fn end(self, worked: &Result<Checked, Failure>) -> Result<(), Failure> {
         let event = match worked {
             Ok(checked) => self.outcome(checked),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::super::options::{ComputeFlags, DeviceFlags, QuietFlag, model_folder};
+use super::super::options::{QuietFlag, model_folder};
 use super::super::sandboxed::folder_of;
 use super::super::summary::count;
 use crate::cli::exit::Failure;
@@ -19,6 +19,7 @@ use crate::corpus::formats::Format;
 use crate::corpus::import::{ImportOptions, import};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
+use crate::experiment::hardware::{Compute, DeviceChoice};
 use crate::tokenizer::Library;
 
 #[derive(Debug, Args)]
@@ -60,7 +61,7 @@ pub struct Build {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    compute: ComputeFlags,
+    compute: Compute,
     #[command(flatten)]
     progress: QuietFlag,
 }
@@ -187,7 +188,7 @@ pub struct Add {
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
     #[command(flatten)]
-    device: DeviceFlags,
+    device: DeviceChoice,
     #[command(flatten)]
     progress: QuietFlag,
 }
@@ -244,7 +245,7 @@ pub struct Import {
     #[arg(long)]
     bm25: bool,
     #[command(flatten)]
-    device: DeviceFlags,
+    device: DeviceChoice,
     #[command(flatten)]
     progress: QuietFlag,
 }

@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::TypedValueParser;
 
-use super::super::flags::RefinementFlags;
-use super::super::options::{DeviceFlags, model_folder};
+use super::super::options::model_folder;
 use crate::cli::exit::Failure;
 use crate::cli::list;
 use crate::console;
+use crate::experiment::hardware::DeviceChoice;
 use crate::ops::Quantisation;
 use crate::outside;
 use crate::retrieval::{
-    self, Rerank, RerankerForm, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
+    self, CorpusSpec, Refinement, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
 };
 use crate::text::ellipsis;
 
@@ -39,8 +40,12 @@ pub struct Search {
     /// A cross-encoder: its directory, or its card's name
     #[arg(long, value_name = "DIR|CARD")]
     reranker: Option<PathBuf>,
-    #[command(flatten)]
-    form: RerankerFlags,
+    /// Maximum number of tokens the reranker reads of a query and a passage [default: what its card says]
+    #[arg(long, value_name = "N", requires = "reranker", value_parser = clap::value_parser!(u32).range(8..).map(|tokens| tokens as usize))]
+    reranker_tokens: Option<usize>,
+    /// Weight quantisation of the reranker on load, as --quant
+    #[arg(long, default_value = "none", value_name = "FORMAT", requires = "reranker")]
+    reranker_quant: Quantisation,
     /// Labels of the sources to search [default: all]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     sources: Vec<String>,
@@ -48,48 +53,33 @@ pub struct Search {
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
     #[command(flatten)]
-    refinement: RefinementFlags,
+    refinement: Refinement,
     /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    device: DeviceFlags,
+    device: DeviceChoice,
 }
 
 /// The queries of a file that are searched in one batch.
 const AT_ONCE: usize = 1024;
-
-/// The limits of the cross-encoder.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub struct RerankerFlags {
-    /// Maximum number of tokens the reranker reads of a query and a passage [default: what its card says]
-    #[arg(long, value_name = "N", requires = "reranker", value_parser = clap::value_parser!(u32).range(8..))]
-    reranker_tokens: Option<u32>,
-    /// Weight quantisation of the reranker on load, as --quant
-    #[arg(long, default_value = "none", value_name = "FORMAT", requires = "reranker")]
-    reranker_quant: Quantisation,
-}
-
-impl RerankerFlags {
-    pub fn form(self) -> RerankerForm {
-        RerankerForm {
-            tokens: self.reranker_tokens.map(|tokens| tokens as usize),
-            quantisation: self.reranker_quant,
-        }
-    }
-}
 
 impl Search {
     pub fn run(self) -> Result<(), Failure> {
         let without_flag = self.reranker.as_ref().map_or(Rerank::Off, |_| Rerank::CrossEncoder);
         let rerank = self.rerank.unwrap_or(without_flag);
         let options = RetrieverOptions {
-            corpora: list::paths(&[PathBuf::from(&self.directories)])?,
-            sources: self.sources,
+            corpus: CorpusSpec {
+                directories: list::paths(&[PathBuf::from(&self.directories)])?,
+                sources: self.sources,
+                reranker: self.reranker.as_deref().map(model_folder).transpose()?,
+                reranker_tokens: self.reranker_tokens,
+                reranker_quant: self.reranker_quant,
+                refinement: self.refinement,
+                ..CorpusSpec::default()
+            },
             rerank,
-            reranker: self.reranker.as_deref().map(model_folder).transpose()?,
-            reranker_form: self.form.form(),
-            refinement: self.refinement.refinement(self.encoder),
+            encoder: self.encoder,
             device: self.device.one_device()?,
         };
         let retriever = retrieval::Retriever::open(&options, None)?;

@@ -21,9 +21,6 @@ pub const LAST: &str = "One model of 135 million parameters played all three doc
 const SHOWN: usize = 240;
 
 /// Has `spec` run on the model: that of `--models`, else that of the hub's cache, into which it is fetched if need be.
-///
-/// # Errors
-/// `--models` has none; an unusable environment.
 pub fn choose(
     spec: &mut Spec,
     models: &SyntheticModels,
@@ -74,9 +71,6 @@ pub fn best_read(contents: &Contents) -> Option<&AnswerLine> {
 }
 
 /// Prints what the doctors wrote on an item, shortened.
-///
-/// # Errors
-/// stdout takes no more.
 pub fn print_replies(item: &AnswerLine, contents: &Contents) -> std::io::Result<()> {
     console::say("  what they wrote")?;
     let calls = contents.calls.records.iter().filter(|call| call.item == item.item);

@@ -16,12 +16,12 @@ use crate::corpus::build::{Build, BuildOptions, Pace};
 use crate::corpus::embed::encoder_options;
 use crate::data::Format;
 use crate::encoder::Encoder;
-use crate::experiment::library::CorpusSpec;
 use crate::experiment::spec::Spec;
 use crate::model::Family;
 use crate::ops::Device;
 use crate::ops::vectors::VectorType;
 use crate::outside;
+use crate::retrieval::CorpusSpec;
 use crate::synth::Shape;
 use crate::systems::SystemConfig;
 
@@ -55,9 +55,6 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// Runs the demonstration into `out`.
-///
-/// # Errors
-/// A file that cannot be written; what stops a run.
 pub fn run(
     models: &SyntheticModels,
     out: &Path,

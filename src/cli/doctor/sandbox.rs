@@ -144,9 +144,6 @@ fn look_up(_: &Before) -> io::Result<()> {
 }
 
 /// Tries all actions in a child process, which prints the result of each.
-///
-/// # Errors
-/// A folder or a process that cannot be created; an action that is wrongly allowed or refused.
 pub fn run_all() -> Result<(), Failure> {
     let folder = whole_file::create_temporary("doctor")?;
     let tried = in_child(&folder);

@@ -93,9 +93,6 @@ impl Counts {
 }
 
 /// Compares all families, each for so long at most.
-///
-/// # Errors
-/// A kernel that differs, fails, or does not end; a process that cannot be started.
 pub fn run_all(limit: Duration) -> Result<(), Failure> {
     let folder = whole_file::create_temporary("shadow")?;
     let compared = FAMILIES.into_iter().map(|family| compare(family, &folder, limit));
@@ -110,9 +107,6 @@ pub fn run_all(limit: Duration) -> Result<(), Failure> {
 }
 
 /// Launches the kernels of one family, compared as the environment says.
-///
-/// # Errors
-/// An unknown family; a GPU that refuses.
 pub fn run_child(name: &str) -> Result<(), Failure> {
     let family = Family::named(name).ok_or_else(|| {
         Failure::usage(format!("no family `{name}`"), "`doctor --shadow` has all")

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::systems::SystemFlags;
-use crate::cli::options::MachineFlags;
+use crate::cli::flags::SystemFlags;
 use crate::diagnosis::Failure;
 use crate::experiment::auxiliary_models;
 use crate::experiment::exemplars::ExemplarSets;
@@ -80,13 +79,10 @@ pub struct Sources {
 
 impl Sources {
     /// Checks the models and systems without loading them.
-    ///
-    /// # Errors
-    /// Models with equal names; missing models; an unknown system, or one that lacks a model or a corpus.
     pub fn check(
         models: &[String],
         systems: &SystemFlags,
-        machine: &MachineFlags,
+        hardware: &Hardware,
         hub: HubOptions,
     ) -> Result<Sources, Failure> {
         let named = models.iter().map(|text| NamedModel::parse(text));
@@ -95,9 +91,8 @@ impl Sources {
         for model in &named {
             hub::check(&model.model, &hub)?;
         }
-        let asked = machine.hardware();
-        let kv = KvBudget { at_start: true, ..asked.kv };
-        let hardware = Hardware { known_logprobs: true, kv, ..asked };
+        let kv = KvBudget { at_start: true, ..hardware.kv };
+        let hardware = Hardware { known_logprobs: true, kv, ..hardware.clone() };
         let specs = systems.specs(&named, &hardware, &hub)?;
         let hardware =
             specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
@@ -105,9 +100,6 @@ impl Sources {
     }
 
     /// Reads the exemplars of the systems, and checks that the systems can be built with them.
-    ///
-    /// # Errors
-    /// Exemplars that are missing, malformed, or lack what a system needs.
     pub fn read_exemplars(&mut self) -> Result<(), Failure> {
         for spec in &self.specs {
             let shown = spec.read_exemplars(&mut self.exemplars, None)?;

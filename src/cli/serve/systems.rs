@@ -1,63 +1,37 @@
 //! The systems of `serve`, with their models, settings and corpora.
 
-use clap::Args;
-use serde::{Deserialize, Serialize};
-
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CorpusFlags, ExemplarFlags, SetPairs, cite_by_default};
-use crate::cli::options::PromptFlags;
+use crate::cli::flags::{self, SetPairs, SystemFlags, cite_by_default};
+use crate::cli::list;
 use crate::cli::sandboxed::Paths;
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
-use crate::experiment::library::CorpusSpec;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
 use crate::systems::SystemConfig;
-
-#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
-#[serde(default)]
-#[command(next_help_heading = "Systems")]
-pub struct SystemFlags {
-    /// Serve a system under its name, such as medmad, with the models in their order or those after =; may be repeated
-    #[arg(long, value_name = "SYSTEM[=A,B,C]")]
-    system: Vec<String>,
-    /// Change a setting of a system, such as medmad.t_max=2, as --set of `run` does; may be repeated
-    #[arg(long, value_name = "SYSTEM.KEY=VALUE")]
-    set: Vec<String>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    prompts: PromptFlags,
-    #[command(flatten)]
-    pub corpus: CorpusFlags,
-    #[command(flatten)]
-    exemplars: ExemplarFlags,
-}
 
 impl SystemFlags {
     /// Allows reading the files of the systems.
     pub fn paths(&self, paths: Paths) -> Paths {
         // What is missing, or can be read two ways, is reported when it is opened.
-        let reranker = self.corpus.reranker().ok().flatten();
-        let corpora = self.corpus.directories().unwrap_or_default();
+        let reranker = flags::reranker(&self.corpus).ok().flatten();
+        let corpora = list::paths(&self.corpus.directories).unwrap_or_default();
         paths
             .read(&self.prompts.prompts)
             .corpora(&corpora)
             .read(reranker)
-            .read(self.exemplars.files())
+            .read(self.exemplars.paths())
     }
 
     /// The spec of each system; its panel has the models' names in the API.
-    ///
-    /// # Errors
-    /// An unknown system or setting; a model that is not served; a wrong number of models; a missing or superfluous corpus.
     pub fn specs(
         &self,
         named: &[NamedModel],
         hardware: &Hardware,
         hub: &HubOptions,
     ) -> Result<Vec<Spec>, Failure> {
-        let corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
+        let corpus = flags::corpus(&self.corpus)?.map(flags::deduplicated);
         let exemplars = self.exemplars.spec(None)?;
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {

@@ -7,7 +7,7 @@ use super::*;
 use crate::data::Format;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Unobserved};
-use crate::experiment::exemplars::ExemplarSpec;
+use crate::experiment::exemplars::{ExemplarFiles, ExemplarSpec};
 use crate::experiment::models::Models;
 use crate::model::Family;
 use crate::panel::Source;
@@ -22,18 +22,7 @@ struct Bench {
 }
 
 fn exemplars(notes: impl Into<PathBuf>) -> ExemplarSpec {
-    ExemplarSpec {
-        notes: notes.into(),
-        format: Format::Notes,
-        reasons: None,
-        encoder: None,
-        spans: None,
-        scorer: None,
-        lemmas: None,
-        filter: None,
-        leak: None,
-        experts: Vec::new(),
-    }
+    ExemplarSpec { notes: notes.into(), format: Format::Notes, files: ExemplarFiles::default() }
 }
 
 impl Bench {
@@ -207,7 +196,8 @@ fn exemplars_are_refused_where_they_are_missing_too_many_or_of_other_runs() {
     };
     let shown = |experts: &[&str]| {
         let experts = experts.iter().map(ToString::to_string).collect();
-        Some(ExemplarSpec { experts, ..exemplars("x.jsonl") })
+        let files = ExemplarFiles { experts, ..ExemplarFiles::default() };
+        Some(ExemplarSpec { files, ..exemplars("x.jsonl") })
     };
     let error = refusal(spec("edinburgh", None));
     assert!(error.contains("edinburgh shows exemplars"), "{error}");

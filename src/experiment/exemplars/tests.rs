@@ -34,16 +34,8 @@ fn write_resumed_run(path: &Path) {
 }
 
 fn experts(given: &Path) -> Vec<Expert> {
-    let plan = ExemplarPlan {
-        path: "notes".to_owned(),
-        format: "notes".to_owned(),
-        sha256: String::new(),
-        notes: 1,
-        files: Vec::new(),
-    };
-    let mut spec = ExemplarSpec::try_from(&plan).unwrap();
-    spec.experts = vec![given.display().to_string()];
-    spec.experts(&mut Vec::new()).unwrap()
+    let experts = vec![given.display().to_string()];
+    ExemplarFiles { experts, ..ExemplarFiles::default() }.experts(&mut Vec::new()).unwrap()
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests of `merge.rs`.
 
 use super::*;
+use crate::diagnosis::Blame;
 use crate::experiment::compare::compare;
 use crate::experiment::fixtures::{
     ITEMS, call, failed_item, item, plan, shard_of, start, texts, write_finished, write_results,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What the engines were told; none of it changes a byte of the answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnginePlan {
     pub device: String,
@@ -18,7 +18,7 @@ pub struct EnginePlan {
 }
 
 /// Where it ran; not compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostPlan {
     pub name: String,

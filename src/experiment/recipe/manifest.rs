@@ -10,12 +10,12 @@ use super::{Recipe, RecipeError};
 use crate::diagnosis::Failure;
 use crate::experiment::difference::{as_json, differences};
 use crate::experiment::exemplars::ExemplarSpec;
-use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
 use crate::experiment::whole_file;
 use crate::outside;
 use crate::panel::SamplingChoice;
 use crate::record::Schema;
+use crate::retrieval::CorpusSpec;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "recipe.toml";

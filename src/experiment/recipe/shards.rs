@@ -96,7 +96,7 @@ fn directories(cell: &Cell<'_>, folders: &[PathBuf]) -> Vec<PathBuf> {
 mod tests {
 
     use super::*;
-    use crate::experiment::library::CorpusSpec;
+    use crate::retrieval::CorpusSpec;
 
     fn begin(folder: &Path, part: &str, corpus: &str) {
         let manifest = RecipeManifest {

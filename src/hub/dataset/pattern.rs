@@ -1,4 +1,4 @@
-//! Names of files with `*` in them.
+//! Names of files and hosts with `*` in them.
 
 /// Whether a name is what a pattern says, in which each `*` stands for any characters.
 pub fn matches(pattern: &str, name: &str) -> bool {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::hub::provenance::PROVENANCE;
-use crate::hub::{HubError, read_if_there};
+use crate::hub::{HubError, read_toml};
 
 /// What was fetched into a directory, by the files' paths in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,11 +39,6 @@ impl Record {
     /// # Errors
     /// The file is there and cannot be read as one.
     pub fn read(directory: &Path) -> Result<Self, HubError> {
-        let path = directory.join(PROVENANCE);
-        let Some(text) = read_if_there(&path)? else { return Ok(Self::default()) };
-        toml::from_str(&text).map_err(|error| {
-            let reason = error.message().to_owned();
-            HubError::Malformed { path, reason }
-        })
+        Ok(read_toml(directory.join(PROVENANCE))?.unwrap_or_default())
     }
 }

@@ -32,12 +32,7 @@ pub fn verify_datasets(directory: &Path) -> Result<Vec<FileCheck>, HubError> {
         digests.map(|digest| (digest.name, digest.sha256)).collect();
     let checks = known.into_iter().map(|(name, known)| {
         let sha256 = sums.remove(&name);
-        let status = match (&sha256, known) {
-            (None, _) => Status::Missing,
-            (Some(_), None) => Status::Unknown,
-            (Some(sum), Some((authority, expected))) if *sum == expected => Status::Ok(authority),
-            (Some(_), Some((authority, expected))) => Status::Mismatch { authority, expected },
-        };
+        let status = sha256.as_ref().map_or(Status::Missing, |sum| Status::of(known, sum));
         FileCheck { name, status, sha256 }
     });
     Ok(checks.collect())

@@ -6,58 +6,72 @@ use thiserror::Error;
 
 use super::Address;
 use super::key::{WARDROUND_API_KEY, own_variable};
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::hub::OfflineReason;
 use crate::hub::proxy::ProxyError;
 
-#[derive(Debug, Error)]
-pub enum RemoteError {
-    #[error("`{member}` is no address of a remote member: {reason}")]
-    BadAddress { member: String, reason: &'static str },
-    #[error("{variable} holds characters that no key has")]
-    BadKey { variable: String },
-    #[error("the key in {variable} is not sent to {address}: the connection is not encrypted")]
-    KeyInTheClear { address: Address, variable: String },
-    #[error("{address} is not asked: no argument of this command names it")]
-    NotNamed { address: Address },
-    #[error("{address} cannot be asked: this build lacks the feature `remote`")]
-    NoFeature { address: Address },
-    #[error("{address} cannot be asked: {reason}")]
-    Forbidden { address: Address, reason: OfflineReason },
-
-    #[error("{address} cannot be asked: {problem}")]
-    Proxy { address: Address, problem: ProxyError },
-
-    #[error("the image {path} cannot be sent: {reason}")]
-    Image { path: PathBuf, reason: String },
-    #[error("the schema cannot be sent: {reason}")]
-    Schema { reason: String },
-
-    #[error("{address} denies access (HTTP {status}): {message}")]
-    Denied {
-        address: Address,
-        status: u16,
-        message: String,
-        /// The environment variable of the key that was sent; `None` where none was.
-        variable: Option<String>,
-    },
-    #[error("{address} has no such model or place (HTTP {status}): {message}")]
-    NotFound { address: Address, status: u16, message: String },
-    #[error("{address} refuses the prompt (HTTP {status}): {message}")]
-    Rejected { address: Address, status: u16, message: String },
-    #[error("{address} does not take the `{parameter}` that was set (HTTP {status}): {message}")]
-    Sampling { address: Address, parameter: &'static str, status: u16, message: String },
-    #[error("{address} answered with more than {most_bytes} bytes")]
-    TooLong { address: Address, most_bytes: u64 },
-    #[error("{address} gave no answer ({attempts} {}): {reason}", if *attempts == 1 { "attempt" } else { "attempts" })]
-    Exhausted {
-        address: Address,
-        attempts: u32,
-        /// Why the last attempt failed.
-        reason: String,
-    },
-    #[error("interrupted")]
-    Interrupted,
+faults! {
+    #[derive(Debug, Error)]
+    pub enum RemoteError {
+        #[error("`{member}` is no address of a remote member: {reason}")]
+        BadAddress { member: String, reason: &'static str } => Usage,
+            format!("write openai:MODEL@URL, as in openai:gpt-4o@https://api.openai.com/v1; a key goes into {WARDROUND_API_KEY}");
+        #[error("{variable} holds characters that no key has")]
+        BadKey { variable: String } => Usage;
+        #[error("the key in {variable} is not sent to {address}: the connection is not encrypted")]
+        KeyInTheClear { address: Address, variable: String } => Usage,
+            format!("use https, or set {} to a key that others may read on its way", own_variable(address.host()));
+        #[error("{address} is not asked: no argument of this command names it")]
+        NotNamed { address: Address } => Usage,
+            format!("if the items may go there, name it with --panel, or set {} to its key (to any word if it needs none)", own_variable(address.host()));
+        #[error("{address} cannot be asked: this build lacks the feature `remote`")]
+        NoFeature { address: Address } => Usage,
+            "build with the feature `remote`, which is on by default, or name a local model";
+        #[error("{address} cannot be asked: {reason}")]
+        Forbidden { address: Address, reason: OfflineReason } => Usage,
+            "name a local model, or run where connections are allowed";
+        #[error("{address} cannot be asked: {problem}")]
+        Proxy { address: Address, problem: ProxyError } => Usage, problem.hint();
+        #[error("the image {path} cannot be sent: {reason}")]
+        Image { path: PathBuf, reason: String } => Usage;
+        #[error("the schema cannot be sent: {reason}")]
+        Schema { reason: String } => Usage;
+        #[error("{address} denies access (HTTP {status}): {message}")]
+        Denied {
+            address: Address,
+            status: u16,
+            message: String,
+            /// The environment variable of the key that was sent; `None` where none was.
+            variable: Option<String>,
+        } => Usage,
+            match variable {
+                Some(variable) => format!("check the key in {variable}, its rights and its quota"),
+                None => format!(
+                    "set {} to the endpoint's key, or {WARDROUND_API_KEY} where an argument names the endpoint; OPENAI_API_KEY goes to \
+                     openai.com alone",
+                    own_variable(address.host())
+                ),
+            };
+        #[error("{address} has no such model or place (HTTP {status}): {message}")]
+        NotFound { address: Address, status: u16, message: String } => Usage,
+            format!("check the model's name and the URL: {} lists what is there", address.models());
+        #[error("{address} refuses the prompt (HTTP {status}): {message}")]
+        Rejected { address: Address, status: u16, message: String } => Usage;
+        #[error("{address} does not take the `{parameter}` that was set (HTTP {status}): {message}")]
+        Sampling { address: Address, parameter: &'static str, status: u16, message: String } => Usage,
+            format!("leave {parameter} to the endpoint: set it for other agents alone, as --set slot.AGENT.{parameter}=VALUE");
+        #[error("{address} answered with more than {most_bytes} bytes")]
+        TooLong { address: Address, most_bytes: u64 } => Usage;
+        #[error("{address} gave no answer ({attempts} {}): {reason}", if *attempts == 1 { "attempt" } else { "attempts" })]
+        Exhausted {
+            address: Address,
+            attempts: u32,
+            /// Why the last attempt failed.
+            reason: String,
+        } => Machine, "once the endpoint answers again, `wardround resume DIR` tries the item again";
+        #[error("interrupted")]
+        Interrupted => Interrupted;
+    }
 }
 
 impl RemoteError {
@@ -81,59 +95,5 @@ impl RemoteError {
             | RemoteError::Sampling { .. }
             | RemoteError::Interrupted => false,
         }
-    }
-}
-
-impl Diagnosis for RemoteError {
-    fn blame(&self) -> Blame {
-        match self {
-            RemoteError::Exhausted { .. } => Blame::Machine,
-            RemoteError::Interrupted => Blame::Interrupted,
-            _ => Blame::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(match self {
-            RemoteError::BadAddress { .. } => format!(
-                "write openai:MODEL@URL, as in openai:gpt-4o@https://api.openai.com/v1; a key goes into {WARDROUND_API_KEY}"
-            ),
-            RemoteError::KeyInTheClear { address, .. } => format!(
-                "use https, or set {} to a key that others may read on its way",
-                own_variable(address.host())
-            ),
-            RemoteError::NotNamed { address } => format!(
-                "if the items may go there, name it with --panel, or set {} to its key (to any word if it needs none)",
-                own_variable(address.host())
-            ),
-            RemoteError::NoFeature { .. } => {
-                "build with the feature `remote`, which is on by default, or name a local model"
-                    .to_owned()
-            }
-            RemoteError::Forbidden { .. } => {
-                "name a local model, or run where connections are allowed".to_owned()
-            }
-            RemoteError::Proxy { problem, .. } => return problem.hint(),
-            RemoteError::Denied { address, variable, .. } => match variable {
-                Some(variable) => format!("check the key in {variable}, its rights and its quota"),
-                None => format!(
-                    "set {} to the endpoint's key, or {WARDROUND_API_KEY} where an argument names the endpoint; OPENAI_API_KEY goes to \
-                     openai.com alone",
-                    own_variable(address.host())
-                ),
-            },
-            RemoteError::NotFound { address, .. } => format!(
-                "check the model's name and the URL: {} lists what is there",
-                address.models()
-            ),
-            RemoteError::Sampling { parameter, .. } => format!(
-                "leave {parameter} to the endpoint: set it for other agents alone, as --set slot.AGENT.{parameter}=VALUE"
-            ),
-            RemoteError::Exhausted { .. } => {
-                "once the endpoint answers again, `wardround resume DIR` tries the item again"
-                    .to_owned()
-            }
-            _ => return None,
-        })
     }
 }

@@ -89,7 +89,7 @@ impl Cases {
         app.audit.check()?;
         let load = job.caller.as_ref().map(Caller::load);
         job.permit = Some(app.admission()?.admit(1, 0, load)?);
-        let isolated = job.caller.as_ref().filter(|_| !app.options.shares_prefixes);
+        let isolated = job.caller.as_ref().filter(|_| !app.options.share_prefixes);
         job.salt = isolated.map(|caller| caller.salt(None));
         self.open.fetch_add(1, Relaxed);
         job.open = Some(Open(self.open.clone()));

@@ -35,7 +35,7 @@ pub(super) async fn check_origin(
     // Browsers cannot connect to Unix sockets.
     let is_tcp = peer(&request).is_some();
     if let Some(host) =
-        host.filter(|host| is_tcp && !is_allowed_host(host, &app.options.allowed_hosts))
+        host.filter(|host| is_tcp && !is_allowed_host(host, &app.options.listen.allow_host))
     {
         let host = quoted(host);
         let message = format!("the server is not asked as {host}; --allow-host adds a name");
@@ -44,7 +44,7 @@ pub(super) async fn check_origin(
     let is_post = request.method() == Method::POST;
     let is_form = is_post && access.takes_forms();
     let is_allowed = |origin: &HeaderValue| {
-        app.options.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
+        app.options.listen.cors_origin.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
     };
     let may_post = !is_form && headers.get(header::ORIGIN).is_some_and(is_allowed);
     if is_post && !may_post && is_of_another_site(headers) {
@@ -101,7 +101,7 @@ pub fn is_secure(extensions: &Extensions) -> bool {
 pub(super) fn comes_encrypted(app: &App, request: &Request) -> bool {
     let mut protocols = request.headers().get_all(FORWARDED_PROTOCOL).into_iter();
     let is_forwarded = protocols.next().is_some_and(|protocol| protocol == "https");
-    app.options.tls.is_some() || (is_forwarded && protocols.next().is_none() && is_near(request))
+    app.options.listen.has_tls() || (is_forwarded && protocols.next().is_none() && is_near(request))
 }
 
 /// Whether a request comes from this machine.

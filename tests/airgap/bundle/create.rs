@@ -79,8 +79,8 @@ fn the_page_opens_from_disk_and_says_what_to_do_first() {
         scratch.fetched("meta", "meta-llama/Llama-3.2-3B-Instruct").to_str().unwrap().to_owned(),
     ];
     let text = scratch.write("LICENSE.txt", "the agreement <b>as it is</b>\n");
-    request.licences.insert("llama3.2-3b".to_owned(), text);
-    request.policies.insert("llama3.2-3b".to_owned(), scratch.write("policy", "no harm\n"));
+    request.licences.push(("llama3.2-3b".to_owned(), text));
+    request.policies.push(("llama3.2-3b".to_owned(), scratch.write("policy", "no harm\n")));
     request.accepted_by = Some("R. <script> Roe".to_owned());
     request.unverified = false;
     create(&request).map_err(|failure| failure.to_string()).unwrap();
@@ -185,14 +185,14 @@ fn gated_models_need_a_name_and_a_text() {
             && message.contains("ai.google.dev/gemma/terms"),
         "{message}"
     );
-    request.licences.insert("gemma3-4b".to_owned(), scratch.write("terms", "the terms\n"));
+    request.licences.push(("gemma3-4b".to_owned(), scratch.write("terms", "the terms\n")));
     let (message, code) = refused(&request);
     assert_eq!(code, 2);
     assert!(message.contains("--accepted-by"), "{message}");
     request.accepted_by = Some("R. Roe".to_owned());
     let (message, code) = refused(&request);
     assert!(code == 3 && message.contains("--policy gemma3-4b=FILE"), "{message}");
-    request.policies.insert("gemma3-4b".to_owned(), scratch.write("policy", "no harm\n"));
+    request.policies.push(("gemma3-4b".to_owned(), scratch.write("policy", "no harm\n")));
     create(&request).map_err(|failure| failure.to_string()).unwrap();
     let policy = scratch.path("bundle/licences/gemma3-4b/USE-POLICY");
     assert_eq!(std::fs::read_to_string(policy).unwrap(), "no harm\n");
@@ -213,7 +213,7 @@ fn what_cannot_be_is_told_before_anything_is_written() {
     request.added.push(Added { role: Role::System, path: scratch.write("a b.txt", "") });
     assert!(refused(&request).0.contains("a b.txt"));
     let mut request = scratch.request("bundle");
-    request.name = "../x".to_owned();
+    request.name = Some("../x".to_owned());
     assert!(refused(&request).0.contains("no name for a bundle"));
     scratch.write("bundle/thesis.tex", "");
     let request = scratch.request("bundle");

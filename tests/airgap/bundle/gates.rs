@@ -10,8 +10,8 @@ fn gated(scratch: &Scratch, signer: &Signer, name: &str, version: &str, text: &s
     scratch.bundle(name, signer, |request| {
         request.version = version.parse().unwrap();
         request.models = vec![model.to_str().unwrap().to_owned()];
-        request.licences.insert("gemma3-4b".to_owned(), text);
-        request.policies.insert("gemma3-4b".to_owned(), scratch.write("policy", "no harm\n"));
+        request.licences.push(("gemma3-4b".to_owned(), text));
+        request.policies.push(("gemma3-4b".to_owned(), scratch.write("policy", "no harm\n")));
         request.accepted_by = Some("R. Roe".to_owned());
     })
 }

@@ -136,7 +136,7 @@ impl Scratch {
         }
         Request {
             directory: self.path(name),
-            name: "ward".to_owned(),
+            name: Some("ward".to_owned()),
             version: "1.0".parse().unwrap(),
             models: vec![model.to_str().unwrap().to_owned()],
             scorers: None,
@@ -157,7 +157,7 @@ impl Scratch {
             driver: None,
             split_bytes: None,
             time: SystemTime::UNIX_EPOCH + Duration::from_secs(EPOCH),
-            hub: HubOptions::new(Environment::from_lookup(|_| None).unwrap()),
+            hub: Some(HubOptions::new(Environment::from_lookup(|_| None).unwrap())),
         }
     }
 

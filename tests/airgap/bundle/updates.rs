@@ -118,7 +118,7 @@ fn a_root_takes_the_product_and_the_signers_of_its_first_bundle() {
     let bundle = |version: &str, name: &str, signer: &Signer| {
         scratch.bundle(&format!("{name}-{version}"), signer, |request| {
             request.version = version.parse().unwrap();
-            request.name = name.to_owned();
+            request.name = Some(name.to_owned());
         })
     };
     let install = |bundle: &std::path::Path, signer: &Signer| {
