@@ -119,7 +119,7 @@ struct Kept {
 /// The sums that one key made.
 #[derive(Default)]
 struct Sums {
-    /// `None` where no line tells: older versions did not.
+    /// `None` where no line tells.
     fingerprint: Option<String>,
     count: u64,
 }

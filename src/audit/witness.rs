@@ -97,7 +97,7 @@ fn of_key(key: Option<&Key>, end: &End, said: &Said) -> Option<String> {
 /// What the lines of a trail say of what lies beside them.
 struct Said {
     has_head: bool,
-    /// The last one of a key; older versions told none.
+    /// The last one of a key, where a line tells.
     fingerprint: Option<String>,
 }
 

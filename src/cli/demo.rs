@@ -58,8 +58,8 @@ impl Demo {
             return search::run(&self.models, &out, &entered, progress);
         }
         let panel = self.models.panel(Shape::Tiny, progress)?;
-        let protocol = SystemConfig::parse("medmad", &["record_chars=32"])?;
-        let mut spec = Spec::new(protocol, DEMO_PATH, Format::Mcq)?;
+        let config = SystemConfig::parse("medmad", &["record_chars=32"])?;
+        let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
         spec.panel = panel;
         spec.hub = spec.hub.local();
         let contents = execute(spec, &out, &entered, progress)?;
@@ -78,8 +78,8 @@ impl Demo {
 impl Demo {
     fn run_real(self, out: &Path) -> Result<(), Failure> {
         let progress = self.progress;
-        let protocol = SystemConfig::parse("medmad", &real::SETTINGS)?;
-        let mut spec = Spec::new(protocol, DEMO_PATH, Format::Mcq)?;
+        let config = SystemConfig::parse("medmad", &real::SETTINGS)?;
+        let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
         real::choose(&mut spec, &self.models, self.hub, progress)?;
         let paths = Paths::default().run(&spec)?.write(out)?;
         let entered = paths.enter(self.sandbox, "cpu")?.sealed(progress.quiet)?;

@@ -133,11 +133,11 @@ impl PanelFlags {
         format: Format,
     ) -> Result<Spec, Failure> {
         let set = SetPairs::of(&self.set)?;
-        let protocol = match system.ends_with(file::EXTENSION) {
+        let config = match system.ends_with(file::EXTENSION) {
             true => SystemConfig::open(Path::new(system), &set.settings)?,
             false => SystemConfig::parse(system, &set.settings)?,
         };
-        let mut spec = Spec::new(protocol, data, format)?;
+        let mut spec = Spec::new(config, data, format)?;
         (spec.slots, spec.slot_sampling) = (set.models, set.sampling);
         if !self.panel.is_empty() {
             spec.panel = list::models(&self.panel)?;
@@ -310,12 +310,12 @@ mod tests {
         ];
         let set = SetPairs::of(&pairs.map(str::to_owned)).unwrap();
         assert_eq!(set.settings, ["agents=7"]);
-        let protocol = SystemConfig::parse("medguards", &set.settings).unwrap();
-        let mut spec = Spec::new(protocol, "notes.jsonl", Format::Notes).unwrap();
+        let config = SystemConfig::parse("medguards", &set.settings).unwrap();
+        let mut spec = Spec::new(config, "notes.jsonl", Format::Notes).unwrap();
         spec.panel = ["a", "b", "c"].map(str::to_owned).to_vec();
         (spec.slots, spec.slot_sampling) = (set.models, set.sampling);
         let sampled = |agent: &str| {
-            let slots = spec.protocol.slots();
+            let slots = spec.config.slots();
             let sampling = spec.sampling_of(slots.iter().find(|slot| slot.agent == agent).unwrap());
             (sampling.temperature, sampling.top_p)
         };

@@ -49,7 +49,7 @@ impl Outlook {
             let missing = spec.missing();
             let is_readable = spec.data.is_file()
                 && spec.exemplars.as_ref().is_none_or(|exemplars| exemplars.notes.is_file())
-                && (spec.exemplars.is_some() || !spec.protocol.entry.exemplars);
+                && (spec.exemplars.is_some() || !spec.config.entry.exemplars);
             let inputs = is_readable.then(|| spec.read_with(&mut sets)).transpose()?;
             let forecast = spec.forecast(inputs.as_ref())?;
             outlook.add(spec, &forecast)?;
@@ -66,7 +66,7 @@ impl Outlook {
                 "cell       {label}: {items}, {}, at most {} calls of some {} tokens",
                 count(spec.runs as usize, "run"),
                 forecast.calls,
-                reply_tokens(&spec.protocol),
+                reply_tokens(&spec.config),
             ));
             all.calls += forecast.calls;
             all.prompt_tokens += forecast.prompt_tokens;

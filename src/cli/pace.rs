@@ -19,8 +19,8 @@ pub fn of_item(run: &Run, models: &Models, first_prompt: usize) -> Result<Option
     let limits = device.measure_limits(BUFFER_BYTES.min(available_memory() / 4))?;
     let prompt =
         run.longest_prompt()?.map_or(first_prompt, |longest| longest.tokens.max(first_prompt));
-    let calls = run.protocol.max_calls();
-    let reply = reply_tokens(&run.protocol);
+    let calls = run.config.max_calls();
+    let reply = reply_tokens(&run.config);
     let seconds = |description: &Description| {
         let costs = CostModel::new(&description.config, description.precision, device.machine());
         let pace = Pace { costs: &costs, limits: &limits, description, reply };

@@ -113,7 +113,7 @@ impl Run {
         let entered = paths.enter(sandbox, &spec.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
         if dry_run {
-            let label = format!("{} on {}", spec.protocol.name(), spec.data.display());
+            let label = format!("{} on {}", spec.config.plan_name(), spec.data.display());
             let planned = [Planned { label, spec }];
             let outlook = Outlook::of(&planned)?;
             let [Planned { spec: own, .. }] = planned;

@@ -139,7 +139,7 @@ fn planned_items(plan: &Plan) -> String {
 /// Prints what would run.
 pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
     let plan = &run.plan;
-    let calls = u64::from(run.protocol.max_calls());
+    let calls = u64::from(run.config.max_calls());
     let items = run.items.len() as u64;
     console::say(format!("system     {}, {} text", plan.system, plan.decoding.adjective()))?;
     console::say(format!(
@@ -200,9 +200,9 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
 
 /// The number of tokens of all first prompts, and of the longest one.
 fn initial_prompt_tokens(run: &Run, models: &Models) -> Result<(usize, usize), Failure> {
-    let system = run.protocol.build(&run.prompts, &run.exemplars)?;
+    let system = run.config.build(&run.prompts, &run.exemplars)?;
     let (mut sum, mut longest) = (0, 0);
-    let thinking = run.protocol.decoding.thinking.is_on();
+    let thinking = run.config.decoding.thinking.is_on();
     for item in &run.items {
         for opening in system.opening(&run.plan.dataset.name, item).into_iter().flatten() {
             // A remote member's tokens cannot be counted here.

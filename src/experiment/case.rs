@@ -66,7 +66,7 @@ fn id_of(text: &str) -> String {
 
 /// A system whose agents have their models. Any number of cases may be worked on at once.
 pub struct Seated {
-    pub protocol: SystemConfig,
+    pub config: SystemConfig,
     /// In panel order.
     pub seats: Vec<AgentModel>,
     /// Over the system's prompts, as they were after any override.
@@ -142,14 +142,14 @@ impl Spec {
         let Shown { exemplars, plan } = self.read_exemplars(sets, None)?;
         let searched = library.iter().flat_map(|library| library.searched.corpus.iter().cloned());
         let shown = plan.iter().flat_map(ExemplarPlan::sums);
-        let thinking = self.protocol.decoding.thinking.told();
-        let slots = self.protocol.slots();
+        let thinking = self.config.decoding.thinking.told();
+        let slots = self.config.slots();
         let seats = slots.into_iter().zip(self.slot_models()?).map(|(slot, name)| {
             let backbone = model(name).ok_or_else(|| {
                 Failure::usage(format!("{name} is not loaded"), "name a model that is")
             })?;
             let lets_think = backbone.description.chat.lets_think();
-            self.protocol.decoding.check_local(&slot.agent, lets_think)?;
+            self.config.decoding.check_local(&slot.agent, lets_think)?;
             let sampling = self.sampling_of(&slot);
             let asked = Asked { thinking, sampling };
             let plan = MemberPlan::local(&slot.agent, &backbone.description, asked);
@@ -157,13 +157,13 @@ impl Spec {
         });
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
-            prompts_sha256: self.protocol.prompts_sha256(&prompts),
+            prompts_sha256: self.config.prompts_sha256(&prompts),
             files: searched.chain(shown).collect(),
             decoding: self.decoding,
-            reask: self.protocol.reask(&prompts)?,
-            system: self.protocol.build(&prompts, &exemplars)?,
+            reask: self.config.reask(&prompts)?,
+            system: self.config.build(&prompts, &exemplars)?,
             retriever: library.map(Library::open).transpose()?,
-            protocol: self.protocol.clone(),
+            config: self.config.clone(),
         })
     }
 }
@@ -172,7 +172,7 @@ impl Seated {
     /// With models of these fingerprints in its seats: equal ones mean that equal requests get equal bytes.
     pub fn fingerprint(&self, models: &[&str]) -> String {
         let (prompts_sha256, files) = (&self.prompts_sha256, &self.files);
-        self.protocol.fingerprint(&Parts { models, prompts_sha256, files })
+        self.config.fingerprint(&Parts { models, prompts_sha256, files })
     }
 
     /// Works on an item, and waits until it is done. The seeds of the calls depend on the dataset's name, which is [`DATASET`] where the
@@ -198,9 +198,9 @@ impl Seated {
             recorder: Box::new((caller, searcher)),
             run_seed: options.seed,
             decoding: self.decoding,
-            thinking: self.protocol.decoding.thinking.told(),
-            max_tokens: self.protocol.decoding.max_tokens.set(),
-            sends_seed: self.protocol.decoding.call_seed == CallSeed::Sent,
+            thinking: self.config.decoding.thinking.told(),
+            max_tokens: self.config.decoding.max_tokens.set(),
+            sends_seed: self.config.decoding.call_seed == CallSeed::Sent,
             reask: self.reask.clone(),
             ignore_eos: false,
             salt: options.salt,

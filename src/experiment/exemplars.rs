@@ -117,8 +117,8 @@ impl Spec {
 
     /// Refuses exemplars where none are shown, and none where some are.
     pub(super) fn refuse_other_exemplars(&self) -> Result<(), Failure> {
-        let name = self.protocol.entry.name;
-        match (&self.exemplars, self.protocol.entry.exemplars) {
+        let name = self.config.entry.name;
+        match (&self.exemplars, self.config.entry.exemplars) {
             (Some(_), true) | (None, false) => Ok(()),
             (None, true) => Err(Failure::usage(
                 format!("{name} shows exemplars, and no file of them was given"),

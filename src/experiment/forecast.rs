@@ -19,8 +19,8 @@ const ITEM_TOKENS: usize = 300;
 
 /// The tokens of a usual reply of the system: a record of MED-MAD has 700 to 1,500, an answer of one letter ten. The paper of MedGuards
 /// counts some 500 a detection, others were counted here on small models.
-pub fn reply_tokens(protocol: &SystemConfig) -> usize {
-    let usual = match protocol.entry.name {
+pub fn reply_tokens(config: &SystemConfig) -> usize {
+    let usual = match config.entry.name {
         "medmad" | "no-debate" => 1_100,
         "zero-shot" | "few-shot" | "self-consistency" => 10,
         "cot" | "cot-sc" => 350,
@@ -29,7 +29,7 @@ pub fn reply_tokens(protocol: &SystemConfig) -> usize {
         "medreact" | "medreflex" => 350,
         _ => 300,
     };
-    protocol.decoding.max_tokens.set().map_or(usual, |most| usual.min(most))
+    config.decoding.max_tokens.set().map_or(usual, |most| usual.min(most))
 }
 
 /// Of one run.
@@ -51,7 +51,7 @@ impl Spec {
     pub fn forecast(&self, inputs: Option<&Inputs>) -> Result<Forecast, Failure> {
         let (items, prompt) = match inputs {
             Some(inputs) => {
-                let (items, chars) = inputs.first_prompts(&self.protocol)?;
+                let (items, chars) = inputs.first_prompts(&self.config)?;
                 (Some(items), chars / CHARS_PER_TOKEN)
             }
             None => (self.subset.listed(), FRAME_TOKENS + ITEM_TOKENS),
@@ -60,8 +60,8 @@ impl Spec {
             Some(part) => items.div_ceil(part.of()),
             None => items,
         });
-        let reply = reply_tokens(&self.protocol);
-        let each = self.protocol.max_calls();
+        let reply = reply_tokens(&self.config);
+        let each = self.config.max_calls();
         let calls = items.unwrap_or(1) as u64 * u64::from(self.runs) * u64::from(each);
         // Later prompts quote replies: of three agents, or of steps so far.
         let quoted = if each > 1 { 2 * reply } else { 0 };
@@ -98,13 +98,13 @@ impl Spec {
         if !self.data.is_file() {
             missing.push(file(&self.data));
         }
-        match (&self.exemplars, self.protocol.entry.exemplars) {
+        match (&self.exemplars, self.config.entry.exemplars) {
             (None, true) => missing
                 .push("a file of exemplars: --exemplars FILE --exemplars-format medec".to_owned()),
             (Some(spec), true) if !spec.notes.is_file() => missing.push(file(&spec.notes)),
             _ => {}
         }
-        match (&self.corpus, self.protocol.search()) {
+        match (&self.corpus, self.config.search()) {
             (None, Some(_)) => missing.push(
                 "a corpus to search: `wardround corpus build` makes one, --corpus DIR names it"
                     .to_owned(),

@@ -143,8 +143,8 @@ impl Spec {
         &self,
         devices: &[Device],
     ) -> Result<Option<RetrieverOptions>, Failure> {
-        let name = self.protocol.entry.name;
-        let (search, spec) = match (self.protocol.search(), &self.corpus) {
+        let name = self.config.entry.name;
+        let (search, spec) = match (self.config.search(), &self.corpus) {
             (Some(search), Some(spec)) => (search, spec),
             (None, None) => return Ok(None),
             (Some(_), None) => {
@@ -196,7 +196,7 @@ impl Run {
     /// An overridden prompt that lost what is filled in.
     pub fn longest_prompt(&self) -> Result<Option<LongestPrompt<'_>>, Failure> {
         let Some(library) = &self.library else { return Ok(None) };
-        let system = self.protocol.build(&self.prompts, &self.exemplars)?;
+        let system = self.config.build(&self.prompts, &self.exemplars)?;
         let chars = library.searched.longest_chunk_chars + PASSAGE_FRAME;
         let prompts = self.items.iter();
         let prompts =
@@ -210,7 +210,7 @@ impl Run {
     pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
         let Some(library) = &self.library else { return Ok(()) };
         let Some(LongestPrompt { tokens, item }) = self.longest_prompt()? else { return Ok(()) };
-        let limit = self.protocol.decoding.max_tokens.set();
+        let limit = self.config.decoding.max_tokens.set();
         let completion = limit.map_or(COMPLETION_TOKENS, |limit| limit.min(COMPLETION_TOKENS));
         let needed = tokens + completion;
         let local = self.plan.panel.iter().filter(|member| !member.is_remote());

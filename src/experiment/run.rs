@@ -39,7 +39,7 @@ impl Spec {
         self.refuse_other_items()?;
         let mut dataset = data::load_with(&self.data, self.format, self.bad_rows)?;
         dataset.items = self.subset.choose(dataset.items)?;
-        if self.protocol.decoding.option_order == OptionOrder::Permuted {
+        if self.config.decoding.option_order == OptionOrder::Permuted {
             self.permute_options(&mut dataset)?;
         }
         self.read_beside(dataset, exemplars)
@@ -80,7 +80,7 @@ impl Spec {
         let prompts = PromptSet::open(self.prompts.as_deref())?;
         let Shown { exemplars, plan } = self.read_exemplars(sets, Some(&dataset))?;
         // What the settings need and was not given is told here.
-        self.protocol.build(&prompts, &exemplars)?;
+        self.config.build(&prompts, &exemplars)?;
         Ok(Inputs { prompts, dataset, exemplars, exemplar_plan: plan })
     }
 
@@ -111,7 +111,7 @@ impl Spec {
         let names = self.slot_models()?;
         let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
         let (max_batch, draft) = (models.max_batch(&self.hardware), self.hardware.draft());
-        let (slots, thinking) = (self.protocol.slots(), self.protocol.decoding.thinking.told());
+        let (slots, thinking) = (self.config.slots(), self.config.decoding.thinking.told());
         let members = slots.iter().zip(&seated).map(|(slot, &model)| {
             let sampling = self.sampling_of(slot);
             models.plan(model, &slot.agent, Asked { thinking, sampling })
@@ -119,13 +119,13 @@ impl Spec {
         let panel: Vec<MemberPlan> = members.collect();
         for (member, &model) in panel.iter().zip(&seated) {
             if let Some(lets_think) = models.lets_think(model) {
-                self.protocol.decoding.check_local(&member.agent, lets_think)?;
+                self.config.decoding.check_local(&member.agent, lets_think)?;
             }
         }
         let library = self.library(models, libraries)?;
         let corpus = match (&self.corpus, &library) {
             (Some(spec), Some(library)) => {
-                Some(spec.plan(library, self.protocol.passage(&prompts)?)?)
+                Some(spec.plan(library, self.config.passage(&prompts)?)?)
             }
             _ => None,
         };
@@ -134,15 +134,15 @@ impl Spec {
             version: versions::THIS.to_owned(),
             repeats_version: None,
             created_at: clock::utc_now(),
-            system: self.protocol.name().to_owned(),
+            system: self.config.plan_name().to_owned(),
             synthetic: seated.iter().all(|&model| models.is_synthetic(model)),
             seed: self.seed,
             runs: self.runs,
             decoding: self.decoding,
-            prompts_sha256: self.protocol.prompts_sha256(&prompts),
+            prompts_sha256: self.config.prompts_sha256(&prompts),
             prompts: self.prompts.as_deref().map(absolute).transpose()?,
-            settings: self.protocol.table.clone(),
-            system_file: self.protocol.file().cloned(),
+            settings: self.config.table.clone(),
+            system_file: self.config.file().cloned(),
             dataset: DatasetPlan {
                 name: dataset.name,
                 format: self.format.name().to_owned(),
@@ -167,14 +167,14 @@ impl Spec {
                 max_in_flight: match self.max_in_flight {
                     Some(items) => items.max(1),
                     None => {
-                        Spec::items_in_flight(self.protocol.search().is_some(), max_batch, models)
+                        Spec::items_in_flight(self.config.search().is_some(), max_batch, models)
                     }
                 },
             },
             host: host(),
         };
         let run = Run {
-            protocol: self.protocol,
+            config: self.config,
             prompts,
             items,
             texts,
@@ -223,8 +223,8 @@ pub struct Inputs {
 
 impl Inputs {
     /// How many items there are, and the characters of a first prompt on average.
-    pub(super) fn first_prompts(&self, protocol: &SystemConfig) -> Result<(usize, usize), Failure> {
-        let system = protocol.build(&self.prompts, &self.exemplars)?;
+    pub(super) fn first_prompts(&self, config: &SystemConfig) -> Result<(usize, usize), Failure> {
+        let system = config.build(&self.prompts, &self.exemplars)?;
         let of_item = |item: &Item| system.opening(&self.dataset.name, item).unwrap_or_default();
         let (mut prompts, mut chars) = (0, 0);
         for opening in self.dataset.items.iter().flat_map(of_item) {
@@ -238,7 +238,7 @@ impl Inputs {
 /// Everything resolved: a run that may start once its models are loaded.
 pub struct Run {
     pub plan: Plan,
-    pub protocol: SystemConfig,
+    pub config: SystemConfig,
     pub prompts: PromptSet,
     pub items: Vec<Item>,
     /// The items as they are put, in the same order.
@@ -306,10 +306,10 @@ impl Run {
             recorder,
             run_seed: self.plan.seed,
             decoding: self.plan.decoding,
-            thinking: self.protocol.decoding.thinking.told(),
-            max_tokens: self.protocol.decoding.max_tokens.set(),
-            sends_seed: self.protocol.decoding.call_seed == CallSeed::Sent,
-            reask: self.protocol.reask(&self.prompts)?,
+            thinking: self.config.decoding.thinking.told(),
+            max_tokens: self.config.decoding.max_tokens.set(),
+            sends_seed: self.config.decoding.call_seed == CallSeed::Sent,
+            reask: self.config.reask(&self.prompts)?,
             ignore_eos: false,
             salt: None,
             stop,
@@ -318,7 +318,7 @@ impl Run {
         };
         Ok(Started {
             plan: self.plan,
-            system: self.protocol.build(&self.prompts, &self.exemplars)?,
+            system: self.config.build(&self.prompts, &self.exemplars)?,
             items: self.items,
             panel,
         })

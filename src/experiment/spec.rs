@@ -31,7 +31,7 @@ const SEARCH_CONTEXT: usize = 32_768;
 
 /// What a run is asked to be.
 pub struct Spec {
-    pub protocol: SystemConfig,
+    pub config: SystemConfig,
     pub data: PathBuf,
     pub format: Format,
     pub bad_rows: BadRows,
@@ -78,11 +78,11 @@ impl Spec {
     /// # Errors
     /// An environment that cannot be read.
     pub fn new(
-        protocol: SystemConfig,
+        config: SystemConfig,
         data: impl Into<PathBuf>,
         format: Format,
     ) -> Result<Spec, Failure> {
-        let models = protocol.default_models().min(DEFAULT_PANEL.len());
+        let models = config.default_models().min(DEFAULT_PANEL.len());
         Ok(Spec {
             data: data.into(),
             format,
@@ -95,7 +95,7 @@ impl Spec {
             slots: BTreeMap::new(),
             sampling: SamplingChoice::default(),
             slot_sampling: BTreeMap::new(),
-            protocol,
+            config,
             seed: DEFAULT_SEED,
             decoding: DecodingMode::default(),
             prompts: None,
@@ -147,7 +147,7 @@ impl Spec {
         }
         let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
         let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());
-        let protocol = match &plan.system_file {
+        let config = match &plan.system_file {
             Some(file) => SystemConfig::from_file(file, &plan.settings)?,
             None => SystemConfig::from_table(&plan.system, &plan.settings)?,
         };
@@ -167,7 +167,7 @@ impl Spec {
             hardware,
             max_in_flight: Some(plan.engine.max_in_flight),
             hub,
-            ..Spec::new(protocol, &plan.dataset.path, plan.dataset.format.parse()?)?
+            ..Spec::new(config, &plan.dataset.path, plan.dataset.format.parse()?)?
         })
     }
 
@@ -184,7 +184,7 @@ impl Spec {
 
     /// The hardware with the context that the system asks for where none was given.
     pub fn roomy_hardware(&self) -> Hardware {
-        let own = self.protocol.search().map(|_| SEARCH_CONTEXT);
+        let own = self.config.search().map(|_| SEARCH_CONTEXT);
         Hardware { context: self.hardware.context.or(own), ..self.hardware.clone() }
     }
 
@@ -193,12 +193,12 @@ impl Spec {
     /// # Errors
     /// Items that the system does not take.
     pub fn refuse_other_items(&self) -> Result<(), Failure> {
-        let wanted = self.protocol.entry.takes;
+        let wanted = self.config.entry.takes;
         let found = self.format.kind();
         if wanted == found {
             return Ok(());
         }
-        let system = self.protocol.name();
+        let system = self.config.plan_name();
         let verb = match wanted {
             ItemKind::Questions => "answers",
             ItemKind::Notes => "checks",
@@ -227,19 +227,19 @@ impl Spec {
 
     /// The model of every slot.
     pub fn slot_models(&self) -> Result<Vec<&String>, Failure> {
-        let (slots, models) = (self.protocol.slots(), self.protocol.models());
+        let (slots, models) = (self.config.slots(), self.config.models());
         let mut named = self.slots.keys().chain(self.slot_sampling.keys());
         let is_member = |name: &str| (0..models).any(|model| member_name(model) == name);
         let is_known = |name: &str| slots.iter().any(|slot| slot.agent == name) || is_member(name);
         if let Some(name) = named.find(|name| !is_known(name)) {
             let agents: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
             return Err(Failure::usage(
-                format!("{} has no slot {name}", self.protocol.name()),
+                format!("{} has no slot {name}", self.config.plan_name()),
                 &format!("its slots are {}", agents.join(", ")),
             ));
         }
         if self.panel.len() > 1 && self.panel.len() != models {
-            let (given, name) = (self.panel.len(), self.protocol.name());
+            let (given, name) = (self.panel.len(), self.config.plan_name());
             let hint = match models {
                 1 => "give --panel one model".to_owned(),
                 models => format!("give --panel {models} models, or one for all"),

@@ -3,8 +3,8 @@
 #[cfg(test)]
 pub mod scripted;
 
+mod corpora;
 mod fuse;
-mod library;
 mod memory;
 mod order;
 mod retriever;
@@ -120,7 +120,7 @@ impl RetrieverOptions {
 /// # Errors
 /// A directory that is no corpus; corpora of several encoders; a source that none of them has; no reranker where one is needed.
 pub fn describe(options: &RetrieverOptions) -> Result<Searched, Failure> {
-    Ok(library::Library::open(options, None)?.searched)
+    Ok(corpora::Corpora::open(options, None)?.searched)
 }
 
 /// Opens the corpora, loads the models and starts what answers, of options that were described as `known`.

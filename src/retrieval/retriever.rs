@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::library::Library;
+use super::corpora::Corpora;
 use super::search::Searcher;
 use super::{Retrieve, RetrieverOptions, SearchRequest, SearchResult, Searched};
 use crate::corpus::CorpusError;
@@ -46,8 +46,8 @@ impl Retriever {
         options: &RetrieverOptions,
         known: Option<&Searched>,
     ) -> Result<Retriever, Failure> {
-        let library = Library::open(options, known)?;
-        let Some(first) = library.shelves.first() else {
+        let corpora = Corpora::open(options, known)?;
+        let Some(first) = corpora.shelves.first() else {
             return Err(Failure::usage(
                 "there is no corpus to search",
                 "name one with --corpus DIR",
@@ -69,7 +69,7 @@ impl Retriever {
             other => Cpu::new(other.threads())?,
         };
         Retriever::start(Searcher {
-            library,
+            corpora,
             encoder: Box::new(encoder),
             reranker,
             rerank: options.rerank,
@@ -79,7 +79,7 @@ impl Retriever {
     }
 
     pub(super) fn start(searcher: Searcher) -> Result<Retriever, Failure> {
-        let searched = searcher.library.searched.clone();
+        let searched = searcher.corpora.searched.clone();
         let (jobs, waiting) = crossbeam_channel::unbounded();
         let thread = thread::Builder::new().name("retriever".to_owned());
         let thread = thread.spawn(move || answer_all(&searcher, &waiting))?;

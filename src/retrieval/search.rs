@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use super::corpora::Corpora;
 use super::fuse::{Found, Place, fuse, sort};
-use super::library::Library;
 use super::order::{by_score, overlap};
 use super::{Refinement, Rerank, SearchRequest, SearchResult};
 use crate::corpus::CorpusError;
@@ -18,7 +18,7 @@ use crate::record::{Passage, RetrievedChunk, SearchTimes};
 
 /// Everything that answers.
 pub struct Searcher {
-    pub library: Library,
+    pub corpora: Corpora,
     pub encoder: Box<dyn Embed + Send>,
     pub reranker: Option<Reranker>,
     pub rerank: Rerank,
@@ -68,7 +68,7 @@ impl Searcher {
             });
         }
         // What was read of a file that was cut off meanwhile is not what it held.
-        for shelf in &self.library.shelves {
+        for shelf in &self.corpora.shelves {
             shelf.corpus.check_whole()?;
         }
         Ok(results)
@@ -82,7 +82,7 @@ impl Searcher {
     ) -> Result<Vec<Vec<Found>>, Failure> {
         let most = requests.iter().map(|request| request.retrieve_top_k).max().unwrap_or_default();
         let mut found = vec![Vec::new(); requests.len()];
-        for (shelf, this) in self.library.shelves.iter().enumerate() {
+        for (shelf, this) in self.corpora.shelves.iter().enumerate() {
             let rows = this.corpus.vectors()?;
             let form = this.corpus.manifest().vectors;
             let queries: Vec<Query> = vectors
@@ -114,7 +114,7 @@ impl Searcher {
     /// The best chunks by BM25, of several corpora by score.
     fn by_words(&self, request: &SearchRequest) -> Vec<Place> {
         let mut scored = Vec::new();
-        for (shelf, this) in self.library.shelves.iter().enumerate() {
+        for (shelf, this) in self.corpora.shelves.iter().enumerate() {
             let bytes = this.corpus.postings().unwrap_or_default();
             let Some(postings) = Postings::open(bytes, this.corpus.len()) else { continue };
             let best = postings.search(&request.query, &this.ranges, request.retrieve_top_k);
@@ -129,7 +129,7 @@ impl Searcher {
     fn candidates(&self, found: &[Found]) -> Result<Vec<Candidate>, CorpusError> {
         let candidate = |found: &Found| {
             let Place { shelf, chunk } = found.place;
-            let corpus = &self.library.shelves[shelf].corpus;
+            let corpus = &self.corpora.shelves[shelf].corpus;
             let chunk = corpus.chunk(chunk)?;
             Ok(Candidate {
                 found: *found,
@@ -176,7 +176,7 @@ impl Searcher {
                 for (vector, candidates) in vectors.iter().zip(&mut *candidates) {
                     for candidate in candidates {
                         let Place { shelf, chunk } = candidate.found.place;
-                        let rows = self.library.shelves[shelf].corpus.full_vectors()?;
+                        let rows = self.corpora.shelves[shelf].corpus.full_vectors()?;
                         candidate.score = cosine(vector, &rows.numbers(chunk));
                         candidate.found.score = candidate.score;
                     }
@@ -194,7 +194,7 @@ impl Searcher {
     }
 
     fn retrieved(&self, found: &Found) -> Result<RetrievedChunk, CorpusError> {
-        let corpus = &self.library.shelves[found.place.shelf].corpus;
+        let corpus = &self.corpora.shelves[found.place.shelf].corpus;
         Ok(RetrievedChunk { chunk: corpus.name(found.place.chunk)?, score: found.score })
     }
 
@@ -217,7 +217,7 @@ impl Searcher {
 
     fn passage(&self, candidate: Candidate) -> Result<Passage, CorpusError> {
         let Place { shelf, chunk: number } = candidate.found.place;
-        let corpus = &self.library.shelves[shelf].corpus;
+        let corpus = &self.corpora.shelves[shelf].corpus;
         let record = corpus.record(number)?;
         let document = corpus.document(record.document)?;
         let source = &corpus.source(&record).description;

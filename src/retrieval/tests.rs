@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::library::Library;
+use super::corpora::Corpora;
 use super::retriever::Retriever;
 use super::search::Searcher;
 use super::*;
@@ -31,7 +31,7 @@ fn with(sources: &Sources, change: impl FnOnce(&mut CorpusSpec)) -> RetrieverOpt
 
 fn start(options: &RetrieverOptions) -> Retriever {
     Retriever::start(Searcher {
-        library: Library::open(options, None).unwrap(),
+        corpora: Corpora::open(options, None).unwrap(),
         encoder: Box::new(FakeEncoder::new()),
         reranker: None,
         rerank: options.rerank,
@@ -153,7 +153,7 @@ fn old_and_undated_documents_can_be_left_out() {
     for passage in &result.shown {
         assert!(passage.date.as_deref().unwrap() > "2015-06-01");
     }
-    let error = Library::open(&newer("soon"), None).err().unwrap();
+    let error = Corpora::open(&newer("soon"), None).err().unwrap();
     assert_eq!(error.to_string(), "`soon` is no date");
 }
 
@@ -293,7 +293,7 @@ impl Embed for Fragile {
 fn a_panic_is_the_error_of_its_search_and_searching_goes_on() {
     let sources = sources();
     let retriever = Retriever::start(Searcher {
-        library: Library::open(&options(&sources), None).unwrap(),
+        corpora: Corpora::open(&options(&sources), None).unwrap(),
         encoder: Box::new(Fragile(FakeEncoder::new())),
         reranker: None,
         rerank: Rerank::Off,
@@ -325,6 +325,6 @@ fn a_rerankers_files_are_summed_once_for_what_is_described_and_opened() {
     let described = describe(&options).unwrap();
     // Were it read again, it would not be found.
     fs_err::remove_dir_all(&folder).unwrap();
-    let opened = Library::open(&options, Some(&described)).unwrap();
+    let opened = Corpora::open(&options, Some(&described)).unwrap();
     assert_eq!(opened.searched, described);
 }

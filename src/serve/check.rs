@@ -17,7 +17,7 @@ use super::app::{App, Phase};
 use super::audit::{self, Who};
 use super::body::{Sent, WHOLE, blocking, media_type};
 use super::case::pool::Job;
-use super::case::store::{Case, CaseHead, Named};
+use super::case::store::{CaseHead, KeptCase, Named};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, fhir, question};
 use super::error::{ApiError, Code};
@@ -251,8 +251,8 @@ pub async fn exported(
 }
 
 /// A case as JSON: its input, calls and outcome.
-fn export(case: &Case) -> Value {
-    let Case { head, calls, outcome, .. } = case;
+fn export(case: &KeptCase) -> Value {
+    let KeptCase { head, calls, outcome, .. } = case;
     let ask = &head.ask;
     let ended = outcome.as_ref().map(|outcome| Result::as_ref(outcome));
     let calls: Vec<Value> = calls
@@ -286,7 +286,7 @@ fn export(case: &Case) -> Value {
     })
 }
 
-pub fn status(case: &Case) -> &'static str {
+pub fn status(case: &KeptCase) -> &'static str {
     match &case.outcome {
         None if case.has_begun => "running",
         None => "queued",

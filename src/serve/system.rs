@@ -40,7 +40,7 @@ impl ServedSystem {
         let context = own().map(|model| model.context()).min();
         let mut seats = seated.seats.iter();
         ServedSystem {
-            id: seated.protocol.entry.name.to_owned(),
+            id: seated.config.entry.name.to_owned(),
             fingerprint: seated.fingerprint(&fingerprints),
             is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
             seated,
@@ -70,7 +70,7 @@ impl ServedSystem {
     }
 
     pub fn takes(&self) -> ItemKind {
-        self.seated.protocol.entry.takes
+        self.seated.config.entry.takes
     }
 
     /// The agents and their models.
@@ -94,7 +94,7 @@ impl ServedSystem {
                 "kind": "system",
                 "takes": self.takes().to_string(),
                 "seats": self.seats(),
-                "settings": self.seated.protocol.table,
+                "settings": self.seated.config.table,
                 "prompts_sha256": self.seated.prompts_sha256,
                 "fingerprint": self.fingerprint,
                 "synthetic": self.is_synthetic,

@@ -315,7 +315,7 @@ impl<'a, T> Case<'a, T> {
         let is_cut = finish_reason == FinishReason::Length;
         let text = said.as_deref().unwrap_or(text);
         let is_note = matches!(self.task.item, Item::Note(_));
-        // Of what has neither letter nor digit, and is no option, nothing was read, whatever a reader made of it.
+        // A text without a letter or digit that is no option counts as unread, whatever a reader made of it.
         let is_blank = !text.chars().any(char::is_alphanumeric);
         let text = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
         let (mut value, parse) = read(text, finish_reason);

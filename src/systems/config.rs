@@ -191,12 +191,8 @@ impl SystemConfig {
         Ok(SystemConfig { entry, decoding, table, settings: finish(settings) })
     }
 
-    /// The name in plans.
-    #[expect(
-        clippy::misnamed_getters,
-        reason = "plans and logs name a system so; `entry.name` is the command line's"
-    )]
-    pub fn name(&self) -> &'static str {
+    /// The name in plans and logs; `entry.name` is the command line's.
+    pub fn plan_name(&self) -> &'static str {
         self.entry.plan_name
     }
 
@@ -206,7 +202,7 @@ impl SystemConfig {
         let mut whole = vec![json!(models), json!(prompts_sha256), json!(self.table)];
         // Systems that read no files keep the fingerprint of three parts.
         whole.extend((!files.is_empty()).then(|| json!(files)));
-        let digest = sha256(format!("{} {}", self.name(), json!(whole)));
+        let digest = sha256(format!("{} {}", self.plan_name(), json!(whole)));
         format!("wr_{}", &digest[..16])
     }
 
@@ -322,13 +318,15 @@ pub fn passage(
 
 impl std::fmt::Debug for SystemConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.name(), self.table)
+        write!(f, "{} {}", self.plan_name(), self.table)
     }
 }
 
 impl PartialEq for SystemConfig {
     fn eq(&self, other: &SystemConfig) -> bool {
-        self.name() == other.name() && self.table == other.table && self.file() == other.file()
+        self.plan_name() == other.plan_name()
+            && self.table == other.table
+            && self.file() == other.file()
     }
 }
 

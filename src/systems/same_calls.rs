@@ -1,6 +1,4 @@
-//! Every call and log line of the systems that files describe, as the program wrote them when each of them was a program of its own.
-//!
-//! One line is new: `edinburgh span=file`, whose forecast now has the words as the note spells them, as its calls always had.
+//! Every call and log line of the systems that files describe, by their hashes: whoever changes a prompt, a seed or a record sees where.
 //!
 //! `calls.txt` has a line for each system under each of its settings, with the hash of all that it did under [`SCRIPTS`] scripts, with two
 //! items each. `WARDROUND_CALLS_TO=FILE` writes what was hashed, so that two versions of it can be compared.
@@ -223,7 +221,7 @@ fn files_make_the_calls_that_programs_made() {
             let config = SystemConfig::parse(entry.name, &pairs).unwrap();
             let mut text = format!(
                 "{} {:?} {:?} {} {} {} {:?} {:?} {} {} {}\n",
-                config.name(),
+                config.plan_name(),
                 config.slots(),
                 config.table,
                 config.max_calls(),

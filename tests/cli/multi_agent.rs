@@ -31,12 +31,12 @@ fn every_baseline_runs_verifies_and_replays() {
         assert!(scratch.path(&out).join("report.html").exists());
         let contents = Contents::read(&scratch.path(&out)).unwrap();
         assert_eq!(contents.plan.system, system);
-        let protocol = SystemConfig::from_table(system, &contents.plan.settings).unwrap();
+        let config = SystemConfig::from_table(system, &contents.plan.settings).unwrap();
         assert_eq!(contents.items.records.len(), 4);
         for item in contents.answers().into_values() {
             // Under a grammar everybody answers with one of the options.
             assert!("ABCDE".contains(&item.answer) && !item.answer.is_empty());
-            assert!(item.calls <= protocol.max_calls(), "{item:?}");
+            assert!(item.calls <= config.max_calls(), "{item:?}");
             assert!(!item.rounds.is_empty() && item.error.is_none());
             assert!(counts.is_empty() || counts.contains(&item.calls), "{item:?}");
             let calls = contents.calls.records.iter();

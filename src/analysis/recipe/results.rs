@@ -163,7 +163,7 @@ impl CellResult {
             completion_tokens: calls.iter().map(|call| call.usage.completion_tokens).sum(),
             cost: figures.cost,
             calibration: figures.calibration,
-            notes: cell.protocol.takes_notes().then(of_notes),
+            notes: cell.config.takes_notes().then(of_notes),
             head: read_json::<Results>(&contents.path.join(results::FILE))?.head,
         })
     }

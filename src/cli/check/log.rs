@@ -35,7 +35,7 @@ impl Check {
             let place = models.iter().position(|other| *other == model).unwrap_or_default();
             format!("m{}", place + 1)
         };
-        let system = spec.protocol.entry.name;
+        let system = spec.config.entry.name;
         let panel: Vec<String> = spec.panel.iter().map(name).collect();
         let is_model = |pair: &&String| {
             let slot = pair.strip_prefix("slot.").and_then(|slot| slot.split_once('='));
@@ -81,7 +81,7 @@ impl About {
         let fingerprint = models.as_ref().map(|models| {
             let models: Vec<&str> = models.iter().map(String::as_str).collect();
             let files = plan.files_read();
-            run.protocol.fingerprint(&Parts {
+            run.config.fingerprint(&Parts {
                 models: &models,
                 prompts_sha256: &plan.prompts_sha256,
                 files: &files,
@@ -116,7 +116,7 @@ impl Log {
     ) -> Result<Log, Failure> {
         Ok(Log {
             trail: begin(options, "check", sandbox)?,
-            system: spec.protocol.entry.name.to_owned(),
+            system: spec.config.entry.name.to_owned(),
             seed: spec.seed,
             began: Instant::now(),
         })

@@ -64,8 +64,8 @@ pub fn run(
     let model = models.checkpoint(Family::Qwen3, Shape::Tiny, progress)?;
     let folder = models.root().join("demo-corpus");
     let corpus = corpus(&folder, &model, progress)?;
-    let protocol = SystemConfig::parse("medreflex", &SETTINGS)?;
-    let mut spec = Spec::new(protocol, folder.join("notes.jsonl"), Format::Notes)?;
+    let config = SystemConfig::parse("medreflex", &SETTINGS)?;
+    let mut spec = Spec::new(config, folder.join("notes.jsonl"), Format::Notes)?;
     spec.panel = vec![model.display().to_string()];
     spec.corpus = Some(CorpusSpec { directories: vec![corpus], ..CorpusSpec::default() });
     spec.hub = spec.hub.local();

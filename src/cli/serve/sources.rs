@@ -103,7 +103,7 @@ impl Sources {
     pub fn read_exemplars(&mut self) -> Result<(), Failure> {
         for spec in &self.specs {
             let shown = spec.read_exemplars(&mut self.exemplars, None)?;
-            spec.protocol.build(&spec.case_prompts()?, &shown.exemplars)?;
+            spec.config.build(&spec.case_prompts()?, &shown.exemplars)?;
         }
         Ok(())
     }

@@ -39,8 +39,8 @@ impl SystemFlags {
                 Some((name, members)) => (name, Some(members)),
                 None => (text.as_str(), None),
             };
-            let protocol = self.configure(name)?;
-            if specs.iter().any(|spec| spec.protocol.entry.name == protocol.entry.name) {
+            let config = self.configure(name)?;
+            if specs.iter().any(|spec| spec.config.entry.name == config.entry.name) {
                 let hint = "serve it once; another server may serve it with other settings";
                 return Err(Failure::usage(format!("{name} is given twice"), hint));
             }
@@ -49,19 +49,19 @@ impl SystemFlags {
                 return Err(Failure::usage(format!("a model and a system are named {name}"), hint));
             }
             let set = SetPairs::of(&self.pairs(name))?;
-            let panel = panel(&protocol, members, named)?;
-            let is_searching = protocol.search().is_some();
+            let panel = panel(&config, members, named)?;
+            let is_searching = config.search().is_some();
             if is_searching && corpus.is_none() {
                 return Err(Failure::usage(
                     format!("{name} searches a corpus, and none was given"),
                     "give --corpus DIR, which `wardround corpus build` writes",
                 ));
             }
-            let format = match protocol.entry.takes {
+            let format = match config.entry.takes {
                 ItemKind::Questions => Format::Mcq,
                 ItemKind::Notes => Format::Notes,
             };
-            let shows = protocol.entry.exemplars;
+            let shows = config.entry.exemplars;
             let spec = Spec {
                 panel,
                 slots: set.models,
@@ -71,7 +71,7 @@ impl SystemFlags {
                 exemplars: exemplars.clone().filter(|_| shows),
                 hardware: hardware.clone(),
                 hub: hub.clone(),
-                ..Spec::new(protocol, "", format)?
+                ..Spec::new(config, "", format)?
             };
             spec.case_prompts()?;
             specs.push(spec);
@@ -104,7 +104,7 @@ impl SystemFlags {
     fn refuse_other_settings(&self, specs: &[Spec]) -> Result<(), Failure> {
         let is_served = |pair: &&String| {
             let name = pair.split('.').next().unwrap_or_default();
-            specs.iter().any(|spec| spec.protocol.entry.name == name)
+            specs.iter().any(|spec| spec.config.entry.name == name)
         };
         match self.set.iter().find(|pair| !is_served(pair)) {
             None => Ok(()),
@@ -118,17 +118,17 @@ impl SystemFlags {
 
 /// The names of a system's models, in panel order.
 fn panel(
-    protocol: &SystemConfig,
+    config: &SystemConfig,
     members: Option<&str>,
     named: &[NamedModel],
 ) -> Result<Vec<String>, Failure> {
     let served: Vec<&str> = named.iter().map(|model| model.name.as_str()).collect();
-    let name = protocol.entry.name;
-    let wanted = protocol.models();
+    let name = config.entry.name;
+    let wanted = config.models();
     let members: Vec<String> = match members {
         Some(members) => members.split(',').map(|member| member.trim().to_owned()).collect(),
         // One model can take all seats; of more than needed the first ones are used.
-        None => served.iter().take(protocol.default_models()).map(ToString::to_string).collect(),
+        None => served.iter().take(config.default_models()).map(ToString::to_string).collect(),
     };
     if let Some(other) = members.iter().find(|member| !served.contains(&member.as_str())) {
         return Err(Failure::usage(

@@ -124,7 +124,7 @@ fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
     ] {
         let mut spec = bench.spec(system, file, format);
         let shown = bench.scratch.path().join("shown/serve.jsonl");
-        let shows = spec.protocol.entry.exemplars;
+        let shows = spec.config.entry.exemplars;
         spec.exemplars = shows.then(|| exemplars(shown));
         let seated = bench.seat(&spec);
         let (items, calls) = bench.run(spec, &format!("out-{system}"));

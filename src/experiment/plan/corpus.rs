@@ -18,7 +18,7 @@ pub struct CorpusPlan {
     /// What there is of each source that is searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "source")]
     pub contents: Vec<SourceCounts>,
-    /// Where the encoder cuts texts, which the ids cover; absent in older plans.
+    /// Where the encoder cuts texts, which the ids cover; absent where the corpus does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_tokens: Option<usize>,
     /// What names the reranker's weights and tokenizer; absent where passages are not reranked by one.

@@ -21,7 +21,7 @@ pub struct Cell<'a> {
     pub variant: Option<&'a str>,
     pub method: &'a MethodEntry,
     pub dataset: &'a DatasetEntry,
-    pub protocol: SystemConfig,
+    pub config: SystemConfig,
     /// The models, in the order of the system's roles; one for all where it is one.
     pub panel: Vec<String>,
     /// Agents with a model of their own.
@@ -62,7 +62,7 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
     let manifest = &form.manifest;
     let recipe = &manifest.recipe;
     let overrides = &manifest.settings;
-    let mut protocols = Vec::new();
+    let mut configs = Vec::new();
     for method in &recipe.method {
         let mut settings = method.settings.clone();
         let known = SystemConfig::named(&method.system)?.table;
@@ -71,12 +71,12 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
                 settings.insert(key.clone(), value.clone().into());
             }
         }
-        protocols.push(SystemConfig::from_table(&method.system, &settings)?);
+        configs.push(SystemConfig::from_table(&method.system, &settings)?);
     }
     if let Some(key) = overrides.keys().find(|key| is_varied(recipe, key)) {
         return Err(RecipeError::Varied { key: key.clone() }.into());
     }
-    let has = |key: &String| protocols.iter().any(|system| system.table.contains_key(key));
+    let has = |key: &String| configs.iter().any(|system| system.table.contains_key(key));
     if let Some(key) = overrides.keys().find(|key| !has(key)) {
         return Err(RecipeError::NoSetting { key: key.clone() }.into());
     }
@@ -85,24 +85,24 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
         is_member || system.slots().iter().any(|slot| slot.agent == *agent)
     };
     let mut agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
-    if let Some(agent) = agents.find(|agent| !protocols.iter().any(|one| seats(one, agent))) {
+    if let Some(agent) = agents.find(|agent| !configs.iter().any(|one| seats(one, agent))) {
         return Err(RecipeError::NoSetting { key: format!("slot.{agent}") }.into());
     }
     // What --panel gave in other numbers is not the recipe's, one by one.
     let is_other_panel = recipe.panel.len() != recipe.panel_sampling.len();
     let mut cells = Vec::new();
     for dataset in &recipe.dataset {
-        for (method, protocol) in recipe.method.iter().zip(&protocols) {
+        for (method, config) in recipe.method.iter().zip(&configs) {
             let mut slots = slots(recipe, method)?;
-            let seated = manifest.slots.iter().filter(|(agent, _)| seats(protocol, agent));
+            let seated = manifest.slots.iter().filter(|(agent, _)| seats(config, agent));
             slots.extend(seated.map(|(agent, model)| (agent.clone(), model.clone())));
             let sampled = manifest.slot_sampling.iter();
-            let sampled = sampled.filter(|(agent, _)| seats(protocol, agent));
+            let sampled = sampled.filter(|(agent, _)| seats(config, agent));
             let mut slot_sampling: BTreeMap<String, SamplingChoice> =
                 sampled.map(|(agent, one)| (agent.clone(), *one)).collect();
-            for slot in protocol.slots() {
+            for slot in config.slots() {
                 let has_other_model = manifest.slots.contains_key(&slot.agent);
-                let position = position(method, protocol, &slot);
+                let position = position(method, config, &slot);
                 let own = recipe.panel_sampling.get(position);
                 let Some(own) = own.filter(|_| !has_other_model && !is_other_panel) else {
                     continue;
@@ -116,11 +116,11 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
                 variant: form.variant.as_deref(),
                 method,
                 dataset,
-                panel: panel(recipe, method, protocol)?,
+                panel: panel(recipe, method, config)?,
                 slots,
                 sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
                 slot_sampling,
-                protocol: protocol.clone(),
+                config: config.clone(),
                 decoding: recipe.decoding,
             });
         }
@@ -144,10 +144,10 @@ fn is_varied(recipe: &Recipe, key: &str) -> bool {
 fn panel(
     recipe: &Recipe,
     method: &MethodEntry,
-    protocol: &SystemConfig,
+    config: &SystemConfig,
 ) -> Result<Vec<String>, Failure> {
     let Some(positions) = &method.panel else {
-        let models = recipe.panel.len().min(protocol.default_models());
+        let models = recipe.panel.len().min(config.default_models());
         return Ok(recipe.panel[..models].to_vec());
     };
     let model = |position: &usize| model(recipe, method, *position);
@@ -155,12 +155,12 @@ fn panel(
 }
 
 /// Which of the recipe's models a slot of a method has.
-fn position(method: &MethodEntry, protocol: &SystemConfig, slot: &Slot) -> usize {
+fn position(method: &MethodEntry, config: &SystemConfig, slot: &Slot) -> usize {
     let own = method.slots.get(&slot.agent).copied();
     own.unwrap_or_else(|| match method.panel.as_deref() {
         Some([only]) => *only,
         Some(positions) => positions.get(slot.model).copied().unwrap_or(slot.model),
-        None if protocol.default_models() == 1 => 0,
+        None if config.default_models() == 1 => 0,
         None => slot.model,
     })
 }
@@ -195,10 +195,7 @@ mod tests {
         let form = Form { variant: None, manifest };
         let cells = cells(std::slice::from_ref(&form)).unwrap();
         let cell = cells.into_iter().find(|cell| cell.method.name == method).unwrap();
-        assert_eq!(
-            cell.protocol.decoding.max_tokens,
-            crate::systems::decoding::MaxTokens::Provider
-        );
+        assert_eq!(cell.config.decoding.max_tokens, crate::systems::decoding::MaxTokens::Provider);
         cell.slot_sampling
     }
 

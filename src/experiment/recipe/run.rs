@@ -120,12 +120,12 @@ impl RecipeRun {
             slots: cell.slots.clone(),
             sampling: cell.sampling,
             slot_sampling: cell.slot_sampling.clone(),
-            protocol: cell.protocol.clone(),
+            config: cell.config.clone(),
             seed: manifest.seed,
             decoding: cell.decoding,
             prompts: manifest.prompts.clone().map(PathBuf::from),
-            corpus: cell.protocol.search().and(corpus),
-            exemplars: manifest.exemplars.clone().filter(|_| cell.protocol.entry.exemplars),
+            corpus: cell.config.search().and(corpus),
+            exemplars: manifest.exemplars.clone().filter(|_| cell.config.entry.exemplars),
             hardware: Hardware {
                 context: self.hardware.context.or(manifest.recipe.context),
                 ..self.hardware.clone()

@@ -49,16 +49,16 @@ impl Serialize for Drawing {
 
 /// Drawings under one title, with one legend.
 #[derive(Serialize)]
-pub struct Panel {
+pub struct Subplot {
     pub title: String,
     pub drawings: Vec<Drawing>,
     pub key: Vec<Key>,
 }
 
-impl Panel {
+impl Subplot {
     /// A figure of rows alone.
-    pub fn of(rows: Rows, key: Vec<Key>) -> Panel {
-        Panel { title: rows.title.clone(), drawings: vec![rows.draw()], key }
+    pub fn of(rows: Rows, key: Vec<Key>) -> Subplot {
+        Subplot { title: rows.title.clone(), drawings: vec![rows.draw()], key }
     }
 }
 

@@ -11,11 +11,11 @@ use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::{Analysis, DatasetEntry, MethodEntry};
 use crate::experiment::recipe::paper::PapersDifference;
 use crate::report::calibration;
-use crate::report::figure::{Five, Key, Lane, Line, Mark, Panel, Plane, Point, Row, Rows};
+use crate::report::figure::{Five, Key, Lane, Line, Mark, Plane, Point, Row, Rows, Subplot};
 
 /// The figures that stand with a table.
-pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
-    let one = |panel: Panel| Vec::from([panel]);
+pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Subplot> {
+    let one = |panel: Subplot| Vec::from([panel]);
     match table {
         "accuracy" => {
             sweep(recipe, results).into_iter().chain([accuracy(recipe, results)]).collect()
@@ -70,7 +70,7 @@ pub struct Figure<'a> {
 
 impl Figure<'_> {
     /// With a drawing for every dataset that has a row, named after it.
-    pub fn panel(self, recipe: &Recipe, rows: impl Fn(&str) -> Vec<Row>) -> Panel {
+    pub fn panel(self, recipe: &Recipe, rows: impl Fn(&str) -> Vec<Row>) -> Subplot {
         let drawing = |dataset: &DatasetEntry| {
             let rows = rows(&dataset.name);
             (!rows.is_empty()).then(|| {
@@ -79,7 +79,7 @@ impl Figure<'_> {
             })
         };
         let drawings = recipe.dataset.iter().filter_map(drawing).collect();
-        Panel { title: self.title.to_owned(), drawings, key: self.key }
+        Subplot { title: self.title.to_owned(), drawings, key: self.key }
     }
 }
 
@@ -92,7 +92,7 @@ pub fn cells<'a>(
 }
 
 /// Bars of accuracy ± the deviation over runs, the paper's figure beside.
-fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
+fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let row = |cell: &CellResult| {
         let mean = cell.mean?;
         let paper =
@@ -112,7 +112,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
 }
 
 /// Accuracy over the methods in their order, one line per dataset; `None` for a recipe that is no sweep.
-fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
+fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Subplot> {
     if !recipe.analyses.contains(&Analysis::Sweep) {
         return None;
     }
@@ -146,7 +146,7 @@ fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
         ..over_methods(recipe, lines.collect())
     };
     let datasets = recipe.dataset.iter().enumerate();
-    Some(Panel {
+    Some(Subplot {
         title: "In the order of the methods".to_owned(),
         drawings: vec![plane.draw()],
         key: datasets
@@ -189,7 +189,7 @@ fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane
 }
 
 /// NetGain with its interval.
-fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Panel {
+fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let rows = |dataset: &str| {
         let rows = results.netgain.iter().filter(|row| row.dataset == dataset);
         let row = |row: &NetGainRow| {
@@ -208,7 +208,7 @@ fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Panel {
 }
 
 /// Paired differences with their intervals.
-fn paired(recipe: &Recipe, results: &RecipeResults) -> Panel {
+fn paired(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let rows = |dataset: &str| {
         let rows = results.paired.iter().filter(|row| row.dataset == dataset);
         let row = |row: &PairedRow| {
@@ -233,7 +233,7 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Panel {
 }
 
 /// Boxes of the questions' similarities before any interaction (Figure 3, left).
-fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Panel {
+fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let row = |row: &CollapseRow| {
         let five = Five::of(&row.similarity.as_ref()?.initial_by_question)?;
         let said = format!("median {:.4}, {} questions", five.median, five.n);
@@ -253,7 +253,7 @@ fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Panel {
 }
 
 /// Bars of similarity in the first round and in the last (Figure 6).
-fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Panel {
+fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let row = |row: &CollapseRow| {
         let Similarity { first_round, last, .. } = row.similarity.as_ref()?;
         bars(recipe, &row.method, &[(1, first_round.as_ref()), (0, last.as_ref())])
@@ -268,7 +268,7 @@ fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Panel {
 }
 
 /// Bars of Agreement@0, Same-wrong@0 and Same-wrong@final (Figures 3, right, and 7).
-fn correlated_errors(recipe: &Recipe, results: &RecipeResults) -> Panel {
+fn correlated_errors(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let row = |row: &CollapseRow| {
         let agreement = row.agreement.as_ref()?;
         let lanes = [
@@ -307,20 +307,20 @@ fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> 
 }
 
 /// A reliability diagram for each cell, by dataset.
-fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
+fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Subplot> {
     let drawing = |cell: &CellResult| {
         let label = tables::method(recipe, &cell.method);
         Some(calibration::drawing(label, cell.calibration.as_ref()?))
     };
     let panels = recipe.dataset.iter().map(|dataset| {
         let drawings = cells(results, &dataset.name).filter_map(drawing);
-        Panel { title: dataset.label.clone(), drawings: drawings.collect(), key: Vec::new() }
+        Subplot { title: dataset.label.clone(), drawings: drawings.collect(), key: Vec::new() }
     });
     panels.filter(|panel| !panel.drawings.is_empty()).collect()
 }
 
 /// Bars of completion tokens per item and per right answer.
-fn cost(recipe: &Recipe, results: &RecipeResults) -> Panel {
+fn cost(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let rows = |dataset: &str| {
         let row = |cell: &CellResult| {
             let cost = cell.cost.as_ref()?;

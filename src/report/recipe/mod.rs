@@ -53,7 +53,7 @@ pub fn render(
         methods => recipe.method.len(),
         datasets => recipe.dataset.len(),
         // Whether there are questions to be browsed; notes stand on their cells' own pages.
-        has_items => !cells.iter().any(|(cell, _)| cell.protocol.takes_notes()),
+        has_items => !cells.iter().any(|(cell, _)| cell.config.takes_notes()),
         // Characters after which the items' texts are cut.
         cut => browser.cut,
         sections => sections(recipe, results, cells, &browser),

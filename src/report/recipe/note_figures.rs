@@ -7,7 +7,7 @@ use crate::analysis::recipe::tables;
 use crate::experiment::recipe::file::{Analysis, DatasetEntry};
 use crate::experiment::recipe::{NoteColumn, Recipe};
 use crate::record::Source;
-use crate::report::figure::{Drawing, Key, Lane, Line, Panel, Plane, Point, Row};
+use crate::report::figure::{Drawing, Key, Lane, Line, Plane, Point, Row, Subplot};
 use crate::report::recipe::figures::{Figure, beside, cells, over_methods};
 
 /// With the rows of every cell on notes.
@@ -16,13 +16,13 @@ fn of_notes(
     recipe: &Recipe,
     results: &RecipeResults,
     rows: impl Fn(&CellResult, &NoteFigures) -> Vec<Row>,
-) -> Panel {
+) -> Subplot {
     let rows_of = |cell: &CellResult| Some(rows(cell, cell.notes.as_ref()?));
     figure.panel(recipe, |dataset| cells(results, dataset).filter_map(rows_of).flatten().collect())
 }
 
 /// Detection, localisation by similarity and word for word: bars to the mean over the runs.
-pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
+pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let row = |cell: &CellResult, notes: &NoteFigures| {
         let localisation = notes.localisation.as_ref();
         let lanes = [
@@ -47,7 +47,7 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
 
 /// Corrections over the methods in their order, one line per metric; then turns and time of systems that search (MedReAct'N'MedReFlex,
 /// Figures 2 to 6). None for a recipe that is no sweep.
-pub fn sweeps(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
+pub fn sweeps(recipe: &Recipe, results: &RecipeResults) -> Vec<Subplot> {
     if !recipe.analyses.contains(&Analysis::Sweep) {
         return Vec::new();
     }
@@ -104,7 +104,7 @@ fn curves(
     results: &RecipeResults,
     [title, up]: [&str; 2],
     curves: &[Curve<'_>],
-) -> Option<Panel> {
+) -> Option<Subplot> {
     let drawing = |dataset: &DatasetEntry| {
         let line = |(series, curve): (usize, &Curve<'_>)| {
             let methods = recipe.method.iter().enumerate();
@@ -131,11 +131,11 @@ fn curves(
     let has = |curve: &&Curve<'_>| results.cells.iter().any(|cell| (curve.value)(cell).is_some());
     let named = curves.iter().enumerate().filter(|(_, curve)| has(curve));
     let key = named.map(|(series, curve)| Key::series(series, curve.label)).collect();
-    (!drawings.is_empty()).then(|| Panel { title: title.to_owned(), drawings, key })
+    (!drawings.is_empty()).then(|| Subplot { title: title.to_owned(), drawings, key })
 }
 
 /// The share of notes that each way of settling a stage took.
-pub fn consensus(recipe: &Recipe, results: &RecipeResults) -> Panel {
+pub fn consensus(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let rows = |cell: &CellResult, notes: &NoteFigures| {
         let stage = |stage: &Consensus| {
             let lane = |settled: &Settled| {

@@ -13,7 +13,7 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::ReportError;
-use super::figure::Panel;
+use super::figure::Subplot;
 use super::kit;
 use super::table::{Kind, Table};
 use crate::analysis::conditions::{self, Conditions};
@@ -56,7 +56,7 @@ struct Results {
     warning: Option<String>,
     /// What is missing from the figures.
     missing: Option<String>,
-    panels: Vec<Panel>,
+    panels: Vec<Subplot>,
     #[serde(skip)]
     tables: Vec<Table>,
 }

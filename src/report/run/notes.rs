@@ -12,7 +12,7 @@ use crate::analysis::tables::notes::{self, Entry};
 use crate::analysis::tables::{self, Labelled};
 use crate::experiment::contents::Contents;
 use crate::record::{NoteLine, Source};
-use crate::report::figure::{Key, Lane, Mark, Panel, Row, Rows};
+use crate::report::figure::{Key, Lane, Mark, Row, Rows, Subplot};
 
 /// # Errors
 /// A confidence outside 0 to 1.
@@ -72,9 +72,9 @@ fn headline(figures: &NoteFigures) -> (Option<(String, Option<String>)>, String)
     (Some((digits(accuracy.mean), accuracy.std.map(digits))), about)
 }
 
-fn panel(title: &str, description: &str, rows: Vec<Row>, key: &[(usize, &str)]) -> Panel {
+fn panel(title: &str, description: &str, rows: Vec<Row>, key: &[(usize, &str)]) -> Subplot {
     let key = key.iter().map(|(series, label)| Key::series(*series, label));
-    Panel::of(
+    Subplot::of(
         Rows {
             title: title.to_owned(),
             description: description.to_owned(),
@@ -96,7 +96,7 @@ fn series(source: Source) -> usize {
 }
 
 /// Figure 2: the share of notes that each way of settling settled, one after another on one bar.
-fn consensus(stages: &[Consensus]) -> Panel {
+fn consensus(stages: &[Consensus]) -> Subplot {
     let row = |stage: &Consensus| {
         let shares = stage.settled.iter().map(|one| (series(one.source), one.share));
         let said = |one: &Settled| format!("{} {:.4}", one.source.in_words(), one.share);
@@ -124,7 +124,7 @@ fn consensus(stages: &[Consensus]) -> Panel {
 }
 
 /// Figure 3: the sentence by similarity beside the sentence word for word.
-fn localisation(localisation: &Localisation) -> Panel {
+fn localisation(localisation: &Localisation) -> Subplot {
     let rows = [
         ("soft, by similarity", Some(&localisation.accuracy)),
         ("exact, word for word", Some(&localisation.accuracy_exact)),
@@ -144,7 +144,7 @@ fn localisation(localisation: &Localisation) -> Panel {
 }
 
 /// By type, how many errors were detected and located; last the notes without an error.
-fn types(detection: &Detection) -> Panel {
+fn types(detection: &Detection) -> Subplot {
     let share = |series: usize, label: &str, figure: &OverRuns| {
         let mut lane = Lane::over_runs(series, figure);
         lane.said = format!("{label} {:.4}", figure.mean);

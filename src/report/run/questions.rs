@@ -13,7 +13,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::results::{ParseCounts, Tokens};
 use crate::record::{AnswerLine, CallLine};
 use crate::report::calibration as reliability;
-use crate::report::figure::{Key, Lane, Panel, Row as Bars, Rows};
+use crate::report::figure::{Key, Lane, Row as Bars, Rows, Subplot};
 use crate::report::item::flag::Flag;
 use crate::report::table::{Cell, Table};
 
@@ -136,7 +136,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
             of: calibration,
             health,
         }]));
-        panels.push(Panel {
+        panels.push(Subplot {
             title: "Calibration of the team's confidence".to_owned(),
             drawings: vec![reliability::drawing("All runs", calibration)],
             key: vec![Key::note(
@@ -205,7 +205,7 @@ fn table(
 }
 
 /// A bar for every run, and the mean with its standard deviation.
-fn panel(runs: &[Tally<'_>], mean: f64, std: Option<f64>, went_on: bool) -> Panel {
+fn panel(runs: &[Tally<'_>], mean: f64, std: Option<f64>, went_on: bool) -> Subplot {
     let bars = |label: String, first: Option<f64>, last: Option<f64>, std: Option<f64>| {
         let first = first.filter(|_| went_on).map(|first| Lane::bar(1, first, None));
         let last = last.map(|right| Lane::bar(0, right, std));
@@ -223,7 +223,7 @@ fn panel(runs: &[Tally<'_>], mean: f64, std: Option<f64>, went_on: bool) -> Pane
         rows.push(bars("all runs".to_owned(), self::mean(&first), Some(mean), std));
     }
     let key = [Key::series(1, "round 0"), Key::series(0, "final answer")];
-    Panel::of(
+    Subplot::of(
         Rows {
             title: "Accuracy by run".to_owned(),
             description:

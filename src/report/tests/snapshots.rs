@@ -83,7 +83,7 @@ fn the_page_of_a_recipe() {
         variant: None,
         method: &own.method[0],
         dataset: &own.dataset[0],
-        protocol: SystemConfig::named("medmad").unwrap(),
+        config: SystemConfig::named("medmad").unwrap(),
         panel: own.panel.clone(),
         slots: Default::default(),
         sampling: SamplingChoice::default(),

@@ -20,9 +20,9 @@ mod room;
 
 /// What the texts of all kept cases may take, in bytes; the oldest that has ended of whoever keeps most of them is dropped first.
 const MOST_BYTES: usize = 256 << 20;
-/// How often expired cases and sessions are removed.
 /// Streams that follow a case at once.
 const MOST_FOLLOWERS: usize = 16;
+/// How often expired cases and sessions are removed.
 const SWEEP: Duration = Duration::from_secs(30);
 
 pub struct CaseHead {
@@ -35,7 +35,7 @@ pub struct CaseHead {
 }
 
 #[derive(Clone)]
-pub struct Case {
+pub struct KeptCase {
     pub head: Arc<CaseHead>,
     pub has_begun: bool,
     /// In the order in which they finished.
@@ -142,7 +142,7 @@ impl CaseStore {
 
     /// # Errors
     /// A case that does not exist, has expired, or was sent by another key.
-    pub async fn look(&self, case: Named) -> Result<Case, ApiError> {
+    pub async fn look(&self, case: Named) -> Result<KeptCase, ApiError> {
         let look = move |state: &mut State| Some(state.find(&case)?.case.clone());
         self.ask(look).await.flatten().ok_or_else(unknown)
     }
@@ -181,7 +181,7 @@ impl CaseStore {
     }
 
     /// The owner's cases, newest first.
-    pub async fn list(&self, owner: Option<Identity>) -> Vec<Case> {
+    pub async fn list(&self, owner: Option<Identity>) -> Vec<KeptCase> {
         let list = move |state: &mut State| {
             let cases = state.cases.values().rev().map(|kept| &kept.case);
             cases.filter(|case| case.head.owner == owner).cloned().collect()
@@ -216,7 +216,7 @@ struct State {
 }
 
 struct Kept {
-    case: Case,
+    case: KeptCase,
     /// Of its texts.
     bytes: usize,
     followers: Vec<UnboundedSender<CaseEvent>>,
@@ -251,7 +251,7 @@ impl State {
         self.arrived += 1;
         self.numbers.insert(head.id.clone(), self.arrived);
         let case =
-            Case { head, has_begun: false, calls: Vec::new(), outcome: None, is_rated: false };
+            KeptCase { head, has_begun: false, calls: Vec::new(), outcome: None, is_rated: false };
         let kept = Kept { case, bytes, followers: Vec::new(), ended_at: None };
         self.cases.insert(self.arrived, kept);
         true
@@ -324,7 +324,7 @@ impl State {
     }
 }
 
-impl Case {
+impl KeptCase {
     /// Applies an event; returns whether it is the last.
     fn apply(&mut self, event: CaseEvent) -> bool {
         match event {

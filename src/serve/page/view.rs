@@ -14,7 +14,7 @@ use crate::data::ItemKind;
 use crate::record::{CallLine, ItemLine};
 use crate::report::escape_value;
 use crate::serve::app::App;
-use crate::serve::case::store::Case;
+use crate::serve::case::store::KeptCase;
 use crate::serve::case::words::{self, CallWords};
 use crate::serve::check::status;
 use crate::serve::error::{ApiError, Code};
@@ -112,7 +112,7 @@ pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result
 }
 
 /// The page with the forms for notes and questions.
-pub fn index(app: &App, shell: &Shell, cases: &[Case]) -> Result<String, ApiError> {
+pub fn index(app: &App, shell: &Shell, cases: &[KeptCase]) -> Result<String, ApiError> {
     let of = |kind: ItemKind| -> Vec<&str> {
         let systems = app.loaded().into_iter().flat_map(|served| &served.systems);
         systems
@@ -137,7 +137,7 @@ pub fn index(app: &App, shell: &Shell, cases: &[Case]) -> Result<String, ApiErro
 }
 
 /// The outcome in a few words, without text of the note.
-fn headline(case: &Case) -> String {
+fn headline(case: &KeptCase) -> String {
     let Some(outcome) = &case.outcome else { return String::new() };
     match outcome.as_ref() {
         Err(error) => error.message.clone(),
@@ -174,8 +174,8 @@ fn sources(finding: &Value) -> Vec<Value> {
     list("passages").iter().map(source).collect()
 }
 
-pub fn case(app: &App, shell: &Shell, case: &Case) -> Result<String, ApiError> {
-    let Case { head, calls, outcome, .. } = case;
+pub fn case(app: &App, shell: &Shell, case: &KeptCase) -> Result<String, ApiError> {
+    let KeptCase { head, calls, outcome, .. } = case;
     let ask = &head.ask;
     let kind = ask.system.takes();
     let call = |call: &CallLine| json!({"line": CallWords::of(kind, call).line().trim_end(), "text": call.text});

@@ -69,7 +69,7 @@ fn plans_name_every_setting_and_give_them_back() {
         let table: toml::Table = text.parse().unwrap();
         let written: BTreeSet<&str> = table.keys().map(String::as_str).collect();
         assert_eq!(written, known, "{name}");
-        assert_eq!(SystemConfig::from_table(system.name(), &table), Ok(system));
+        assert_eq!(SystemConfig::from_table(system.plan_name(), &table), Ok(system));
     }
 }
 

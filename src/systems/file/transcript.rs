@@ -10,7 +10,7 @@ use crate::panel::Asked;
 use crate::record::{self, Flag, RoundLine};
 use crate::systems::case::Verdict;
 use crate::systems::exemplars::Opinion;
-use crate::systems::mediqa_corr::{Finding, apart, together};
+use crate::systems::mediqa_corr::{Settled, apart, together};
 use crate::systems::single_llm::{parse::Reading, verdict};
 use crate::systems::vote::{consensus, round_line, vote};
 
@@ -28,7 +28,7 @@ pub struct Transcript {
     pub quoted: Option<Quoted>,
     pub options: Vec<String>,
     /// A note's outcome so far.
-    pub finding: Finding,
+    pub finding: Settled,
     /// The sentence that the last reply named.
     named: Option<usize>,
     /// A question's outcome so far, and its rounds.
@@ -127,7 +127,7 @@ impl Transcript {
         });
         let opinion = opinion.unwrap_or_default();
         let heard = vec![(asked.call.agent.clone(), opinion.clone())];
-        self.finding = Finding { opinion, heard };
+        self.finding = Settled { opinion, heard };
     }
 
     fn judge(&mut self, stage: &Stage, heard: Vec<(String, Opinion)>) {
@@ -137,16 +137,16 @@ impl Transcript {
             Vote::Majority | Vote::Confidence => together(&opinions),
         };
         self.named = voted.sentence_id;
-        let Finding { opinion, heard: before } = &mut self.finding;
+        let Settled { opinion, heard: before } = &mut self.finding;
         match stage.gives {
             Gives::Opinion if voted.flag.is_read() || before.is_empty() => {
-                self.finding = Finding { opinion: voted, heard };
+                self.finding = Settled { opinion: voted, heard };
             }
             Gives::OfSentence => {
                 let sentence_id = opinion.sentence_id.filter(|_| voted.flag.has_error());
                 let opinion = Opinion { sentence_id, ..voted };
                 let heard = heard.into_iter().map(|(agent, _)| (agent, opinion.clone())).collect();
-                self.finding = Finding { opinion, heard };
+                self.finding = Settled { opinion, heard };
             }
             Gives::Veto if voted.flag.is_clear() => {
                 *opinion = Opinion { flag: voted.flag, ..Opinion::default() };

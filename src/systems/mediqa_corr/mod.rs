@@ -20,15 +20,15 @@ pub fn words_shape(key: &str, most: usize, decoding: &Decoding) -> Shape {
 
 /// A system's result on a note.
 #[derive(Clone, Debug, Default)]
-pub struct Finding {
+pub struct Settled {
     pub opinion: Opinion,
     /// The opinions that it was made of, each with its agent.
     pub heard: Vec<(String, Opinion)>,
 }
 
 /// The log line of a note with this result.
-pub fn note_line(case: &Case<'_, Note>, finding: Finding) -> NoteLine {
-    let Finding { opinion, heard } = finding;
+pub fn note_line(case: &Case<'_, Note>, finding: Settled) -> NoteLine {
+    let Settled { opinion, heard } = finding;
     let mut line = case.open();
     let source = if heard.len() > 1 { Source::Vote } else { Source::Single };
     let agents: Vec<String> = heard.iter().map(|(agent, _)| agent.clone()).collect();

@@ -1,4 +1,4 @@
-//! What small models wrote and earlier readers took for what it was not, a reply of each kind, as a whole system reads it.
+//! Replies of small models that are easily taken for what they are not, one of each kind, as a whole system reads it.
 
 use crate::data::Note;
 use crate::panel::scripted::Script;

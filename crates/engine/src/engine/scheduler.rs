@@ -29,11 +29,11 @@ pub struct Scheduler {
 /// What a scheduler counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Sequences that joined the batch, and their prompts' tokens; of these, those that were found in the prefix index.
+    /// Sequences that joined the batch.
     pub admitted: u64,
-    /// Of the prompts of those.
+    /// The tokens of their prompts.
     pub prompt_tokens: u64,
-    /// Of these, found in the prefix index.
+    /// The prompt tokens that were found in the prefix index.
     pub cached_tokens: u64,
     /// How often a sequence made room for older ones.
     pub preemptions: u64,

@@ -97,7 +97,7 @@ impl<B: Backend> Scratch<B> {
                 gate_up: room(widths.gate_up)?,
                 gated: room(widths.gated)?,
             },
-            // Machines do not allocate nothing.
+            // No backend allocates an empty buffer.
             logits: ops.buffer(logit_rows.max(1), config.vocab_size, Numbers::Wide)?,
         })
     }
@@ -248,7 +248,7 @@ impl<B: Backend> Decoder<B> {
             let kept = Kept { pages: &mut *kept.pages, places: kept.places };
             let has_chosen = self.compute(ops, step, kept, activations);
             let Activations { residual, normed, branch, .. } = activations;
-            // Of what no product reads nothing is rounded.
+            // States that the head does not read are kept as they are, not rounded for a product.
             let states = if wants_logits { normed } else { branch };
             let epsilon = self.config.rms_norm_eps;
             if has_chosen {

@@ -10,7 +10,7 @@ use crate::diagnosis::Failure;
 use crate::record::SourceCounts;
 
 /// The corpora and what is searched of them.
-pub struct Library {
+pub struct Corpora {
     pub shelves: Vec<Shelf>,
     pub searched: Searched,
 }
@@ -21,9 +21,9 @@ pub struct Shelf {
     pub ranges: Vec<Range<usize>>,
 }
 
-impl Library {
+impl Corpora {
     /// `known` is what an earlier opening of the same options found: the reranker's files are not summed again.
-    pub fn open(options: &RetrieverOptions, known: Option<&Searched>) -> Result<Library, Failure> {
+    pub fn open(options: &RetrieverOptions, known: Option<&Searched>) -> Result<Corpora, Failure> {
         let mut corpora = Vec::new();
         for directory in &options.corpus.directories {
             corpora.push(Corpus::open(directory)?);
@@ -92,7 +92,7 @@ impl Library {
             document_tokens: document_tokens.and_then(|tokens| usize::try_from(tokens).ok()),
             longest_chunk_chars: longest.unwrap_or_default(),
         };
-        Ok(Library { shelves, searched })
+        Ok(Corpora { shelves, searched })
     }
 }
 
