@@ -287,3 +287,24 @@ pub fn folder_of(path: &Path) -> PathBuf {
         _ => PathBuf::from("."),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::SystemConfig;
+
+    #[test]
+    fn beside_pubmedqas_questions_one_file_may_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["ori_pqal.json", PUBMEDQA_TEST_FILE, "other.json"] {
+            fs_err::write(at(name), "{}").unwrap();
+        }
+        let config = SystemConfig::named("medmad").unwrap();
+        let mut spec = Spec::new(config, at("ori_pqal.json"), Format::Pubmedqa).unwrap();
+        spec.panel.clear();
+        let mut read = Paths::default().run(&spec).unwrap().policy.read;
+        read.retain(|path| path.starts_with(folder.path()));
+        assert_eq!(read, [at("ori_pqal.json"), at(PUBMEDQA_TEST_FILE)]);
+    }
+}

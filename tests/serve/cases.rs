@@ -164,3 +164,25 @@ fn a_note_that_no_model_can_read_is_refused_before_it_is_kept() {
         (&json!("error"), &json!("context_length_exceeded"))
     );
 }
+
+#[test]
+fn sixteen_streams_follow_a_waiting_case_and_no_more() {
+    let server = Server::start(&format!("{QUICK} --max-cases 1"));
+    let headers = [("content-type", "application/json"), ("prefer", "respond-async")];
+    let messages = json!([{"role": "user", "content": "Which?\nA) one\nB) two"}]);
+    let chat = json!({"model": "cot-sc", "messages": messages, "n": 16, "seed": 1});
+    let busy = server.stream(chat);
+    busy.wait();
+    let question = json!({"question": "Which?", "options": ["one", "two"], "seed": 2}).to_string();
+    let ask = Ask { method: "POST", path: "/v1/ask", headers: &headers, body: &question };
+    let path = format!("{}/events", server.ask(&ask).header("location"));
+    let follow = || server.send(&Ask { method: "GET", path: &path, ..Ask::default() });
+    let mut followers: Vec<_> = (0..16).map(|_| follow()).collect();
+    followers.iter().for_each(crate::client::Pending::wait);
+    assert_eq!(server.get(&path).code(), (429, "key_limit".to_owned()));
+    // Who leaves makes room, once the server has seen it.
+    followers.pop();
+    drop(busy);
+    assert!(followers.pop().unwrap().read().body.contains("event: done"));
+    assert!(server.get(&path).body.contains("event: done"));
+}
