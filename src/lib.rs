@@ -65,6 +65,6 @@ pub mod text; // sentences, similarity, reading JSON out of replies
 use wardround_engine::ops::variable;
 /// The engine, a crate of its own: its map is its `lib.rs`.
 pub use wardround_engine::{
-    ceiling, chat, checkpoint, diagnosis, digest, encoder, engine, generation, model, ops, outside,
-    random, tokenizer,
+    ceiling, chat, checkpoint, diagnosis, digest, encoder, engine, generation, local_model, model,
+    ops, outside, random, tokenizer,
 };

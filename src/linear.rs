@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The length of the shorter text, in bytes; four times as long while the longer one is read too fast to be measured well, up to
 /// [`LONGEST`].
-const LENGTH: usize = 4 << 10;
+const LENGTH: usize = 8 << 10;
 const LONGEST: usize = 512 << 10;
 /// How much longer the longer text is than the shorter.
 const TIMES: usize = 4;

@@ -9,12 +9,13 @@ use super::inspect::{ModelFlags, read_messages, read_text};
 use crate::chat::ChatTemplate;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Stop};
+use crate::engine::{Constraint, EngineOptions, Grammar, Request, Stop};
 use crate::experiment::hardware::{Compute, DEFAULT_CONTEXT, MOST_DRAFT};
 use crate::generation::Generation;
 use crate::hub::Checkpoint;
-use crate::model::{Config, Decoder, Footprint, precision_of};
-use crate::ops::{Backend, Device, PAGE, Precision};
+use crate::local_model::Start;
+use crate::model::{Config, Footprint, precision_of};
+use crate::ops::PAGE;
 use crate::outside;
 use crate::panel::memory::expect_room_for;
 use crate::panel::{PanelError, SamplingChoice};
@@ -116,20 +117,23 @@ impl Generate {
         };
         let weights = self.compute.precision();
         let precision = precision_of(&config, &files.weights, weights, device.machine())?;
+        let (name, machine) = (&checkpoint.name, device.machine());
+        let footprint =
+            Footprint::of(&config, precision, machine, options.pages, options.step_limits());
+        expect_room_for(name, footprint, &device)?;
         let start = Start {
-            checkpoint: &checkpoint,
-            config,
+            name,
+            config: &config,
+            weights: &files.weights,
             precision,
-            tokenizer,
+            tokenizer: &tokenizer,
             eos_ids: &generation.eos_ids,
             options,
         };
-        start.refuse_beyond_memory(&device)?;
-        let engine = match device {
-            Device::Cpu(cpu) => start.on(cpu)?,
-            Device::Cuda(gpu) => start.on(gpu.for_engine()?)?,
-            Device::Metal(gpu) => start.on(gpu.for_engine()?)?,
-        };
+        let (engine, warning) = start.on(&device)?;
+        if let Some(warning) = warning {
+            console::note(format!("warning: {name}: {warning}"));
+        }
         let mut written = Ok(());
         let completion = engine.submit(request)?.wait_with(|piece| {
             if written.is_ok() {
@@ -181,40 +185,5 @@ impl Form {
             (None, None) => return Ok(None),
         };
         Ok(Some(Constraint { grammar, after: None }))
-    }
-}
-
-/// Everything that an engine is started with.
-struct Start<'a> {
-    checkpoint: &'a Checkpoint,
-    config: Config,
-    precision: Precision,
-    tokenizer: Arc<Tokenizer>,
-    eos_ids: &'a [u32],
-    options: EngineOptions,
-}
-
-impl Start<'_> {
-    fn on<B: Backend>(self, ops: B) -> Result<Engine, PanelError> {
-        let (files, context) = (&self.checkpoint.files.weights, self.options.context);
-        let decoder = Decoder::load(&ops, self.config, files, self.precision, context)?;
-        if let Some(warning) = decoder.warning() {
-            console::note(format!("warning: {}: {warning}", self.checkpoint.name));
-        }
-        Ok(Engine::start(
-            &self.checkpoint.name,
-            decoder,
-            self.tokenizer,
-            self.eos_ids,
-            ops,
-            self.options,
-        )?)
-    }
-
-    fn refuse_beyond_memory(&self, device: &Device) -> Result<(), PanelError> {
-        let EngineOptions { pages, .. } = self.options;
-        let (config, limits) = (&self.config, self.options.step_limits());
-        let footprint = Footprint::of(config, self.precision, device.machine(), pages, limits);
-        expect_room_for(&self.checkpoint.name, footprint, device)
     }
 }

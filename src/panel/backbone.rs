@@ -5,10 +5,12 @@ use std::sync::Arc;
 use super::PanelError;
 use crate::chat::ChatTemplate;
 use crate::console;
+use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::engine::{Engine, EngineOptions};
 use crate::generation::Generation;
 use crate::hub::{Checkpoint, HubError, digest_files, sha256_file, weights_digest};
+use crate::local_model::Start;
 use crate::model::{Config, Decoder, ModelError, WantedPrecision, precision_of};
 use crate::ops::{Backend, Device, Machine, Precision};
 use crate::record::Message;
@@ -81,19 +83,22 @@ impl Description {
         Decoder::load(ops, self.config.clone(), files, self.precision, positions)
     }
 
-    fn start<B: Backend>(&self, ops: B, options: EngineOptions) -> Result<Engine, PanelError> {
-        let decoder = self.load(&ops, self.context)?;
-        if let Some(warning) = decoder.warning() {
-            console::note(format!("warning: {}: {warning}", self.checkpoint.name));
-        }
-        Ok(Engine::start(
-            &self.checkpoint.name,
-            decoder,
-            self.tokenizer.clone(),
-            &self.generation.eos_ids,
-            ops,
+    fn start(&self, device: &Device, options: EngineOptions) -> Result<Engine, Failure> {
+        let name = &self.checkpoint.name;
+        let start = Start {
+            name,
+            config: &self.config,
+            weights: &self.checkpoint.files.weights,
+            precision: self.precision,
+            tokenizer: &self.tokenizer,
+            eos_ids: &self.generation.eos_ids,
             options,
-        )?)
+        };
+        let (engine, warning) = start.on(device)?;
+        if let Some(warning) = warning {
+            console::note(format!("warning: {name}: {warning}"));
+        }
+        Ok(engine)
     }
 
     /// The prompt's tokens: `messages` under the chat template.
@@ -141,18 +146,8 @@ impl Backbone {
         description: Description,
         device: &Device,
         options: EngineOptions,
-    ) -> Result<Backbone, PanelError> {
-        let engine = match device {
-            Device::Cpu(cpu) => description.start(cpu.clone(), options)?,
-            Device::Cuda(gpu) => {
-                let gpu = gpu.for_engine().map_err(ModelError::from)?;
-                description.start(gpu, options)?
-            }
-            Device::Metal(gpu) => {
-                let gpu = gpu.for_engine().map_err(ModelError::from)?;
-                description.start(gpu, options)?
-            }
-        };
+    ) -> Result<Backbone, Failure> {
+        let engine = description.start(device, options)?;
         let think_end = description.tokenizer.id("</think>");
         Ok(Backbone { identity: description.identity(device), description, engine, think_end })
     }

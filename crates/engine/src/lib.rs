@@ -11,7 +11,7 @@ pub mod generation; // a model's sampling defaults and end-of-turn tokens
 #[cfg(test)]
 #[path = "../../../src/linear.rs"]
 mod linear; // whether what reads a client's text takes time in proportion to it: one file, for the tests of both crates
-mod local_model; // a directory as a running engine
+pub mod local_model; // a directory as a running engine
 pub mod model; // one decoder for three families, and BERT
 pub mod outside; // files that others wrote, read under a ceiling
 pub mod random; // seeded draws

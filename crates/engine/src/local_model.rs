@@ -1,6 +1,6 @@
 //! A checkpoint's directory as a running engine, with what turns messages into its tokens.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::chat::ChatTemplate;
@@ -22,6 +22,8 @@ pub struct LocalModel {
     pub chat: ChatTemplate,
     /// How the model's makers sample, and what ends its turns.
     pub generation: Generation,
+    /// What of the weights contradicts their config, and what was made of it.
+    pub warning: Option<&'static str>,
 }
 
 impl LocalModel {
@@ -57,20 +59,16 @@ impl LocalModel {
         let wanted = WantedPrecision::default();
         let precision = precision_of(&config, &files.weights, wanted, device.machine())?;
         let start = Start {
-            name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            files,
-            config,
+            name: &directory.file_name().unwrap_or_default().to_string_lossy(),
+            config: &config,
+            weights: &files.weights,
             precision,
-            tokenizer: tokenizer.clone(),
-            eos_ids: generation.eos_ids.clone(),
+            tokenizer: &tokenizer,
+            eos_ids: &generation.eos_ids,
             options,
         };
-        let engine = match device {
-            Device::Cpu(cpu) => start.on(cpu)?,
-            Device::Cuda(gpu) => start.on(gpu.for_engine()?)?,
-            Device::Metal(gpu) => start.on(gpu.for_engine()?)?,
-        };
-        Ok(LocalModel { engine, tokenizer, chat, generation })
+        let (engine, warning) = start.on(&device)?;
+        Ok(LocalModel { engine, tokenizer, chat, generation, warning })
     }
 
     /// A completion of at most `max_tokens` tokens, sampled as the model's makers say, with seed 0.
@@ -85,21 +83,42 @@ impl LocalModel {
     }
 }
 
-struct Start {
-    name: String,
-    files: CheckpointFiles,
-    config: Config,
-    precision: Precision,
-    tokenizer: Arc<Tokenizer>,
-    eos_ids: Vec<u32>,
-    options: EngineOptions,
+/// A checkpoint as it was read, without its weights, and the engine's options.
+pub struct Start<'a> {
+    /// Of the engine's thread.
+    pub name: &'a str,
+    /// `config.json`.
+    pub config: &'a Config,
+    /// Its safetensors files.
+    pub weights: &'a [PathBuf],
+    /// How weights and cache are kept.
+    pub precision: Precision,
+    /// Of its grammars and texts.
+    pub tokenizer: &'a Arc<Tokenizer>,
+    /// Tokens that end a grammar's text.
+    pub eos_ids: &'a [u32],
+    /// Sizes, which change no completion.
+    pub options: EngineOptions,
 }
 
-impl Start {
-    fn on<B: Backend>(self, ops: B) -> Result<Engine, Failure> {
-        let (weights, context) = (&self.files.weights, self.options.context);
-        let decoder = Decoder::load(&ops, self.config, weights, self.precision, context)?;
-        let Start { name, tokenizer, eos_ids, options, .. } = self;
-        Ok(Engine::start(&name, decoder, tokenizer, &eos_ids, ops, options)?)
+impl Start<'_> {
+    /// Loads the weights and starts the engine. Gives what of the weights contradicts their config, too.
+    ///
+    /// # Errors
+    /// A tensor that is missing or of another shape; an engine that cannot start.
+    pub fn on(&self, device: &Device) -> Result<(Engine, Option<&'static str>), Failure> {
+        match device {
+            Device::Cpu(cpu) => self.with(cpu.clone()),
+            Device::Cuda(gpu) => self.with(gpu.for_engine()?),
+            Device::Metal(gpu) => self.with(gpu.for_engine()?),
+        }
+    }
+
+    fn with<B: Backend>(&self, ops: B) -> Result<(Engine, Option<&'static str>), Failure> {
+        let Start { name, config, weights, precision, tokenizer, eos_ids, options } = *self;
+        let decoder = Decoder::load(&ops, config.clone(), weights, precision, options.context)?;
+        let warning = decoder.warning();
+        let engine = Engine::start(name, decoder, tokenizer.clone(), eos_ids, ops, options)?;
+        Ok((engine, warning))
     }
 }
