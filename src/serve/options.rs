@@ -74,8 +74,12 @@ pub struct Listen {
     /// clinician
     #[arg(long, value_name = "NAME", value_parser = header_name)]
     pub trust_user_header: Option<HeaderName>,
-    /// Allowed CORS origin, such as https://chat.example; may be repeated
-    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        value_parser = origin,
+        help = "Allowed CORS origin, such as https://chat.example; may be repeated"
+    )]
     pub cors_origin: Vec<String>,
 }
 

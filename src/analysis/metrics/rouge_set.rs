@@ -13,7 +13,7 @@ const MOST_PAIRS: usize = 1 << 32;
 /// ROUGE-L counts the different words in the union of the longest common subsequences of all pairs of sentences.
 ///
 /// # Errors
-/// A hypothesis or a reference that is empty, or has full stops alone; texts of more than [`MOST_PAIRS`] pairs of words.
+/// A hypothesis or a reference that is empty, or has full stops alone; texts of more than 2³² pairs of words.
 pub fn rouge_set(hypothesis: &str, reference: &str) -> Result<Rouge, MetricsError> {
     let (hypothesis, reference) =
         both(hypothesis, reference, |text| words_of_sentences(text.split('.')))?;
