@@ -14,7 +14,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console size variable outside",
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus local_model engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console size variable outside",
     ),
     (
         "serve",
@@ -42,7 +42,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("systems", "panel retrieval data prompts text random diagnosis digest record outside"),
     (
         "panel",
-        "retrieval engine model ops synth hub chat generation tokenizer text random diagnosis digest record console fault outside",
+        "retrieval local_model engine model ops synth hub chat generation tokenizer text random diagnosis digest record console fault outside",
     ),
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
     ("corpus", "encoder ops hub text random digest fault appended outside"),
@@ -249,7 +249,8 @@ fn whatever_reads_a_text_is_on_a_list_of_what_is_timed() {
     );
 }
 
-/// A handler that reads a body by other means has no limit, takes nothing from the budget, and parses beside the connections.
+/// A handler that reads a body by other means has no limit, takes nothing from the budget, and parses beside the connections. What
+/// is held of answers is no body of a request.
 #[test]
 fn bodies_are_read_in_one_place() {
     let others = regex::Regex::new(
@@ -258,7 +259,8 @@ fn bodies_are_read_in_one_place() {
     .unwrap();
     let mut found = Vec::new();
     for file in production() {
-        if !file.name.starts_with("src/serve/") || file.name == "src/serve/body.rs" {
+        let is_meant = ["src/serve/body.rs", "src/serve/response/held.rs"].contains(&&*file.name);
+        if !file.name.starts_with("src/serve/") || is_meant {
             continue;
         }
         let lines = file.code.lines().enumerate().filter(|(_, line)| others.is_match(line));

@@ -23,6 +23,15 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
             let mut fields = Fields::parse(json!({text: text}).to_string().as_bytes()).unwrap();
             keep((fields.take("a"), fields.rest()));
         }),
+        ("fields::inner", &|text| {
+            let body = json!({"a": {"b": text}}).to_string();
+            keep(Fields::parse(body.as_bytes()).unwrap().inner("a"));
+        }),
+        ("fields::inner_flag", &|text| {
+            let mut inner = serde_json::Map::from_iter([("b".to_owned(), text.into())]);
+            keep(fields::inner_flag("a", &mut inner, "b"));
+        }),
+        ("fields::object", &|text| keep(fields::object("a", text.into()))),
         ("fields::ids", &|text| {
             keep(fields::ids("a", &text.bytes().map(u32::from).collect::<Vec<_>>().into()));
         }),
