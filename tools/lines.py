@@ -18,7 +18,7 @@ INLINE = re.compile(r"\n#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\)
 
 def production(source):
     """The production files below `source`, each with its text, inline tests cut off."""
-    texts = {path: path.read_text() for path in sorted(source.rglob("*.rs")) if not path.is_symlink()}
+    texts = {path: path.read_text() for path in sorted(source.rglob("*.rs"))}
     of_tests = set()
     for path, text in texts.items():
         folder = path.parent if path.stem in ("mod", "lib", "main") else path.with_suffix("")

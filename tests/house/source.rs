@@ -64,8 +64,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             collect(&path, paths);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.is_symlink()
-        {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             paths.push(path);
         }
     }
