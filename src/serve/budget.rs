@@ -14,8 +14,8 @@ const COPIES: usize = 3;
 /// What a value of JSON takes in memory, however short it is written.
 pub const VALUE_BYTES: usize = 96;
 
-/// The budget of a server, in bytes.
-#[derive(Debug)]
+/// The budget of a server, in bytes; clones are the same one.
+#[derive(Clone, Debug)]
 pub struct Budget {
     most: usize,
     used: Arc<AtomicUsize>,

@@ -18,6 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use self::pool::Job;
 use super::app::App;
 use super::audit::Who;
+use super::budget::Reserved;
 use super::error::ApiError;
 use super::guard::Caller;
 use super::system::ServedSystem;
@@ -100,7 +101,8 @@ impl CaseEvent {
 
 /// Cases that a request waits for. Dropping them stops the work.
 pub struct Running {
-    events: UnboundedReceiver<(usize, CaseEvent)>,
+    /// Each event counts in the budget until it is taken: whoever does not read must not fill the memory.
+    events: UnboundedReceiver<(usize, CaseEvent, Reserved)>,
     stop: Arc<AtomicBool>,
 }
 
@@ -111,9 +113,12 @@ impl Running {
         let running = Running { events, stop: Arc::default() };
         for (index, ask) in asks.into_iter().enumerate() {
             let sender = sender.clone();
-            let on_event = Box::new(move |event| {
+            let (budget, load) = (app.budget.clone(), caller.map(Caller::load));
+            let on_event = Box::new(move |event: CaseEvent| {
+                let mut reserved = budget.open(load.clone());
+                reserved.grow_beyond(event.bytes());
                 // If the receiver is gone, so is the client.
-                let _ = sender.send((index, event));
+                let _ = sender.send((index, event, reserved));
             });
             app.cases.submit(app, Job::new(ask, running.stop.clone(), on_event, caller))?;
         }
@@ -122,7 +127,8 @@ impl Running {
 
     /// The next event and the index of its case; `None` if the cases were lost. Cancel-safe.
     pub async fn next(&mut self) -> Option<(usize, CaseEvent)> {
-        self.events.recv().await
+        let (index, event, _reserved) = self.events.recv().await?;
+        Some((index, event))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::serve::guard;
 const PART: usize = 64 << 10;
 
 /// Middleware. Where the budget is used up, what can be asked for again is refused; what was worked for is sent, and nothing new is taken
-/// meanwhile. A stream is made as it is read, and keeps its place in the queue.
+/// meanwhile. Streams have no length: those of completions keep their place in the queue, those of systems count what waits.
 pub async fn hold(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let mut reserved = app.budget.open(guard::caller(&request).map(|caller| caller.load()));
     let is_repeatable = matches!(*request.method(), Method::GET | Method::HEAD);
