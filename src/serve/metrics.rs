@@ -221,7 +221,7 @@ impl Metrics {
     }
 
     /// Counts a known parameter that had no effect.
-    pub fn ignored(&self, name: &str) {
+    pub fn ignored(&self, name: &'static str) {
         self.parameters.get_or_create(&[("name", name.to_owned())]).inc();
     }
 

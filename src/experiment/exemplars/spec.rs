@@ -92,3 +92,17 @@ impl ExemplarFiles {
         [reasons, encoder, spans, scorer, lemmas, filter, leak].into_iter().flatten()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_no_exemplars_have_is_refused() {
+        let read = |more: &str| {
+            toml::from_str::<ExemplarSpec>(&format!("notes = \"a\"\nformat = \"notes\"\n{more}"))
+        };
+        assert_eq!(read("spans = \"b\"").unwrap().files.spans, Some("b".into()));
+        assert!(read("span = \"b\"").is_err());
+    }
+}
