@@ -153,10 +153,13 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
 /// # Errors
 /// A file that cannot be read; certificates and keys that are missing or do not match.
 pub fn tls(listen: &Listen) -> Result<Option<TlsAcceptor>, Failure> {
-    let (Some(chain_file), Some(key_file)) = (&listen.tls_cert, &listen.tls_key) else {
-        return Ok(None);
-    };
     let hint = "give PEM files: --tls-cert with the chain, --tls-key with its key";
+    let (chain_file, key_file) = match (&listen.tls_cert, &listen.tls_key) {
+        (Some(chain), Some(key)) => (chain, key),
+        (None, None) if listen.tls_client_ca.is_none() => return Ok(None),
+        // Half of it must not be a server without TLS.
+        _ => return Err(Failure::usage("a part of what TLS needs is not given", hint)),
+    };
     let refuse = |path: &Path, problem: String| {
         Failure::usage(format!("{}: {problem}", path.display()), hint)
     };
@@ -211,6 +214,20 @@ mod tests {
         assert!(path.exists());
         drop(running);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn half_of_what_tls_needs_is_no_server_without_it() {
+        assert!(tls(&Listen::default()).unwrap().is_none());
+        let file = || Some("chain.pem".into());
+        for half in [
+            Listen { tls_cert: file(), ..Listen::default() },
+            Listen { tls_key: file(), ..Listen::default() },
+            Listen { tls_client_ca: file(), ..Listen::default() },
+        ] {
+            let error = tls(&half).err().unwrap().to_string();
+            assert_eq!(error, "a part of what TLS needs is not given");
+        }
     }
 
     #[tokio::test]

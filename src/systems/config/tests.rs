@@ -155,3 +155,14 @@ fn healthcareagents_doctor_is_alone() {
     assert_eq!((slots.len(), system.models()), (1, 1));
     assert_eq!(slots[0].agent, "doctor");
 }
+
+/// A plan may be somebody else's, or misspelt.
+#[test]
+fn a_table_with_a_setting_that_no_system_has_is_refused() {
+    for system in SYSTEMS.iter() {
+        let mut table = SystemConfig::named(system.name).unwrap().table;
+        table.insert("t_maxx".to_owned(), 1.into());
+        let error = SystemConfig::from_table(system.plan_name, &table).unwrap_err();
+        assert!(matches!(error, SettingsError::UnknownKey { .. }), "{}: {error}", system.name);
+    }
+}
