@@ -26,6 +26,8 @@ fi
 
 # serve NAME FLAGS…: a server with the models after `--`; sets `url`.
 serve() {
+    # What a run that failed has left would be taken for this one's.
+    rm -f "$out/address"
     "$wardround" serve "$@" --port 0 --offline --kv-tokens 65536 >"$out/address" 2>"$out/serve.log" &
     server=$!
     until [ -s "$out/address" ]; do sleep 0.1; done

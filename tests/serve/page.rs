@@ -83,6 +83,10 @@ fn without_keys_a_note_goes_in_and_its_case_comes_out_escaped() {
     {
         assert!(page.body.contains(words), "{words}");
     }
+    // Whoever said nothing that could be read is overruled by nobody.
+    let unread = "nothing that could be read";
+    assert!(page.body.contains(unread), "{}", page.body);
+    assert!(!page.body.contains(&format!("{unread} <span class=\"tag\">overruled")));
     let export = server.get(&format!("{place}/export"));
     assert!(export.header("content-disposition").starts_with("attachment"));
     assert_eq!(export.json()["item"]["text"], note.replace("\r\n", "\n"));

@@ -250,8 +250,8 @@ fn calls_behind<'a>(agents: &[String], calls: &'a [CallLine]) -> Vec<Option<&'a 
     (0..agents.len()).map(call).collect()
 }
 
-/// What an agent says whose reply was not read.
-const UNREAD: &str = "nothing that could be read";
+/// What an agent says whose reply could not be read: nobody overrules it.
+pub const UNREAD: &str = "nothing that could be read";
 
 fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
     let mut statements = Vec::new();

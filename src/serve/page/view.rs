@@ -9,7 +9,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::{Value, json};
 
-use crate::analysis::notes::{Finding, may_be_followed, segments};
+use crate::analysis::notes::{Finding, UNREAD, may_be_followed, segments};
 use crate::data::ItemKind;
 use crate::record::{CallLine, ItemLine};
 use crate::report::escape_value;
@@ -208,7 +208,7 @@ pub fn case(app: &App, shell: &Shell, case: &KeptCase) -> Result<String, ApiErro
         "status": status(case), "is_over": outcome.is_some(), "headline": headline(case),
         "error": error.map(|error| &error.message), "calls": calls, "sentences": sentences,
         "question": question, "sources": finding.as_ref().map_or_else(Vec::new, sources), "finding": finding,
-        "is_note": kind == ItemKind::Notes, "is_audited": app.audit.is_on(), "is_rated": case.is_rated,
+        "is_note": kind == ItemKind::Notes, "is_audited": app.audit.is_on(), "is_rated": case.is_rated, "unread": UNREAD,
     });
     render(app, shell, "case.html", values)
 }
