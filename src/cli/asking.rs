@@ -16,8 +16,9 @@ use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
 use crate::panel::memory::AuxiliaryModels;
-use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
+use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
+use crate::record::CallLine;
 use crate::systems::case::{Case, Task};
 use crate::systems::decoding::MAX_TOKENS;
 use crate::systems::in_flight::run_all;
@@ -92,18 +93,19 @@ impl AskFlags {
         let panel = Panel {
             members: members.collect(),
             // The calls are not recorded.
-            recorder: Box::new(channel().0),
+            recorder: Box::new(|_: &CallLine| {}),
             run_seed: self.seed.unwrap_or(DEFAULT_SEED),
-            decoding: DecodingMode::Grammar,
-            thinking: Some(false),
-            max_tokens: Some(self.max_tokens),
-            sends_seed: true,
-            reask: None,
-            ignore_eos: false,
+            settings: CallSettings {
+                decoding: DecodingMode::Grammar,
+                thinking: Some(false),
+                max_tokens: Some(self.max_tokens),
+                sends_seed: true,
+                reask: None,
+                ignore_eos: false,
+            },
             salt: None,
             stop: stop.clone(),
             retriever: None,
-            on_call: Box::new(|_| {}),
         };
         let items = dataset.items.iter();
         let items: Vec<&Item> = items.filter(|item| item.note().is_some_and(wanted)).collect();

@@ -193,7 +193,7 @@ pub struct Answer {
 fn ask(run: Run, models: Models) -> Result<Answer, Failure> {
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
     let recorder = Box::new((sender, searcher));
-    let started = run.start(&models.start()?, recorder, interrupt::watch(), |_| {})?;
+    let started = run.start(&models.start()?, recorder, interrupt::watch())?;
     let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
     let record = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
     Ok(Answer {

@@ -18,11 +18,10 @@ use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
-use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
+use crate::panel::{CallSettings, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
 use crate::retrieval::Retrieve;
-use crate::systems::decoding::CallSeed;
 use crate::systems::{Parts, System, SystemConfig, Task};
 
 /// What the calls and lines of cases are filed under.
@@ -73,9 +72,7 @@ pub struct Seated {
     pub prompts_sha256: String,
     /// The sums of what it searches and shows; none of most.
     pub files: Vec<String>,
-    decoding: DecodingMode,
-    /// As the panel has it.
-    reask: Option<String>,
+    settings: CallSettings,
     system: Box<dyn System>,
     retriever: Option<Arc<dyn Retrieve>>,
 }
@@ -159,8 +156,7 @@ impl Spec {
             seats: seats.collect::<Result<_, Failure>>()?,
             prompts_sha256: self.config.prompts_sha256(&prompts),
             files: searched.chain(shown).collect(),
-            decoding: self.decoding,
-            reask: self.config.reask(&prompts)?,
+            settings: self.config.call_settings(self.decoding, &prompts)?,
             system: self.config.build(&prompts, &exemplars)?,
             retriever: library.map(Library::open).transpose()?,
             config: self.config.clone(),
@@ -188,6 +184,11 @@ impl Seated {
         on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Worked, PanelError> {
         let ((caller, calls), (searcher, searches)) = (channel(), channel());
+        let on_call = move |call: &CallLine| {
+            on_call(call);
+            // The receiver outlives the calls.
+            let _ = caller.send(call.clone());
+        };
         let member = |seat: &AgentModel| Member {
             agent: seat.agent.clone(),
             source: seat.backbone.clone(),
@@ -195,18 +196,12 @@ impl Seated {
         };
         let panel = Panel {
             members: self.seats.iter().map(member).collect(),
-            recorder: Box::new((caller, searcher)),
+            recorder: Box::new((on_call, searcher)),
             run_seed: options.seed,
-            decoding: self.decoding,
-            thinking: self.config.decoding.thinking.told(),
-            max_tokens: self.config.decoding.max_tokens.set(),
-            sends_seed: self.config.decoding.call_seed == CallSeed::Sent,
-            reask: self.reask.clone(),
-            ignore_eos: false,
+            settings: self.settings.clone(),
             salt: options.salt,
             stop: options.stop,
             retriever: self.retriever.clone(),
-            on_call: Box::new(on_call),
         };
         let task = Task { panel: &panel, dataset, item, run: options.run };
         let line = self.system.answer(&task)?;

@@ -113,10 +113,9 @@ impl Driver {
             searches: finished.searches,
             keeps_passages: run.plan.corpus.as_ref().is_none_or(|corpus| !corpus.no_passages),
             shared: self.shared.clone(),
+            observer: self.observer.clone(),
         };
-        let (watcher, stop) = (self.observer.clone(), self.stop.clone());
-        let on_call = move |call: &CallLine| watcher.call(call);
-        let started = run.start(&self.models, Box::new(recorder), stop, on_call)?;
+        let started = run.start(&self.models, Box::new(recorder), self.stop.clone())?;
         let plan = &started.plan;
         let is_open = |item: &str, run| {
             let key = ItemKey { dataset: plan.dataset.name.clone(), run, item: item.to_owned() };

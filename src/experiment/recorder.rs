@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::driver::Observer;
 use super::log::Log;
 use crate::diagnosis::Failure;
 use crate::panel::recorder::Recorder;
@@ -16,6 +17,8 @@ pub(super) struct LogRecorder {
     pub keeps_passages: bool,
     /// By their requests.
     pub shared: Arc<HashMap<String, CallLine>>,
+    /// Told of every call once it is logged.
+    pub observer: Arc<dyn Observer>,
 }
 
 impl Recorder for LogRecorder {
@@ -40,6 +43,8 @@ impl Recorder for LogRecorder {
     }
 
     fn record(&self, call: &CallLine) -> Result<(), Failure> {
-        Ok(self.log.call(call.clone())?)
+        self.log.call(call.clone())?;
+        self.observer.call(call);
+        Ok(())
     }
 }

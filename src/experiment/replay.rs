@@ -65,7 +65,7 @@ pub fn replay(
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
     let recorder = Box::new((sender, searcher));
-    let started = run.start(&models.start()?, recorder, stop.clone(), |_| {})?;
+    let started = run.start(&models.start()?, recorder, stop.clone())?;
     let dataset = &contents.plan.dataset.name;
     let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
     let jobs = wanted.iter().filter_map(|record| Some((*record, *items.get(record.item())?)));

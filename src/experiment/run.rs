@@ -20,8 +20,8 @@ use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
-use crate::record::{CallKey, CallLine, ItemText, SCHEMA};
-use crate::systems::decoding::{CallSeed, OptionOrder};
+use crate::record::{CallKey, ItemText, SCHEMA};
+use crate::systems::decoding::OptionOrder;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::{System, SystemConfig};
 
@@ -294,7 +294,6 @@ impl Run {
         loaded: &[Source],
         recorder: Box<dyn Recorder>,
         stop: Arc<AtomicBool>,
-        on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Started, Failure> {
         let members = self.plan.panel.iter().zip(self.models).map(|(member, model)| Member {
             agent: member.agent.clone(),
@@ -305,16 +304,10 @@ impl Run {
             members: members.collect(),
             recorder,
             run_seed: self.plan.seed,
-            decoding: self.plan.decoding,
-            thinking: self.config.decoding.thinking.told(),
-            max_tokens: self.config.decoding.max_tokens.set(),
-            sends_seed: self.config.decoding.call_seed == CallSeed::Sent,
-            reask: self.config.reask(&self.prompts)?,
-            ignore_eos: false,
+            settings: self.config.call_settings(self.plan.decoding, &self.prompts)?,
             salt: None,
             stop,
             retriever: self.library.as_ref().map(|library| library.open()).transpose()?,
-            on_call: Box::new(on_call),
         };
         Ok(Started {
             plan: self.plan,

@@ -1,4 +1,4 @@
-//! A panel of agents, each on a local model or a remote endpoint: makes their calls, parses the replies and records both.
+//! A panel of agents, each on a local model or a remote endpoint: makes their calls, and records them with what was read of the answers.
 
 mod answer;
 pub mod backbone;
@@ -27,7 +27,7 @@ pub use self::responder::Responder;
 use self::responder::Waiting;
 pub use self::sampling::SamplingChoice;
 use self::seed::call_seed;
-use crate::record::{CallKey, CallLine, FinishReason, Grammar, Message, Parse, Reply, Stage};
+use crate::record::{CallKey, CallLine, Grammar, Message, Parse, Reply, Stage};
 use crate::retrieval::Retrieve;
 
 /// The agents of a run and where their calls are recorded.
@@ -36,11 +36,23 @@ pub struct Panel {
     pub members: Vec<Member>,
     pub recorder: Box<dyn Recorder>,
     pub run_seed: u64,
+    pub settings: CallSettings,
+    /// Calls with equal salts may share cached prefixes. It does not affect answers.
+    pub salt: Option<[u8; 16]>,
+    /// Set from outside to stop: calls in flight are dropped.
+    pub stop: Arc<AtomicBool>,
+    /// Answers searches; `None` where the system makes none.
+    pub retriever: Option<Arc<dyn Retrieve>>,
+}
+
+/// How every call of a panel is made.
+#[derive(Clone, Debug)]
+pub struct CallSettings {
     pub decoding: DecodingMode,
     /// Whether models think first; `None` leaves it to the endpoint.
     pub thinking: Option<bool>,
-    /// Tokens of a completion at most, the same for every call; a local model writes fewer where its context has room for fewer. `None`
-    /// leaves it to the endpoint, and to the context.
+    /// Tokens of a completion at most; a local model writes fewer where its context has room for fewer. `None` leaves it to the endpoint,
+    /// and to the context.
     pub max_tokens: Option<usize>,
     /// Whether endpoints are sent the calls' seeds.
     pub sends_seed: bool,
@@ -48,14 +60,6 @@ pub struct Panel {
     pub reask: Option<String>,
     /// Whether unconstrained completions continue past end-of-turn tokens to `max_tokens`, so that benchmarks do equal work.
     pub ignore_eos: bool,
-    /// Calls with equal salts may share cached prefixes. It does not affect answers.
-    pub salt: Option<[u8; 16]>,
-    /// Set from outside to stop: calls in flight are dropped.
-    pub stop: Arc<AtomicBool>,
-    /// Answers searches; `None` where the system makes none.
-    pub retriever: Option<Arc<dyn Retrieve>>,
-    /// Called with every new call, after it is recorded.
-    pub on_call: Box<dyn Fn(&CallLine) + Send + Sync>,
 }
 
 /// What answers an agent's calls; agents may share it.
@@ -90,16 +94,13 @@ pub struct Call {
     pub is_record: bool,
 }
 
-/// What a system parsed from a completion's text.
-pub struct Reading<T> {
-    pub value: T,
-    /// The value as the call's log line has it.
-    pub record: Reply,
-    pub parse: Parse,
+/// A call and its answer, which nobody has read yet.
+pub struct Answered {
+    pub call: Call,
+    pub answer: Answer,
+    /// The line of an earlier attempt at the run, where it made the call.
+    known: Option<CallLine>,
 }
-
-/// Makes a value of the text of a completion, which may repeat the messages that it answers.
-pub type Reader<'a, T> = &'a dyn Fn(&[Message], &str, FinishReason) -> Reading<T>;
 
 /// A call that was answered, and the value parsed from its text.
 pub struct Asked<T> {
@@ -107,11 +108,20 @@ pub struct Asked<T> {
     pub value: T,
 }
 
-/// A call whose answer is not parsed yet.
-enum Pending {
-    /// Answered by the log of an earlier attempt at the run.
-    Known(Box<Call>, Box<CallLine>),
-    Begun(Box<Call>, Waiting),
+/// A call that is on its way, or was answered by an earlier attempt at the run.
+struct Pending {
+    call: Call,
+    answer: Result<Waiting, Box<CallLine>>,
+}
+
+impl Pending {
+    fn wait(self) -> Result<Answered, PanelError> {
+        let (answer, known) = match self.answer {
+            Ok(waiting) => (waiting()?, None),
+            Err(line) => (Answer::from(&*line), Some(*line)),
+        };
+        Ok(Answered { call: self.call, answer, known })
+    }
 }
 
 impl Panel {
@@ -121,42 +131,31 @@ impl Panel {
         members.filter_map(|member| member.source.into_backbone()).collect()
     }
 
-    /// Makes all of `calls` at once and waits for every answer; each is on disk when this returns. A call that an earlier attempt at the
-    /// run made is answered from its log, and one whose request equals a logged one of another run gets that answer.
+    /// Makes all of `calls` at once; their answers in the order of the calls, each as soon as it and those before it are there. A call that
+    /// an earlier attempt at the run made is answered from its log, and one whose request equals a logged one of another run gets that answer.
     ///
-    /// # Errors
-    /// The first failure. Answers to the other calls are logged all the same, for they may have been paid for; an interrupt drops them.
-    pub fn ask_all<T>(
+    /// A call that is refused comes first, as its error; those after it are not made.
+    pub fn answers(
         &self,
-        calls: Vec<Call>,
-        read: Reader<'_, T>,
-    ) -> Result<Vec<Asked<T>>, PanelError> {
-        let mut pending = Vec::with_capacity(calls.len());
-        let mut failure = None;
+        calls: impl IntoIterator<Item = Call>,
+    ) -> impl Iterator<Item = Result<Answered, PanelError>> {
+        let mut pending = Vec::new();
+        let mut refused = None;
         for call in calls {
             match self.begin(call) {
                 Ok(begun) => pending.push(begun),
                 Err(error) => {
-                    failure = Some(error);
+                    refused = Some(Err(error));
                     break;
                 }
             }
         }
-        let mut lines = Vec::with_capacity(pending.len());
-        for pending in pending {
-            match self.finish(pending, read) {
-                Ok(line) => lines.push(line),
-                Err(error) => {
-                    failure.get_or_insert(error);
-                }
-            }
-        }
-        failure.map_or(Ok(lines), Err)
+        refused.into_iter().chain(pending.into_iter().map(Pending::wait))
     }
 
     /// Makes one call and waits for its answer.
-    pub fn ask_one<T>(&self, call: Call, read: Reader<'_, T>) -> Result<Asked<T>, PanelError> {
-        self.finish(self.begin(call)?, read)
+    pub fn answer(&self, call: Call) -> Result<Answered, PanelError> {
+        self.begin(call)?.wait()
     }
 
     /// Whether every member takes images.
@@ -174,7 +173,7 @@ impl Panel {
     /// The limit of a call's completion; `None` where nothing sets one.
     fn limit(&self, call: &Call) -> Option<usize> {
         let own = self.members[call.member].sampling.max_tokens;
-        [self.max_tokens, call.max_tokens, own].into_iter().flatten().min()
+        [self.settings.max_tokens, call.max_tokens, own].into_iter().flatten().min()
     }
 
     /// The sampling parameters of a call to a local model.
@@ -199,30 +198,31 @@ impl Panel {
     }
 
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
-        if let Some(known) = self.recorder.find(&call.key) {
-            let known = Box::new(known.clone());
-            return Ok(Pending::Known(Box::new(call), known));
-        }
-        let source = self.members[call.member].source.clone();
-        let waiting = source.begin(&call, self)?;
-        Ok(Pending::Begun(Box::new(call), waiting))
+        let known = self.recorder.find(&call.key);
+        let answer = match known {
+            Some(known) => Err(Box::new(known.clone())),
+            None => Ok(self.members[call.member].source.clone().begin(&call, self)?),
+        };
+        Ok(Pending { call, answer })
     }
 
-    fn finish<T>(&self, pending: Pending, read: Reader<'_, T>) -> Result<Asked<T>, PanelError> {
-        let (call, waiting) = match pending {
-            Pending::Known(call, known) => {
-                let value = read(&call.messages, &known.text, known.finish_reason).value;
-                return Ok(Asked { call: *known, value });
-            }
-            Pending::Begun(call, waiting) => (*call, waiting),
-        };
-        let answer = waiting()?;
-        let Reading { value, record, parse } =
-            read(&call.messages, &answer.text, answer.finish_reason);
-        let call = self.line_of(call, answer, record, parse);
-        self.recorder.record(&call).map_err(PanelError::Log)?;
-        (self.on_call)(&call);
-        Ok(Asked { call, value })
+    /// The line of a call with what was read of its answer, which is on disk when this returns.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub fn record(
+        &self,
+        answered: Answered,
+        record: Reply,
+        parse: Parse,
+    ) -> Result<CallLine, PanelError> {
+        let Answered { call, answer, known } = answered;
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let line = self.line_of(call, answer, record, parse);
+        self.recorder.record(&line).map_err(PanelError::Log)?;
+        Ok(line)
     }
 
     fn line_of(&self, call: Call, answer: Answer, record: Reply, parse: Parse) -> CallLine {
@@ -259,7 +259,7 @@ impl Panel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Usage;
+    use crate::record::{FinishReason, Usage};
 
     /// Answers with the call's agent, or fails where that is `fails`.
     struct Named(&'static str);
@@ -290,9 +290,9 @@ mod tests {
         }
     }
 
-    /// The outcome of a round of these agents, and whose answers were logged.
-    fn round(agents: &[&'static str]) -> (Result<Vec<Asked<String>>, PanelError>, Vec<String>) {
-        let (mut panel, logged) = scripted::panel(&[], scripted::Script::new(|_, _| String::new()));
+    /// What a round of these agents says, or that it failed.
+    fn round(agents: &[&'static str]) -> Vec<Option<String>> {
+        let (mut panel, _calls) = scripted::panel(&[], scripted::Script::new(|_, _| String::new()));
         panel.members = agents
             .iter()
             .map(|agent| Member {
@@ -303,15 +303,7 @@ mod tests {
             .collect();
         let call = |(member, agent): (usize, &&str)| Call {
             member,
-            key: CallKey {
-                dataset: "d".to_owned(),
-                run: 0,
-                item: "1".to_owned(),
-                agent: (*agent).to_owned(),
-                round: 0,
-                purpose: "debate".to_owned(),
-                sample: 0,
-            },
+            key: CallKey { agent: (*agent).to_owned(), ..CallKey::default() },
             stage: Stage::Initial,
             messages: Vec::new(),
             temperature: None,
@@ -321,31 +313,16 @@ mod tests {
             is_json: false,
             is_record: false,
         };
-        let calls = agents.iter().enumerate().map(call).collect();
-        let read: Reader<'_, String> = &|_, text, _| Reading {
-            value: text.to_owned(),
-            record: Reply::of(text),
-            parse: Parse::Ok,
-        };
-        let outcome = panel.ask_all(calls, read);
-        (outcome, logged.try_iter().map(|line| line.text).collect())
+        let answers = panel.answers(agents.iter().enumerate().map(call));
+        answers.map(|answered| answered.ok().map(|answered| answered.answer.text)).collect()
     }
 
     #[test]
-    fn answers_beside_a_failed_call_are_logged() {
-        let (outcome, logged) = round(&["a", "fails", "b"]);
-        assert!(matches!(outcome, Err(PanelError::Interrupted)));
-        assert_eq!(logged, ["a", "b"]);
+    fn answers_come_in_the_order_of_their_calls_and_beside_a_failed_one() {
+        let said = |text: &str| Some(text.to_owned());
+        assert_eq!(round(&["b", "a"]), [said("b"), said("a")]);
+        assert_eq!(round(&["a", "fails", "b"]), [said("a"), None, said("b")]);
         // Calls after one that is refused are not begun.
-        let (outcome, logged) = round(&["a", "refuses", "b"]);
-        assert!(matches!(outcome, Err(PanelError::OtherItem { .. })));
-        assert_eq!(logged, ["a"]);
-    }
-
-    #[test]
-    fn answers_come_in_the_order_of_their_calls() {
-        let (outcome, logged) = round(&["b", "a"]);
-        let texts: Vec<String> = outcome.unwrap().into_iter().map(|asked| asked.value).collect();
-        assert_eq!((texts, logged.len()), (vec!["b".to_owned(), "a".to_owned()], 2));
+        assert_eq!(round(&["a", "refuses", "b"]), [None, said("a")]);
     }
 }

@@ -55,7 +55,7 @@ impl Responder for Backbone {
 impl Panel {
     /// The grammar that constrains the completion of `call`, if any.
     pub(super) fn grammar(&self, call: &Call) -> Option<Grammar> {
-        match self.decoding {
+        match self.settings.decoding {
             DecodingMode::Grammar => call.grammar.clone(),
             DecodingMode::Json => call.is_json.then_some(Grammar::JsonObject),
             DecodingMode::Text => None,
@@ -65,7 +65,7 @@ impl Panel {
     /// The request to `backbone` for `call`.
     fn request(&self, backbone: &Backbone, call: &Call) -> Result<Request, PanelError> {
         let description = &backbone.description;
-        let thinks = self.thinking.unwrap_or(false);
+        let thinks = self.settings.thinking.unwrap_or(false);
         let tokens = description.tokenise(&call.messages, thinks)?;
         let context = description.context;
         let room = context.saturating_sub(tokens.len());
@@ -84,7 +84,7 @@ impl Panel {
             seed: self.seed(call),
             constraint,
             stop: Stop {
-                ids: match self.ignore_eos {
+                ids: match self.settings.ignore_eos {
                     true => Vec::new(),
                     false => description.generation.eos_ids.clone(),
                 },

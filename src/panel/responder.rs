@@ -50,10 +50,10 @@ impl Responder for RemoteModel {
             image: call.image.clone(),
             max_tokens,
             seed,
-            omit_seed: !panel.sends_seed,
+            omit_seed: !panel.settings.sends_seed,
             sampling,
             grammar: panel.grammar(call),
-            thinking: panel.thinking,
+            thinking: panel.settings.thinking,
         };
         let sent = self.send(request, panel.stop.clone());
         Ok(Box::new(move || {

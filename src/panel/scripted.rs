@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::{Answer, sampling_line};
 use super::responder::{Responder, Waiting};
-use super::{Call, Member, Panel, PanelError, SamplingChoice};
+use super::{Call, CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::record::{CallKey, CallLine, FinishReason, Message, Usage};
 
 type Reply = dyn Fn(&CallKey, &[Message]) -> String + Send + Sync;
@@ -65,16 +65,17 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
             .collect(),
         recorder: Box::new(sender),
         run_seed: 7,
-        decoding: super::DecodingMode::Text,
-        thinking: Some(false),
-        max_tokens: Some(4096),
-        sends_seed: true,
-        reask: None,
-        ignore_eos: false,
+        settings: CallSettings {
+            decoding: DecodingMode::Text,
+            thinking: Some(false),
+            max_tokens: Some(4096),
+            sends_seed: true,
+            reask: None,
+            ignore_eos: false,
+        },
         salt: None,
         stop: Arc::default(),
         retriever: Some(Arc::new(crate::retrieval::scripted::Scripted::default())),
-        on_call: Box::new(|_| {}),
     };
     (panel, calls)
 }

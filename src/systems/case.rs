@@ -4,20 +4,19 @@ use std::cell::{Cell, RefCell};
 
 use serde::Serialize;
 
+use self::reading::Reading;
 use super::decoding::Shape;
-use super::reading::answer::contradicts_itself;
-use super::reading::echo::without_echo;
-use super::reading::refuses;
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
-use crate::panel::{Asked, Call, Panel, PanelError, Reading};
+use crate::panel::{Answered, Asked, Call, Panel, PanelError};
 use crate::record::{
-    AnswerLine, Basis, CallKey, FinishReason, GoldLine, ItemLine, Message, NoteLine, Parse, Reply,
+    AnswerLine, Basis, CallKey, FinishReason, GoldLine, ItemLine, Message, NoteLine, Parse,
     RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
 };
 use crate::retrieval::SearchRequest;
 
 mod again;
+mod reading;
 #[cfg(test)]
 mod tests;
 
@@ -230,7 +229,7 @@ impl<'a, T> Case<'a, T> {
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Vec<Asked<R>>, PanelError> {
         let calls: Vec<Call> = calls.into_iter().collect();
-        let again = self.task.panel.reask.is_some().then(|| calls.clone());
+        let again = self.task.panel.settings.reask.is_some().then(|| calls.clone());
         let mut asked = self.ask_once(calls, &read)?;
         if let Some(calls) = again {
             self.ask_again(calls, &mut asked, &read)?;
@@ -238,14 +237,37 @@ impl<'a, T> Case<'a, T> {
         Ok(asked.into_iter().map(|asked| self.heard(asked)).collect())
     }
 
+    /// # Errors
+    /// The first failure. Answers to the other calls are logged all the same, for they may have been paid for; an interrupt drops them.
     fn ask_once<R: Record>(
         &self,
         calls: Vec<Call>,
         read: &impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Vec<Asked<R>>, PanelError> {
         self.calls.set(self.calls.get() + calls.len() as u32);
-        let panel = &self.task.panel;
-        panel.ask_all(calls, &|asked, text, finish| self.read(asked, text, finish, read))
+        let mut asked = Vec::with_capacity(calls.len());
+        let mut failure = None;
+        for answered in self.task.panel.answers(calls) {
+            match answered.and_then(|answered| self.read_and_log(answered, read)) {
+                Ok(one) => asked.push(one),
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        failure.map_or(Ok(asked), Err)
+    }
+
+    /// Reads an answer, and logs the call with what was read.
+    fn read_and_log<R: Record>(
+        &self,
+        answered: Answered,
+        read: impl Fn(&str, FinishReason) -> (R, Parse),
+    ) -> Result<Asked<R>, PanelError> {
+        let (messages, answer) = (&answered.call.messages, &answered.answer);
+        let Reading { value, record, parse } =
+            self.read(messages, &answer.text, answer.finish_reason, read);
+        Ok(Asked { call: self.task.panel.record(answered, record, parse)?, value })
     }
 
     /// Makes one call and waits for its answer.
@@ -254,11 +276,9 @@ impl<'a, T> Case<'a, T> {
         call: Call,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
-        let again = self.task.panel.reask.is_some().then(|| vec![call.clone()]);
+        let again = self.task.panel.settings.reask.is_some().then(|| vec![call.clone()]);
         self.calls.set(self.calls.get() + 1);
-        let panel = &self.task.panel;
-        let mut asked =
-            panel.ask_one(call, &|asked, text, finish| self.read(asked, text, finish, &read))?;
+        let mut asked = self.read_and_log(self.task.panel.answer(call)?, &read)?;
         if let Some(calls) = again {
             self.ask_again(calls, std::slice::from_mut(&mut asked), &read)?;
         }
@@ -295,68 +315,6 @@ impl<'a, T> Case<'a, T> {
     /// Calls so far.
     pub fn calls(&self) -> u32 {
         self.calls.get()
-    }
-
-    /// Parses a reply, without what it repeats of its prompt. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps;
-    /// a refusal to work on a note is parsed as an empty reply, so that its words judge nothing.
-    fn read<R: Record>(
-        &self,
-        messages: &[Message],
-        text: &str,
-        finish_reason: FinishReason,
-        read: impl Fn(&str, FinishReason) -> (R, Parse),
-    ) -> Reading<R> {
-        let own = self.own.as_ref();
-        let said = own.map(|own| without_echo(text, messages, &own.borrow()));
-        if let Some((own, said)) = own.zip(said.clone()) {
-            own.borrow_mut().push(said);
-        }
-        let is_stripped = said.as_ref().is_some_and(|said| said.len() < text.len());
-        let is_cut = finish_reason == FinishReason::Length;
-        let text = said.as_deref().unwrap_or(text);
-        let is_note = matches!(self.task.item, Item::Note(_));
-        // A text without a letter or digit that is no option counts as unread, whatever a reader made of it.
-        let is_blank = !text.chars().any(char::is_alphanumeric);
-        let text = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
-        let (mut value, parse) = read(text, finish_reason);
-        let given = value.answer().cloned().unwrap_or_default();
-        let is_other = match (&self.letters, given.chars().next()) {
-            (Some(letters), Some(letter)) => !letters.contains(&letter),
-            _ => false,
-        };
-        let refuses = matches!(given.as_str(), "" | "I") && self.letters.is_some() && refuses(text);
-        let is_prose = matches!(parse, Parse::Fallback | Parse::Unread);
-        let declines = is_note && parse == Parse::Unread && self::refuses(text);
-        let is_refused =
-            finish_reason == FinishReason::Refusal || (is_prose && refuses) || declines;
-        if (is_refused || is_other)
-            && let Some(answer) = value.answer()
-        {
-            answer.clear();
-        }
-        let mut record = Reply::of(&value);
-        let parse = match is_refused {
-            true => Parse::Refused,
-            false if is_other => {
-                record.mark_not_an_option(given);
-                Parse::Unread
-            }
-            false if is_blank && given.is_empty() => Parse::Unread,
-            // What was cut off is not all that was asked for, and what repeats its prompt is more.
-            false if parse == Parse::Ok && (is_cut || is_stripped) => Parse::Repaired,
-            false => parse,
-        };
-        if matches!(parse, Parse::Unread | Parse::Refused) {
-            record.set_apart(R::ASSUMED);
-        }
-        if let Item::Question(question) = self.task.item
-            && value.answer().is_some_and(|answer| answer.is_empty())
-            && parse == Parse::Unread
-            && contradicts_itself(text, &question.options)
-        {
-            record.mark_contradiction();
-        }
-        Reading { value, record, parse }
     }
 
     fn key(&self, agent: String, round: u32, purpose: &str) -> CallKey {

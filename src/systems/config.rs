@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::System;
-use super::decoding::Decoding;
+use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
 use super::file::{Source, SystemFile};
 use super::settings::{SettingsError, pairs, replace};
@@ -16,6 +16,7 @@ use super::table::{Entry, SYSTEMS};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
+use crate::panel::{CallSettings, DecodingMode};
 use crate::prompts::{PromptError, PromptSet};
 use crate::retrieval::Rerank;
 
@@ -243,12 +244,23 @@ impl SystemConfig {
         self.settings.max_calls() * if self.decoding.reask { 2 } else { 1 }
     }
 
-    /// What asks for the record of a reply that could not be read; `None` where nothing does.
+    /// How its calls are made.
     ///
     /// # Errors
     /// Never, of embedded prompts.
-    pub fn reask(&self, prompts: &PromptSet) -> Result<Option<String>, PromptError> {
-        self.decoding.reask.then(|| prompts.get(REASK, &[])).transpose()
+    pub fn call_settings(
+        &self,
+        decoding: DecodingMode,
+        prompts: &PromptSet,
+    ) -> Result<CallSettings, PromptError> {
+        Ok(CallSettings {
+            decoding,
+            thinking: self.decoding.thinking.told(),
+            max_tokens: self.decoding.max_tokens.set(),
+            sends_seed: self.decoding.call_seed == CallSeed::Sent,
+            reask: self.decoding.reask.then(|| prompts.get(REASK, &[])).transpose()?,
+            ignore_eos: false,
+        })
     }
 
     /// The hash of the prompts that it uses, in hex.

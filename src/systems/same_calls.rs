@@ -13,6 +13,7 @@ use super::scripted::{exemplars, note, question};
 use super::{SYSTEMS, SystemConfig, Task};
 use crate::data::{Item, ItemKind, Note, Question};
 use crate::digest::sha256;
+use crate::panel::DecodingMode;
 use crate::panel::responder::{Responder, Waiting};
 use crate::panel::scripted::{Script, panel};
 use crate::panel::{Call, Panel, PanelError};
@@ -191,7 +192,8 @@ fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: 
     for member in &mut panel.members {
         member.source = recording.clone();
     }
-    panel.reask = config.reask(&PromptSet::embedded()).unwrap();
+    panel.settings.reask =
+        config.call_settings(DecodingMode::Text, &PromptSet::embedded()).unwrap().reask;
     let system = config.build(&PromptSet::embedded(), exemplars).unwrap();
     let line = system.answer(&Task { panel: &panel, dataset: "d", item, run: 1 }).unwrap();
     let mut text = std::mem::take(&mut *recording.seen.lock().unwrap());

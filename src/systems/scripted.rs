@@ -9,6 +9,7 @@ use super::exemplars::vectors::Vectors;
 use super::exemplars::{Exemplars, Pool};
 use super::{SystemConfig, Task};
 use crate::data::{Choice, Item, Note, NoteError, NoteGold, Question};
+use crate::panel::DecodingMode;
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
 use crate::record::Language;
@@ -143,7 +144,8 @@ fn work_with(
     let slots = config.slots();
     let agents: Vec<String> = slots.into_iter().map(|slot| slot.agent).collect();
     let (mut panel, calls) = panel(&agents, script);
-    panel.reask = config.reask(&PromptSet::embedded()).unwrap();
+    panel.settings.reask =
+        config.call_settings(DecodingMode::Text, &PromptSet::embedded()).unwrap().reask;
     let system = config.build(&PromptSet::embedded(), exemplars).unwrap();
     let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
     let record = system.answer(&task).unwrap();

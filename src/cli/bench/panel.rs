@@ -23,6 +23,7 @@ use crate::experiment::run::{Started, host};
 use crate::experiment::spec::Spec;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, PanelError};
+use crate::record::CallLine;
 use crate::synth::Shape;
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
@@ -75,13 +76,13 @@ impl PanelBench {
         let progress = Arc::new(Progress::start(run.items.len() as u64, 0, progress_flag.quiet));
         let (watcher, (sender, usages)) = (progress.clone(), channel());
         // The calls are not recorded, only counted.
-        let recorder = Box::new(channel().0);
-        let mut started = run.start(&models.start()?, recorder, Arc::default(), move |call| {
+        let recorder = move |call: &CallLine| {
             watcher.call(call);
             // The receiver outlives the calls.
             let _ = sender.send(call.usage);
-        })?;
-        started.panel.ignore_eos = ignore_eos;
+        };
+        let mut started = run.start(&models.start()?, Box::new(recorder), Arc::default())?;
+        started.panel.settings.ignore_eos = ignore_eos;
         let clock = Instant::now();
         let errors = answer_all(&started, &progress)?;
         let wall = clock.elapsed();

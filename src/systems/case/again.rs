@@ -20,7 +20,7 @@ impl<T> Case<'_, T> {
         asked: &mut [Asked<R>],
         read: &impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<(), PanelError> {
-        let Some(reask) = &self.task.panel.reask else { return Ok(()) };
+        let Some(reask) = &self.task.panel.settings.reask else { return Ok(()) };
         let mut again = Vec::new();
         for (place, (mut call, asked)) in calls.into_iter().zip(asked.iter()).enumerate() {
             let text = said(&asked.call.text);

@@ -338,7 +338,7 @@ impl MedReflex {
     }
 
     fn view<'a>(&self, state: &'a NoteState<'_>, history: &'a [HistoryStep]) -> View<'a> {
-        let as_objects = state.case.task.panel.decoding != DecodingMode::Text;
+        let as_objects = state.case.task.panel.settings.decoding != DecodingMode::Text;
         View { note: state.case.item, memory: &state.memory, history, as_objects }
     }
 

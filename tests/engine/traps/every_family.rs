@@ -70,22 +70,17 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let sampling = SamplingChoice::default();
     let member = |agent| Member { agent, source: backbone.clone(), sampling };
     let (calls, asked) = std::sync::mpsc::channel();
+    let prompts = PromptSet::embedded();
     let panel = Panel {
         members: config.slots().into_iter().map(|slot| member(slot.agent)).collect(),
         recorder: Box::new(calls),
         run_seed: 1,
-        decoding: DecodingMode::Grammar,
-        ignore_eos: false,
+        settings: config.call_settings(DecodingMode::Grammar, &prompts).unwrap(),
         salt: None,
-        thinking: Some(false),
-        max_tokens: Some(4096),
-        sends_seed: true,
-        reask: None,
         stop: Arc::default(),
         retriever: None,
-        on_call: Box::new(|_| {}),
     };
-    let medmad = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
+    let medmad = config.build(&prompts, &Default::default()).unwrap();
     let refused = medmad
         .answer(&Task { panel: &panel, dataset: "scans", item: &dataset.items[0], run: 0 })
         .unwrap_err();

@@ -9,23 +9,37 @@ const FEW_ROWS: [usize; 10] = [1, 3, 5, 8, 9, 13, 16, 17, 24, 32];
 
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
-fn waves_of_few_rows_have_the_bits_of_small_products() {
+fn waves_of_few_rows_of_bf16_have_the_bits_of_small_products() {
+    compare_waves(Quantisation::None);
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn waves_of_few_rows_of_q8_0_have_the_bits_of_small_products() {
+    compare_waves(Quantisation::Q8_0);
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn waves_of_few_rows_of_q4_k_have_the_bits_of_small_products() {
+    compare_waves(Quantisation::Q4K);
+}
+
+fn compare_waves(kept: Quantisation) {
     let gpu = gpu();
     if gpu.stream.most_clustered() < 4 {
         return;
     }
     for shape in SHAPES.into_iter().chain([(80, 1152)]) {
-        for kept in KEPT {
-            let layer = Layer::new(&gpu, shape, kept);
-            for (epilogue, rows) in
-                EPILOGUES.into_iter().flat_map(|each| FEW_ROWS.map(|rows| (each, rows)))
-            {
-                let (matmul, small) = layer.multiply_last(&gpu, epilogue, (rows, ROOMS[0]));
-                assert!(matches!(matmul, Matmul::Small(_)), "{matmul:?}");
-                for (wave, found) in layer.multiply_in_waves(&gpu, epilogue, rows) {
-                    let what = format!("{kept} {shape:?} {epilogue:?}, {rows} rows, {wave}");
-                    assert!(bits(&found) == bits(&small), "{what}");
-                }
+        let layer = Layer::new(&gpu, shape, kept);
+        for (epilogue, rows) in
+            EPILOGUES.into_iter().flat_map(|each| FEW_ROWS.map(|rows| (each, rows)))
+        {
+            let (matmul, small) = layer.multiply_last(&gpu, epilogue, (rows, ROOMS[0]));
+            assert!(matches!(matmul, Matmul::Small(_)), "{matmul:?}");
+            for (wave, found) in layer.multiply_in_waves(&gpu, epilogue, rows) {
+                let what = format!("{kept} {shape:?} {epilogue:?}, {rows} rows, {wave}");
+                assert!(bits(&found) == bits(&small), "{what}");
             }
         }
     }

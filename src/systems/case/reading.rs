@@ -1,0 +1,80 @@
+//! Reading a reply: what its system's reader makes of it, and what a refusal, an echo of the prompt or a letter of no option makes of that.
+
+use super::{Case, Record};
+use crate::data::Item;
+use crate::record::{FinishReason, Message, Parse, Reply};
+use crate::systems::reading::answer::contradicts_itself;
+use crate::systems::reading::echo::without_echo;
+use crate::systems::reading::refuses;
+
+/// What was read of a reply.
+pub(super) struct Reading<T> {
+    pub value: T,
+    /// The value as the call's log line has it.
+    pub record: Reply,
+    pub parse: Parse,
+}
+
+impl<T> Case<'_, T> {
+    /// Parses a reply, without what it repeats of its prompt. A value has no answer where the model refused or gave a letter that the item
+    /// does not have, which the record keeps; a refusal to work on a note is parsed as an empty reply, so that its words judge nothing.
+    pub(super) fn read<R: Record>(
+        &self,
+        messages: &[Message],
+        text: &str,
+        finish_reason: FinishReason,
+        read: impl Fn(&str, FinishReason) -> (R, Parse),
+    ) -> Reading<R> {
+        let own = self.own.as_ref();
+        let said = own.map(|own| without_echo(text, messages, &own.borrow()));
+        if let Some((own, said)) = own.zip(said.clone()) {
+            own.borrow_mut().push(said);
+        }
+        let is_stripped = said.as_ref().is_some_and(|said| said.len() < text.len());
+        let is_cut = finish_reason == FinishReason::Length;
+        let text = said.as_deref().unwrap_or(text);
+        let is_note = matches!(self.task.item, Item::Note(_));
+        // A text without a letter or digit that is no option counts as unread, whatever a reader made of it.
+        let is_blank = !text.chars().any(char::is_alphanumeric);
+        let text = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
+        let (mut value, parse) = read(text, finish_reason);
+        let given = value.answer().cloned().unwrap_or_default();
+        let is_other = match (&self.letters, given.chars().next()) {
+            (Some(letters), Some(letter)) => !letters.contains(&letter),
+            _ => false,
+        };
+        let refuses = matches!(given.as_str(), "" | "I") && self.letters.is_some() && refuses(text);
+        let is_prose = matches!(parse, Parse::Fallback | Parse::Unread);
+        let declines = is_note && parse == Parse::Unread && self::refuses(text);
+        let is_refused =
+            finish_reason == FinishReason::Refusal || (is_prose && refuses) || declines;
+        if (is_refused || is_other)
+            && let Some(answer) = value.answer()
+        {
+            answer.clear();
+        }
+        let mut record = Reply::of(&value);
+        let parse = match is_refused {
+            true => Parse::Refused,
+            false if is_other => {
+                record.mark_not_an_option(given);
+                Parse::Unread
+            }
+            false if is_blank && given.is_empty() => Parse::Unread,
+            // What was cut off is not all that was asked for, and what repeats its prompt is more.
+            false if parse == Parse::Ok && (is_cut || is_stripped) => Parse::Repaired,
+            false => parse,
+        };
+        if matches!(parse, Parse::Unread | Parse::Refused) {
+            record.set_apart(R::ASSUMED);
+        }
+        if let Item::Question(question) = self.task.item
+            && value.answer().is_some_and(|answer| answer.is_empty())
+            && parse == Parse::Unread
+            && contradicts_itself(text, &question.options)
+        {
+            record.mark_contradiction();
+        }
+        Reading { value, record, parse }
+    }
+}
