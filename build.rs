@@ -11,6 +11,7 @@ fn main() -> Result<(), String> {
     embed("systems", "SYSTEM_FILES", "toml")?;
     embed("recipes/ids", "IDS", "txt")?;
     embed("recipes/readings", "READINGS", "txt")?;
+    embed("recipes/papers", "PAPERS", "txt")?;
     tell_build()
 }
 

@@ -38,6 +38,7 @@ pub mod bench; // what a model, a panel and a server do on this machine
 pub mod build_info; // which program this is
 #[cfg(feature = "airgap")]
 pub mod bundle; // program, models and data as one signed directory
+pub mod calls; // completions under the sum of what determines them: none is computed twice
 pub mod cli; // flags to a spec, print the outcome
 pub mod console; // lines to stdout and stderr
 pub mod corpus; // corpora on disk: built, added to, checked
@@ -65,6 +66,6 @@ pub mod text; // sentences, similarity, reading JSON out of replies
 use wardround_engine::ops::variable;
 /// The engine, a crate of its own: its map is its `lib.rs`.
 pub use wardround_engine::{
-    ceiling, chat, checkpoint, diagnosis, digest, encoder, engine, generation, local_model, model,
-    ops, outside, random, tokenizer,
+    BITS, ceiling, chat, checkpoint, diagnosis, digest, encoder, engine, generation, local_model,
+    model, ops, outside, random, tokenizer,
 };

@@ -18,6 +18,7 @@ mod audit;
 mod bench;
 #[cfg(feature = "airgap")]
 mod bundle;
+mod calls;
 mod check;
 mod compare;
 mod completions;
@@ -116,6 +117,9 @@ enum Verb {
     /// Build, list, check or search the corpora that systems retrieve passages from
     #[command(subcommand)]
     Corpus(Box<corpus::CorpusVerb>),
+    /// Show, check, clear, export or import a store of calls (--calls)
+    #[command(subcommand)]
+    Calls(calls::CallsVerb),
     /// List, download, verify or synthesise models
     #[command(subcommand)]
     Models(models::Models),
@@ -157,7 +161,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

@@ -7,7 +7,7 @@ use clap::Args;
 use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
 use super::forecast::{Outlook, Planned};
 use super::options::ScorerFlags;
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::{Entered, Paths, SandboxFlag};
 use super::summary::{self, count};
 use super::{interrupt, list, report};
 use crate::analysis::notes::GivenKeywords;
@@ -16,13 +16,14 @@ use crate::analysis::recipe::tables::markdown;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::open_encoder;
+use crate::diagnosis::Blame;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::{Executed, refuse_silence};
 use crate::experiment::forecast;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::{Cell, cells};
-use crate::experiment::recipe::file::Analysis;
+use crate::experiment::recipe::file::{Analysis, of_paper};
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
@@ -32,9 +33,9 @@ use crate::panel::remote::Address;
 use crate::record::Schema;
 use crate::systems::settings::pairs;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct RecipeVerb {
-    /// The table or figure: table1, figure5, …, or a file
+    /// The table or figure: table1, figure5, …, or a file; or all of a paper: medmad-paper, medguards-paper, medreact-paper
     name: String,
     /// Directory of the recipe's datasets, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
     #[arg(long, value_name = "DIR")]
@@ -54,7 +55,8 @@ pub struct RecipeVerb {
     output: RecipeOutput,
     #[command(flatten)]
     sandbox: SandboxFlag,
-    /// The recipe's folder; existing cells are kept [default: wardround-NAME]
+    /// The recipe's folder; existing cells are kept [default: wardround-NAME]. Of a paper it holds one for each recipe, and the store of
+    /// calls that they share
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Accept cells that another version of wardround wrote
@@ -64,11 +66,29 @@ pub struct RecipeVerb {
 
 impl RecipeVerb {
     pub fn run(self) -> Result<(), Failure> {
-        let recipe = self.recipe()?;
+        let recipes = match of_paper(&self.name) {
+            Some(names) => self.paper(names)?,
+            None => vec![self.recipe()?],
+        };
         if self.start.dry_run {
-            return announce(recipe, &self.output.scorers);
+            let mut recipes = recipes.into_iter();
+            return recipes.try_for_each(|recipe| announce(recipe, &self.output.scorers));
         }
-        self.output.run(&recipe, &self.start.execution, self.sandbox)
+        self.output.run(&recipes, &self.start.execution, self.sandbox)
+    }
+
+    /// The recipes of a paper, with one store of calls.
+    fn paper(&self, names: impl Iterator<Item = &'static str>) -> Result<Vec<RecipeRun>, Failure> {
+        let folder = || PathBuf::from(format!("wardround-{}", self.name));
+        let folder = self.out.clone().unwrap_or_else(folder);
+        let mut verb = self.clone();
+        verb.start.execution.hardware.calls.directory.get_or_insert(folder.join("calls"));
+        let recipe = |name: &str| {
+            name.clone_into(&mut verb.name);
+            verb.out = Some(folder.join(name));
+            verb.recipe()
+        };
+        names.map(recipe).collect()
     }
 
     /// What the flags ask for.
@@ -134,7 +154,7 @@ impl RecipeVerb {
 }
 
 /// The models that a recipe's metrics need.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct RecipeOutput {
     /// Directory of all-MiniLM-L6-v2, for recipes that measure the similarity of texts
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
@@ -144,15 +164,40 @@ pub struct RecipeOutput {
 }
 
 impl RecipeOutput {
-    /// Runs the missing cells of a recipe, then writes and prints its table.
+    /// Runs the missing cells of recipes one after another, and writes and prints the table of each. One without results ends none of those
+    /// after it.
+    ///
+    /// # Errors
+    /// What stopped a recipe; the first that has no results, once all have run.
     pub fn run(
         &self,
-        recipe: &RecipeRun,
+        recipes: &[RecipeRun],
         execution: &ExecutionFlags,
         sandbox: SandboxFlag,
     ) -> Result<(), Failure> {
-        let entered = self.paths(recipe)?.enter(sandbox, &recipe.hardware.compute.on.device)?;
+        let paths = recipes.iter().try_fold(Paths::default(), |paths, one| self.paths(paths, one));
+        let entered = paths?.enter(sandbox, &execution.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
+        let mut without_results = None;
+        for recipe in recipes {
+            match self.run_one(recipe, execution, &entered) {
+                Err(error) if recipes.len() > 1 && error.blame() == Blame::Outcome => {
+                    let error = error.about(&recipe.manifest().name);
+                    console::note(format!("error: {error}"));
+                    without_results.get_or_insert(error);
+                }
+                other => other?,
+            }
+        }
+        without_results.map_or(Ok(()), Err)
+    }
+
+    fn run_one(
+        &self,
+        recipe: &RecipeRun,
+        execution: &ExecutionFlags,
+        entered: &Entered,
+    ) -> Result<(), Failure> {
         let keywords = self.keywords(recipe.manifest())?;
         let mut resolved = recipe.resolve()?;
         for (_, run) in &mut resolved.cells {
@@ -167,10 +212,10 @@ impl RecipeOutput {
     }
 
     /// The files that the cells and their metrics read and write.
-    fn paths(&self, recipe: &RecipeRun) -> Result<Paths, Failure> {
+    fn paths(&self, paths: Paths, recipe: &RecipeRun) -> Result<Paths, Failure> {
         let ScorerFlags { scorers, keywords, synonyms, .. } = &self.scorers;
         let figures = [&self.encoder, scorers, keywords, synonyms];
-        let paths = Paths::default().read(figures.into_iter().flatten());
+        let paths = paths.read(figures.into_iter().flatten());
         let keywords = recipe.manifest().keyword_files();
         let paths = paths.read(keywords.iter().filter(|file| file.is_file()));
         let paths = recipe.specs()?.iter().try_fold(paths, Paths::run)?;

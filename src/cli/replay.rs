@@ -94,6 +94,7 @@ impl Replay {
 
 impl Replay {
     pub fn run(self) -> Result<(), Failure> {
+        self.execution.hardware.calls.refuse("a replay computes every call again")?;
         if self.audit.is_some() {
             return self.audit();
         }

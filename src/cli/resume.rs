@@ -48,7 +48,7 @@ impl Resume {
                 hub: self.execution.hub_options()?,
                 allow_version: self.allow_version,
             };
-            return self.output.run(&recipe, &self.execution, self.sandbox);
+            return self.output.run(&[recipe], &self.execution, self.sandbox);
         }
         let plan = Plan::load(&Plan::find(&self.directory)?)?;
         let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;

@@ -182,7 +182,11 @@ impl Paths {
         let beside = (spec.format == Format::Pubmedqa).then(|| folder_of(&spec.data));
         let beside =
             beside.map(|folder| folder.join(PUBMEDQA_TEST_FILE)).filter(|file| file.is_file());
-        let paths = self
+        let paths = match &spec.hardware.calls.directory {
+            Some(calls) => self.write(calls)?,
+            None => self,
+        };
+        let paths = paths
             .read([&spec.data])
             .read(spec.subset.path())
             .read(beside)

@@ -65,6 +65,9 @@ impl Serve {
         let mut paths = paths(&self.options.listen)?
             .models(sources.named.iter().map(|named| &named.model), &hub)?;
         paths = self.systems.paths(paths);
+        if let Some(calls) = &self.hardware.calls.directory {
+            paths = paths.write(calls)?;
+        }
         if let Some(options) = &audit {
             paths = paths.write(&options.directory)?;
         }

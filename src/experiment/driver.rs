@@ -117,6 +117,8 @@ impl Driver {
         };
         let started = run.start(&self.models, Box::new(recorder), self.stop.clone())?;
         let plan = &started.plan;
+        let taken = || self.models.iter().map(|model| model.taken()).max().unwrap_or(0);
+        let taken_before = taken();
         let is_open = |item: &str, run| {
             let key = ItemKey { dataset: plan.dataset.name.clone(), run, item: item.to_owned() };
             !finished.items.contains_key(&key)
@@ -151,6 +153,10 @@ impl Driver {
         }
         log.finish()?;
         self.observer.end();
+        let taken = taken() - taken_before;
+        if taken > 0 {
+            self.observer.note(&format!("{taken} calls came from the store of calls"));
+        }
         Ok(Executed {
             contents: Contents::read(out)?,
             elapsed_ms: began.elapsed().as_millis() as u64,

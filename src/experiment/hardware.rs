@@ -1,10 +1,13 @@
 //! What a run computes on, as flags say it. Of it only the number formats, `fast` and the context change an answer.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
 
+use crate::calls::{CallsError, Store};
 use crate::diagnosis::Failure;
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, OpsError, Quantisation};
@@ -73,6 +76,19 @@ pub struct Hardware {
     pub known_logprobs: bool,
     #[command(flatten)]
     pub remote: RemoteFlags,
+    #[command(flatten)]
+    pub calls: CallsFlags,
+}
+
+/// The store of calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub struct CallsFlags {
+    /// Store of calls: a call that it holds is not computed again, one that it does not is added
+    #[arg(id = "calls", long = "calls", help_heading = "Store of calls", value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Keep the answers of remote endpoints too, which may differ when they are asked again
+    #[arg(long = "calls-remote", help_heading = "Store of calls", requires = "calls")]
+    pub remote: bool,
 }
 
 /// The requests to members behind an endpoint, openai:MODEL@URL.
@@ -153,6 +169,26 @@ impl Compute {
     /// Of weights and of keys and values.
     pub fn precision(&self) -> WantedPrecision {
         WantedPrecision { dtype: self.dtype, quantisation: self.quant, kv: self.kv_dtype }
+    }
+}
+
+impl CallsFlags {
+    /// # Errors
+    /// A directory that is no store.
+    pub fn open(&self) -> Result<Option<Arc<Store>>, CallsError> {
+        let open = |directory: &PathBuf| Store::open(directory, self.remote).map(Arc::new);
+        self.directory.as_ref().map(open).transpose()
+    }
+
+    /// Refuses a store where every call must be computed.
+    ///
+    /// # Errors
+    /// A store.
+    pub fn refuse(&self, why: &str) -> Result<(), Failure> {
+        match self.directory {
+            None => Ok(()),
+            Some(_) => Err(Failure::usage(format!("--calls: {why}"), "leave --calls out")),
+        }
     }
 }
 

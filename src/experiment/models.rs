@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::hardware::Hardware;
+use super::hardware::{CallsFlags, Hardware};
 use super::plan::{Asked, MemberPlan};
+use crate::calls::Store;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
@@ -13,7 +14,7 @@ use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{AuxiliaryModels, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
-use crate::panel::{PanelError, Source};
+use crate::panel::{Endpoint, PanelError, Source};
 
 /// Models whose weights are not loaded yet, with the memory that each will take, and endpoints that were not contacted yet.
 pub struct Models {
@@ -28,6 +29,7 @@ pub struct Models {
     endpoints: Vec<Arc<RemoteModel>>,
     /// Which of the models that [`Models::start`] gives a name means.
     indices: HashMap<String, usize>,
+    calls: CallsFlags,
 }
 
 impl Models {
@@ -79,7 +81,11 @@ impl Models {
             known_logprobs: hardware.known_logprobs,
         };
         let beside = beside(&devices)?;
+        if hardware.compute.fast {
+            hardware.calls.refuse("what --fast computes differs from time to time")?;
+        }
         Ok(Models {
+            calls: hardware.calls.clone(),
             memory: plan_memory(&borrowed, &devices, batch, hardware.kv, &beside)?,
             descriptions,
             beside,
@@ -134,9 +140,14 @@ impl Models {
                 console::note(format!("note: {address} does not list the model"));
             }
         }
-        let endpoints = self.endpoints.clone();
-        let local = self.start_backbones()?.into_iter().map(|backbone| backbone as Source);
-        Ok(local.chain(endpoints.into_iter().map(|endpoint| endpoint as Source)).collect())
+        let calls = self.calls.open()?;
+        let kept = calls.clone().filter(|calls| calls.keeps_remote());
+        let endpoints = self.endpoints.iter().cloned();
+        let endpoints: Vec<Source> = endpoints
+            .map(|model| Arc::new(Endpoint { model, calls: kept.clone() }) as Source)
+            .collect();
+        let local = self.load(calls)?.into_iter().map(|backbone| backbone as Source);
+        Ok(local.chain(endpoints).collect())
     }
 
     /// Loads the weights and starts one engine per description; endpoints are left out.
@@ -144,10 +155,16 @@ impl Models {
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start.
     pub fn start_backbones(self) -> Result<Vec<Arc<Backbone>>, Failure> {
+        let calls = self.calls.open()?;
+        self.load(calls)
+    }
+
+    fn load(self, calls: Option<Arc<Store>>) -> Result<Vec<Arc<Backbone>>, Failure> {
         let described = self.descriptions.into_iter().zip(self.memory);
         let started =
             described.zip(self.devices.iter().cycle()).map(|((description, memory), device)| {
-                Ok(Arc::new(Backbone::start(description, device, memory.options)?))
+                let options = memory.options;
+                Ok(Arc::new(Backbone::start(description, device, options, calls.clone())?))
             });
         started.collect()
     }

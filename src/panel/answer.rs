@@ -1,5 +1,8 @@
 //! The answer to a call, with the parameters of its request, as the log keeps both.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::calls::{Elsewhere, Kept};
 use crate::engine::Sampling;
 use crate::record::{AnsweredBy, CallLine, FinishReason, SamplingLine, Usage};
 
@@ -14,6 +17,39 @@ pub struct Answer {
     pub finish_reason: FinishReason,
     pub elapsed_ms: u64,
     pub answered_by: Option<AnsweredBy>,
+}
+
+impl Answer {
+    /// As the store of calls keeps it.
+    pub fn kept(&self, elsewhere: Option<Elsewhere>) -> Kept {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Kept {
+            text: self.text.clone(),
+            tokens: self.tokens.clone(),
+            finish_reason: self.finish_reason,
+            usage: self.usage,
+            elapsed_ms: self.elapsed_ms,
+            kept_at: now.as_secs(),
+            elsewhere,
+        }
+    }
+
+    /// What was kept, with the parameters of the request.
+    pub fn of_kept(kept: Kept, seed: u64, sampling: SamplingLine, request: String) -> Answer {
+        let Kept { text, tokens, finish_reason, usage, elapsed_ms, elsewhere, .. } = kept;
+        let answered_by = elsewhere.and_then(|elsewhere| elsewhere.answered_by);
+        Answer {
+            seed,
+            sampling,
+            request,
+            text,
+            tokens,
+            usage,
+            finish_reason,
+            elapsed_ms,
+            answered_by,
+        }
+    }
 }
 
 impl From<&CallLine> for Answer {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::PanelError;
+use crate::calls::Store;
 use crate::chat::ChatTemplate;
 use crate::console;
 use crate::diagnosis::Failure;
@@ -135,6 +136,8 @@ pub struct Backbone {
     pub identity: String,
     /// The token `</think>`, where the vocabulary has it.
     pub think_end: Option<u32>,
+    /// Where its completions are kept, and looked up.
+    pub calls: Option<Arc<Store>>,
 }
 
 impl Backbone {
@@ -146,9 +149,11 @@ impl Backbone {
         description: Description,
         device: &Device,
         options: EngineOptions,
+        calls: Option<Arc<Store>>,
     ) -> Result<Backbone, Failure> {
         let engine = description.start(device, options)?;
         let think_end = description.tokenizer.id("</think>");
-        Ok(Backbone { identity: description.identity(device), description, engine, think_end })
+        let identity = description.identity(device);
+        Ok(Backbone { identity, description, engine, think_end, calls })
     }
 }

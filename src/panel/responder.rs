@@ -6,7 +6,9 @@ use super::answer::Answer;
 use super::backbone::Backbone;
 use super::remote::{RemoteError, RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError};
+use crate::calls::{Elsewhere, Key, Store};
 use crate::console;
+use crate::digest::sha256;
 use crate::record::SamplingLine;
 
 /// Waits for an answer; dropping it cancels the call.
@@ -26,15 +28,27 @@ pub trait Responder: Send + Sync {
         false
     }
 
+    /// How many completions came out of the store of calls, which several may share.
+    fn taken(&self) -> u64 {
+        0
+    }
+
     /// The local model, where this is the last reference to one.
     fn into_backbone(self: Arc<Self>) -> Option<Backbone> {
         None
     }
 }
 
-impl Responder for RemoteModel {
+/// A model at an endpoint.
+pub struct Endpoint {
+    pub model: Arc<RemoteModel>,
+    /// Where its completions are kept, and looked up, though it may answer otherwise when it is asked again.
+    pub calls: Option<Arc<Store>>,
+}
+
+impl Responder for Endpoint {
     fn name(&self) -> String {
-        self.address().to_string()
+        self.model.address().to_string()
     }
 
     fn takes_images(&self) -> bool {
@@ -55,7 +69,29 @@ impl Responder for RemoteModel {
             grammar: panel.grammar(call),
             thinking: panel.settings.thinking,
         };
-        let sent = self.send(request, panel.stop.clone());
+        let sampling = move |constrained, not_sent| SamplingLine {
+            temperature: sampling.temperature,
+            top_k: sampling.top_k,
+            top_p: sampling.top_p,
+            min_p: sampling.min_p,
+            repetition_penalty: None,
+            max_tokens,
+            constrained,
+            not_sent,
+        };
+        // What is in an image is not in the request.
+        let calls = self.calls.clone().filter(|_| call.image.is_none());
+        let sum = sha256(format!("{} {request:?}", self.name()));
+        let calls = calls.map(|calls| (Key::of(&sum, panel.salt), calls));
+        if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key)) {
+            let said = kept.elsewhere.clone();
+            let said = said.map(|said| sampling(said.constrained, said.not_sent));
+            if let Some(sampling) = said {
+                let answer = Answer::of_kept(kept, seed, sampling, String::new());
+                return Ok(Box::new(|| Ok(answer)));
+            }
+        }
+        let sent = self.model.clone().send(request, panel.stop.clone());
         Ok(Box::new(move || {
             let completion = sent().map_err(|error| match error {
                 RemoteError::Interrupted => PanelError::Interrupted,
@@ -64,18 +100,14 @@ impl Responder for RemoteModel {
             for note in &completion.notes {
                 console::note(format!("note: {note}"));
             }
-            Ok(Answer {
+            let elsewhere = Elsewhere {
+                answered_by: completion.answered_by.clone(),
+                constrained: completion.is_constrained,
+                not_sent: completion.not_sent.clone(),
+            };
+            let answer = Answer {
                 seed,
-                sampling: SamplingLine {
-                    temperature: sampling.temperature,
-                    top_k: sampling.top_k,
-                    top_p: sampling.top_p,
-                    min_p: sampling.min_p,
-                    repetition_penalty: None,
-                    max_tokens,
-                    constrained: completion.is_constrained,
-                    not_sent: completion.not_sent,
-                },
+                sampling: sampling(completion.is_constrained, completion.not_sent),
                 request: String::new(),
                 text: completion.text,
                 tokens: Vec::new(),
@@ -83,7 +115,15 @@ impl Responder for RemoteModel {
                 finish_reason: completion.finish_reason,
                 elapsed_ms: completion.elapsed_ms,
                 answered_by: completion.answered_by,
-            })
+            };
+            if let Some((key, calls)) = calls {
+                calls.put(&key, &answer.kept(Some(elsewhere)));
+            }
+            Ok(answer)
         }))
+    }
+
+    fn taken(&self) -> u64 {
+        self.calls.as_ref().map_or(0, |calls| calls.taken())
     }
 }

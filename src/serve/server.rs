@@ -27,6 +27,8 @@ use super::router::router;
 use crate::console;
 use crate::diagnosis::{Blame, Failure};
 
+/// Of the threads that read requests and write answers: they get a tenth of an engine's share of a core that both want.
+const NICENESS: i32 = 10;
 /// The number of threads for connections; engines have their own.
 const WORKERS: usize = 2;
 /// The number of threads for templates, tokenizers and grammars.
@@ -62,12 +64,21 @@ pub fn serve<S: Send + 'static>(
         .worker_threads(WORKERS)
         .max_blocking_threads(BLOCKING)
         .thread_name("serve")
+        .on_thread_start(give_way)
         .enable_all()
         .build()?;
     let ended = runtime.block_on(run(options, seal, load));
     // Work in blocking threads is abandoned.
     runtime.shutdown_background();
     ended
+}
+
+/// Lets the engines' threads go first where cores are few: texts of one client, however long, slow no other's completions by much.
+fn give_way() {
+    // Where the whole process gives way more, it stays so.
+    if cfg!(target_os = "linux") {
+        let _ = rustix::process::setpriority_process(None, NICENESS);
+    }
 }
 
 async fn run<S: Send + 'static>(

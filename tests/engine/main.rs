@@ -3,6 +3,7 @@
 
 mod added_words;
 mod alone;
+mod bits;
 mod candle;
 mod chats;
 #[path = "../common/mod.rs"]

@@ -424,3 +424,31 @@ fn the_worst_texts_are_answered_or_refused_at_once_and_delay_nobody() {
         assert!(slowest < Duration::from_secs(1), "{unit:?}: {slowest:?}");
     }
 }
+
+/// What one client sends may be long: the engines' threads, which others wait for, go first.
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_read_requests_give_way_to_those_that_compute() {
+    let server = Server::one(Family::Qwen3, "");
+    assert_eq!(server.post(CHAT, &long()).status, 200);
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.process.id())).unwrap();
+    let (mut reading, mut computing) = (0, 0);
+    for task in tasks {
+        let stat = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+        let (name, fields) = stat.split_once('(').unwrap().1.rsplit_once(") ").unwrap();
+        // The 19th of all, the third being the first behind the name.
+        let niceness = fields.split(' ').nth(16).unwrap();
+        match name {
+            "serve" => {
+                assert_eq!(niceness, "10", "{stat}");
+                reading += 1;
+            }
+            name if name.starts_with("engine") || name.starts_with("cpu") => {
+                assert_eq!(niceness, "0", "{stat}");
+                computing += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(reading > 0 && computing > 0, "{reading} {computing}");
+}

@@ -18,6 +18,10 @@ pub mod random; // seeded draws
 pub mod synth; // checkpoints with random weights
 pub mod tokenizer; // text to token ids and back
 
+/// Raised whenever any device of a kind gives other bits to a request than it did before: what is kept under this number may be used
+/// again. `tests/engine/bits.rs` notices.
+pub const BITS: u32 = 1;
+
 pub use local_model::LocalModel;
 /// The arithmetic: cpu, cuda, metal behind one interface. A crate of its own.
 pub use wardround_ops as ops;

@@ -68,6 +68,7 @@ impl PanelBench {
         if ignore_eos && self.panel.decoding.mode() != Some(DecodingMode::Text) {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
+        self.execution.hardware.calls.refuse("a benchmark computes every call")?;
         let spec = self.spec()?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;

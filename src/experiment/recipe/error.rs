@@ -11,7 +11,11 @@ faults! {
     pub enum RecipeError {
         #[error("there is no recipe {name}")]
         Unknown { name: String } => Usage,
-            format!("the recipes are {}; or give a file", super::file::names().collect::<Vec<_>>().join(", "));
+            format!(
+                "the recipes are {}, of whole papers {}; or give a file",
+                super::file::names().collect::<Vec<_>>().join(", "),
+                super::file::papers().collect::<Vec<_>>().join(", ")
+            );
         #[error("{path}: {problem}")]
         Malformed { path: String, problem: String } => Usage;
         #[error("{path} holds another run of recipes: {difference}")]

@@ -15,10 +15,11 @@ use crate::outside;
 use crate::panel::{DecodingMode, SamplingChoice};
 
 // `RECIPES`; `IDS`, lists of ids that recipes run by default, drawn by `recipes/ids/draw.py`; `READINGS`, sentences that several recipes
-// have: every file by its name.
+// have; `PAPERS`, the recipes of a paper: every file by its name.
 include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 include!(concat!(env!("OUT_DIR"), "/ids.rs"));
 include!(concat!(env!("OUT_DIR"), "/readings.rs"));
+include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
 /// A table or figure: its cells are every method on every dataset. A file that begins with `like = "NAME"` is that recipe in the binary
 /// but for the keys that it has itself.
@@ -145,6 +146,17 @@ pub struct MethodEntry {
     /// The paper's mean and standard deviation, by dataset.
     #[serde(default)]
     pub paper: BTreeMap<String, [f64; 2]>,
+}
+
+/// The names of the recipes of a paper, in its order; `None` where no paper has this name.
+pub fn of_paper(name: &str) -> Option<impl Iterator<Item = &'static str>> {
+    let lines = built_in(PAPERS, &format!("{name}.txt"))?.lines();
+    Some(lines.filter(|line| !line.starts_with('#')))
+}
+
+/// The names of the papers.
+pub fn papers() -> impl Iterator<Item = &'static str> {
+    PAPERS.iter().filter_map(|(file, _)| file.strip_suffix(".txt"))
 }
 
 /// The names of the recipes in the binary.
