@@ -14,7 +14,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus local_model engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console size variable outside",
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel calls retrieval corpus local_model engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console size variable outside",
     ),
     (
         "serve",
@@ -37,13 +37,14 @@ const ARROWS: &[(&str, &str)] = &[
     ("audit", "experiment diagnosis digest record console appended outside"),
     (
         "experiment",
-        "systems panel retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console fault appended outside",
+        "systems panel calls retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console fault appended outside",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record outside"),
     (
         "panel",
-        "retrieval local_model engine model ops synth hub chat generation tokenizer text random diagnosis digest record console fault outside",
+        "calls retrieval local_model engine model ops synth hub chat generation tokenizer text random diagnosis digest record console fault outside",
     ),
+    ("calls", "digest record console fault outside"),
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
     ("corpus", "encoder ops hub text random digest fault appended outside"),
     ("scorers", "encoder tokenizer text outside"),

@@ -231,7 +231,7 @@ mod tests {
     use super::super::recipe::{RecipeVerb, planned};
     use super::*;
     use crate::experiment::recipe::Recipe;
-    use crate::experiment::recipe::file::names;
+    use crate::experiment::recipe::built_in::names;
     use crate::experiment::recipe::run::RecipeRun;
     use crate::hub::{Environment, HubOptions};
 

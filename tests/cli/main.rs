@@ -6,6 +6,7 @@ mod bad_notes;
 mod baselines;
 mod bench;
 mod binary;
+mod calls;
 #[path = "../common/mod.rs"]
 mod common;
 mod comparing;

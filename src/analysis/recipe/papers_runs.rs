@@ -3,7 +3,7 @@
 use super::results::RecipeResults;
 use super::tables::{dataset, method};
 use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::file::ids;
+use crate::experiment::recipe::built_in::ids;
 
 /// The runs that MED-MAD's tables promise.
 const PROMISED: usize = 3;
@@ -69,7 +69,7 @@ fn any_squares(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::recipe::file::names;
+    use crate::experiment::recipe::built_in::names;
 
     #[test]
     fn three_of_the_papers_figures_are_of_no_three_runs() {

@@ -13,8 +13,8 @@ faults! {
         Unknown { name: String } => Usage,
             format!(
                 "the recipes are {}, of whole papers {}; or give a file",
-                super::file::names().collect::<Vec<_>>().join(", "),
-                super::file::papers().collect::<Vec<_>>().join(", ")
+                super::built_in::names().collect::<Vec<_>>().join(", "),
+                super::built_in::papers().collect::<Vec<_>>().join(", ")
             );
         #[error("{path}: {problem}")]
         Malformed { path: String, problem: String } => Usage;

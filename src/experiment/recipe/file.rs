@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::RecipeError;
+use super::built_in::{self, ids};
 use super::paper::{Paper, PrintedTable, PublishedEntry};
 use super::variant::Variant;
 use crate::data::Format;
@@ -13,13 +14,6 @@ use crate::diagnosis::Failure;
 use crate::experiment::spec::MOST_RUNS;
 use crate::outside;
 use crate::panel::{DecodingMode, SamplingChoice};
-
-// `RECIPES`; `IDS`, lists of ids that recipes run by default, drawn by `recipes/ids/draw.py`; `READINGS`, sentences that several recipes
-// have; `PAPERS`, the recipes of a paper: every file by its name.
-include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
-include!(concat!(env!("OUT_DIR"), "/ids.rs"));
-include!(concat!(env!("OUT_DIR"), "/readings.rs"));
-include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
 /// A table or figure: its cells are every method on every dataset. A file that begins with `like = "NAME"` is that recipe in the binary
 /// but for the keys that it has itself.
@@ -148,36 +142,6 @@ pub struct MethodEntry {
     pub paper: BTreeMap<String, [f64; 2]>,
 }
 
-/// The names of the recipes of a paper, in its order; `None` where no paper has this name.
-pub fn of_paper(name: &str) -> Option<impl Iterator<Item = &'static str>> {
-    let lines = built_in(PAPERS, &format!("{name}.txt"))?.lines();
-    Some(lines.filter(|line| !line.starts_with('#')))
-}
-
-/// The names of the papers.
-pub fn papers() -> impl Iterator<Item = &'static str> {
-    PAPERS.iter().filter_map(|(file, _)| file.strip_suffix(".txt"))
-}
-
-/// The names of the recipes in the binary.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    RECIPES.iter().filter_map(|(file, _)| file.strip_suffix(".toml"))
-}
-
-/// The file of the recipe of this name in the binary.
-pub fn text(name: &str) -> Option<&'static str> {
-    built_in(RECIPES, &format!("{name}.toml"))
-}
-
-/// The list of ids of this name, a line each, comments too.
-pub fn ids(name: &str) -> Option<&'static str> {
-    built_in(IDS, &format!("{name}.txt"))
-}
-
-fn built_in(files: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
-    files.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
-}
-
 /// The keys of a file, over those of the recipe that it is `like`.
 fn table(text: &str, path: &str) -> Result<toml::Table, RecipeError> {
     let own: Result<toml::Table, toml::de::Error> = toml::from_str(text);
@@ -185,7 +149,7 @@ fn table(text: &str, path: &str) -> Result<toml::Table, RecipeError> {
     let Some(like) = own.remove("like") else {
         return Ok(own);
     };
-    let other = like.as_str().and_then(|name| Some((name, self::text(name)?)));
+    let other = like.as_str().and_then(|name| Some((name, built_in::text(name)?)));
     let unknown = || RecipeError::malformed(path, format!("like = {like}: no such recipe"));
     let (name, other) = other.ok_or_else(unknown)?;
     let mut table = table(other, name)?;
@@ -199,7 +163,7 @@ impl Recipe {
     /// # Errors
     /// A name that no recipe has, or a file that is none.
     pub fn find(name: &str) -> Result<Recipe, Failure> {
-        if let Some(text) = text(name) {
+        if let Some(text) = built_in::text(name) {
             return Ok(Recipe::parse(text, name)?);
         }
         let path = Path::new(name);
@@ -211,7 +175,7 @@ impl Recipe {
 
     /// Whether a recipe of the program has this name.
     pub fn is_built_in(name: &str) -> bool {
-        text(name).is_some()
+        built_in::text(name).is_some()
     }
 
     /// # Errors
@@ -227,7 +191,7 @@ impl Recipe {
         }
         for reading in &mut recipe.readings {
             if let Some(name) = reading.strip_prefix('@') {
-                let text = built_in(READINGS, &format!("{name}.txt"));
+                let text = built_in::reading(name);
                 let missing = || RecipeError::malformed(path, format!("no reading @{name}"));
                 *reading = text.ok_or_else(missing)?.trim_end().to_owned();
             }
@@ -332,7 +296,7 @@ mod tests {
 
     #[test]
     fn every_recipe_in_the_binary_is_one() {
-        for name in names() {
+        for name in built_in::names() {
             let recipe = Recipe::find(name).unwrap();
             assert!(!recipe.title.is_empty() && matches!(recipe.runs, 1 | 3), "{name}");
             let again = Recipe::parse(&toml::to_string(&recipe).unwrap(), name).unwrap();
@@ -354,15 +318,6 @@ mod tests {
         }
         assert!(problem("runs = 4294967295\n").contains("10000 at most"));
         assert!(Recipe::is_built_in("medguards-table7-api") && !Recipe::is_built_in("own.toml"));
-    }
-
-    #[test]
-    fn the_lists_hold_as_many_ids_as_their_names_say() {
-        for (name, text) in IDS {
-            let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-            let count = name.trim_end_matches(".txt").rsplit('-').next().unwrap();
-            assert_eq!(lines.len().to_string(), count, "{name}");
-        }
     }
 
     #[test]

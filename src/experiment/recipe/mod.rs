@@ -4,6 +4,7 @@
 //! recipe file → cells (method × dataset), each a run → results: cells, and what the analyses compare
 //! ```
 
+pub mod built_in;
 pub mod cells;
 mod column;
 pub mod error;
@@ -14,6 +15,7 @@ pub mod run;
 pub mod shards;
 pub mod variant;
 
+pub use built_in::text as recipe_text;
 pub use column::NoteColumn;
 pub use error::RecipeError;
-pub use file::{Recipe, text as recipe_text};
+pub use file::Recipe;

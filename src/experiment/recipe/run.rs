@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::built_in::ids;
 use super::cells::{Cell, cells};
 use super::error::RecipeError;
-use super::file::ids;
 use super::manifest::RecipeManifest;
 use super::variant::Form;
 use crate::data::BadRows;

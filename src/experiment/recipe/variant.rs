@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn every_variant_of_every_recipe_changes_something_and_says_what() {
-        for name in super::super::file::names() {
+        for name in super::super::built_in::names() {
             let recipe = Recipe::find(name).unwrap();
             for variant in &recipe.variants {
                 assert_ne!(recipe.variant(&variant.name).unwrap().readings, recipe.readings);

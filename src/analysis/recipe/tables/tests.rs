@@ -288,7 +288,7 @@ fn every_table_that_is_printed_names_the_one_that_it_follows() {
         "correction",
         "search-effort",
     ];
-    for name in crate::experiment::recipe::file::names() {
+    for name in crate::experiment::recipe::built_in::names() {
         for printed in Recipe::find(name).unwrap().printed {
             assert!(known.contains(&printed.beside.as_str()), "{name}: {}", printed.beside);
         }

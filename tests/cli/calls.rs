@@ -1,0 +1,102 @@
+//! `--calls` and `calls`: what was computed once is not computed again, and no byte says so.
+
+use std::path::PathBuf;
+
+use crate::binary::{Scratch, assert_equal_runs, size};
+use crate::determinism::wait_until;
+
+const TAKEN: &str = "calls came from the store of calls";
+
+/// The files of the store `calls`.
+fn files(scratch: &Scratch) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(scratch.path("calls")).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_run_from_a_store_is_the_run_without_one() {
+    let scratch = Scratch::new();
+    scratch.questions(3);
+    scratch.run_one("alone", "--runs 2 --set t_max=2").succeeded();
+    // Fewer rounds of the same debates: what is missing is computed.
+    let first = scratch.run_one("first", "--runs 2 --set t_max=1 --calls calls");
+    assert!(!first.succeeded().stderr.contains(TAKEN), "{first:#?}");
+    let second = scratch.run_one("second", "--runs 2 --set t_max=2 --calls calls");
+    assert!(second.succeeded().stderr.contains(TAKEN), "{second:#?}");
+    let third = scratch.run_one("third", "--runs 2 --set t_max=2 --calls calls");
+    let calls = std::fs::read_to_string(scratch.path("third/calls.jsonl")).unwrap().lines().count();
+    assert!(third.succeeded().stderr.contains(&format!("{calls} {TAKEN}")), "{third:#?}");
+    for run in ["second", "third"] {
+        assert_equal_runs(&scratch.path("alone"), &scratch.path(run));
+        scratch.wardround(&format!("verify {run}")).succeeded();
+    }
+    // A replay computes.
+    scratch.wardround("replay third --items q2").succeeded();
+    scratch.wardround("replay third --calls calls").refused(2, &["computes every call again"]);
+    // Another seed asks for other calls.
+    let other = scratch.run_one("other", "--seed 7 --set t_max=0 --calls calls");
+    assert!(!other.succeeded().stderr.contains(TAKEN), "{other:#?}");
+}
+
+#[test]
+fn a_store_is_checked_cleared_and_handed_on() {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    for (run, settings) in [("one", "--set t_max=0"), ("two", "--set t_max=0 --seed 7")] {
+        scratch.run_one(run, &format!("{settings} --calls calls")).succeeded();
+    }
+    scratch.wardround("calls verify calls").succeeded();
+    // A byte of the first call.
+    let first = files(&scratch).remove(0);
+    let mut bytes = std::fs::read(&first).unwrap();
+    let place = bytes.iter().position(|byte| *byte == b'{').unwrap() + 12;
+    bytes[place] ^= 1;
+    std::fs::write(&first, bytes).unwrap();
+    scratch
+        .wardround("calls verify calls")
+        .refused(3, &["1 line of calls damaged", "`wardround calls gc` drops them"]);
+    // It is not used: the run is what it was.
+    let again = scratch.run_one("again", "--set t_max=0 --calls calls");
+    assert!(again.succeeded().stderr.contains("a call of the store is not used"), "{again:#?}");
+    assert_equal_runs(&scratch.path("one"), &scratch.path("again"));
+    let cleared = scratch.wardround("calls gc calls");
+    assert!(cleared.succeeded().stdout.contains("12 calls kept, 1 line dropped"), "{cleared:#?}");
+    scratch.wardround("calls verify calls").succeeded();
+
+    scratch.wardround("calls export calls one.calls --runs one").succeeded();
+    let added = scratch.wardround("calls import elsewhere one.calls");
+    assert!(added.succeeded().stdout.contains("6 calls added to elsewhere"), "{added:#?}");
+    let there = scratch.run_one("there", "--set t_max=0 --calls elsewhere");
+    assert!(there.succeeded().stderr.contains(&format!("6 {TAKEN}")), "{there:#?}");
+    assert_equal_runs(&scratch.path("one"), &scratch.path("there"));
+    scratch.wardround("calls export elsewhere two.calls --runs two").refused(1, &["lacks 6"]);
+    let told = scratch.wardround("calls info elsewhere --json");
+    assert!(told.succeeded().stdout.contains("\"calls\":6"), "{told:#?}");
+    scratch.wardround("calls info one").refused(2, &["is no store of calls"]);
+}
+
+#[test]
+fn runs_at_once_that_are_killed_leave_a_store_that_is_whole() {
+    let scratch = Scratch::new();
+    scratch.questions(4);
+    scratch.run_one("alone", "--set t_max=1").succeeded();
+    for round in 0..4 {
+        let children = [1, 2].map(|number| {
+            let run = format!(
+                "run medmad --panel llama --data questions.jsonl --format mcq --set record_chars=4 --set t_max=1 --calls calls --out killed-{round}-{number}"
+            );
+            scratch.command(&run).spawn().unwrap()
+        });
+        for (number, mut child) in (1..).zip(children) {
+            let log = scratch.path(&format!("killed-{round}-{number}/calls.jsonl"));
+            wait_until(&mut child, || log.exists() && size(&log) > 0);
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+    scratch.wardround("calls verify calls").succeeded();
+    scratch.run_one("last", "--set t_max=1 --calls calls").succeeded();
+    assert_equal_runs(&scratch.path("alone"), &scratch.path("last"));
+}
