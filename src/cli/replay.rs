@@ -16,6 +16,7 @@ use crate::audit::kept;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
+use crate::experiment::hardware::MOST_DRAFT;
 use crate::experiment::replay::{Asked, replay};
 
 #[derive(Debug, Args)]
@@ -35,6 +36,10 @@ pub struct Replay {
     /// The data file, where it has moved
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+    /// Check logged completions all positions at once, at hardly more than the price of a prompt, instead of generating them token by
+    /// token; what differs is found just as well
+    #[arg(long, conflicts_with = "audit")]
+    by_prefill: bool,
     /// Replay the run of another version of wardround
     #[arg(long)]
     allow_version: bool,
@@ -107,7 +112,14 @@ impl Replay {
         if let Some(data) = self.data {
             spec.data = data;
         }
-        let asked = Asked { items: &self.items, allow_version: self.allow_version };
+        if self.by_prefill {
+            spec.hardware.draft.get_or_insert(MOST_DRAFT as usize);
+        }
+        let asked = Asked {
+            items: &self.items,
+            allow_version: self.allow_version,
+            by_prefill: self.by_prefill,
+        };
         let replayed = replay(&contents, spec, &asked, interrupt::watch())?;
         let mut calls = count(replayed.calls, "call");
         if replayed.searches > 0 {

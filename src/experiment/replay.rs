@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 
 use super::compare::{Difference, compare_all, compare_records};
 use super::contents::Contents;
@@ -15,7 +15,8 @@ use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::ops::EMULATED;
 use crate::panel::PanelError;
-use crate::record::{CallKey, ItemLine, SearchKey, SearchLine};
+use crate::panel::recorder::Recorder;
+use crate::record::{CallKey, CallLine, ItemLine, SearchKey, SearchLine};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
@@ -34,6 +35,9 @@ pub struct Asked<'a> {
     pub items: &'a [String],
     /// Whether another version of wardround may have made the run.
     pub allow_version: bool,
+    /// Whether the engines are told what was logged, to compute all positions of a completion at once: each token is drawn again all the
+    /// same.
+    pub by_prefill: bool,
 }
 
 /// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
@@ -64,7 +68,12 @@ pub fn replay(
     )?;
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
-    let recorder = Box::new((sender, searcher));
+    let expected = asked.by_prefill.then(|| {
+        let calls = contents.calls.records.iter();
+        calls.map(|call| (call.key(), call.tokens.clone())).collect()
+    });
+    let calls_made = Checked { expected: expected.unwrap_or_default(), calls: sender };
+    let recorder = Box::new((calls_made, searcher));
     let started = run.start(&models.start()?, recorder, stop.clone())?;
     let dataset = &contents.plan.dataset.name;
     let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
@@ -106,6 +115,23 @@ pub fn replay(
     differences.extend(line_differences(contents.searches.by_key(), &searched, is_asked)?);
     differences.sort();
     Ok(Replayed { items: wanted.len(), calls: again.len(), searches: searched.len(), differences })
+}
+
+/// Calls that are made again, with what they are said to have given.
+struct Checked {
+    /// Empty where nothing is to be believed beforehand.
+    expected: HashMap<CallKey, Vec<u32>>,
+    calls: Sender<CallLine>,
+}
+
+impl Recorder for Checked {
+    fn expected(&self, key: &CallKey) -> Option<&[u32]> {
+        self.expected.get(key).map(Vec::as_slice)
+    }
+
+    fn record(&self, call: &CallLine) -> Result<(), Failure> {
+        self.calls.record(call)
+    }
 }
 
 /// The plan of a replay; where an emulator computes what such a GPU has computed, as if it were that GPU. That is what is asked: whether

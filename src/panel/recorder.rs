@@ -17,6 +17,11 @@ pub trait Recorder: Send + Sync {
         None
     }
 
+    /// The tokens that the call of this key is said to have given, where they are to be checked; see [`crate::engine::Request::expected`].
+    fn expected(&self, _key: &CallKey) -> Option<&[u32]> {
+        None
+    }
+
     /// The search of this key in an earlier attempt at the run, if there is one.
     fn find_search(&self, _key: &SearchKey) -> Option<&SearchLine> {
         None
@@ -56,6 +61,10 @@ impl<F: Fn(&CallLine) + Send + Sync> Recorder for F {
 
 /// The same, with a channel for searches.
 impl<R: Recorder> Recorder for (R, Sender<SearchLine>) {
+    fn expected(&self, key: &CallKey) -> Option<&[u32]> {
+        self.0.expected(key)
+    }
+
     fn record_search(&self, search: &SearchLine) -> Result<(), Failure> {
         let _ = self.1.send(search.clone());
         Ok(())

@@ -106,6 +106,7 @@ impl Panel {
             },
             max_tokens: self.limit(call).map_or(room, |limit| limit.min(room)),
             salt: self.salt,
+            expected: self.recorder.expected(&call.key).unwrap_or_default().to_vec(),
             ..Request::default()
         })
     }

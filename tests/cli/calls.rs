@@ -34,6 +34,7 @@ fn a_run_from_a_store_is_the_run_without_one() {
     }
     // A replay computes.
     scratch.wardround("replay third --items q2").succeeded();
+    scratch.wardround("replay third --by-prefill").succeeded();
     scratch.wardround("replay third --calls calls").refused(2, &["computes every call again"]);
     // Another seed asks for other calls.
     let other = scratch.run_one("other", "--seed 7 --set t_max=0 --calls calls");

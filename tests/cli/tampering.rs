@@ -139,6 +139,18 @@ fn a_forgery_that_is_sealed_anew_verifies_but_not_its_head_nor_its_replay() {
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].starts_with(&format!("{key}: text is ")), "{told:?}");
     assert!(told[1].ends_with(", 1 difference"), "{told:?}");
+    // Who is told beforehand what was logged finds the same.
+    assert_eq!(scratch.wardround("replay out --by-prefill").stdout, replay.stdout);
+    for token in 0..3 {
+        let mut contents = contents.clone();
+        let tokens = &mut contents.calls.records[0].tokens;
+        let place = token * (tokens.len() - 1) / 2;
+        tokens[place] += 1;
+        seal_anew(&contents, &out);
+        let replay = scratch.wardround("replay out --by-prefill");
+        replay.refused(1, &["the replay differs from out"]);
+        assert!(replay.stdout.contains(": tokens"), "{replay:#?}");
+    }
 }
 
 #[test]

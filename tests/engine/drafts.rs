@@ -127,3 +127,44 @@ fn drafted_beside_neighbours_that_are_cancelled_as_without() {
         }
     }
 }
+
+/// What is said of a completion beforehand changes nothing of it, true or not: so one that is not what it was said to be is found.
+#[test]
+fn expected_tokens_change_nothing_and_cost_few_steps_where_they_are_true() {
+    let ops = Cpu::new(2).unwrap();
+    let mut random = wardround::random::SplitMix64::new(5);
+    for model in REPETITIVE.iter() {
+        let steps = |expected: &dyn Fn(usize) -> Vec<u32>| {
+            let options = EngineOptions { max_batch: 16, draft: 31, ..OPTIONS };
+            let engine = model.engine(options, &ops);
+            let asked = model.in_order().into_iter().map(|index| {
+                let expected = expected(index);
+                let request = Request { expected, ..model.requests[index].clone() };
+                (index, engine.submit(request).unwrap())
+            });
+            for (index, ticket) in asked.collect::<Vec<_>>() {
+                let outcome = Outcome::of(&model.requests[index].tokens, &ticket.wait().unwrap());
+                assert!(outcome == model.alone[index], "{}, request {index}", model.name);
+            }
+            let stats = engine.finish().unwrap();
+            stats.prefill.steps + stats.decode.steps
+        };
+        let said = |index: usize| model.alone[index].tokens.clone();
+        let (unknown, known) = (steps(&|_| Vec::new()), steps(&said));
+        assert!(3 * known < unknown, "{}: {known} steps of {unknown}", model.name);
+        for _ in 0..4 {
+            let drawn: Vec<u64> = model.alone.iter().map(|_| random.below(1 << 32)).collect();
+            steps(&|index| {
+                let mut tokens = said(index);
+                let place = drawn[index] as usize % tokens.len().max(1);
+                if let Some(token) = tokens.get_mut(place) {
+                    *token = (*token + 1) % 800;
+                }
+                tokens
+            });
+            // Too few, and too many.
+            steps(&|index| said(index)[..drawn[index] as usize % (said(index).len() + 1)].to_vec());
+            steps(&|index| [said(index), vec![7; 40]].concat());
+        }
+    }
+}

@@ -31,6 +31,9 @@ pub struct Request {
     pub forced_logprobs: bool,
     /// The same as `logprobs` of the prompt's tokens. They are all computed: nothing is taken from the prefix index.
     pub prompt_logprobs: Option<usize>,
+    /// The tokens that the completion is said to have. They are drafted instead of what the prompt suggests, so that a completion which is
+    /// what it is said to be costs hardly more than a prompt. It has no effect on the completion.
+    pub expected: Vec<u32>,
     /// Whose pages of keys and values may be found again: requests of one salt share them, and with no other. It has no
     /// effect on the completion.
     pub salt: Option<[u8; 16]>,

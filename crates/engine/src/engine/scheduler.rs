@@ -191,7 +191,10 @@ impl Scheduler {
         if most == 0 {
             return;
         }
-        sequence.draft = draft::look_up(&sequence.tokens, most);
+        sequence.draft = match sequence.request.expected.is_empty() {
+            true => draft::look_up(&sequence.tokens, most),
+            false => sequence.expected(most).to_vec(),
+        };
         let drafted = ScheduledRows { rows: part.rows + sequence.draft.len(), ..*part };
         match self.make_room(drafted) {
             Ok(()) => *part = drafted,

@@ -107,6 +107,13 @@ impl Sequence {
         }
     }
 
+    /// Up to `most` of the tokens that are said to come next; none once others have come than were said to.
+    pub fn expected(&self, most: usize) -> &[u32] {
+        let said = &self.tokens[self.prompt_tokens..];
+        let next = self.request.expected.strip_prefix(said).unwrap_or_default();
+        &next[..next.len().min(most)]
+    }
+
     /// Whether nobody waits for it any more.
     pub fn is_cancelled(&self) -> bool {
         self.events.is_cancelled()
