@@ -108,12 +108,14 @@ impl Replay {
             return Err(Failure::usage("several run directories were given", hint));
         };
         let contents = Contents::read(Path::new(directory))?;
-        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
+        let mut execution = self.execution.clone();
+        if self.by_prefill {
+            // Whatever the plan drafted.
+            execution.hardware.draft.get_or_insert(MOST_DRAFT as usize);
+        }
+        let mut spec = run::again(&contents.plan, &execution, self.panel, self.corpus)?;
         if let Some(data) = self.data {
             spec.data = data;
-        }
-        if self.by_prefill {
-            spec.hardware.draft.get_or_insert(MOST_DRAFT as usize);
         }
         let asked = Asked {
             items: &self.items,
