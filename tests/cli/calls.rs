@@ -30,7 +30,7 @@ fn a_run_from_a_store_is_the_run_without_one() {
     assert!(third.succeeded().stderr.contains(&format!("{calls} {TAKEN}")), "{third:#?}");
     for run in ["second", "third"] {
         assert_equal_runs(&scratch.path("alone"), &scratch.path(run));
-        scratch.wardround(&format!("verify {run}")).succeeded();
+        scratch.wardround(format!("verify {run}")).succeeded();
     }
     // A replay computes.
     scratch.wardround("replay third --items q2").succeeded();

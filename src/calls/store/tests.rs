@@ -41,7 +41,7 @@ fn a_damaged_call_is_never_used_and_its_neighbours_are() {
     drop(store);
     let file = only_file(directory);
     let whole = fs_err::read(&file).unwrap();
-    let first = HEADER.len() + 1..(whole.len() + HEADER.len() + 1) / 2;
+    let first = HEADER.len() + 1..(whole.len() + HEADER.len()).div_ceil(2);
     for place in first.clone() {
         let mut bytes = whole.clone();
         bytes[place] ^= 1;
