@@ -12,7 +12,7 @@ faults! {
         #[error("{} is no store of calls: it holds {other}", path.display())]
         NotAStore { path: PathBuf, other: String } => Usage, "name an empty or a new directory, or one that --calls has written";
         #[error("{} is no file of calls: its first line is not `{}`", path.display(), super::segment::HEADER)]
-        NotCalls { path: PathBuf } => Artefact, "name a file that `wardround calls export` wrote";
+        NotCalls { path: PathBuf } => Artefact, "name a file that `wardround calls export` wrote; in a store, move it away";
         #[error("{}, line {line}: {defect}", path.display())]
         BadLine {
             path: PathBuf,

@@ -19,10 +19,12 @@ pub(super) const LONGEST: usize = 32 << 20;
 pub struct Key(String);
 
 impl Key {
-    /// The key of a request, `sum` being that of the model and the request; requests of different salts share nothing.
+    /// The key of a request, `sum` being that of the model and the request; requests of different salts share nothing, and versions of
+    /// wardround none either: what a release changes in grammars or on a GPU, no number says.
     pub fn of(sum: &str, salt: Option<[u8; 16]>) -> Key {
         let salt = salt.map_or_else(|| "none".to_owned(), |salt| hex(&salt));
-        Key(sha256(format!("bits {} salt {salt} request {sum}", wardround_engine::BITS)))
+        let (version, bits) = (env!("CARGO_PKG_VERSION"), wardround_engine::BITS);
+        Key(sha256(format!("version {version} bits {bits} salt {salt} request {sum}")))
     }
 }
 

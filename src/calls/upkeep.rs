@@ -78,6 +78,14 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, CallsError> {
     list(directory)?.map_err(|other| CallsError::NotAStore { path: path(), other })
 }
 
+/// An error of reading a file: that it is none of calls, where its first line is another.
+fn not_calls(path: &Path) -> impl Fn(io::Error) -> CallsError + '_ {
+    |error| match error.kind() {
+        io::ErrorKind::InvalidData => CallsError::NotCalls { path: path.to_owned() },
+        _ => error.into(),
+    }
+}
+
 fn decoded(line: &Line) -> Result<(Key, Kept), &'static str> {
     decode(line.bytes.as_deref().ok_or("it is longer than any call")?)
 }
@@ -124,7 +132,7 @@ pub fn inspect(directory: &Path) -> Result<Held, CallsError> {
 /// another process writes stay as they are.
 ///
 /// # Errors
-/// What is no store; a disk that takes no more, which changes nothing.
+/// What is no store; a file that is none of calls, or a disk that takes no more: nothing is changed then.
 pub fn clear(directory: &Path, chosen: &Chosen) -> Result<Cleared, CallsError> {
     let (mut cleared, mut known) = (Cleared::default(), HashSet::new());
     let mut locked = Vec::new();
@@ -147,20 +155,20 @@ pub fn clear(directory: &Path, chosen: &Chosen) -> Result<Cleared, CallsError> {
                 let line = [line.bytes.unwrap_or_default(), b"\n".to_vec()].concat();
                 match together.append(&line) {
                     Ok(_) => cleared.kept += 1,
-                    Err(error) => failed = Some(error),
+                    Err(error) => failed = Some(error.into()),
                 }
             }
             _ => cleared.dropped += 1,
         });
-        match read {
-            Err(error) if error.kind() != io::ErrorKind::InvalidData => failed = Some(error),
-            _ => {}
+        // What is not ours is nobody's to remove.
+        if let Err(error) = read {
+            failed = Some(not_calls(path)(error));
         }
     }
-    let written = failed.map_or_else(|| together.sync(), Err);
+    let written = failed.map_or_else(|| Ok(together.sync()?), Err);
     if let Err(error) = written {
         let _ = fs_err::remove_file(&together.path);
-        return Err(error.into());
+        return Err(error);
     }
     match cleared.kept {
         0 => fs_err::remove_file(&together.path)?,
@@ -215,16 +223,12 @@ pub fn export(directory: &Path, chosen: &Chosen, out: &Path) -> Result<usize, Ca
 /// A file that is none, or is damaged; what is no store.
 pub fn import(directory: &Path, from: &Path) -> Result<usize, CallsError> {
     let mut defect = None;
-    let not_calls = |error: io::Error| match error.kind() {
-        io::ErrorKind::InvalidData => CallsError::NotCalls { path: from.to_owned() },
-        _ => error.into(),
-    };
     let end = read(from, 0, |line| {
         if let Err(found) = decoded(&line) {
             defect.get_or_insert((line.number, found));
         }
     });
-    let end = end.map_err(not_calls)?;
+    let end = end.map_err(not_calls(from))?;
     let is_whole = end > 0 && end == fs_err::metadata(from)?.len();
     match defect {
         Some((line, defect)) => {

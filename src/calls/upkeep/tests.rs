@@ -42,6 +42,14 @@ fn clearing_puts_each_call_into_one_file_once_and_drops_what_is_damaged() {
         assert_eq!(busy.get(&key("c")), Some(kept("c")));
     }
     drop(busy);
+    // What is not ours stays, and so does all else.
+    let other = directory.join("other.calls");
+    fs_err::write(&other, "someone's\nnotes\n").unwrap();
+    let error = clear(directory, &Chosen::default()).unwrap_err().to_string();
+    assert!(error.contains("other.calls is no file of calls"), "{error}");
+    assert_eq!((files_of(directory), inspect(directory).unwrap().calls), (3, 3));
+    assert_eq!(fs_err::read_to_string(&other).unwrap(), "someone's\nnotes\n");
+    fs_err::remove_file(other).unwrap();
     let none = Chosen { since: Some(u64::MAX), ..Chosen::default() };
     assert_eq!(clear(directory, &none).unwrap(), Cleared { kept: 0, dropped: 3, busy: 0 });
     assert_eq!(files_of(directory), 0);
