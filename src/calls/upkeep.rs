@@ -143,7 +143,8 @@ pub fn clear(directory: &Path, chosen: &Chosen) -> Result<Cleared, CallsError> {
                 cleared.busy += 1;
                 read(&path, 0, |line| {
                     known.extend(decoded(&line).ok().map(|(key, _)| key));
-                })?;
+                })
+                .map_err(not_calls(&path))?;
             }
         }
     }
@@ -204,7 +205,8 @@ pub fn export(directory: &Path, chosen: &Chosen, out: &Path) -> Result<usize, Ca
                 let length = line.bytes.as_ref().map_or(0, Vec::len);
                 places.entry(key).or_insert(Place { file, at: line.at, length });
             }
-        })?;
+        })
+        .map_err(not_calls(path))?;
     }
     let mut options = fs_err::OpenOptions::new();
     let mut file = io::BufWriter::new(options.write(true).create_new(true).open(out)?);
