@@ -59,9 +59,7 @@ impl Store {
             }
             _ => {}
         }
-        if let Err(other) = list(directory)? {
-            return Err(CallsError::NotAStore { path: directory.to_owned(), other });
-        }
+        Store::check(directory)?;
         let store = Store {
             directory: directory.to_owned(),
             remote,
@@ -72,6 +70,20 @@ impl Store {
         };
         store.refresh(&mut store.index())?;
         Ok(store)
+    }
+
+    /// Whether a directory may be a store, before anything is begun that would need it; one that is not there may be.
+    ///
+    /// # Errors
+    /// A directory of other things; one that cannot be read; a file.
+    pub fn check(directory: &Path) -> Result<(), CallsError> {
+        match list(directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            listed => listed?.map(|_| ()).map_err(|other| {
+                let path = directory.to_owned();
+                CallsError::NotAStore { path, other }
+            }),
+        }
     }
 
     /// Whether answers of endpoints are kept too.

@@ -81,6 +81,10 @@ impl Models {
             known_logprobs: hardware.known_logprobs,
         };
         let beside = beside(&devices)?;
+        // Before a run's directory is made.
+        if let Some(directory) = &hardware.calls.directory {
+            Store::check(directory)?;
+        }
         if hardware.compute.fast {
             hardware.calls.refuse("what --fast computes differs from time to time")?;
         }

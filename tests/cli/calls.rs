@@ -76,6 +76,12 @@ fn a_store_is_checked_cleared_and_handed_on() {
     let told = scratch.wardround("calls info elsewhere --json");
     assert!(told.succeeded().stdout.contains("\"calls\":6"), "{told:#?}");
     scratch.wardround("calls info one").refused(2, &["is no store of calls"]);
+    // Nothing is begun with what is none.
+    for other in ["one", "questions.jsonl"] {
+        let refused = scratch.run_one("none", &format!("--calls {other}"));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(!scratch.path("none").exists());
+    }
 }
 
 #[test]
