@@ -107,3 +107,39 @@ fn runs_at_once_that_are_killed_leave_a_store_that_is_whole() {
     scratch.run_one("last", "--set t_max=1 --calls calls").succeeded();
     assert_equal_runs(&scratch.path("alone"), &scratch.path("last"));
 }
+
+/// An endpoint may answer otherwise each time: this one does.
+#[cfg(feature = "remote")]
+#[test]
+fn endpoints_are_asked_again_unless_their_answers_are_kept() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let member = crate::remote::serve(move |_| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let answer = if number % 2 == 0 { "A" } else { "B" };
+        crate::remote::said(&format!(
+            "{{\"answer\": \"{answer}\", \"confidence\": 0.{}}}",
+            number % 10
+        ))
+    });
+    let run = |out: &str, more: &str| {
+        let before = asked.load(Ordering::Relaxed);
+        let flags = "--set t_max=0 --decoding json --calls calls";
+        let outcome = scratch
+            .run(format!("--panel {member} --data questions.jsonl --out {out} {flags} {more}"));
+        outcome.succeeded();
+        asked.load(Ordering::Relaxed) - before
+    };
+    assert_eq!((run("one", ""), run("two", "")), (6, 6));
+    assert_eq!((run("kept", "--calls-remote"), run("taken", "--calls-remote")), (6, 0));
+    assert_equal_runs(&scratch.path("kept"), &scratch.path("taken"));
+    let held = scratch.wardround("calls info calls");
+    assert!(held.succeeded().stdout.contains("answered 6 of them"), "{held:#?}");
+    // Another seed is another request.
+    assert_eq!(run("other", "--calls-remote --seed 7"), 6);
+}
