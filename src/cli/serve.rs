@@ -14,6 +14,7 @@ use super::sandboxed::{Paths, SandboxFlag, folder_of};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
+use crate::experiment::whole_file;
 use crate::sandbox::Network;
 use crate::selftest::last::LastSelftest;
 use crate::serve::options::{Listen, refuse_open};
@@ -66,7 +67,9 @@ impl Serve {
             .models(sources.named.iter().map(|named| &named.model), &hub)?;
         paths = self.systems.paths(paths);
         if let Some(calls) = &self.hardware.calls.directory {
-            paths = paths.write(calls)?;
+            // It is empty until the first call, long after everything is loaded, and stays.
+            whole_file::create_private_directory(calls)?;
+            paths = paths.write_in(calls);
         }
         if let Some(options) = &audit {
             paths = paths.write(&options.directory)?;

@@ -160,3 +160,24 @@ fn a_note_system_checks_the_message_and_a_gone_client_stops_its_case() {
     assert!(metrics.contains("wardround:cases_running 0"), "{metrics}");
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
+
+#[test]
+fn cases_are_kept_in_a_store_of_calls_that_was_not_there_and_answered_from_it() {
+    let server = Server::start(&format!("{QUICK} --calls calls"));
+    let check = || server.post("/v1/check", &json!({"text": NOTE, "seed": 3})).json();
+    let first = check();
+    let lines = || {
+        let entries = std::fs::read_dir(server.folder.path().join("calls")).unwrap();
+        let texts = entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+        texts.map(|text| text.lines().count() - 1).sum::<usize>()
+    };
+    let kept = lines();
+    assert!(kept > 0);
+    let again = check();
+    assert_eq!(first["wardround"]["record"]["kind"], "note");
+    // Computed again, its prompts' tokens would be cached ones.
+    for field in ["record", "usage"] {
+        assert_eq!(first["wardround"][field], again["wardround"][field]);
+    }
+    assert_eq!(lines(), kept);
+}
