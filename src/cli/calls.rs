@@ -12,7 +12,6 @@ use crate::calls::upkeep::{Chosen, Cleared, Held, clear, export, import, inspect
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::panel::memory::gibibytes;
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -106,10 +105,10 @@ impl Info {
             return Ok(console::say(serde_json::to_string(&info).map_err(std::io::Error::from)?)?);
         }
         let Held { files, bytes, calls, twice, elsewhere, completion_tokens, .. } = info;
-        let size = gibibytes(bytes as usize);
         console::say(format!("calls      {calls}, {completion_tokens} tokens of completions"))?;
-        console::say(format!("computed   in {:.1} hours of calls", hours(info.elapsed_ms)))?;
-        console::say(format!("size       {size} in {}", count(files, "file")))?;
+        let seconds = info.elapsed_ms as f64 / 1000.0;
+        console::say(format!("computed   in {seconds:.1} seconds, all calls together"))?;
+        console::say(format!("size       {bytes} bytes in {}", count(files, "file")))?;
         if elsewhere > 0 {
             console::say(format!(
                 "endpoints  answered {elsewhere} of them: those may differ when asked again"
@@ -127,11 +126,6 @@ impl Info {
         }
         Ok(())
     }
-}
-
-/// Of milliseconds.
-fn hours(elapsed_ms: u64) -> f64 {
-    elapsed_ms as f64 / 3_600_000.0
 }
 
 impl Verify {
