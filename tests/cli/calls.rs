@@ -121,7 +121,7 @@ fn endpoints_are_asked_again_unless_their_answers_are_kept() {
     let count = asked.clone();
     let member = crate::remote::serve(move |_| {
         let number = count.fetch_add(1, Ordering::Relaxed);
-        let answer = if number % 2 == 0 { "A" } else { "B" };
+        let answer = ["A", "B"][number % 2];
         crate::remote::said(&format!(
             "{{\"answer\": \"{answer}\", \"confidence\": 0.{}}}",
             number % 10
