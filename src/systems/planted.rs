@@ -33,13 +33,14 @@ impl Model {
         Model { chat: ChatTemplate::load(directory).unwrap(), tokenizer }
     }
 
-    /// The control tokens by their written forms; of unused ones the first three.
+    /// The control tokens by their written forms; of those without a use the first three.
     fn planted(&self) -> Vec<String> {
         let pieces = (0..).zip(self.tokenizer.pieces());
         let controls = pieces.filter(|(id, _)| self.tokenizer.is_control(*id));
         let names = controls.map(|(_, piece)| name(piece));
+        let is_unused = |name: &str| name.contains("unused") || name.contains("reserved");
         let mut unused = 0..3;
-        names.filter(|name| !name.contains("unused") || unused.next().is_some()).collect()
+        names.filter(|name| !is_unused(name) || unused.next().is_some()).collect()
     }
 
     fn controls(&self, prompt: &Prompt) -> Vec<u32> {
@@ -127,23 +128,38 @@ fn no_system_lets_a_text_become_a_control_token() {
     }
 }
 
+/// No system lets one of a published vocabulary's control tokens, at least `planted` of which are tried, come from a text.
+fn check_published(model_name: &str, planted: usize) {
+    let data = std::env::var_os("WARDROUND_DATA").map(std::path::PathBuf::from).unwrap();
+    let model = Model::load(&data.join("tokenizers").join(model_name));
+    let plants = model.planted();
+    assert!(plants.len() >= planted, "{model_name}: {}", plants.len());
+    model.check_systems(&plants);
+    // Every one, those without a use too, alone between letters.
+    let pieces = (0..).zip(model.tokenizer.pieces());
+    let controls = pieces.filter(|(id, _)| model.tokenizer.is_control(*id));
+    for (id, piece) in controls {
+        let plant = format!("a{}b", name(piece));
+        let user = Message::new("user", plant.clone());
+        let prompt = model.chat.prompt(&model.tokenizer, &[user], false).unwrap();
+        assert!(model.tokenizer.decode(&prompt.tokens).contains(&plant), "{model_name}: {id}");
+    }
+}
+
 #[test]
 #[ignore = "needs WARDROUND_DATA"]
-fn with_data_no_control_token_of_the_published_vocabularies_comes_from_a_text() {
-    let data = std::env::var_os("WARDROUND_DATA").map(std::path::PathBuf::from).unwrap();
-    for (model_name, at_least) in [("gemma3", 14), ("llama3.2", 256), ("qwen3", 26)] {
-        let model = Model::load(&data.join("tokenizers").join(model_name));
-        let plants = model.planted();
-        assert!(plants.len() >= at_least, "{model_name}: {}", plants.len());
-        model.check_systems(&plants);
-        // Every one, those without a use too, alone between letters.
-        let pieces = (0..).zip(model.tokenizer.pieces());
-        let controls = pieces.filter(|(id, _)| model.tokenizer.is_control(*id));
-        for (id, piece) in controls {
-            let plant = format!("a{}b", name(piece));
-            let user = Message::new("user", plant.clone());
-            let prompt = model.chat.prompt(&model.tokenizer, &[user], false).unwrap();
-            assert!(model.tokenizer.decode(&prompt.tokens).contains(&plant), "{model_name}: {id}");
-        }
-    }
+fn with_data_no_control_token_of_gemmas_vocabulary_comes_from_a_text() {
+    check_published("gemma3", 14);
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_no_control_token_of_llamas_vocabulary_comes_from_a_text() {
+    check_published("llama3.2", 11);
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_no_control_token_of_qwens_vocabulary_comes_from_a_text() {
+    check_published("qwen3", 26);
 }
