@@ -9,6 +9,7 @@ pub mod mediqa_corr;
 pub mod metrics;
 pub mod notes;
 pub mod outcomes;
+pub mod policy;
 pub mod rating;
 pub mod recipe;
 pub mod results;

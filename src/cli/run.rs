@@ -11,7 +11,8 @@ use super::flags::{ExecutionFlags, MovedCorpusFlags, StartFlags, corpus, reranke
 use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
 use super::sandboxed::{Paths, SandboxFlag};
-use super::{interrupt, list, summary};
+use super::{calibrate, interrupt, list, summary};
+use crate::analysis::policy::{Policy, Subject};
 use crate::audit::Event;
 use crate::cli::exit::Failure;
 use crate::data::Format;
@@ -68,6 +69,9 @@ pub struct Run {
     /// A filled-in evaluation.toml, put into the run directory and printed first by `report`
     #[arg(long, value_name = "FILE")]
     evaluation: Option<PathBuf>,
+    /// Say of each outcome whether one may act upon it, by this policy of `calibrate`
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     #[command(flatten)]
     audit: AuditDirectory,
     #[command(flatten)]
@@ -86,6 +90,7 @@ impl Run {
         let sandbox = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
         let evaluation = self.evaluation.clone();
+        let policy = self.policy.as_deref().map(Policy::read).transpose()?;
         let (allow_version, part) = (self.allow_version, self.start.shard);
         let load = |path: PathBuf| Ok::<_, Failure>((Plan::load(&path)?, path));
         let promised = self.plan.clone().map(load).transpose()?;
@@ -128,6 +133,9 @@ impl Run {
         let mut run: Resolved = spec.resolve(inputs, &models)?;
         run.plan.host.sandbox = entered.report();
         run.evaluation = evaluation;
+        if let Some(policy) = &policy {
+            policy.keep_to(&Subject::of(&run.plan)?)?;
+        }
         if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;
@@ -166,7 +174,12 @@ impl Run {
             trail.write(told.with("status", status))?;
             trail.finish(Event::new("stop").with("actor", user()))?;
         }
-        summary::finish(&executed?)
+        let executed = executed?;
+        let finished = summary::finish(&executed);
+        if let Some(policy) = &policy {
+            calibrate::apply(policy, &executed.contents)?;
+        }
+        finished
     }
 
     fn spec(self) -> Result<Spec, Failure> {

@@ -18,9 +18,9 @@ use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
-use crate::panel::{CallSettings, Member, Panel, PanelError, SamplingChoice};
+use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
-use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
+use crate::record::{CallLine, Decision, ItemLine, Language, SearchLine, Usage};
 use crate::retrieval::Retrieve;
 use crate::systems::{Parts, System, SystemConfig, Task};
 
@@ -79,9 +79,8 @@ pub struct Seated {
 
 /// An agent and its model.
 pub struct AgentModel {
-    pub agent: String,
+    pub plan: MemberPlan,
     pub backbone: Arc<Backbone>,
-    sampling: SamplingChoice,
 }
 
 /// How a case is worked on.
@@ -106,6 +105,8 @@ pub struct Worked {
     pub searches: Vec<SearchLine>,
     /// Of all calls.
     pub usage: Usage,
+    /// By the policy of whoever had it worked on, where there is one.
+    pub decision: Option<Decision>,
 }
 
 impl Spec {
@@ -150,7 +151,7 @@ impl Spec {
             let sampling = self.sampling_of(&slot);
             let asked = Asked { thinking, sampling };
             let plan = MemberPlan::local(&slot.agent, &backbone.description, asked);
-            Ok(AgentModel { agent: slot.agent, backbone, sampling: plan.sampling() })
+            Ok(AgentModel { plan, backbone })
         });
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
@@ -165,6 +166,10 @@ impl Spec {
 }
 
 impl Seated {
+    pub fn decoding(&self) -> DecodingMode {
+        self.settings.decoding
+    }
+
     /// With models of these fingerprints in its seats: equal ones mean that equal requests get equal bytes.
     pub fn fingerprint(&self, models: &[&str]) -> String {
         let (prompts_sha256, files) = (&self.prompts_sha256, &self.files);
@@ -190,9 +195,9 @@ impl Seated {
             let _ = caller.send(call.clone());
         };
         let member = |seat: &AgentModel| Member {
-            agent: seat.agent.clone(),
+            agent: seat.plan.agent.clone(),
             source: seat.backbone.clone(),
-            sampling: seat.sampling,
+            sampling: seat.plan.sampling(),
         };
         let panel = Panel {
             members: self.seats.iter().map(member).collect(),
@@ -207,7 +212,8 @@ impl Seated {
         let line = self.system.answer(&task)?;
         let calls: Vec<CallLine> = calls.try_iter().collect();
         let usage = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
-        Ok(Worked { line, calls, searches: searches.try_iter().collect(), usage })
+        let searches = searches.try_iter().collect();
+        Ok(Worked { line, calls, searches, usage, decision: None })
     }
 }
 

@@ -3,6 +3,7 @@
 mod answer;
 mod call;
 mod completion;
+mod decision;
 mod flag;
 mod item;
 mod language;
@@ -16,6 +17,7 @@ mod trajectory;
 pub use answer::{AnswerLine, RoundLine};
 pub use call::{CallKey, CallLine, Parse, Stage};
 pub use completion::{AnsweredBy, SamplingLine};
+pub use decision::{Advice, Decision};
 pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;

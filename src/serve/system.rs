@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::models::{Served, refuse_length};
 use super::request::fields::quoted;
+use crate::analysis::policy::{Policy, Watch};
 use crate::data::{Item, ItemKind};
 use crate::experiment::case::Seated;
 use crate::panel::PanelError;
@@ -17,6 +18,7 @@ pub struct LoadedSystem {
     pub seated: Seated,
     /// The name of each seat's model in the API.
     pub models: Vec<String>,
+    pub policy: Option<Policy>,
 }
 
 pub struct ServedSystem {
@@ -28,12 +30,14 @@ pub struct ServedSystem {
     /// Systems with equal fingerprints answer equal requests with equal bytes.
     pub fingerprint: String,
     pub is_synthetic: bool,
+    /// Says which outcomes may be acted upon.
+    pub policy: Option<Watch>,
 }
 
 impl ServedSystem {
     /// `served` has the models of all seats.
     pub fn new(loaded: LoadedSystem, served: &Served) -> ServedSystem {
-        let LoadedSystem { seated, models } = loaded;
+        let LoadedSystem { seated, models, policy } = loaded;
         let named = |name: &String| served.models.iter().find(|model| model.id == *name);
         let own = || models.iter().filter_map(named);
         let fingerprints: Vec<&str> = own().map(|model| model.fingerprint.as_str()).collect();
@@ -46,6 +50,7 @@ impl ServedSystem {
             seated,
             models,
             context,
+            policy: policy.map(Watch::new),
         }
     }
 
@@ -76,7 +81,7 @@ impl ServedSystem {
     /// The agents and their models.
     pub fn seats(&self) -> Vec<Value> {
         let seats = self.seated.seats.iter().zip(&self.models);
-        seats.map(|(seat, model)| json!({"agent": seat.agent, "model": model})).collect()
+        seats.map(|(seat, model)| json!({"agent": seat.plan.agent, "model": model})).collect()
     }
 
     /// The entry in the list of models.
@@ -98,6 +103,7 @@ impl ServedSystem {
                 "prompts_sha256": self.seated.prompts_sha256,
                 "fingerprint": self.fingerprint,
                 "synthetic": self.is_synthetic,
+                "policy": self.policy.as_ref().map(|watch| watch.policy.guarantee.to_string()),
             },
         })
     }

@@ -31,6 +31,7 @@ mod medreflex;
 mod multi_agent;
 mod notes;
 mod own_system;
+mod policy;
 mod rating;
 #[cfg(feature = "remote")]
 mod real_models;

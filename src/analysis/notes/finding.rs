@@ -160,7 +160,7 @@ impl Finding {
 
 /// The outcome for the reader of one note. The paper takes a note of which no answer is accepted for one without an error, which holds
 /// over many notes; here it takes an answer that says so, and none that claims an error.
-fn has_error(record: &NoteLine, calls: &[CallLine]) -> Option<bool> {
+pub fn has_error(record: &NoteLine, calls: &[CallLine]) -> Option<bool> {
     let flag = record.flag.said()?;
     let is_cleared = |trajectory: &Trajectory| {
         let claims = turns::claims(trajectory, calls);

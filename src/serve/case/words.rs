@@ -69,9 +69,13 @@ pub fn reasoning(kind: ItemKind, worked: &Worked) -> String {
 
 /// The outcome as the answer of a chat.
 pub fn content(item: &Item, worked: &Worked) -> String {
-    match &worked.line {
+    let text = match &worked.line {
         ItemLine::Note(line) => Finding::of(line, &worked.calls, &worked.searches).text(),
         ItemLine::Answer(line) => answer_text(item, line),
+    };
+    match &worked.decision {
+        None => text,
+        Some(decision) => format!("{decision}\n\n{text}"),
     }
 }
 
@@ -98,7 +102,7 @@ fn option_of<'a>(item: &'a Item, line: &AnswerLine) -> Option<&'a str> {
 
 /// The outcome as JSON: of a note in the form of `check --json`, of a question in a similar form.
 pub fn outcome(item: &Item, worked: &Worked) -> Value {
-    match &worked.line {
+    let mut value = match &worked.line {
         ItemLine::Note(line) => json!(Finding::of(line, &worked.calls, &worked.searches)),
         ItemLine::Answer(line) => {
             let words = |call: &CallLine| CallWords::of(ItemKind::Questions, call);
@@ -113,7 +117,11 @@ pub fn outcome(item: &Item, worked: &Worked) -> Value {
                 "notice": NOTICE,
             })
         }
+    };
+    if let Some(decision) = &worked.decision {
+        value["policy"] = json!(decision);
     }
+    value
 }
 
 /// The line of `items.jsonl`, without its place in a chain.
@@ -162,7 +170,8 @@ mod tests {
     fn worked(line: AnswerLine) -> Worked {
         let said = json!({"answer": "B", "confidence": 0.85, "cot": ["Look.", "Then  decide."]});
         let calls = vec![call("sym", 0, json!({}), "I plan\nto ask."), call("ddx", 1, said, "{}")];
-        Worked { line: line.into(), calls, searches: Vec::new(), usage: Usage::default() }
+        let (searches, usage) = (Vec::new(), Usage::default());
+        Worked { line: line.into(), calls, searches, usage, decision: None }
     }
 
     #[test]
