@@ -181,3 +181,54 @@ fn cases_are_kept_in_a_store_of_calls_that_was_not_there_and_answered_from_it() 
     }
     assert_eq!(lines(), kept);
 }
+
+/// A policy that was calibrated by `run` is obeyed by the server of the same models, and refused by one of other settings.
+#[test]
+fn a_policy_says_of_a_servers_outcomes_what_it_says_of_a_runs() {
+    let server = Server::start(QUICK);
+    let folder = server.folder.path().to_owned();
+    let question = |id: &str| {
+        json!({"id": id, "question": "Which vitamin is retinol?", "answer": "A",
+            "options": {"A": "Vitamin A", "B": format!("Vitamin D{id}"), "C": "Vitamin K"}})
+    };
+    let lines: Vec<String> = ["1", "2", "3", "4"].map(|id| question(id).to_string()).into();
+    std::fs::write(folder.join("own.jsonl"), lines.join("\n")).unwrap();
+    let run = |arguments: &str| {
+        let done = wardround(&folder).args(arguments.split_whitespace()).output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let debate = "run medmad --data own.jsonl --format mcq --panel gemma3,llama,qwen3 --set record_chars=96 \
+                  --set max_tokens=160 --set t_max=0 --out own --offline";
+    let debating = "--system medmad --system medguards=llama --set medmad.record_chars=96 --set medmad.max_tokens=160 --set medmad.t_max=0";
+    let ran = run(debate);
+    assert!(ran.0 == Some(0) || ran.1.contains("has a result"), "{ran:?}");
+    let made = run("calibrate own --risk 0.99 --delta 0.5 --out policy.toml");
+    assert_eq!(made.0, Some(0), "{made:?}");
+    let serve = "serve gemma3 llama qwen3 --port 0 --policy policy.toml";
+    let other = run(&format!("{serve} {}", debating.replace("t_max=0", "t_max=1")));
+    assert_eq!(other.0, Some(2), "{other:?}");
+    assert!(other.1.contains("settings.t_max is 0 against 1"), "{other:?}");
+    let none = run(&format!("{serve} {QUICK}"));
+    assert!(none.1.contains("a policy is of medmad, which is not served"), "{none:?}");
+
+    let folder = server.kill();
+    let server = Server::start_in(folder, &format!("{debating} --policy policy.toml"));
+    let entry = server.get("/v1/models/medmad").json();
+    let told = entry["wardround"]["policy"].as_str().unwrap();
+    assert!(told.starts_with("at most 99 % of all cases"), "{told}");
+    let asked =
+        json!({"question": "Which vitamin is retinol?", "options": ["A1", "B2", "C3"], "seed": 5});
+    let answer = server.post("/v1/ask", &asked).json();
+    let policy = &answer["policy"];
+    match answer["answer"].is_null() {
+        true => assert!(policy["because"].as_str().unwrap().contains("no answer"), "{policy}"),
+        false => assert!(policy["score"].as_f64().unwrap() > 0.0, "{policy}"),
+    }
+    let advice = if policy["because"].is_null() { "act" } else { "escalate" };
+    assert_eq!(policy["decision"], advice);
+    let shifted = server.get("/metrics").body;
+    assert!(shifted.contains("wardround:policy_shifted{system=\"medmad\"} 0"), "{shifted}");
+    // The other system has none.
+    let note = server.post("/v1/check", &json!({"text": NOTE, "seed": 3})).json();
+    assert!(note.get("policy").is_none(), "{note}");
+}
