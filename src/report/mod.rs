@@ -11,6 +11,7 @@ mod item;
 mod kit;
 pub mod rating;
 pub mod recipe;
+mod risk;
 mod run;
 pub mod selftest;
 pub mod table;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use super::watch::NO_SCORE;
@@ -119,6 +120,26 @@ pub fn decisions(run: &Contents, policy: &Policy) -> Vec<Decided> {
         is_wrong: is_wrong(line),
     };
     run.outcomes().into_iter().map(decided).collect()
+}
+
+/// The graded cases of a run's first repetition, and the risk–coverage curve of each score that any of them has.
+pub fn curves(run: &Contents) -> (usize, Vec<(Score, Vec<Point>)>) {
+    let outcomes = Outcomes::of(run);
+    let lines: Vec<&ItemLine> =
+        outcomes.lines.first().into_iter().flatten().copied().flatten().collect();
+    let graded: Vec<(&ItemLine, bool)> =
+        lines.into_iter().filter_map(|line| Some((line, is_wrong(line)?))).collect();
+    let curve_of = |score: &Score| {
+        let case = |(line, is_wrong): &(&ItemLine, bool)| Case {
+            item: String::new(),
+            score: score.of(line, &calls_of(run, line)),
+            is_wrong: *is_wrong,
+            groups: Vec::new(),
+        };
+        let points = curve(&graded.iter().map(case).collect::<Vec<_>>());
+        (!points.is_empty()).then_some((*score, points))
+    };
+    (graded.len(), Score::value_variants().iter().filter_map(curve_of).collect())
 }
 
 fn cases_of(run: &Contents, choice: &Choice) -> Result<Vec<Case>, Failure> {

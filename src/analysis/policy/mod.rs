@@ -15,7 +15,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::calibrate::{Calibrated, Choice, Decided, calibrate, decisions};
+pub use self::calibrate::{Calibrated, Choice, Decided, calibrate, curves, decisions};
 pub use self::score::{Because, Score};
 pub use self::subject::Subject;
 pub use self::threshold::{Base, Case, Guarantee, Point, curve};

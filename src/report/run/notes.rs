@@ -13,6 +13,7 @@ use crate::analysis::tables::{self, Labelled};
 use crate::experiment::contents::Contents;
 use crate::record::{NoteLine, Source};
 use crate::report::figure::{Key, Lane, Mark, Row, Rows, Subplot};
+use crate::report::risk;
 
 /// # Errors
 /// A confidence outside 0 to 1.
@@ -26,6 +27,7 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, Metric
         consensus,
         figures.localisation.as_ref().map(localisation),
         figures.detection.as_ref().map(types),
+        risk::panel(contents),
     ];
     let health = ParseHealth::of(&contents.calls.records);
     let warning = health.and_then(|health| health.warning(&contents.plan.system));

@@ -15,6 +15,7 @@ use crate::record::{AnswerLine, CallLine};
 use crate::report::calibration as reliability;
 use crate::report::figure::{Key, Lane, Row as Bars, Rows, Subplot};
 use crate::report::item::flag::Flag;
+use crate::report::risk;
 use crate::report::table::{Cell, Table};
 
 /// The items and calls of one run, or of all.
@@ -144,6 +145,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
             )],
         });
     }
+    panels.extend(risk::panel(contents));
     let calls = all.calls.iter().copied();
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
         tables.push(costs::table(&[Labelled { group: "", label, of: &cost, health }]));
