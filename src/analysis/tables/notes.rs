@@ -206,7 +206,7 @@ fn low_confidence(entries: &[Entry<'_>]) -> Option<Table> {
 }
 
 fn cost(entries: &[Entry<'_>], prices: &Prices) -> Option<Table> {
-    let whose = if *prices == Prices::default() { ", the paper's (Gemini 2.0 Flash)" } else { "" };
+    let whose = if *prices == Prices::default() { ", MedGuards' (Gemini 2.0 Flash)" } else { "" };
     let Prices { prompt, completion, cached } = *prices;
     table("cost", "Cost per note, by stage (MedGuards, Table 10)", entries, |notes| Some(&notes.stages))
         .text("stage", |row| &row.of.stage)
