@@ -14,7 +14,7 @@ from pathlib import Path
 CALL = {"seq", "elapsed_ms", "prev", "hash", "schema", "request"}
 SEARCH = {"seq", "took", "cached", "prev", "hash", "schema"}
 ITEM = {"prev", "hash", "schema", "kind"}
-FIGURE = ("elapsed", "finished_at", "head", "cached", "version", "latency", "seconds")
+FIGURE = ("elapsed", "finished_at", "head", "cached", "version", "latency", "seconds", "_ms")
 
 
 def lines(path):
