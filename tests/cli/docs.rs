@@ -103,7 +103,8 @@ fn command(page: &Page, line: &str, is_whole: bool) -> Vec<Command> {
     let mut words = words(line);
     // What a scheduler's task is given to run.
     if let Some(script) = words.iter().position(|word| word == "shard.sh") {
-        words.splice(..=script, ["wardround".to_owned()]);
+        words.drain(..script);
+        words[0] = "wardround".to_owned();
     }
     let quoted: Vec<Command> = words
         .iter()

@@ -268,9 +268,9 @@ fn what_one_recipe_of_a_paper_lacks_ends_none_of_those_after_it() {
     let member = "openai:model@http://127.0.0.1:9/v1";
     for paper in papers() {
         let run = format!("recipe {paper} --data-dir . --panel {member} --out {paper}");
-        for flag in ["--dry-run", ""] {
+        for (flag, code) in [("--dry-run", 3), ("", 2)] {
             let told = scratch.wardround(format!("{run} {flag}"));
-            told.refused(3, &[]);
+            told.refused(code, &[]);
             for recipe in of_paper(paper).unwrap() {
                 assert!(told.stderr.contains(&format!("error: {recipe}: ")), "{recipe}: {told:#?}");
             }
