@@ -72,8 +72,7 @@ impl RecipeVerb {
             None => vec![self.recipe()?],
         };
         if self.start.dry_run {
-            let mut recipes = recipes.into_iter();
-            return recipes.try_for_each(|recipe| announce(recipe, &self.output.scorers));
+            return each(&recipes, |recipe| announce(recipe, &self.output.scorers));
         }
         self.output.run(&recipes, &self.start.execution, self.sandbox)
     }
@@ -165,11 +164,10 @@ pub struct RecipeOutput {
 }
 
 impl RecipeOutput {
-    /// Runs the missing cells of recipes one after another, and writes and prints the table of each. One without results ends none of those
-    /// after it.
+    /// Runs the missing cells of recipes one after another, and writes and prints the table of each.
     ///
     /// # Errors
-    /// What stopped a recipe; the first that has no results, once all have run.
+    /// As [`each`].
     pub fn run(
         &self,
         recipes: &[RecipeRun],
@@ -179,18 +177,7 @@ impl RecipeOutput {
         let paths = recipes.iter().try_fold(Paths::default(), |paths, one| self.paths(paths, one));
         let entered = paths?.enter(sandbox, &execution.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
-        let mut without_results = None;
-        for recipe in recipes {
-            match self.run_one(recipe, execution, &entered) {
-                Err(error) if recipes.len() > 1 && error.blame() == Blame::Outcome => {
-                    let error = error.about(&recipe.manifest().name);
-                    console::note(format!("error: {error}"));
-                    without_results.get_or_insert(error);
-                }
-                other => other?,
-            }
-        }
-        without_results.map_or(Ok(()), Err)
+        each(recipes, |recipe| self.run_one(recipe, execution, &entered))
     }
 
     fn run_one(
@@ -342,7 +329,32 @@ pub(super) fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
     Ok(planned.map(|(cell, spec)| Planned { label: label(cell), spec }).collect())
 }
 
-fn announce(mut recipe: RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
+/// Does it with one recipe after another: what one of several lacks ends none of those after it.
+///
+/// # Errors
+/// What stops all of them; the first that stopped one alone, once all were tried.
+fn each(
+    recipes: &[RecipeRun],
+    act: impl Fn(&RecipeRun) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut first = None;
+    for recipe in recipes {
+        match act(recipe) {
+            Err(error)
+                if recipes.len() > 1
+                    && !matches!(error.blame(), Blame::Machine | Blame::Interrupted) =>
+            {
+                let error = error.about(&recipe.manifest().name);
+                console::note(format!("error: {error}"));
+                first.get_or_insert(error);
+            }
+            other => other?,
+        }
+    }
+    first.map_or(Ok(()), Err)
+}
+
+fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
     for form in &recipe.forms {
         let Recipe { title, decoding, .. } = &form.manifest.recipe;
         console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
@@ -361,8 +373,8 @@ fn announce(mut recipe: RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure>
     let Some(first) = planned.first() else { return Ok(()) };
     // What cannot be resolved is told as it would be by the run itself.
     if outlook.missing.is_empty() && !outlook.lacks_models() {
-        recipe.hub = recipe.hub.local();
-        summary::tell_memory(&recipe.resolve()?.models)?;
+        let local = RecipeRun { hub: recipe.hub.local(), ..recipe.clone() };
+        summary::tell_memory(&local.resolve()?.models)?;
     }
     outlook.tell(&first.spec)
 }

@@ -1,8 +1,8 @@
-"""Compares the runs of two versions of the program, value by value: calls by their keys, items, figures.
+"""Compares the runs of two versions of the program, value by value: calls and searches by their keys, items, figures.
 
     python3 tests/acceptance/equal.py BEFORE AFTER
 
-Both folders hold run directories at the same places, made by the same commands. Left out is what may differ: places in the log, times,
+Both folders hold run directories at the same places, made by the same commands, or are those of recipes. Left out is what may differ: places in the log, times,
 hashes, schema numbers, tokens that were cached, and fields that only one version writes. Prints what was compared and every kind of
 difference with an example; exits 1 where there is any.
 """
@@ -12,16 +12,21 @@ import sys
 from pathlib import Path
 
 CALL = {"seq", "elapsed_ms", "prev", "hash", "schema", "request"}
+SEARCH = {"seq", "took", "cached", "prev", "hash", "schema"}
 ITEM = {"prev", "hash", "schema", "kind"}
-FIGURE = ("elapsed", "finished_at", "head", "cached", "version", "latency")
+FIGURE = ("elapsed", "finished_at", "head", "cached", "version", "latency", "seconds", "_ms")
 
 
 def lines(path):
-    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
 
 
 def call_key(call):
     return tuple(call[key] for key in ("dataset", "run", "item", "agent", "round", "purpose", "sample"))
+
+
+def search_key(search):
+    return tuple(search[key] for key in ("dataset", "run", "item", "round", "step"))
 
 
 def item_key(item):
@@ -47,7 +52,8 @@ def figures(run):
 
 def compare(before, after):
     runs = sorted(path.parent.relative_to(before) for path in before.rglob("calls.jsonl"))
-    counts, different = {"runs": len(runs), "calls": 0, "items": 0}, {}
+    recipes = sorted(path.parent.relative_to(before) for path in before.rglob("recipe.toml"))
+    counts, different = {"runs": len(runs), "recipes": len(recipes), "calls": 0, "searches": 0, "items": 0, "figures": 0}, {}
 
     def both(name, run, old, new, left_out):
         for key in old.keys() ^ new.keys():
@@ -61,15 +67,17 @@ def compare(before, after):
                 if left != right:
                     different.setdefault(f"{name}: {field}", []).append((run, key, str(left)[:200], str(right)[:200]))
 
-    for run in runs:
+    for run in runs + recipes:
         old, new = before / run, after / run
         if not (new / "results.json").is_file():
             different.setdefault("missing runs", []).append(run)
             continue
-        for name, key, left_out in (("calls", call_key, CALL), ("items", item_key, ITEM)):
+        logs = ("calls", call_key, CALL), ("searches", search_key, SEARCH), ("items", item_key, ITEM)
+        for name, key, left_out in () if run in recipes else logs:
             found = [{key(line): line for line in lines(folder / f"{name}.jsonl")} for folder in (old, new)]
             both(name, run, *found, left_out)
         old, new = figures(old), figures(new)
+        counts["figures"] += len(old.keys() & new.keys())
         for path in old.keys() & new.keys():
             if old[path] != new[path]:
                 different.setdefault(f"figure {path}", []).append((run, old[path], new[path]))

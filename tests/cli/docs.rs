@@ -100,7 +100,12 @@ fn commands() -> Vec<Command> {
 }
 
 fn command(page: &Page, line: &str, is_whole: bool) -> Vec<Command> {
-    let words = words(line);
+    let mut words = words(line);
+    // What a scheduler's task is given to run.
+    if let Some(script) = words.iter().position(|word| word == "shard.sh") {
+        words.drain(..script);
+        words[0] = "wardround".to_owned();
+    }
     let quoted: Vec<Command> = words
         .iter()
         .filter(|word| word.starts_with("wardround "))
@@ -129,8 +134,7 @@ fn words(line: &str) -> Vec<String> {
         }
     }
     words.extend(word);
-    // A number that the scheduler's array gives.
-    words.into_iter().map(|word| word.replace("$SLURM_ARRAY_TASK_ID", "1")).collect()
+    words
 }
 
 #[test]

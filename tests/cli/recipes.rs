@@ -258,3 +258,22 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
         .wardround(format!("{run} --seed 7"))
         .refused(2, &["one holds another run of recipes: seed is 42 against 7"]);
 }
+
+#[cfg(feature = "remote")]
+#[test]
+fn what_one_recipe_of_a_paper_lacks_ends_none_of_those_after_it() {
+    use wardround::experiment::recipe::built_in::{of_paper, papers};
+    let scratch = Scratch::new();
+    // An endpoint that is not asked: the machine is not measured for it.
+    let member = "openai:model@http://127.0.0.1:9/v1";
+    for paper in papers() {
+        let run = format!("recipe {paper} --data-dir . --panel {member} --out {paper}");
+        for (flag, code) in [("--dry-run", 3), ("", 2)] {
+            let told = scratch.wardround(format!("{run} {flag}"));
+            told.refused(code, &[]);
+            for recipe in of_paper(paper).unwrap() {
+                assert!(told.stderr.contains(&format!("error: {recipe}: ")), "{recipe}: {told:#?}");
+            }
+        }
+    }
+}

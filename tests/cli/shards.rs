@@ -1,11 +1,13 @@
 //! `run --shard` and `merge`: parts of a run that become the run that was made in one go, and what makes none.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use wardround::experiment::plan::Plan;
 
-use crate::binary::{Scratch, assert_equal_runs};
+use crate::binary::{Scratch, assert_equal_runs, outcome, size};
+use crate::determinism::wait_until;
 
 const QUESTIONS: usize = 7;
 
@@ -125,6 +127,45 @@ fn what_is_no_whole_is_refused() {
             .refused(2, &["invalid value", "such as 2/4"]);
     }
     assert!(!scratch.path("five").exists() && !scratch.path("wrong").exists());
+}
+
+/// The script of docs/running.md, as Slurm runs it: killed, queued again, its directory lost with its node.
+#[test]
+fn the_array_job_of_the_documents_goes_on_where_it_was_killed() {
+    let scratch = Scratch::new();
+    scratch.panel();
+    scratch.questions(5);
+    let page = include_str!("../../docs/running.md");
+    let script = page.split("```sh\n").find(|block| block.starts_with("#!/bin/bash")).unwrap();
+    scratch.write("shard.sh", script.split("```").next().unwrap());
+    let binary = Path::new(env!("CARGO_BIN_EXE_wardround")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
+    let flags = "medmad --panel gemma3,llama,qwen3 --data questions.jsonl --format mcq --set record_chars=8 --set t_max=1 --max-batch 3";
+    let task = |number: usize| {
+        let mut command = Command::new("bash");
+        command.args(["shard.sh", "run"]).args(flags.split(' ')).current_dir(scratch.path(""));
+        command.env_clear().env("PATH", &path).env("SLURM_JOB_NAME", "job");
+        command.env("SLURM_CPUS_ON_NODE", "1").env("SLURM_ARRAY_TASK_COUNT", "2");
+        command.env("SLURM_ARRAY_TASK_ID", number.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    for number in [1, 2] {
+        let mut child = task(number).spawn().unwrap();
+        let log = scratch.path(&format!("job-{number}/calls.jsonl"));
+        wait_until(&mut child, || size(&log) > 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    std::fs::remove_dir_all(scratch.path("job-2")).unwrap();
+    outcome(&mut task(1)).succeeded();
+    let again = outcome(&mut task(2));
+    assert!(again.succeeded().stderr.contains("from the store of calls"), "{again:#?}");
+    // Queued once more, it has nothing to do.
+    outcome(&mut task(1)).succeeded();
+    scratch.wardround("merge job job-1 job-2").succeeded();
+    scratch.wardround(format!("run {flags} --out whole")).succeeded();
+    assert_equal_runs(&scratch.path("whole"), &scratch.path("job"));
 }
 
 #[test]

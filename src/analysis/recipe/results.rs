@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow};
 use super::improvement::{ImprovementRow, improvements};
+use super::notes::full;
 use super::paired::{PairedRow, paired};
 use super::tables::{dataset, method};
 use crate::analysis::conditions::{self, Conditions};
@@ -258,8 +259,13 @@ fn near_duplicates(cells: &[(Cell<'_>, Contents)]) -> BTreeMap<String, Vec<Vec<S
 
 fn warnings(recipe: &Recipe, cells: &[CellResult]) -> Vec<String> {
     let health = |cell: &CellResult| {
-        let (method, dataset) = (method(recipe, &cell.method), dataset(recipe, &cell.dataset));
-        Some((format!("{method} on {dataset}"), cell.parse_health?))
+        let (label, dataset) = (method(recipe, &cell.method), dataset(recipe, &cell.dataset));
+        // Several models may stand under one label.
+        let row = match recipe.method.iter().filter(|one| one.label == label).count() {
+            0..2 => label.to_owned(),
+            _ => full(recipe, cell),
+        };
+        Some((format!("{row} on {dataset}"), cell.parse_health?))
     };
     health::warning(cells.iter().filter_map(health)).into_iter().collect()
 }
@@ -314,4 +320,21 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures;
+    use super::*;
+
+    #[test]
+    fn a_warning_tells_the_models_of_one_label_apart() {
+        let recipe = Recipe::find("medguards-table2").unwrap();
+        let mut cells = fixtures::cells(&recipe);
+        cells[0].models = vec!["gemma3-4b".to_owned()];
+        let health = serde_json::json!({"ok": 0.0, "repaired": 0.0, "fallback": 0.0, "refused": 0.0, "unread": 1.0});
+        cells[0].parse_health = Some(serde_json::from_value(health).unwrap());
+        let warned = warnings(&recipe, &cells).concat();
+        assert!(warned.contains("read of gemma3-4b: alone on MEDEC (100.0 %)"), "{warned}");
+    }
 }

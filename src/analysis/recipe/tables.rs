@@ -36,7 +36,8 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         });
         tables.insert(place, as_printed(printed));
     }
-    for table in &mut tables {
+    // What the paper prints was made by none of ours.
+    for table in tables.iter_mut().filter(|table| table.name != PRINTED) {
         if table.columns.iter().any(|column| column.label.starts_with(health::LABEL)) {
             table.notes.push(health::NOTE.to_owned());
         }
@@ -51,7 +52,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
 }
 
 /// The name of tables that the paper prints.
-const PRINTED: &str = "printed";
+pub const PRINTED: &str = "printed";
 
 fn as_printed(printed: &PrintedTable) -> Table {
     let mut table = Table::of(PRINTED, &printed.title, &printed.rows);

@@ -161,7 +161,7 @@ fn consensus<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
         let stages = notes.consensus.iter();
         Some(stages.flat_map(|stage| stage.settled.iter().map(|one| (stage.stage, one))))
     };
-    table("consensus", "Agreement and arbitration (Table 13)", entries, rows)
+    table("consensus", "Agreement and arbitration (MedGuards, Table 13)", entries, rows)
         .grouped_by(|row| match row.heading {
             "" => row.of.0.to_string(),
             heading => format!("{heading}, {}", row.of.0),
@@ -182,7 +182,7 @@ fn confidence(entries: &[Entry<'_>]) -> Option<Table> {
         let n = Some(found.n_agreed);
         Some([("all", n, found.all), ("right", None, found.right), ("wrong", None, found.wrong)])
     };
-    table("confidence", "Mean confidence of the detectors (Table 16)", entries, rows)
+    table("confidence", "Mean confidence of the detectors (MedGuards, Table 16)", entries, rows)
         .text("labels", |row| row.of.0)
         .number("notes × runs", |row| row.of.1)
         .number("first agent", |row| row.of.2.map(|means| means[0]))
@@ -193,7 +193,7 @@ fn confidence(entries: &[Entry<'_>]) -> Option<Table> {
 
 fn low_confidence(entries: &[Entry<'_>]) -> Option<Table> {
     let share = |part: usize, of: usize| (of > 0).then(|| part as f64 / of as f64);
-    let title = "When both detectors have low confidence (Table 16)";
+    let title = "When both detectors have low confidence (MedGuards, Table 16)";
     table("low-confidence", title, entries, |notes| Some(&notes.confidence.as_ref()?.low))
         .text("both below", |row| format!("{:.2}", row.of.below))
         .number("notes × runs", |row| row.of.n)
@@ -206,9 +206,9 @@ fn low_confidence(entries: &[Entry<'_>]) -> Option<Table> {
 }
 
 fn cost(entries: &[Entry<'_>], prices: &Prices) -> Option<Table> {
-    let whose = if *prices == Prices::default() { ", the paper's (Gemini 2.0 Flash)" } else { "" };
+    let whose = if *prices == Prices::default() { ", MedGuards' (Gemini 2.0 Flash)" } else { "" };
     let Prices { prompt, completion, cached } = *prices;
-    table("cost", "Cost per note, by stage (Table 10)", entries, |notes| Some(&notes.stages))
+    table("cost", "Cost per note, by stage (MedGuards, Table 10)", entries, |notes| Some(&notes.stages))
         .text("stage", |row| &row.of.stage)
         .number("calls in all", |row| row.of.calls)
         .under("per note")

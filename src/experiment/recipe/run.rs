@@ -31,6 +31,7 @@ use crate::hub::HubOptions;
 use crate::record::CallLine;
 
 /// What running a recipe takes besides its manifest.
+#[derive(Clone)]
 pub struct RecipeRun {
     /// The recipe, and after it the variants that run.
     pub forms: Vec<Form>,

@@ -215,7 +215,10 @@ fn axis(scale: &Scale, bottom: f64) -> String {
     for (value, place) in scale.ticks() {
         let class = if value.abs() < 1e-9 { "zero" } else { "grid" };
         body += &line(class, [place, 2.0], [place, bottom]);
-        body += &words("tick", "middle", [place, bottom + 14.0], &scale.say(value));
+        let said = scale.say(value);
+        // A long one at the left end has room for its sign.
+        let middle = place.max(said.len() as f64 * 2.8);
+        body += &words("tick", "middle", [middle, bottom + 14.0], &said);
     }
     body
 }
@@ -268,6 +271,15 @@ mod tests {
         let bar = Mark::Bar { value: -1.0, std: Some(0.0) };
         let drawing = rows(vec![lane(vec![bar])]);
         assert!(drawing.body.contains("x=\"14\" y=\"20.5\" width=\"153\""), "{}", drawing.body);
+    }
+
+    #[test]
+    fn the_first_label_of_an_axis_keeps_its_sign() {
+        let flat = lane(vec![Mark::Interval { mean: 0.0, low: 0.0, high: 0.0 }]);
+        let row = Row { label: "MED-MAD".to_owned(), lanes: vec![flat] };
+        let (title, description) = (String::new(), String::new());
+        let drawn = Rows { title, description, reach: vec![0.0], rows: vec![row] }.draw();
+        assert!(drawn.body.contains("x=\"16.8\" y=\"55\">-0.050</text>"), "{}", drawn.body);
     }
 
     #[test]

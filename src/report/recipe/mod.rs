@@ -79,6 +79,7 @@ fn sections(
             .retain(|note| !results.conditions.contains(note) && !results.warnings.contains(note));
         context! {
             name => table.name,
+            ours => table.name != tables::PRINTED,
             open => !matches!(table.name, "calibration" | "cases"),
             panels => Serde(figures::panels(table.name, recipe, results)),
             cases => match table.name {

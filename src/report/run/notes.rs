@@ -118,7 +118,7 @@ fn consensus(stages: &[Consensus]) -> Subplot {
     used.dedup();
     let key = used.into_iter().map(|source| (series(source), source.in_words()));
     panel(
-        "Agreement and arbitration (Figure 2)",
+        "Agreement and arbitration (MedGuards, Figure 2)",
         "Of the notes that each stage saw, the shares settled by agreement and otherwise.",
         stages.iter().map(row).collect(),
         &Vec::from_iter(key),
@@ -138,7 +138,7 @@ fn localisation(localisation: &Localisation) -> Subplot {
         Some(Row { label: label.to_owned(), lanes })
     });
     panel(
-        "Localisation, soft and exact (Figure 3)",
+        "Localisation, soft and exact (MedGuards, Figure 3)",
         "Localisation accuracy: the sentence most similar to the quoted words, and the quoted words exactly.",
         rows.collect(),
         &[],

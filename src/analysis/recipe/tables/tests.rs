@@ -213,6 +213,20 @@ fn printed(name: &str) -> Table {
 }
 
 #[test]
+fn what_the_paper_prints_has_no_warning_of_ours() {
+    let recipe = Recipe::find("medreact-table1").unwrap();
+    let mut found = results("medreact-table1", &recipe, cells(&recipe));
+    (found.synthetic, found.warnings) = (true, vec!["Warning: unread".to_owned()]);
+    let tables = all(&recipe, &found);
+    assert!(tables.iter().any(|table| table.name == PRINTED));
+    for table in tables {
+        let warns = |note: &String| note.starts_with("Warning") || note.starts_with("Synthetic");
+        let count = table.notes.iter().filter(|note| warns(note)).count();
+        assert_eq!(count, if table.name == PRINTED { 0 } else { 2 }, "{}", table.title);
+    }
+}
+
+#[test]
 fn table_thirteen_stands_under_ours_as_it_is_printed_with_what_it_contradicts() {
     let table = printed("medguards-table13");
     assert_eq!(table.title, "The paper's Table 13, of 925 notes");
