@@ -40,7 +40,6 @@ mod logprobs;
 mod merge;
 mod models;
 mod options;
-mod pace;
 mod parse;
 mod progress;
 mod rate;

@@ -112,16 +112,18 @@ impl Run {
         }
         let entered = paths.enter(sandbox, &spec.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
+        let mut outlook = None;
         if dry_run {
-            let label = format!("{} on {}", spec.config.plan_name(), spec.data.display());
+            let (name, text) = (spec.config.plan_name(), spec.decoding.adjective());
+            let label = format!("{name}, {text} text, on {}", spec.data.display());
             let planned = [Planned { label, spec }];
-            let outlook = Outlook::of(&planned)?;
-            let [Planned { spec: own, .. }] = planned;
-            if outlook.lacks_models() || !outlook.missing.is_empty() {
-                return outlook.tell(&own);
+            let told = Outlook::of(&planned)?;
+            if !told.is_whole() {
+                return told.tell();
             }
-            spec = own;
+            [Planned { spec, .. }] = planned;
             spec.hub = spec.hub.local();
+            outlook = Some(told);
         }
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
@@ -144,8 +146,9 @@ impl Run {
                 "leave the flag out, or start another run with --data and another --out",
             ));
         }
-        if dry_run {
-            return summary::announce(&run, &models);
+        if let Some(outlook) = outlook {
+            summary::announce(&run, &models)?;
+            return outlook.tell();
         }
         let out = out.unwrap_or_else(|| run.default_directory());
         let sandbox = run.plan.host.sandbox.as_deref();
