@@ -81,17 +81,10 @@ impl Logprobs {
         let device = self.compute.one_device()?;
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.precision(), device.machine())?;
-        let vocabulary = config.vocab_size;
-        // Over all rows of the head, those without a token too, as elsewhere.
-        let present = vec![u32::MAX; vocabulary.div_ceil(32)].into();
         let computed = match device {
-            Device::Cpu(cpu) => self.rows(cpu, config, files, precision, &present)?,
-            Device::Cuda(gpu) => {
-                self.rows(gpu.for_engine()?, config, files, precision, &present)?
-            }
-            Device::Metal(gpu) => {
-                self.rows(gpu.for_engine()?, config, files, precision, &present)?
-            }
+            Device::Cpu(cpu) => self.rows(cpu, config, files, precision)?,
+            Device::Cuda(gpu) => self.rows(gpu.for_engine()?, config, files, precision)?,
+            Device::Metal(gpu) => self.rows(gpu.for_engine()?, config, files, precision)?,
         };
         if let Some(position) = computed.broken {
             let model = checkpoint.name.clone();
@@ -121,7 +114,6 @@ impl Logprobs {
         config: Config,
         files: &[PathBuf],
         precision: Precision,
-        present: &Arc<[u32]>,
     ) -> Result<Computed, ModelError> {
         let tokens = &self.tokens;
         let decoder = Decoder::load(&ops, config, files, precision, tokens.len())?;
@@ -132,6 +124,8 @@ impl Logprobs {
         let at_once = usize::from(self.rows).min(tokens.len());
         let limits = StepLimits { rows: at_once, logit_rows: at_once, positions: tokens.len() };
         let mut scratch = Scratch::new(&ops, config, limits)?;
+        // Over all rows of the head, those without a token too, as elsewhere.
+        let present: Arc<[u32]> = vec![u32::MAX; config.vocab_size.div_ceil(32)].into();
         let mut computed = Computed::default();
         for (chunk, start) in tokens.chunks(at_once).zip((0..).step_by(at_once)) {
             let positions: Vec<u32> = (start..).take(chunk.len()).collect();
@@ -158,7 +152,7 @@ impl Logprobs {
             let following = tokens[start as usize + 1..].iter().copied().chain([0]);
             let following: Vec<(u32, usize)> =
                 following.take(chunk.len()).map(|token| (token, TOP)).collect();
-            let scored = ops.run(|| ops.score(logits, 0, &following, present, stage));
+            let scored = ops.run(|| ops.score(logits, 0, &following, &present, stage));
             let scored = scored?;
             let broken = scored.iter().position(|row| row.chosen.is_nan());
             computed.broken = computed.broken.or(broken.map(|row| start as usize + row));

@@ -23,7 +23,7 @@ use crate::experiment::spec::Spec;
 use crate::retrieval::CorpusSpec;
 use crate::systems::SYSTEMS;
 use crate::systems::file::EXTENSION;
-use crate::systems::table::Entry;
+use crate::systems::table::SystemEntry;
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
 const SETTLED: [&str; 18] = [
@@ -216,7 +216,7 @@ pub fn again(
 }
 
 /// A parser of the systems' names; a system is also found by its name in plans.
-pub fn systems(is_wanted: fn(&Entry) -> bool) -> PossibleValuesParser {
+pub fn systems(is_wanted: fn(&SystemEntry) -> bool) -> PossibleValuesParser {
     let systems = SYSTEMS.iter().filter(|system| is_wanted(system)).map(|system| {
         let in_plans = Some(system.plan_name).filter(|other| *other != system.name);
         PossibleValue::new(system.name).aliases(in_plans)

@@ -18,7 +18,7 @@ use crate::model::available_memory;
 use crate::ops::PAGE;
 use crate::panel::PanelError;
 use crate::panel::memory::{describe, gibibytes};
-use crate::record::Source;
+use crate::record::SettledBy;
 
 /// Writes the results and the page of a finished run.
 pub fn write(executed: &Executed) -> Result<(Results, Figures), Failure> {
@@ -108,7 +108,7 @@ fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
         ))?;
     }
     for stage in &figures.consensus {
-        let agreed = stage.settled.iter().find(|one| one.source == Source::Agreement);
+        let agreed = stage.settled.iter().find(|one| one.source == SettledBy::Agreement);
         if let Some(agreed) = agreed {
             console::say(format!(
                 "agreement  {}: {:.4} of {}",

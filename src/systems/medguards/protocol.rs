@@ -10,7 +10,7 @@ use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::{
     DetectionLine, FinishReason, Flag, ItemLine, LocalisationLine, Message, NoteLine, NoteStage,
-    Parse, Source, Stage,
+    Parse, SettledBy, Stage,
 };
 use crate::systems::case::{Case, Step};
 use crate::systems::{Opening, System, Task};
@@ -148,17 +148,23 @@ impl MedGuards {
     }
 
     /// Fills in the agents' result. A note whose error no agent could locate stays flagged.
-    fn take_place(&self, note: &Note, line: &mut NoteLine, source: Source, said: &[Asked<Said>]) {
+    fn take_place(
+        &self,
+        note: &Note,
+        line: &mut NoteLine,
+        source: SettledBy,
+        said: &[Asked<Said>],
+    ) {
         let opinions: Vec<Opinion> = said.iter().map(|one| self.opinion(note, one)).collect();
         let chosen = match source {
-            Source::Vote => {
+            SettledBy::Vote => {
                 let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
                 let shared = majority(&places);
                 let shared = shared.and_then(|one| places.iter().position(|p| *p == Some(one)));
                 shared.or_else(|| places.iter().position(Option::is_some))
             }
-            Source::Arbitration => Some(2),
-            Source::Single | Source::Agreement => Some(0),
+            SettledBy::Arbitration => Some(2),
+            SettledBy::Single | SettledBy::Agreement => Some(0),
         };
         let Opinion { located, sentence_id } = &opinions[chosen.unwrap_or(0)];
         line.sentence_id = *sentence_id;
@@ -217,7 +223,7 @@ impl MedGuards {
         let said = self.ask_alone(case, NoteStage::Detection, Wanted::Everything, prompt)?;
         line.flag = flag(&said);
         let said = [said];
-        line.detection = Some(detection_line(Source::Single, &said));
+        line.detection = Some(detection_line(SettledBy::Single, &said));
         if line.flag.has_error() {
             self.take_both(case.item, line, &said);
         }
@@ -239,9 +245,9 @@ impl MedGuards {
         };
         line.flag = flag(&said);
         let said = [said];
-        line.detection = Some(detection_line(Source::Single, &said));
+        line.detection = Some(detection_line(SettledBy::Single, &said));
         if line.flag.has_error() {
-            self.take_place(case.item, line, Source::Single, &said);
+            self.take_place(case.item, line, SettledBy::Single, &said);
         }
         Ok(())
     }
@@ -260,7 +266,7 @@ impl MedGuards {
 
     /// Fills in the location, and the correction where it has tags of its own.
     fn take_both(&self, note: &Note, line: &mut NoteLine, said: &[Asked<Said>; 1]) {
-        self.take_place(note, line, Source::Single, said);
+        self.take_place(note, line, SettledBy::Single, said);
         let [Asked { call, value }] = said;
         if line.sentence_id.is_some() {
             let is_tagged = section(&call.text, "correction").is_some();
@@ -318,7 +324,7 @@ impl MedGuards {
     ) -> Result<Settled, PanelError> {
         if self.settings.structure == Structure::Three {
             let [prompt, _] = prompts;
-            return Ok((Source::Single, vec![self.ask_alone(case, role, wanted, prompt)?]));
+            return Ok((SettledBy::Single, vec![self.ask_alone(case, role, wanted, prompt)?]));
         }
         let call = |number, stage, prompt: &[Message]| {
             self.call(case, Agent { role, number }, stage, wanted, prompt.to_vec())
@@ -326,13 +332,13 @@ impl MedGuards {
         let first = [0, 1].map(|number| call(number, Stage::Initial, &prompts[number]));
         let mut said = case.ask_all(first, self.reader(wanted, case.item))?;
         if agree(&said) {
-            return Ok((Source::Agreement, said));
+            return Ok((SettledBy::Agreement, said));
         }
         let (source, third) = match self.settings.arbitration {
             Arbitration::Icl | Arbitration::Confidence => {
-                (Source::Arbitration, call(2, Stage::Final, &arbitrate(&said)))
+                (SettledBy::Arbitration, call(2, Stage::Final, &arbitrate(&said)))
             }
-            Arbitration::Vote => (Source::Vote, call(2, Stage::Initial, &prompts[0])),
+            Arbitration::Vote => (SettledBy::Vote, call(2, Stage::Initial, &prompts[0])),
         };
         said.push(case.ask(third, self.reader(wanted, case.item))?);
         Ok((source, said))
@@ -340,14 +346,14 @@ impl MedGuards {
 }
 
 /// How a stage was settled, and by which replies.
-type Settled = (Source, Vec<Asked<Said>>);
+type Settled = (SettledBy, Vec<Asked<Said>>);
 
 /// Whether an agent finds an error.
 fn flag(said: &Asked<Said>) -> Flag {
     Flag::on(said.call.basis(), said.value.flag)
 }
 
-fn detection_line(source: Source, said: &[Asked<Said>]) -> DetectionLine {
+fn detection_line(source: SettledBy, said: &[Asked<Said>]) -> DetectionLine {
     DetectionLine {
         source,
         agents: agents(said),
@@ -365,11 +371,11 @@ fn confidences(said: &[Asked<Said>]) -> Vec<Option<f64>> {
 }
 
 /// The result of a detection: the last agent's, or of a vote the majority's. Without a majority it is the first one that could be read.
-fn verdict(source: Source, said: &[Asked<Said>]) -> Flag {
+fn verdict(source: SettledBy, said: &[Asked<Said>]) -> Flag {
     let flags: Vec<Flag> = said.iter().map(flag).collect();
     let read = |flag: &Flag| flag.is_read().then_some(*flag);
     match source {
-        Source::Vote => {
+        SettledBy::Vote => {
             let votes: Vec<Option<Flag>> = flags.iter().map(read).collect();
             majority(&votes).or_else(|| flags.iter().find_map(read)).unwrap_or_default()
         }
