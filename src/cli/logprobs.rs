@@ -1,7 +1,6 @@
 //! `logprobs`: prints a model's next-token log-probabilities, or its logits, for a token sequence.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
@@ -124,8 +123,6 @@ impl Logprobs {
         let at_once = usize::from(self.rows).min(tokens.len());
         let limits = StepLimits { rows: at_once, logit_rows: at_once, positions: tokens.len() };
         let mut scratch = Scratch::new(&ops, config, limits)?;
-        // Over all rows of the head, those without a token too, as elsewhere.
-        let present: Arc<[u32]> = vec![u32::MAX; config.vocab_size.div_ceil(32)].into();
         let mut computed = Computed::default();
         for (chunk, start) in tokens.chunks(at_once).zip((0..).step_by(at_once)) {
             let positions: Vec<u32> = (start..).take(chunk.len()).collect();
@@ -152,7 +149,7 @@ impl Logprobs {
             let following = tokens[start as usize + 1..].iter().copied().chain([0]);
             let following: Vec<(u32, usize)> =
                 following.take(chunk.len()).map(|token| (token, TOP)).collect();
-            let scored = ops.run(|| ops.score(logits, 0, &following, &present, stage));
+            let scored = ops.run(|| ops.score(logits, 0, &following, stage));
             let scored = scored?;
             let broken = scored.iter().position(|row| row.chosen.is_nan());
             computed.broken = computed.broken.or(broken.map(|row| start as usize + row));
