@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::stage::Step;
 use super::super::Cuda;
+use super::super::stage::Step;
 use super::{KEPT, kept_as};
 use crate::sampling::{Sampling, SamplingRequest};
 use crate::{
