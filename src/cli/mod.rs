@@ -60,7 +60,6 @@ mod systems;
 #[cfg(test)]
 mod tests;
 mod tokenize;
-mod vectors;
 mod verify;
 mod version;
 
