@@ -15,7 +15,7 @@ use super::{interrupt, list, summary};
 use crate::audit::Event;
 use crate::cli::exit::Failure;
 use crate::data::Format;
-use crate::experiment::driver::carry_out;
+use crate::experiment::driver::{Executed, carry_out};
 use crate::experiment::evaluation::Evaluation;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
@@ -160,13 +160,8 @@ impl Run {
             .with("data_sha256", run.plan.dataset.sha256.as_str());
         let observer = execution.observer();
         let executed = carry_out(run, models, &out, observer, interrupt::watch());
-        if let Some(trail) = &trail {
-            let plan = executed.as_ref().ok().map(|run| run.contents.plan_sha256.clone());
-            let items = executed.as_ref().ok().map(|run| run.contents.items.records.len());
-            let calls = executed.as_ref().ok().map(|run| run.contents.calls.head.clone());
-            let told = told.with("plan", plan).with("items", items).with("calls_head", calls);
-            let status = if executed.is_ok() { "done" } else { "failed" };
-            trail.write(told.with("status", status))?;
+        if let Some(trail) = trail {
+            trail.write(ended(told, executed.as_ref().ok()))?;
             trail.finish(Event::new("stop").with("actor", user()))?;
         }
         summary::finish(&executed?)
@@ -195,6 +190,15 @@ impl Run {
         let moved = MovedCorpusFlags { corpus, reranker, retrieval_device };
         again(plan, &self.start.execution, self.start.panel.panel, moved)
     }
+}
+
+/// What the trail is told of a run that has ended; of one that failed `executed` is nothing.
+fn ended(told: Event, executed: Option<&Executed>) -> Event {
+    let contents = executed.map(|run| &run.contents);
+    told.with("plan", contents.map(|run| run.plan_sha256.as_str()))
+        .with("items", contents.map(|run| run.items.records.len()))
+        .with("calls_head", contents.map(|run| run.calls.head.as_str()))
+        .with("status", if executed.is_some() { "done" } else { "failed" })
 }
 
 /// The spec that repeats `plan`, on models that may have moved.
