@@ -7,7 +7,7 @@ use crate::bench::environment::BUFFER_BYTES;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::exemplars::ExemplarSets;
-use crate::experiment::forecast::{Forecast, reply_tokens, weight_bytes};
+use crate::experiment::forecast::{Forecast, is_there, reply_tokens, weight_bytes};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
 use crate::model::available_memory;
@@ -56,8 +56,8 @@ impl Outlook {
         let mut all = Forecast::default();
         for Planned { label, spec } in runs {
             let missing = spec.missing();
-            let is_readable = spec.data.is_file()
-                && spec.exemplars.as_ref().is_none_or(|exemplars| exemplars.notes.is_file())
+            let is_readable = is_there(&spec.data)
+                && spec.exemplars.as_ref().is_none_or(|exemplars| is_there(&exemplars.notes))
                 && (spec.exemplars.is_some() || !spec.config.entry.exemplars);
             let inputs = is_readable.then(|| spec.read_with(&mut sets)).transpose()?;
             let forecast = spec.forecast(inputs.as_ref())?;
