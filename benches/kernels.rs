@@ -7,6 +7,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::cpu::{Buffer, KvPages};
 use wardround::ops::sampling::are_sound;
+use wardround::ops::vectors::{VectorRows, VectorType};
 use wardround::ops::{
     AttentionShape, Backend, Cpu, HostStep, LayerPages, PAGE, PageShape, Precision, Quantisation,
     Rows, StoredType,
@@ -117,5 +118,25 @@ fn sound_logits(criterion: &mut Criterion) {
     group.bench_function("checked", |bencher| bencher.iter(|| are_sound(black_box(&logits))));
 }
 
-criterion_group!(kernels, matmul, attention, norm, sound_logits);
+/// Exact search: the 50 best of a million vectors of 256 numbers in f16; bytes a second.
+fn search(criterion: &mut Criterion) {
+    const ROWS: usize = 1_000_000;
+    const WIDTH: usize = 256;
+    let cpu = Cpu::new(2).unwrap();
+    let (mut bytes, mut scales) = (Vec::new(), Vec::new());
+    for row in 0..ROWS {
+        let vector: Vec<f32> =
+            (row..row + WIDTH).map(|at| (at as f32 * 0.618_034).fract() - 0.5).collect();
+        VectorType::F16.append(&vector, &mut bytes, &mut scales).unwrap();
+    }
+    let rows = VectorRows::new(&bytes, &scales, VectorType::F16, WIDTH).unwrap();
+    let query = [rows.query(&noise(WIDTH))];
+    let mut group = criterion.benchmark_group("search");
+    group.throughput(Throughput::Bytes(bytes.len() as u64));
+    group.bench_function("f16", |bencher| {
+        bencher.iter(|| cpu.scan(&rows, &query, std::slice::from_ref(&(0..ROWS)), 50));
+    });
+}
+
+criterion_group!(kernels, matmul, attention, norm, sound_logits, search);
 criterion_main!(kernels);

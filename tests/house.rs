@@ -14,7 +14,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bundle bench report selftest analysis audit sandbox experiment systems panel calls retrieval corpus local_model engine model ops encoder synth hub data prompts chat generation build_info tokenizer text random diagnosis record console size variable outside",
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel calls retrieval corpus local_model engine model ops encoder synth hub data prompts chat generation build_info tokenizer text diagnosis record console size variable outside",
     ),
     (
         "serve",

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::environment::Environment;
 use super::workload::Workload;
 use crate::analysis::metrics::over_runs::mean_and_std;
-use crate::experiment::plan::{Asked, MemberPlan};
+use crate::experiment::plan::{MemberChoice, MemberPlan};
 use crate::model::{Cost, CostModel};
 use crate::ops::{Limits, Precision};
 use crate::panel::backbone::Description;
@@ -61,7 +61,7 @@ pub struct Subject {
 
 impl Subject {
     pub fn new(description: &Description) -> Subject {
-        let plan = MemberPlan::local("", description, Asked::default());
+        let plan = MemberPlan::local("", description, MemberChoice::default());
         let (config, precision) = (&description.config, description.precision);
         Subject {
             name: plan.backbone,

@@ -4,7 +4,6 @@ mod embed;
 mod model;
 mod panel;
 mod quality;
-mod search;
 #[cfg(all(feature = "serve", feature = "remote"))]
 mod serve;
 
@@ -29,8 +28,6 @@ enum Verb {
     Panel(Box<panel::PanelBench>),
     /// Measure what rounding does to a model's predictions: each format beside f32
     Quality(quality::QualityBench),
-    /// Measure exact search over random vectors
-    Search(search::SearchBench),
     /// Measure a server under load, beside the same engine in process
     #[cfg(all(feature = "serve", feature = "remote"))]
     Serve(serve::ServeBench),
@@ -42,7 +39,6 @@ impl Bench {
             Some(Verb::Embed(embed)) => embed.run(),
             Some(Verb::Panel(panel)) => panel.run(),
             Some(Verb::Quality(quality)) => quality.run(),
-            Some(Verb::Search(search)) => search.run(),
             #[cfg(all(feature = "serve", feature = "remote"))]
             Some(Verb::Serve(serve)) => serve.run(),
             None => self.model.run(),

@@ -33,7 +33,7 @@ use crate::outside;
 use crate::record::{CallLine, Decision, ItemLine, NoteLine, SearchLine};
 use crate::retrieval::CorpusSpec;
 use crate::systems::Task;
-use crate::systems::table::Entry;
+use crate::systems::table::SystemEntry;
 
 /// The name of a note from stdin.
 const STDIN: &str = "stdin";
@@ -86,7 +86,7 @@ fn pass(finding: &Finding, decision: Option<&Decision>) -> Result<(), Failure> {
     Err(Failure::outcome(message, None))
 }
 
-fn reads_one_note(system: &Entry) -> bool {
+fn reads_one_note(system: &SystemEntry) -> bool {
     system.takes == ItemKind::Notes
 }
 

@@ -7,7 +7,8 @@ use crate::bench::environment::BUFFER_BYTES;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::exemplars::ExemplarSets;
-use crate::experiment::forecast::{Forecast, reply_tokens, weight_bytes};
+use crate::experiment::forecast::{Forecast, is_there, reply_tokens, weight_bytes};
+use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
 use crate::model::available_memory;
 use crate::ops::{Limits, Quantisation};
@@ -29,26 +30,34 @@ struct Model {
     reply_tokens: u64,
 }
 
-/// All runs together.
+/// All runs together, which share a machine.
 #[derive(Default)]
 pub struct Outlook {
+    hardware: Hardware,
+    /// Whether missing models can be fetched.
+    fetches: bool,
     lines: Vec<String>,
     models: Vec<Model>,
     /// Besides models, each once.
-    pub missing: Vec<String>,
+    missing: Vec<String>,
     /// What it would start without.
     pub optional: Vec<String>,
 }
 
 impl Outlook {
     pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
-        let mut outlook = Outlook::default();
+        let first = runs.first().map(|run| &run.spec);
+        let mut outlook = Outlook {
+            hardware: first.map(|spec| spec.hardware.clone()).unwrap_or_default(),
+            fetches: first.is_some_and(|spec| spec.hub.fetch_refusal().is_none()),
+            ..Outlook::default()
+        };
         let mut sets = ExemplarSets::default();
         let mut all = Forecast::default();
         for Planned { label, spec } in runs {
             let missing = spec.missing();
-            let is_readable = spec.data.is_file()
-                && spec.exemplars.as_ref().is_none_or(|exemplars| exemplars.notes.is_file())
+            let is_readable = is_there(&spec.data)
+                && spec.exemplars.as_ref().is_none_or(|exemplars| is_there(&exemplars.notes))
                 && (spec.exemplars.is_some() || !spec.config.entry.exemplars);
             let inputs = is_readable.then(|| spec.read_with(&mut sets)).transpose()?;
             let forecast = spec.forecast(inputs.as_ref())?;
@@ -72,7 +81,8 @@ impl Outlook {
             all.prompt_tokens += forecast.prompt_tokens;
             all.reply_tokens += forecast.reply_tokens;
         }
-        outlook.lines.push(format!("calls      at most {}, less what cells share", all.calls));
+        let shared = if runs.len() > 1 { ", less what cells share" } else { "" };
+        outlook.lines.push(format!("calls      at most {}{shared}", all.calls));
         outlook.lines.push(format!(
             "tokens     at most some {} of prompts and {} of replies, by the usual length of each system's replies",
             millions(all.prompt_tokens),
@@ -100,17 +110,21 @@ impl Outlook {
         Ok(())
     }
 
-    /// Whether a model is not on this machine.
-    pub fn lacks_models(&self) -> bool {
-        self.models.iter().any(|model| model.directory.is_none())
+    /// Whether everything is on this machine.
+    pub fn is_whole(&self) -> bool {
+        self.missing.is_empty() && self.models.iter().all(|model| model.directory.is_some())
+    }
+
+    fn batch(&self) -> usize {
+        self.hardware.max_batch.unwrap_or(DEFAULT_BATCH).max(1)
     }
 
     /// What is told of it; `limits` are the machine's, where a model runs on it.
-    pub fn told(&self, spec: &Spec, limits: Option<&Limits>) -> Vec<String> {
+    fn told(&self, limits: Option<&Limits>) -> Vec<String> {
         let mut lines = self.lines.clone();
         for model in &self.models {
             let weights = model.weights.map_or("an unknown size".to_owned(), |bytes| {
-                gibibytes(stored(bytes, spec.hardware.compute.quant))
+                gibibytes(stored(bytes, self.hardware.compute.quant))
             });
             lines.push(format!(
                 "memory     {}: {weights} of weights, and what its KV cache is given",
@@ -120,11 +134,11 @@ impl Outlook {
         if !self.models.is_empty() {
             lines.push(format!("memory     {} free", gibibytes(available_memory())));
         }
-        match limits.and_then(|limits| self.seconds(spec, limits)) {
+        match limits.and_then(|limits| self.seconds(limits)) {
             Some(seconds) => lines.push(format!(
                 "time       some {} at most on this machine, by its measured limits, {} at once, without what prompts share",
                 spell(seconds),
-                count(batch(spec), "sequence"),
+                count(self.batch(), "sequence"),
             )),
             None if self.models.is_empty() => {
                 lines.push("time       the endpoints' own: no model runs on this machine".to_owned());
@@ -147,11 +161,11 @@ impl Outlook {
     }
 
     /// One model after another: weights are read once for each step of a batch, and every token is multiplied with them.
-    fn seconds(&self, spec: &Spec, limits: &Limits) -> Option<f64> {
+    fn seconds(&self, limits: &Limits) -> Option<f64> {
         let of_model = |model: &Model| {
             let published = model.weights?;
-            let bytes = stored(published, spec.hardware.compute.quant) as f64;
-            let steps = model.reply_tokens as f64 / batch(spec) as f64;
+            let bytes = stored(published, self.hardware.compute.quant) as f64;
+            let steps = model.reply_tokens as f64 / self.batch() as f64;
             let rate = limits.bf16_multiply_adds_per_second;
             let rate = rate.unwrap_or(limits.f32_multiply_adds_per_second);
             let products =
@@ -163,21 +177,21 @@ impl Outlook {
     }
 
     /// Measures the machine, and prints all of it.
-    pub fn tell(&self, spec: &Spec) -> Result<(), Failure> {
+    pub fn tell(&self) -> Result<(), Failure> {
         let limits = match self.models.is_empty() {
             true => None,
             false => {
-                let devices = spec.hardware.compute.devices()?;
+                let devices = self.hardware.compute.devices()?;
                 let bytes = BUFFER_BYTES.min(available_memory() / 4);
                 devices.first().map(|device| device.measure_limits(bytes)).transpose()?
             }
         };
-        for line in self.told(spec, limits.as_ref()) {
+        for line in self.told(limits.as_ref()) {
             console::say(line)?;
         }
         let lacking = self.models.iter().filter(|model| model.directory.is_none());
         // Models are fetched when it runs, where they may be.
-        let refused = if spec.hub.fetch_refusal().is_some() { lacking.count() } else { 0 };
+        let refused = if self.fetches { 0 } else { lacking.count() };
         match self.missing.len() + refused {
             0 => Ok(()),
             things => Err(Failure::missing(
@@ -190,10 +204,6 @@ impl Outlook {
             )),
         }
     }
-}
-
-fn batch(spec: &Spec) -> usize {
-    spec.hardware.max_batch.unwrap_or(DEFAULT_BATCH).max(1)
 }
 
 /// Bytes of weights that were published in two bytes each.
@@ -264,7 +274,7 @@ mod tests {
             let run = RecipeRun { hub: hub.clone(), ..verb.recipe().unwrap() };
             let runs = planned(&run).unwrap();
             let outlook = Outlook::of(&runs).unwrap();
-            let told = outlook.told(&runs[0].spec, Some(&limits)).join("\n");
+            let told = outlook.told(Some(&limits)).join("\n");
             for word in ["calls      at most ", "tokens     at most some ", "time       "] {
                 assert!(told.contains(word), "{name}: {told}");
             }

@@ -1,7 +1,6 @@
 //! `logprobs`: prints a model's next-token log-probabilities, or its logits, for a token sequence.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
@@ -81,17 +80,10 @@ impl Logprobs {
         let device = self.compute.one_device()?;
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.precision(), device.machine())?;
-        let vocabulary = config.vocab_size;
-        // Over all rows of the head, those without a token too, as elsewhere.
-        let present = vec![u32::MAX; vocabulary.div_ceil(32)].into();
         let computed = match device {
-            Device::Cpu(cpu) => self.rows(cpu, config, files, precision, &present)?,
-            Device::Cuda(gpu) => {
-                self.rows(gpu.for_engine()?, config, files, precision, &present)?
-            }
-            Device::Metal(gpu) => {
-                self.rows(gpu.for_engine()?, config, files, precision, &present)?
-            }
+            Device::Cpu(cpu) => self.rows(cpu, config, files, precision)?,
+            Device::Cuda(gpu) => self.rows(gpu.for_engine()?, config, files, precision)?,
+            Device::Metal(gpu) => self.rows(gpu.for_engine()?, config, files, precision)?,
         };
         if let Some(position) = computed.broken {
             let model = checkpoint.name.clone();
@@ -121,7 +113,6 @@ impl Logprobs {
         config: Config,
         files: &[PathBuf],
         precision: Precision,
-        present: &Arc<[u32]>,
     ) -> Result<Computed, ModelError> {
         let tokens = &self.tokens;
         let decoder = Decoder::load(&ops, config, files, precision, tokens.len())?;
@@ -158,7 +149,7 @@ impl Logprobs {
             let following = tokens[start as usize + 1..].iter().copied().chain([0]);
             let following: Vec<(u32, usize)> =
                 following.take(chunk.len()).map(|token| (token, TOP)).collect();
-            let scored = ops.run(|| ops.score(logits, 0, &following, present, stage));
+            let scored = ops.run(|| ops.score(logits, 0, &following, stage));
             let scored = scored?;
             let broken = scored.iter().position(|row| row.chosen.is_nan());
             computed.broken = computed.broken.or(broken.map(|row| start as usize + row));

@@ -41,7 +41,6 @@ mod logprobs;
 mod merge;
 mod models;
 mod options;
-mod pace;
 mod parse;
 mod progress;
 mod rate;
@@ -62,7 +61,6 @@ mod systems;
 #[cfg(test)]
 mod tests;
 mod tokenize;
-mod vectors;
 mod verify;
 mod version;
 

@@ -359,8 +359,7 @@ fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
         let Recipe { title, decoding, .. } = &form.manifest.recipe;
         console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
     }
-    let planned = planned(&recipe)?;
-    let mut outlook = Outlook::of(&planned)?;
+    let mut outlook = Outlook::of(&planned(&recipe)?)?;
     if scorers.keywords.is_none() {
         let absent = recipe.manifest().keyword_files().into_iter().filter(|file| !file.is_file());
         outlook.optional.extend(absent.map(|path| {
@@ -370,11 +369,10 @@ fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
             )
         }));
     }
-    let Some(first) = planned.first() else { return Ok(()) };
     // What cannot be resolved is told as it would be by the run itself.
-    if outlook.missing.is_empty() && !outlook.lacks_models() {
+    if outlook.is_whole() {
         let local = RecipeRun { hub: recipe.hub.local(), ..recipe.clone() };
         summary::tell_memory(&local.resolve()?.models)?;
     }
-    outlook.tell(&first.spec)
+    outlook.tell()
 }

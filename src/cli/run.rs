@@ -16,7 +16,7 @@ use crate::analysis::policy::{Policy, Subject};
 use crate::audit::Event;
 use crate::cli::exit::Failure;
 use crate::data::Format;
-use crate::experiment::driver::carry_out;
+use crate::experiment::driver::{Executed, carry_out};
 use crate::experiment::evaluation::Evaluation;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
@@ -24,7 +24,7 @@ use crate::experiment::spec::Spec;
 use crate::retrieval::CorpusSpec;
 use crate::systems::SYSTEMS;
 use crate::systems::file::EXTENSION;
-use crate::systems::table::Entry;
+use crate::systems::table::SystemEntry;
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
 const SETTLED: [&str; 18] = [
@@ -117,16 +117,18 @@ impl Run {
         }
         let entered = paths.enter(sandbox, &spec.hardware.compute.on.device)?;
         let entered = entered.sealed(execution.progress.quiet)?;
+        let mut outlook = None;
         if dry_run {
-            let label = format!("{} on {}", spec.config.plan_name(), spec.data.display());
+            let (name, text) = (spec.config.plan_name(), spec.decoding.adjective());
+            let label = format!("{name}, {text} text, on {}", spec.data.display());
             let planned = [Planned { label, spec }];
-            let outlook = Outlook::of(&planned)?;
-            let [Planned { spec: own, .. }] = planned;
-            if outlook.lacks_models() || !outlook.missing.is_empty() {
-                return outlook.tell(&own);
+            let told = Outlook::of(&planned)?;
+            if !told.is_whole() {
+                return told.tell();
             }
-            spec = own;
+            [Planned { spec, .. }] = planned;
             spec.hub = spec.hub.local();
+            outlook = Some(told);
         }
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
@@ -152,8 +154,9 @@ impl Run {
                 "leave the flag out, or start another run with --data and another --out",
             ));
         }
-        if dry_run {
-            return summary::announce(&run, &models);
+        if let Some(outlook) = outlook {
+            summary::announce(&run, &models)?;
+            return outlook.tell();
         }
         let out = out.unwrap_or_else(|| run.default_directory());
         let sandbox = run.plan.host.sandbox.as_deref();
@@ -165,13 +168,8 @@ impl Run {
             .with("data_sha256", run.plan.dataset.sha256.as_str());
         let observer = execution.observer();
         let executed = carry_out(run, models, &out, observer, interrupt::watch());
-        if let Some(trail) = &trail {
-            let plan = executed.as_ref().ok().map(|run| run.contents.plan_sha256.clone());
-            let items = executed.as_ref().ok().map(|run| run.contents.items.records.len());
-            let calls = executed.as_ref().ok().map(|run| run.contents.calls.head.clone());
-            let told = told.with("plan", plan).with("items", items).with("calls_head", calls);
-            let status = if executed.is_ok() { "done" } else { "failed" };
-            trail.write(told.with("status", status))?;
+        if let Some(trail) = trail {
+            trail.write(ended(told, executed.as_ref().ok()))?;
             trail.finish(Event::new("stop").with("actor", user()))?;
         }
         let executed = executed?;
@@ -207,6 +205,15 @@ impl Run {
     }
 }
 
+/// What the trail is told of a run that has ended; of one that failed `executed` is nothing.
+fn ended(told: Event, executed: Option<&Executed>) -> Event {
+    let contents = executed.map(|run| &run.contents);
+    told.with("plan", contents.map(|run| run.plan_sha256.as_str()))
+        .with("items", contents.map(|run| run.items.records.len()))
+        .with("calls_head", contents.map(|run| run.calls.head.as_str()))
+        .with("status", if executed.is_some() { "done" } else { "failed" })
+}
+
 /// The spec that repeats `plan`, on models that may have moved.
 pub fn again(
     plan: &Plan,
@@ -226,7 +233,7 @@ pub fn again(
 }
 
 /// A parser of the systems' names; a system is also found by its name in plans.
-pub fn systems(is_wanted: fn(&Entry) -> bool) -> PossibleValuesParser {
+pub fn systems(is_wanted: fn(&SystemEntry) -> bool) -> PossibleValuesParser {
     let systems = SYSTEMS.iter().filter(|system| is_wanted(system)).map(|system| {
         let in_plans = Some(system.plan_name).filter(|other| *other != system.name);
         PossibleValue::new(system.name).aliases(in_plans)

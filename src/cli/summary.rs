@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{pace, report};
+use super::report;
 use crate::analysis::health;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Measure, NoteFigures};
@@ -18,7 +18,7 @@ use crate::model::available_memory;
 use crate::ops::PAGE;
 use crate::panel::PanelError;
 use crate::panel::memory::{describe, gibibytes};
-use crate::record::Source;
+use crate::record::SettledBy;
 
 /// Writes the results and the page of a finished run.
 pub fn write(executed: &Executed) -> Result<(Results, Figures), Failure> {
@@ -108,7 +108,7 @@ fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
         ))?;
     }
     for stage in &figures.consensus {
-        let agreed = stage.settled.iter().find(|one| one.source == Source::Agreement);
+        let agreed = stage.settled.iter().find(|one| one.source == SettledBy::Agreement);
         if let Some(agreed) = agreed {
             console::say(format!(
                 "agreement  {}: {:.4} of {}",
@@ -136,36 +136,20 @@ fn planned_items(plan: &Plan) -> String {
     }
 }
 
-/// Prints what would run.
+/// Prints what is known of a run that could begin.
 pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
-    let plan = &run.plan;
-    let calls = u64::from(run.config.max_calls());
-    let items = run.items.len() as u64;
-    console::say(format!("system     {}, {} text", plan.system, plan.decoding.adjective()))?;
-    console::say(format!(
-        "dataset    {} ({}), {}, {}",
-        plan.dataset.name,
-        plan.dataset.path,
-        planned_items(plan),
-        count(plan.runs as usize, "run")
-    ))?;
-    console::say(format!("calls      at most {}", items * u64::from(plan.runs) * calls))?;
     for notice in &run.notices {
         console::say(format!("note       {notice}"))?;
     }
-    for member in &plan.panel {
+    for member in &run.plan.panel {
         console::say(format!(
             "{:10} {} ({}, {})",
             member.agent, member.backbone, member.family, member.dtype
         ))?;
     }
     tell_memory(models)?;
-    let lengths = initial_prompt_tokens(run, models)?;
-    console::say(format!("prompts    round 0: {} tokens, the longest {}", lengths.0, lengths.1))?;
-    match pace::of_item(run, models, lengths.1)? {
-        Some(pace) => Ok(console::say(format!("time       {pace}"))?),
-        None => Ok(()),
-    }
+    let (sum, longest) = initial_prompt_tokens(run, models)?;
+    Ok(console::say(format!("prompts    round 0: {sum} tokens, the longest {longest}"))?)
 }
 
 /// Prints the memory that the models need, and how much is free.

@@ -152,7 +152,6 @@ fn mistakes() {
         "wardround models synth llama src",
         "wardround bench",
         "wardround bench --synth llama --prompt-tokens 0 --generate-tokens 0",
-        "wardround bench search --rows 18446744073709551615",
         "wardround bench serve",
         "wardround bench serve -- ./no-such-folder",
         "wardround bench serve -- src --no-such-flag",

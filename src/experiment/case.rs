@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
 use super::library::Library;
-use super::plan::{Asked, MemberPlan};
+use super::plan::{MemberChoice, MemberPlan};
 use super::spec::Spec;
 use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
 use crate::diagnosis::Failure;
@@ -149,7 +149,7 @@ impl Spec {
             let lets_think = backbone.description.chat.lets_think();
             self.config.decoding.check_local(&slot.agent, lets_think)?;
             let sampling = self.sampling_of(&slot);
-            let asked = Asked { thinking, sampling };
+            let asked = MemberChoice { thinking, sampling };
             let plan = MemberPlan::local(&slot.agent, &backbone.description, asked);
             Ok(AgentModel { plan, backbone })
         });

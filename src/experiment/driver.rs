@@ -15,7 +15,7 @@ use super::recorder::LogRecorder;
 use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
-use crate::panel::Source;
+use crate::panel::SharedResponder;
 use crate::record::{CallLine, ItemKey, ItemLine};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
@@ -41,7 +41,7 @@ impl Observer for Unobserved {}
 /// What runs share, one after another: loaded models, reusable calls, the stop flag and the observer.
 pub struct Driver {
     /// The loaded models.
-    pub models: Vec<Source>,
+    pub models: Vec<SharedResponder>,
     /// Set from outside to stop.
     pub stop: Arc<AtomicBool>,
     /// Calls of other runs that are reused, by the hash of their requests.
@@ -84,7 +84,11 @@ pub fn carry_out(
 }
 
 impl Driver {
-    pub fn new(models: Vec<Source>, observer: Arc<dyn Observer>, stop: Arc<AtomicBool>) -> Driver {
+    pub fn new(
+        models: Vec<SharedResponder>,
+        observer: Arc<dyn Observer>,
+        stop: Arc<AtomicBool>,
+    ) -> Driver {
         Driver { models, stop, shared: Arc::default(), observer }
     }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::run::Inputs;
 use super::spec::Spec;
+use crate::data::DEMO_PATH;
 use crate::diagnosis::Failure;
 use crate::hub::{Card, DatasetCard, HubError, resolve};
 use crate::panel::remote::Address;
@@ -95,13 +96,13 @@ impl Spec {
     /// What the run needs besides its models and has not, each with what brings it.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
-        if !self.data.is_file() {
+        if !is_there(&self.data) {
             missing.push(file(&self.data));
         }
         match (&self.exemplars, self.config.entry.exemplars) {
             (None, true) => missing
                 .push("a file of exemplars: --exemplars FILE --exemplars-format medec".to_owned()),
-            (Some(spec), true) if !spec.notes.is_file() => missing.push(file(&spec.notes)),
+            (Some(spec), true) if !is_there(&spec.notes) => missing.push(file(&spec.notes)),
             _ => {}
         }
         match (&self.corpus, self.config.search()) {
@@ -117,6 +118,11 @@ impl Spec {
         }
         missing
     }
+}
+
+/// Whether items are there: a file, a folder of notes, or what is built in.
+pub fn is_there(path: &Path) -> bool {
+    path.exists() || path == Path::new(DEMO_PATH)
 }
 
 /// A file, and the dataset that it is of.
@@ -139,4 +145,22 @@ pub fn weight_bytes(name: &str, directory: Option<&Path>) -> Option<u64> {
     let files = fs_err::read_dir(directory).ok()?.flatten();
     let weights = files.filter(|file| is_weights(&file.file_name().to_string_lossy()));
     Some(weights.filter_map(|file| fs_err::metadata(file.path()).ok()).map(|data| data.len()).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Format;
+
+    #[test]
+    fn a_folder_of_notes_and_the_built_in_questions_are_not_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = |system: &str, data: &Path, format| {
+            let config = SystemConfig::named(system).unwrap();
+            Spec::new(config, data, format).unwrap().missing()
+        };
+        assert!(missing("medguards", folder.path(), Format::Notes).is_empty());
+        assert!(missing("medmad", Path::new(DEMO_PATH), Format::Mcq).is_empty());
+        assert_eq!(missing("medmad", &folder.path().join("none"), Format::Mcq).len(), 1);
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::hardware::{CallsFlags, Hardware};
-use super::plan::{Asked, MemberPlan};
+use super::plan::{MemberChoice, MemberPlan};
 use crate::calls::Store;
 use crate::console;
 use crate::diagnosis::Failure;
@@ -14,7 +14,7 @@ use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{AuxiliaryModels, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
-use crate::panel::{Endpoint, PanelError, Source};
+use crate::panel::{Endpoint, PanelError, SharedResponder};
 
 /// Models whose weights are not loaded yet, with the memory that each will take, and endpoints that were not contacted yet.
 pub struct Models {
@@ -111,7 +111,7 @@ impl Models {
     }
 
     /// The plan's entry for `agent` on the model of this index.
-    pub fn plan(&self, index: usize, agent: &str, asked: Asked) -> MemberPlan {
+    pub fn plan(&self, index: usize, agent: &str, asked: MemberChoice) -> MemberPlan {
         match self.descriptions.get(index) {
             Some(description) => MemberPlan::local(agent, description, asked),
             None => {
@@ -136,7 +136,7 @@ impl Models {
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
-    pub fn start(self) -> Result<Vec<Source>, Failure> {
+    pub fn start(self) -> Result<Vec<SharedResponder>, Failure> {
         for endpoint in &self.endpoints {
             let is_listed = endpoint.look_up(&AtomicBool::new(false)).map_err(PanelError::from)?;
             if is_listed == Some(false) {
@@ -147,10 +147,10 @@ impl Models {
         let calls = self.calls.open()?;
         let kept = calls.clone().filter(|calls| calls.keeps_remote());
         let endpoints = self.endpoints.iter().cloned();
-        let endpoints: Vec<Source> = endpoints
-            .map(|model| Arc::new(Endpoint { model, calls: kept.clone() }) as Source)
+        let endpoints: Vec<SharedResponder> = endpoints
+            .map(|model| Arc::new(Endpoint { model, calls: kept.clone() }) as SharedResponder)
             .collect();
-        let local = self.load(calls)?.into_iter().map(|backbone| backbone as Source);
+        let local = self.load(calls)?.into_iter().map(|backbone| backbone as SharedResponder);
         Ok(local.chain(endpoints).collect())
     }
 

@@ -23,7 +23,7 @@ use crate::outside;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::SCHEMA;
-use crate::systems::file::Source;
+use crate::systems::file::SystemText;
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -55,7 +55,7 @@ pub struct Plan {
     pub settings: toml::Table,
     /// What describes the system, where that is no part of wardround.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system_file: Option<Source>,
+    pub system_file: Option<SystemText>,
     pub dataset: DatasetPlan,
     /// In panel order.
     pub panel: Vec<MemberPlan>,
@@ -113,7 +113,7 @@ pub struct MemberPlan {
 
 /// How a member is asked.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked {
+pub struct MemberChoice {
     pub thinking: Option<bool>,
     pub sampling: SamplingChoice,
 }
@@ -123,8 +123,8 @@ pub const REMOTE: &str = "remote";
 
 impl MemberPlan {
     /// The entry for `agent` on a checkpoint.
-    pub fn local(agent: &str, model: &Description, asked: Asked) -> MemberPlan {
-        let Asked { thinking, sampling } = asked;
+    pub fn local(agent: &str, model: &Description, asked: MemberChoice) -> MemberPlan {
+        let MemberChoice { thinking, sampling } = asked;
         let Sampling { temperature, top_k, top_p, min_p, repetition_penalty, .. } =
             sampling.over(model.generation.sampling);
         MemberPlan {
@@ -155,8 +155,8 @@ impl MemberPlan {
     }
 
     /// The entry for `agent` at an endpoint, of which nothing is known but its address.
-    pub fn remote(agent: &str, address: &str, asked: Asked) -> MemberPlan {
-        let Asked { thinking, sampling } = asked;
+    pub fn remote(agent: &str, address: &str, asked: MemberChoice) -> MemberPlan {
+        let MemberChoice { thinking, sampling } = asked;
         let unknown = || "unknown".to_owned();
         MemberPlan {
             agent: agent.to_owned(),

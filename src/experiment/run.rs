@@ -9,7 +9,7 @@ use super::evaluation::Evaluation;
 use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
 use super::library::{Libraries, Library};
 use super::models::Models;
-use super::plan::{Asked, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
+use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberChoice, MemberPlan, Plan};
 use super::shard::Shard;
 use super::spec::Spec;
 use super::{texts, versions};
@@ -18,7 +18,7 @@ use crate::diagnosis::Failure;
 use crate::ops::PAGE;
 use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
-use crate::panel::{Member, Panel, Source};
+use crate::panel::{Member, Panel, SharedResponder};
 use crate::prompts::PromptSet;
 use crate::record::{CallKey, ItemText, SCHEMA};
 use crate::systems::decoding::OptionOrder;
@@ -114,7 +114,7 @@ impl Spec {
         let (slots, thinking) = (self.config.slots(), self.config.decoding.thinking.told());
         let members = slots.iter().zip(&seated).map(|(slot, &model)| {
             let sampling = self.sampling_of(slot);
-            models.plan(model, &slot.agent, Asked { thinking, sampling })
+            models.plan(model, &slot.agent, MemberChoice { thinking, sampling })
         });
         let panel: Vec<MemberPlan> = members.collect();
         for (member, &model) in panel.iter().zip(&seated) {
@@ -291,7 +291,7 @@ impl Run {
     /// A prompt that lost what is filled in; a corpus that cannot be opened.
     pub fn start(
         self,
-        loaded: &[Source],
+        loaded: &[SharedResponder],
         recorder: Box<dyn Recorder>,
         stop: Arc<AtomicBool>,
     ) -> Result<Started, Failure> {

@@ -63,12 +63,12 @@ pub struct CallSettings {
 }
 
 /// What answers an agent's calls; agents may share it.
-pub type Source = Arc<dyn Responder>;
+pub type SharedResponder = Arc<dyn Responder>;
 
 /// An agent, and what answers its calls.
 pub struct Member {
     pub agent: String,
-    pub source: Source,
+    pub source: SharedResponder,
     pub sampling: SamplingChoice,
 }
 

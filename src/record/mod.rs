@@ -22,7 +22,7 @@ pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;
 pub use note::{
-    DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, Source,
+    DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, SettledBy,
 };
 pub use reply::{CONTRADICTION, NOT_AN_OPTION, Reply, Says};
 pub use schema::{SCHEMA, Schema};

@@ -49,7 +49,7 @@ impl NoteLine {
         let flag = self.flag.said().filter(|_| self.error.is_none())?;
         let detection = self.detection.as_ref()?;
         let deciding = match detection.source {
-            Source::Arbitration => detection.flags.len().saturating_sub(1),
+            SettledBy::Arbitration => detection.flags.len().saturating_sub(1),
             _ => 0,
         };
         let agents = detection.flags.iter().zip(&detection.confidences).skip(deciding);
@@ -108,7 +108,7 @@ impl fmt::Display for NoteStage {
 /// How a stage was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum SettledBy {
     /// One agent alone.
     Single,
     /// The first two agents gave the same result.
@@ -119,14 +119,14 @@ pub enum Source {
     Vote,
 }
 
-impl Source {
+impl SettledBy {
     /// The name in tables and figures.
     pub fn in_words(self) -> &'static str {
         match self {
-            Source::Single => "one agent alone",
-            Source::Agreement => "agreement",
-            Source::Arbitration => "arbitration",
-            Source::Vote => "vote",
+            SettledBy::Single => "one agent alone",
+            SettledBy::Agreement => "agreement",
+            SettledBy::Arbitration => "arbitration",
+            SettledBy::Vote => "vote",
         }
     }
 }
@@ -135,7 +135,7 @@ impl Source {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionLine {
-    pub source: Source,
+    pub source: SettledBy,
     pub agents: Vec<String>,
     /// Whether each agent found an error; `null` if its answer could not be parsed.
     pub flags: Vec<Option<bool>>,
@@ -147,7 +147,7 @@ pub struct DetectionLine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalisationLine {
-    pub source: Source,
+    pub source: SettledBy,
     pub agents: Vec<String>,
     /// The answer of each agent: a sentence, an id or [`NO_SENTENCE`]; empty if it could not be parsed.
     pub opinions: Vec<String>,
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_confidence_in_a_flag_is_that_of_those_who_decided_it() {
-        use Source::{Agreement, Arbitration, Single, Vote};
+        use SettledBy::{Agreement, Arbitration, Single, Vote};
         let yes = Some(true);
         let note = |source, flags: &[Option<bool>], confidences: &[Option<f64>]| NoteLine {
             flag: yes.into(),

@@ -14,7 +14,7 @@ use super::{SelftestOptions, State};
 use crate::diagnosis::{Blame, Failure};
 use crate::experiment::hardware::{Compute, Hardware};
 use crate::experiment::models::Models;
-use crate::experiment::plan::{Asked, MemberPlan};
+use crate::experiment::plan::{MemberChoice, MemberPlan};
 use crate::hub::{Checkpoint, Kind, Status, resolve, verify};
 use crate::model::{Config, ModelError, WantedPrecision, precision_of};
 use crate::ops::{Device, Precision, Quantisation};
@@ -174,7 +174,7 @@ fn try_calls(
             Models::describe([&name], &hardware, options.hub, |_| Ok(AuxiliaryModels::default()))?;
         let Some(description) = models.descriptions.first() else { continue };
         let kind = golden::device_kind(device, description.precision);
-        let plan = MemberPlan::local("", description, Asked::default());
+        let plan = MemberPlan::local("", description, MemberChoice::default());
         let here = Head::new(&plan, &kind);
         if let Against::Golden(golden) = &planned.against {
             golden.expect_model(&here)?;

@@ -10,9 +10,9 @@ use serde_json::json;
 use super::System;
 use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
-use super::file::{Source, SystemFile};
+use super::file::{SystemFile, SystemText};
 use super::settings::{SettingsError, pairs, replace};
-use super::table::{Entry, SYSTEMS};
+use super::table::{SYSTEMS, SystemEntry};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
@@ -93,7 +93,7 @@ pub struct Parts<'a> {
 /// A system with its settings.
 #[derive(Clone)]
 pub struct SystemConfig {
-    pub entry: &'static Entry,
+    pub entry: &'static SystemEntry,
     /// The limits of the system's completions.
     pub decoding: Decoding,
     /// Every setting, as [`SystemConfig::from_table`] reads it.
@@ -115,7 +115,7 @@ impl SystemConfig {
     /// # Errors
     /// An unknown name; the first pair that is no setting of the system or has a value that is not allowed.
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, SettingsError> {
-        SystemConfig::of(Entry::named(name)?, given)
+        SystemConfig::of(SystemEntry::named(name)?, given)
     }
 
     /// The same of the system of a file.
@@ -127,7 +127,7 @@ impl SystemConfig {
     }
 
     fn of<S: AsRef<str>>(
-        entry: &'static Entry,
+        entry: &'static SystemEntry,
         given: &[S],
     ) -> Result<SystemConfig, SettingsError> {
         let given = pairs(given)?.into_iter();
@@ -140,18 +140,21 @@ impl SystemConfig {
     /// # Errors
     /// An unknown name; the first entry that is no setting of the system or has a value that is not allowed.
     pub fn from_table(name: &str, table: &toml::Table) -> Result<SystemConfig, SettingsError> {
-        SystemConfig::with(Entry::named(name)?, table)
+        SystemConfig::with(SystemEntry::named(name)?, table)
     }
 
     /// The system of a plan that keeps its file.
     ///
     /// # Errors
     /// A text that describes no system; an entry as for [`SystemConfig::from_table`].
-    pub fn from_file(file: &Source, table: &toml::Table) -> Result<SystemConfig, Failure> {
+    pub fn from_file(file: &SystemText, table: &toml::Table) -> Result<SystemConfig, Failure> {
         Ok(SystemConfig::with(SystemFile::of_source(file)?.entry_of_its_own(), table)?)
     }
 
-    fn with(entry: &'static Entry, table: &toml::Table) -> Result<SystemConfig, SettingsError> {
+    fn with(
+        entry: &'static SystemEntry,
+        table: &toml::Table,
+    ) -> Result<SystemConfig, SettingsError> {
         let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));
         (entry.configure)(entry, entries.collect())
     }
@@ -161,7 +164,7 @@ impl SystemConfig {
     /// # Errors
     /// An unknown setting, or a value that it cannot have.
     pub fn new<S>(
-        entry: &'static Entry,
+        entry: &'static SystemEntry,
         given: Vec<(String, toml::Value)>,
     ) -> Result<SystemConfig, SettingsError>
     where
@@ -178,7 +181,7 @@ impl SystemConfig {
     /// # Errors
     /// An unknown setting, or a value that it cannot have.
     pub(super) fn over<S: Serialize + DeserializeOwned>(
-        entry: &'static Entry,
+        entry: &'static SystemEntry,
         table: toml::Table,
         given: impl IntoIterator<Item = (String, toml::Value)>,
         finish: impl FnOnce(S) -> Arc<dyn Settings>,
@@ -213,7 +216,7 @@ impl SystemConfig {
     }
 
     /// What describes it, where that is no part of wardround.
-    pub fn file(&self) -> Option<&Source> {
+    pub fn file(&self) -> Option<&SystemText> {
         let file = self.entry.file.filter(|file| file.is_outside());
         file.map(|file| &file.source)
     }
@@ -306,7 +309,7 @@ impl SystemConfig {
     }
 }
 
-fn unusable(entry: &Entry, error: &dyn std::fmt::Display) -> SettingsError {
+fn unusable(entry: &SystemEntry, error: &dyn std::fmt::Display) -> SettingsError {
     SettingsError::BadValue {
         key: entry.name.to_owned(),
         value: String::new(),

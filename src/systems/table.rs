@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use super::config::SystemConfig;
-use super::file::{Source, SystemFile};
+use super::file::{SystemFile, SystemText};
 use super::settings::SettingsError;
 use super::{healthcareagent, mdagents, medagents, medguards, medmad, medreflex, reconcile};
 use crate::data::ItemKind;
@@ -28,7 +28,7 @@ impl fmt::Display for Wording {
 }
 
 /// One system.
-pub struct Entry {
+pub struct SystemEntry {
     /// The name on the command line.
     pub name: &'static str,
     /// The name in plans and logs: for single-model baselines MedAgentBoard's. The command line accepts it too.
@@ -53,7 +53,7 @@ pub struct Entry {
 
 /// Makes a system of the settings that a plan or `--set` gives; the others have their defaults.
 pub type Configure =
-    fn(&'static Entry, Vec<(String, toml::Value)>) -> Result<SystemConfig, SettingsError>;
+    fn(&'static SystemEntry, Vec<(String, toml::Value)>) -> Result<SystemConfig, SettingsError>;
 
 /// MED-MAD's prompts are printed in full.
 const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");
@@ -68,72 +68,77 @@ const ORDER: &str = "medmad no-debate zero-shot few-shot cot self-consistency co
     ku-dmis wanglab maven medifact";
 
 /// All systems. Every built-in file describes one, as a test sees to.
-pub static SYSTEMS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+pub static SYSTEMS: LazyLock<Vec<SystemEntry>> = LazyLock::new(|| {
     let files = SystemFile::embedded().filter_map(|(name, text)| {
-        let source = Source { name: name.to_owned(), text: text.to_owned(), ..Source::default() };
+        let source =
+            SystemText { name: name.to_owned(), text: text.to_owned(), ..SystemText::default() };
         SystemFile::of_source(&source).ok().map(SystemFile::entry)
     });
-    let mut systems: Vec<Entry> = files.chain(programs()).collect();
+    let mut systems: Vec<SystemEntry> = files.chain(programs()).collect();
     let place = |name: &str| ORDER.split(' ').position(|one| one == name);
     systems.sort_by_key(|entry| place(entry.name).unwrap_or(usize::MAX));
     systems
 });
 
 /// Those with protocols of their own.
-fn programs() -> [Entry; 9] {
+fn programs() -> [SystemEntry; 9] {
     [
-        Entry {
+        SystemEntry {
             wording: MEDMAD,
-            ..Entry::question("medmad", "medmad", SystemConfig::new::<medmad::settings::Settings>)
+            ..SystemEntry::question(
+                "medmad",
+                "medmad",
+                SystemConfig::new::<medmad::settings::Settings>,
+            )
         },
-        Entry {
+        SystemEntry {
             // Two independent answers of each agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
             defaults: &[("t_max", "0"), ("samples", "2")],
             wording: MEDMAD,
-            ..Entry::question(
+            ..SystemEntry::question(
                 "no-debate",
                 "medmad",
                 SystemConfig::new::<medmad::settings::Settings>,
             )
         },
-        Entry::question(
+        SystemEntry::question(
             "healthcareagent",
             "healthcareagent",
             SystemConfig::new::<healthcareagent::Settings>,
         ),
-        Entry::question("medagents", "medagents", SystemConfig::new::<medagents::Settings>),
-        Entry::question("mdagents", "mdagents", SystemConfig::new::<mdagents::Settings>),
-        Entry::question("reconcile", "reconcile", SystemConfig::new::<reconcile::Settings>),
-        Entry {
+        SystemEntry::question("medagents", "medagents", SystemConfig::new::<medagents::Settings>),
+        SystemEntry::question("mdagents", "mdagents", SystemConfig::new::<mdagents::Settings>),
+        SystemEntry::question("reconcile", "reconcile", SystemConfig::new::<reconcile::Settings>),
+        SystemEntry {
             takes: ItemKind::Notes,
             wording: Wording::Paper(
                 "MedGuards, Table 15; those of agents with several tasks, of the second corrector and of sentences by number are ours",
             ),
             // In its paper all agents have the same model.
             default_models: Some(1),
-            ..Entry::question(
+            ..SystemEntry::question(
                 "medguards",
                 "medguards",
                 SystemConfig::new::<medguards::settings::Settings>,
             )
         },
-        Entry {
+        SystemEntry {
             takes: ItemKind::Notes,
             wording: MEDREFLEX,
             default_models: Some(1),
-            ..Entry::question(
+            ..SystemEntry::question(
                 "medreflex",
                 "medreflex",
                 SystemConfig::new::<medreflex::settings::Settings>,
             )
         },
-        Entry {
+        SystemEntry {
             takes: ItemKind::Notes,
             wording: MEDREFLEX,
             default_models: Some(1),
             // Its only turn is parsed whatever happened.
             defaults: &[("deadline", "on")],
-            ..Entry::question(
+            ..SystemEntry::question(
                 "medreact",
                 "medreflex",
                 SystemConfig::new::<medreflex::settings::ReactSettings>,
@@ -142,13 +147,13 @@ fn programs() -> [Entry; 9] {
     ]
 }
 
-impl Entry {
+impl SystemEntry {
     pub(super) const fn question(
         name: &'static str,
         prompts: &'static str,
         configure: Configure,
-    ) -> Entry {
-        Entry {
+    ) -> SystemEntry {
+        SystemEntry {
             name,
             plan_name: name,
             takes: ItemKind::Questions,
@@ -167,7 +172,7 @@ impl Entry {
     ///
     /// # Errors
     /// A name that no system has.
-    pub fn named(name: &str) -> Result<&'static Entry, SettingsError> {
+    pub fn named(name: &str) -> Result<&'static SystemEntry, SettingsError> {
         let mut entries = SYSTEMS.iter();
         let found = entries.find(|entry| entry.name == name || entry.plan_name == name);
         found.ok_or_else(|| SettingsError::UnknownSystem {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wardround::model::Family;
 use wardround::systems::SystemConfig;
-use wardround::systems::table::Entry;
+use wardround::systems::table::SystemEntry;
 
 use crate::binary::Scratch;
 
@@ -15,7 +15,7 @@ pub const NOTES: &str = r#"{"id": "x", "text": "0 Cough for a week.\n1 Pneumonia
 "#;
 
 /// What a run of the system needs beside its notes, where the exemplars are `exemplars.jsonl`.
-pub fn flags(system: &Entry) -> &'static str {
+pub fn flags(system: &SystemEntry) -> &'static str {
     let config = SystemConfig::named(system.name).unwrap();
     let by_vectors =
         config.table.get("choice").and_then(|choice| choice.as_str()) == Some("embedding");

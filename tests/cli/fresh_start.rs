@@ -275,9 +275,8 @@ fn a_dry_run_says_what_would_run_and_writes_nothing() {
     let before = std::fs::read_dir(scratch.path(".")).unwrap().count();
     let told = scratch.run_one("out", "--runs 2 --set t_max=3 --dry-run");
     for part in [
-        "dataset    questions (",
-        "3 items, 2 runs\n",
-        "calls      at most 72\n",
+        "constrained text, on questions.jsonl: 3 items, 2 runs, at most 72 calls ",
+        "calls      at most 72",
         "sym        llama (llama, bf16)\n",
         "of keys and values",
         "free\n",

@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use wardround::data::{DEMO_PATH, ItemKind};
-use wardround::systems::table::Entry;
+use wardround::systems::table::SystemEntry;
 use wardround::systems::{SYSTEMS, SystemConfig};
 
 use crate::binary::{Scratch, lines, signal, wait};
@@ -31,7 +31,7 @@ const FEWER: [(&str, &str); 10] = [
 ];
 
 /// What `run` is told of a system.
-fn arguments(system: &Entry, decoding: &str, items: usize) -> String {
+fn arguments(system: &SystemEntry, decoding: &str, items: usize) -> String {
     let config = SystemConfig::named(system.name).unwrap();
     let corpus = if config.search().is_some() { "--corpus corpus" } else { "" };
     let data = match system.takes {
@@ -63,8 +63,8 @@ fn kill(mut child: Child, calls: &Path) {
 fn every_system(at: usize) {
     let decoding = ["grammar", "json", "text"][at];
     let is_thorough = std::env::var_os("WARDROUND_THOROUGH").is_some();
-    let is_chosen = |(place, _): &(usize, &Entry)| is_thorough || place % 9 == at;
-    let systems: Vec<&Entry> =
+    let is_chosen = |(place, _): &(usize, &SystemEntry)| is_thorough || place % 9 == at;
+    let systems: Vec<&SystemEntry> =
         SYSTEMS.iter().enumerate().filter(is_chosen).map(|(_, system)| system).collect();
     let items = if is_thorough { 2 } else { 1 };
     let scratch = Scratch::new();

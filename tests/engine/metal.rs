@@ -14,7 +14,7 @@ use wardround::model::{
 };
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::metal::Buffer;
-use wardround::ops::sampling::{Drawn, SamplingRequest, WantedLogprobs, philox};
+use wardround::ops::sampling::{Drawn, SamplingRequest, philox};
 use wardround::ops::{
     Backend, Cpu, Machine, Metal, OpsError, Precision, Quantisation, Rows, StepLimits, StoredType,
     cpu,
@@ -211,9 +211,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
         seen: vec![3, 70, 71],
         added: Vec::new(),
         random: philox(seed, 9),
-        logprobs: seed
-            .is_multiple_of(2)
-            .then(|| WantedLogprobs { count: 3, present: vec![0x7fff_ffff; 7].into() }),
+        logprobs: seed.is_multiple_of(2).then_some(3),
     };
     let filtered = Sampling {
         temperature: 0.7,

@@ -1,7 +1,6 @@
 //! The interface between decoder and backends: the decoder is written once against it.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use super::checkpoint::RawTensor;
 use super::cpu::Disjoint;
@@ -189,7 +188,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         stage: &mut Self::Stage,
     ) -> Result<Vec<Drawn>, OpsError>;
     /// Log-probabilities of tokens that are known, each under a row of logits from `first` on, and of so many of the
-    /// likeliest, among the tokens that are `present`; NaN where a row's logits are no numbers (where the machine tells).
+    /// likeliest; NaN where a row's logits are no numbers (where the machine tells).
     ///
     /// # Errors
     /// A failure of the machine since the last call.
@@ -198,15 +197,14 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         logits: &Self::Buffer,
         first: usize,
         wanted: &[(u32, usize)],
-        present: &Arc<[u32]>,
         _stage: &mut Self::Stage,
     ) -> Result<Vec<TokenLogprobs>, OpsError> {
         let rows = first + wanted.len();
-        let mut all = self.read(logits, rows)?;
+        let all = self.read(logits, rows)?;
         let width = all.len().checked_div(rows).unwrap_or(0).max(1);
-        let own = &mut all[first * width..];
+        let own = &all[first * width..];
         let is_sound: Vec<bool> = own.chunks(width).map(are_sound).collect();
-        let mut scores = logprobs_of_rows(self, own, width, wanted, present);
+        let mut scores = logprobs_of_rows(self, own, width, wanted);
         for (score, _) in scores.iter_mut().zip(is_sound).filter(|(_, is_sound)| !is_sound) {
             score.chosen = f32::NAN;
         }

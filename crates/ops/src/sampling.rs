@@ -70,17 +70,8 @@ pub struct SamplingRequest {
     pub added: Vec<(u32, f32)>,
     /// From [`philox`].
     pub random: u64,
-    /// What else is to be told of the token.
-    pub logprobs: Option<WantedLogprobs>,
-}
-
-/// That log-probabilities of a drawn token are wanted, under the row's unchanged logits.
-#[derive(Clone, Debug)]
-pub struct WantedLogprobs {
-    /// How many of the likeliest tokens are to be given beside it.
-    pub count: usize,
-    /// A bit a token, `[⌈vocabulary / 32⌉]`: whether there is one; the other rows of the embedding table are padding.
-    pub present: Arc<[u32]>,
+    /// That the token's log-probability is wanted, under the row's unchanged logits, and so many of the likeliest tokens beside it.
+    pub logprobs: Option<usize>,
 }
 
 /// The result of a [`SamplingRequest`].
@@ -154,20 +145,15 @@ pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
     TokenLogprobs { chosen: logprob(token), rank, top }
 }
 
-/// Of each row, `width` logits, those of its token and of so many of the likeliest, among the tokens that are `present`;
-/// the others' logits become minus infinity.
+/// Of each row, `width` logits, those of its token and of so many of the likeliest.
 pub fn logprobs_of_rows(
     ops: &impl Backend,
-    logits: &mut [f32],
+    logits: &[f32],
     width: usize,
     wanted: &[(u32, usize)],
-    present: &[u32],
 ) -> Vec<TokenLogprobs> {
-    let rows = logits.chunks_mut(width).zip(wanted);
-    ops.map_each(rows.collect(), |(logits, (token, count))| {
-        forbid(present, logits);
-        logprobs(logits, *token, *count)
-    })
+    let rows = logits.chunks(width).zip(wanted);
+    ops.map_each(rows.collect(), |(logits, (token, count))| logprobs(logits, *token, *count))
 }
 
 /// The ids of the `count` greatest logits, greatest first; ties by the lower id.

@@ -122,7 +122,7 @@ impl Comparison {
             .number(format!("95 % over {}", self.kind), |row| {
                 row.figures.interval.map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
             })
-            .text(health::LABEL, read)
+            .replies(|row| row.figures.parse_health)
             .number("errored", |row| row.figures.n_errors)
             .number("Brier", |row| Some(calibration(row)?.brier))
             .number("ECE", |row| Some(calibration(row)?.ece))
@@ -136,9 +136,9 @@ impl Comparison {
         let mut rows = Vec::new();
         for ComparedRun { run, figures, .. } in &self.runs {
             let Some(cost) = figures.cost else { continue };
-            let health = figures.parse_health.map(|health| health.to_string());
+            let health = figures.parse_health;
             let mut row = |what, spent, digits| {
-                rows.push((format!("{run}, {what}"), spent, digits, health.clone()));
+                rows.push((format!("{run}, {what}"), spent, digits, health));
             };
             row("all", cost.total, 0);
             row("an item", cost.per_item, 1);
@@ -146,7 +146,7 @@ impl Comparison {
         }
         Table::of("cost", "Cost", &rows)
             .text("run", |(label, ..)| label)
-            .text(health::LABEL, |(.., health)| health.clone())
+            .replies(|(.., health)| *health)
             .number("calls", |(_, spent, digits, _)| Cell::Number(spent.calls, *digits))
             .number("prompt tokens", |(_, spent, digits, _)| {
                 Cell::Number(spent.prompt_tokens, *digits)
@@ -169,11 +169,6 @@ impl Comparison {
         let of = runs.filter_map(|row| Some((row.run.clone(), row.figures.parse_health?)));
         health::warning(of).into_iter().collect()
     }
-}
-
-/// How a run's replies were read.
-fn read(run: &ComparedRun) -> Option<String> {
-    Some(run.figures.parse_health?.to_string())
 }
 
 impl RunPair {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::verdict;
 use crate::analysis::outcomes::Outcomes;
-use crate::record::{NoteLine, NoteStage, Source};
+use crate::record::{NoteLine, NoteStage, SettledBy};
 
 /// One stage. Counts are sums over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,14 +12,14 @@ pub struct Consensus {
     pub stage: NoteStage,
     /// Notes that the stage saw.
     pub n: usize,
-    /// In the order of [`Source`].
+    /// In the order of [`SettledBy`].
     pub settled: Vec<Settled>,
 }
 
 /// The outcomes of one way of settling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
-    pub source: Source,
+    pub source: SettledBy,
     pub n: usize,
     pub n_right: usize,
     /// Of the notes that the stage saw.
@@ -49,14 +49,14 @@ pub fn consensus(outcomes: &Outcomes<'_>) -> Vec<Consensus> {
 fn of_stage(
     outcomes: &Outcomes<'_>,
     stage: NoteStage,
-    settled: &dyn Fn(&NoteLine) -> Option<(Source, bool)>,
+    settled: &dyn Fn(&NoteLine) -> Option<(SettledBy, bool)>,
 ) -> Option<Consensus> {
     let notes = outcomes.notes().into_iter().flatten();
-    let seen: Vec<(Source, bool)> = notes.filter_map(settled).collect();
-    let mut sources: Vec<Source> = seen.iter().map(|(source, _)| *source).collect();
+    let seen: Vec<(SettledBy, bool)> = notes.filter_map(settled).collect();
+    let mut sources: Vec<SettledBy> = seen.iter().map(|(source, _)| *source).collect();
     sources.sort_unstable();
     sources.dedup();
-    let settled = |source: Source| {
+    let settled = |source: SettledBy| {
         let these = seen.iter().filter(|(other, _)| *other == source);
         let n = these.clone().count();
         let n_right = these.filter(|(_, is_right)| *is_right).count();

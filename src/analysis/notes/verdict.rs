@@ -1,6 +1,6 @@
 //! Which parts of a note's outcome are right.
 
-use crate::record::{LocalisationLine, NO_SENTENCE, NoteLine, Source};
+use crate::record::{LocalisationLine, NO_SENTENCE, NoteLine, SettledBy};
 
 /// Of an item that errored nothing is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ fn says_none(localisation: &LocalisationLine) -> bool {
     let opinions = &localisation.opinions;
     match localisation.source {
         // Of a vote, the majority, else the first that could be read.
-        Source::Vote => {
+        SettledBy::Vote => {
             opinions.iter().filter(|one| says(one)).count() > 1
                 || opinions.iter().find(|one| !one.is_empty()).is_some_and(says)
         }
@@ -62,7 +62,7 @@ mod tests {
     /// What was found in a sound note.
     fn sound(flag: Option<bool>, opinions: Option<&[&str]>) -> NoteLine {
         let localisation = opinions.map(|opinions| LocalisationLine {
-            source: Source::Single,
+            source: SettledBy::Single,
             agents: vec!["loc1".to_owned(); opinions.len()],
             opinions: opinions.iter().map(|one| (*one).to_owned()).collect(),
             sentence_ids: vec![None; opinions.len()],

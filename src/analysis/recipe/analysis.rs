@@ -14,7 +14,7 @@ use crate::encoder::Encoder;
 use crate::experiment::recipe::file::{Analysis, Recipe};
 use crate::record::ItemLine;
 use crate::systems::SYSTEMS;
-use crate::systems::table::Entry;
+use crate::systems::table::SystemEntry;
 
 /// What debate changes (Table 2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ pub struct CellOutcomes<'a> {
 
 impl CellOutcomes<'_> {
     /// Whether an entry of the table of systems with the run's name in plans is such a one.
-    pub(super) fn is_system(&self, is: fn(&Entry) -> bool) -> bool {
+    pub(super) fn is_system(&self, is: fn(&SystemEntry) -> bool) -> bool {
         let mut entries = SYSTEMS.iter();
         entries.any(|entry| entry.plan_name == self.result.system && is(entry))
     }

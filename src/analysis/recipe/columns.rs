@@ -1,7 +1,6 @@
 //! The paper's columns: ours, then its own rows.
 
 use super::notes::Entry;
-use crate::analysis::health;
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::notes::{Kpcs, Measure, Measured};
 use crate::analysis::table::{Cell, Table};
@@ -113,7 +112,7 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
             Line::Ours(entry) => entry.label.clone(),
             Line::Papers(_, published) => format!("paper: {}", published.label),
         });
-    table = table.text(health::LABEL, |line| Some(line.ours()?.cell.parse_health?.to_string()));
+    table = table.replies(|line| line.ours()?.cell.parse_health);
     for column in NoteColumn::ALL {
         let label = column.label();
         table = match column {

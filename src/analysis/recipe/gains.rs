@@ -4,7 +4,6 @@ use super::improvement::{Gain, ImprovementRow};
 use super::notes::full;
 use super::results::RecipeResults;
 use super::tables::{cell, dataset, read};
-use crate::analysis::health;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::number::signed;
 use crate::analysis::table::Table;
@@ -125,10 +124,8 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
                 format!("paper: {} against {}", papers.row.label, papers.against.label)
             }
         })
-        .text(health::LABEL, |line| {
-            line.ours().and_then(|row| read(results, &row.method, &row.dataset))
-        })
-        .text(format!("{}, of the other", health::LABEL), |line| {
+        .replies(|line| line.ours().and_then(|row| read(results, &row.method, &row.dataset)))
+        .replies_of_the_other(|line| {
             line.ours().and_then(|row| read(results, &row.baseline, &row.dataset))
         })
         .interval("difference by note", |line| line.ours().map(|row| &row.difference));

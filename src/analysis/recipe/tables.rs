@@ -3,11 +3,11 @@
 use super::notes;
 use super::papers_runs;
 use super::results::{CellResult, RecipeResults, VariantResult};
-use crate::analysis::health;
+use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::bootstrap::RESAMPLES;
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::table::{Cell, Table};
-use crate::analysis::tables::{Labelled, calibration, costs};
+use crate::analysis::tables::{Labelled, calibration, costs, replies_note};
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::{Analysis, MethodEntry};
 use crate::experiment::recipe::paper::PrintedTable;
@@ -38,9 +38,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     }
     // What the paper prints was made by none of ours.
     for table in tables.iter_mut().filter(|table| table.name != PRINTED) {
-        if table.columns.iter().any(|column| column.label.starts_with(health::LABEL)) {
-            table.notes.push(health::NOTE.to_owned());
-        }
+        table.notes.extend(replies_note(table).map(str::to_owned));
         table.notes.extend(results.warnings.iter().cloned());
         table.notes.extend(results.conditions.iter().cloned());
         if results.synthetic {
@@ -95,8 +93,8 @@ pub fn cell<'a>(results: &'a RecipeResults, method: &str, dataset: &str) -> Opti
 }
 
 /// How a cell's replies were read.
-pub fn read(results: &RecipeResults, method: &str, dataset: &str) -> Option<String> {
-    Some(cell(results, method, dataset)?.parse_health?.to_string())
+pub fn read(results: &RecipeResults, method: &str, dataset: &str) -> Option<ParseHealth> {
+    cell(results, method, dataset)?.parse_health
 }
 
 fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
@@ -124,7 +122,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
                     Some([ours.mean - paper, ours.low - paper, ours.high - paper])
                 });
         }
-        table = table.text(health::LABEL, |method| read(results, &method.name, &dataset.name));
+        table = table.replies(|method| read(results, &method.name, &dataset.name));
     }
     table
         .note("Mean ± sample standard deviation over n runs; best of a column in bold. The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.")
@@ -204,7 +202,7 @@ fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .number("wrong → right", |row| mean(&row.wrong_to_right))
         .number("right → wrong", |row| mean(&row.right_to_wrong))
         .under("")
-        .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
+        .replies(|row| read(results, &row.method, &row.dataset))
         .note("Two readings of one name. Of those that could turn: the share of the questions wrong at round 0 that are right at the end, less the share of those right at round 0 that are wrong at the end, both means over the runs and both taken anew in each resample. Of all questions: the gain in accuracy, over the means of the runs. Intervals are 95 % by bootstrap of questions.")
         .notes(short)
         .unless_empty()
@@ -223,10 +221,8 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             let tests = row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value));
             tests.collect::<Vec<_>>().join(", ")
         })
-        .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
-        .text(format!("{}, of the other", health::LABEL), |row| {
-            read(results, &row.baseline, &row.dataset)
-        })
+        .replies(|row| read(results, &row.method, &row.dataset))
+        .replies_of_the_other(|row| read(results, &row.baseline, &row.dataset))
         .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions.")
         .unless_empty()
 }
@@ -250,7 +246,7 @@ fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .spread("first round", |row| row.similarity.as_ref()?.first_round.as_ref())
         .spread("last round", |row| row.similarity.as_ref()?.last.as_ref())
         .under("")
-        .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
+        .replies(|row| read(results, &row.method, &row.dataset))
         .note("Agreement@0: the share of questions on which all first answers are one option; Same-wrong: one option, and not the gold one. Left out are questions with one answer or none, such as those that MDAgents gives to one agent. Similarity: the mean cosine between the texts of a question's trajectories, averaged over the questions of a run.")
         .notes((wants_similarity && has_none).then_some(unmeasured))
         .unless_empty()
@@ -273,7 +269,7 @@ fn cases(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text("method", |(_, one)| method(recipe, &one.method))
         .text("letters, round by round", |(_, one)| letters(&one.rounds))
         .text("answer", |(_, one)| &one.answer)
-        .text(health::LABEL, |(case, one)| read(results, &one.method, &case.dataset))
+        .replies(|(case, one)| read(results, &one.method, &case.dataset))
         .note(format!(
             "Questions on which every other method gives one and the same wrong answer and the last one the right one. {count}"
         ));

@@ -1,7 +1,6 @@
 //! Whether confidence is met, as a table.
 
 use super::Labelled;
-use crate::analysis::health;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::table::{Cell, Table};
 
@@ -10,7 +9,7 @@ pub fn table(rows: &[Labelled<'_, Calibration>]) -> Table {
     let mut table = Table::of("calibration", "Calibration of the team's confidence", rows)
         .grouped_by(|row| row.group.to_owned())
         .text("", |row| row.label)
-        .text(health::LABEL, Labelled::read)
+        .replies(|row| row.health)
         .number("answers", |row| row.of.n)
         .number("expected calibration error", |row| row.of.ece)
         .number("Brier score", |row| row.of.brier);

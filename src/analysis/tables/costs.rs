@@ -1,7 +1,6 @@
 //! What answers cost, as a table: per item, and per right answer.
 
 use super::Labelled;
-use crate::analysis::health;
 use crate::analysis::metrics::cost::{Cost, Spent};
 use crate::analysis::table::{Cell, Table};
 
@@ -12,7 +11,7 @@ pub fn table(rows: &[Labelled<'_, Cost>]) -> Table {
     let mut table = Table::of("cost", "Cost", rows)
         .grouped_by(|row| row.group.to_owned())
         .text("", |row| row.label)
-        .text(health::LABEL, Labelled::read)
+        .replies(|row| row.health)
         .number("items × runs", |row| row.of.n_items)
         .number("right", |row| row.of.n_correct);
     let spents: [(&str, Price); 2] = [

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::super::options::{QuietFlag, model_folder};
 use super::super::sandboxed::folder_of;
 use super::super::summary::count;
 use crate::cli::exit::Failure;
-use crate::cli::vectors::VectorFlag;
 use crate::console;
 use crate::corpus::build::estimate::estimate;
 use crate::corpus::build::{self as builder, BuildOptions, Pace};
@@ -20,6 +19,7 @@ use crate::corpus::import::{ImportOptions, import};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::{Compute, DeviceChoice};
+use crate::ops::vectors::VectorType;
 use crate::tokenizer::Library;
 
 #[derive(Debug, Args)]
@@ -269,5 +269,24 @@ impl Import {
         };
         import(&options, &encoder)?;
         report(&self.directory, self.progress)
+    }
+}
+
+/// How vectors are kept.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum VectorFlag {
+    F16,
+    F32,
+    /// Whole numbers from −127 to 127 under one scale a row
+    I8,
+}
+
+impl From<VectorFlag> for VectorType {
+    fn from(flag: VectorFlag) -> VectorType {
+        match flag {
+            VectorFlag::F16 => VectorType::F16,
+            VectorFlag::F32 => VectorType::F32,
+            VectorFlag::I8 => VectorType::I8,
+        }
     }
 }

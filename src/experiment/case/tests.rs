@@ -10,7 +10,7 @@ use crate::experiment::driver::{Driver, Unobserved};
 use crate::experiment::exemplars::{ExemplarFiles, ExemplarSpec};
 use crate::experiment::models::Models;
 use crate::model::Family;
-use crate::panel::Source;
+use crate::panel::SharedResponder;
 use crate::record::CallKey;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 
@@ -63,7 +63,8 @@ impl Bench {
         let run = spec.resolve(inputs, &models).unwrap();
         let out = self.scratch.path().join(out);
         let directory = Directory::create(&out, &run.plan, &run.texts).unwrap();
-        let sources = self.loaded.iter().map(|backbone| backbone.clone() as Source).collect();
+        let sources =
+            self.loaded.iter().map(|backbone| backbone.clone() as SharedResponder).collect();
         let driver = Driver::new(sources, Arc::new(Unobserved), Arc::default());
         let contents = driver.execute(run, directory, &out).unwrap().contents;
         let items = contents.outcomes().into_values().cloned().map(bare_item).collect();

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::card::{Card, Said};
 use super::prompts::Prompts;
 use super::step::{Group, Step, before, places};
-use super::{Verdict, read};
+use super::{Correctness, read};
 use crate::record::{CallLine, ItemText, Parse, RoundLine, Stage};
 
 /// The agent behind a label of the brief.
@@ -21,7 +21,7 @@ pub struct Change<'a> {
     agent: &'a str,
     from: &'a str,
     to: &'a str,
-    verdict: Verdict,
+    verdict: Correctness,
 }
 
 /// What an option got in a vote.
@@ -111,7 +111,7 @@ impl<'a> Answers<'a> {
         let known = self.options.iter().any(|(letter, _)| *letter == answer);
         Said {
             expected: call.stage != Stage::Aside,
-            verdict: Verdict::of(&answer, self.gold),
+            verdict: Correctness::of(&answer, self.gold),
             beyond: !answer.is_empty() && !self.options.is_empty() && !known,
             before: before.filter(|before| *before != answer),
             as_written: Some(written).filter(|written| *written != answer && !written.is_empty()),
@@ -125,7 +125,12 @@ impl<'a> Answers<'a> {
         let answers = record.agents.iter().zip(&record.answers).enumerate();
         let change = |(place, (agent, to)): (usize, (&'a String, &'a String))| {
             let from = before(self.last, record, place)?;
-            (from != to).then(|| Change { agent, from, to, verdict: Verdict::of(to, self.gold) })
+            (from != to).then(|| Change {
+                agent,
+                from,
+                to,
+                verdict: Correctness::of(to, self.gold),
+            })
         };
         answers.filter_map(change).collect()
     }

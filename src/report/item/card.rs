@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Verdict;
+use super::Correctness;
 use super::prompts::user_message;
 use super::read::{entries, plain, text, told};
 use crate::record::{CONTRADICTION, CallLine, FinishReason, NOT_AN_OPTION, Parse, Usage};
@@ -80,7 +80,7 @@ pub struct Said<'a> {
     pub expected: bool,
     /// A letter, or a few words.
     pub words: String,
-    pub verdict: Verdict,
+    pub verdict: Correctness,
     /// Whether the answer is a letter that the question does not offer.
     pub beyond: bool,
     pub confidence: String,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::analysis::metrics::agreement::{agree, same_wrong};
 use crate::analysis::notes::verdict;
 use crate::data::ItemKind;
-use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, Parse, Source, Stage};
+use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, Parse, SettledBy, Stage};
 
 /// A property of a finished item that a reader looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -158,7 +158,8 @@ impl Flag {
             note.detection.as_ref().map(|stage| stage.source),
             note.localisation.as_ref().map(|stage| stage.source),
         ];
-        let by_third = |source: Source| matches!(source, Source::Arbitration | Source::Vote);
+        let by_third =
+            |source: SettledBy| matches!(source, SettledBy::Arbitration | SettledBy::Vote);
         let parsed = |parse| calls.iter().any(|call| call.parse == parse);
         choose(ItemKind::Notes, |flag| match flag {
             Flag::Wrong => gold.is_some() && !verdict.is_detected,
@@ -313,9 +314,9 @@ mod tests {
         let mut settled = note("x");
         settled.flag = Some(true).into();
         for (first, second, is_arbitrated) in [
-            (Source::Agreement, Source::Single, false),
-            (Source::Arbitration, Source::Agreement, true),
-            (Source::Agreement, Source::Vote, true),
+            (SettledBy::Agreement, SettledBy::Single, false),
+            (SettledBy::Arbitration, SettledBy::Agreement, true),
+            (SettledBy::Agreement, SettledBy::Vote, true),
         ] {
             settled.detection = Some(detected(first, &[Some(true), Some(true)]));
             settled.localisation = Some(located(second, &[Some(1), Some(1)]));

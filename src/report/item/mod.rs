@@ -33,7 +33,7 @@ use text::Text;
 const EXCERPT_CHARS: usize = 150;
 
 /// What a case is made from.
-pub struct Source<'a, 'b> {
+pub struct ItemRecords<'a, 'b> {
     pub item: &'a ItemLine,
     /// As the item was put; `None` where the run does not hold it.
     pub text: Option<&'a ItemText>,
@@ -48,13 +48,13 @@ pub struct Source<'a, 'b> {
 }
 
 #[derive(Serialize)]
-pub struct Case<'a> {
+pub struct ItemCard<'a> {
     anchor: String,
     id: &'a str,
     pub run: u32,
     pub flags: Vec<Flag>,
     badges: Vec<Badge>,
-    verdict: Verdict,
+    verdict: Correctness,
     excerpt: String,
     text: Option<Text<'a>>,
     #[serde(flatten)]
@@ -90,25 +90,25 @@ pub struct Own<'a> {
 /// How an answer stands to gold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum Correctness {
     Right,
     Wrong,
     #[default]
     Ungraded,
 }
 
-impl Verdict {
-    pub fn of(answer: &str, gold: Option<&str>) -> Verdict {
-        Verdict::from(gold.map(|gold| gold == answer))
+impl Correctness {
+    pub fn of(answer: &str, gold: Option<&str>) -> Correctness {
+        Correctness::from(gold.map(|gold| gold == answer))
     }
 }
 
-impl From<Option<bool>> for Verdict {
-    fn from(is_right: Option<bool>) -> Verdict {
+impl From<Option<bool>> for Correctness {
+    fn from(is_right: Option<bool>) -> Correctness {
         match is_right {
-            Some(true) => Verdict::Right,
-            Some(false) => Verdict::Wrong,
-            None => Verdict::Ungraded,
+            Some(true) => Correctness::Right,
+            Some(false) => Correctness::Wrong,
+            None => Correctness::Ungraded,
         }
     }
 }
@@ -117,7 +117,7 @@ impl From<Option<bool>> for Verdict {
 #[derive(Default, Serialize)]
 pub struct Mark {
     said: String,
-    verdict: Verdict,
+    verdict: Correctness,
 }
 
 /// A part of the way to the answer: the answers of a round, or how a stage was settled.
@@ -131,7 +131,7 @@ pub struct Leg<'a> {
 pub struct Turn<'a> {
     agent: &'a str,
     said: String,
-    verdict: Verdict,
+    verdict: Correctness,
     /// Whether it is another than the agent's own before.
     changed: bool,
 }
@@ -144,8 +144,8 @@ struct Elsewhere {
     found: Mark,
 }
 
-impl<'a> Case<'a> {
-    pub fn new(source: &Source<'a, '_>, prompts: &mut Prompts<'a>) -> Case<'a> {
+impl<'a> ItemCard<'a> {
+    pub fn new(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> ItemCard<'a> {
         let item = source.item;
         let text = match (item, source.text) {
             (ItemLine::Answer(_), Some(ItemText::Question(text))) => Some(Text::of_question(text)),
@@ -159,7 +159,7 @@ impl<'a> Case<'a> {
             anchor: anchor(other),
             found: found(other),
         });
-        Case {
+        ItemCard {
             anchor: anchor(item),
             id: item.item(),
             run: item.run(),

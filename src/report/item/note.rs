@@ -1,9 +1,9 @@
 //! A note's own part of its case: whether there is an error, in which sentence, how that was settled, and the correction.
 
 use super::correction::Correction;
-use super::{Leg, Mark, Own, Turn, Verdict};
+use super::{Correctness, Leg, Mark, Own, Turn};
 use crate::analysis::notes::{ScoresByPair, verdict};
-use crate::record::{Language, NoteLine, Source, found_in_words, sentence_in_words};
+use crate::record::{Language, NoteLine, SettledBy, found_in_words, sentence_in_words};
 use crate::report::escape::plural;
 
 /// Coloured only where the sentence is right too.
@@ -17,8 +17,8 @@ pub fn found(note: &NoteLine) -> Mark {
     Mark {
         said,
         verdict: match is_right {
-            Some(true) if !verdict.is_located => Verdict::Ungraded,
-            is_right => Verdict::from(is_right),
+            Some(true) if !verdict.is_located => Correctness::Ungraded,
+            is_right => Correctness::from(is_right),
         },
     }
 }
@@ -44,11 +44,11 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
         ("detection", note.detection.as_ref().map(|one| one.source)),
         ("localisation", note.localisation.as_ref().map(|one| one.source)),
     ];
-    let leg = |(stage, source): (&'static str, Option<Source>)| {
+    let leg = |(stage, source): (&'static str, Option<SettledBy>)| {
         let turn = Turn {
             agent: "",
             said: in_a_word(source?).to_owned(),
-            verdict: Verdict::Ungraded,
+            verdict: Correctness::Ungraded,
             changed: false,
         };
         Some(Leg { title: stage.to_owned(), turns: vec![turn] })
@@ -71,12 +71,12 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
 }
 
 /// How a stage was settled.
-fn in_a_word(source: Source) -> &'static str {
+fn in_a_word(source: SettledBy) -> &'static str {
     match source {
-        Source::Single => "alone",
-        Source::Agreement => "agreed",
-        Source::Arbitration => "arbitrated",
-        Source::Vote => "voted",
+        SettledBy::Single => "alone",
+        SettledBy::Agreement => "agreed",
+        SettledBy::Arbitration => "arbitrated",
+        SettledBy::Vote => "voted",
     }
 }
 

@@ -1,9 +1,9 @@
 //! The outcome of a call about a note compared with gold, and who settled its stage.
 
-use super::Verdict;
+use super::Correctness;
 use super::card::Said;
 use crate::analysis::say::reply_in_words;
-use crate::record::{CallLine, NO_SENTENCE, NoteLine, Says, Source, sentence_in_words};
+use crate::record::{CallLine, NO_SENTENCE, NoteLine, Says, SettledBy, sentence_in_words};
 
 /// A flag, a sentence, a correction, as far as the call's record has them.
 pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
@@ -11,7 +11,7 @@ pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
     let confidence = call.record.confidence();
     Said {
         words,
-        verdict: Verdict::from(is_right),
+        verdict: Correctness::from(is_right),
         confidence: confidence.map_or(String::new(), |share| format!("{share:.2}")),
         ..Said::default()
     }
@@ -57,7 +57,7 @@ fn sentence_meant(call: &CallLine, note: &NoteLine) -> Option<usize> {
 }
 
 /// How a stage was settled, and by whom.
-fn stage<'a>(note: &'a NoteLine, purpose: &str) -> Option<(Source, &'a [String])> {
+fn stage<'a>(note: &'a NoteLine, purpose: &str) -> Option<(SettledBy, &'a [String])> {
     match purpose {
         "detection" => note.detection.as_ref().map(|one| (one.source, &*one.agents)),
         "localisation" => note.localisation.as_ref().map(|one| (one.source, &*one.agents)),
@@ -82,7 +82,7 @@ fn agree(note: &NoteLine, purpose: &str) -> bool {
 /// Whether a call settled a stage after reading what others had said.
 pub fn arbitrates(call: &CallLine, note: &NoteLine) -> bool {
     stage(note, &call.purpose).is_some_and(|(source, agents)| {
-        source == Source::Arbitration && agents.last() == Some(&call.agent)
+        source == SettledBy::Arbitration && agents.last() == Some(&call.agent)
     })
 }
 
@@ -92,7 +92,7 @@ pub fn settled(note: &NoteLine, purpose: &str) -> Option<String> {
     let [first, second, third] =
         [0, 1, 2].map(|place| agents.get(place).map_or("?", String::as_str));
     let split = || match [0, 1].map(|agent| is_read(note, purpose, agent)) {
-        [true, true] if source == Source::Arbitration && agree(note, purpose) => {
+        [true, true] if source == SettledBy::Arbitration && agree(note, purpose) => {
             format!("{first} and {second} agreed with low confidence")
         }
         [true, true] => format!("{first} and {second} disagreed"),
@@ -101,12 +101,12 @@ pub fn settled(note: &NoteLine, purpose: &str) -> Option<String> {
         [false, false] => format!("neither {first} nor {second} could be read"),
     };
     Some(match source {
-        Source::Single => format!("{first} alone"),
-        Source::Agreement => format!("{first} and {second} agreed"),
-        Source::Arbitration => {
+        SettledBy::Single => format!("{first} alone"),
+        SettledBy::Agreement => format!("{first} and {second} agreed"),
+        SettledBy::Arbitration => {
             format!("{}; {third} read both and decided", split())
         }
-        Source::Vote => {
+        SettledBy::Vote => {
             format!("{}; {third} answered without reading them, and the majority decided", split())
         }
     })
@@ -124,7 +124,7 @@ mod tests {
         let mut note = note("x");
         let asks =
             |note: &NoteLine, agent: &str| arbitrates(&called("x", agent, "detection"), note);
-        for (source, is_arbiter) in [(Source::Arbitration, true), (Source::Vote, false)] {
+        for (source, is_arbiter) in [(SettledBy::Arbitration, true), (SettledBy::Vote, false)] {
             note.detection = Some(detected(source, &[Some(true), Some(false), Some(true)]));
             assert_eq!(asks(&note, "det3"), is_arbiter);
             assert!(!asks(&note, "det1"));
@@ -136,15 +136,15 @@ mod tests {
         let mut note = note("x");
         let told = |note: &NoteLine| settled(note, "detection").unwrap();
         note.detection =
-            Some(detected(Source::Arbitration, &[Some(true), Some(false), Some(true)]));
+            Some(detected(SettledBy::Arbitration, &[Some(true), Some(false), Some(true)]));
         assert!(told(&note).starts_with("det1 and det2 disagreed; det3 read both"));
         note.detection =
-            Some(detected(Source::Arbitration, &[Some(true), Some(true), Some(false)]));
+            Some(detected(SettledBy::Arbitration, &[Some(true), Some(true), Some(false)]));
         let told_doubt = "det1 and det2 agreed with low confidence; det3 read both and decided";
         assert_eq!(told(&note), told_doubt);
-        note.detection = Some(detected(Source::Arbitration, &[None, Some(false), Some(true)]));
+        note.detection = Some(detected(SettledBy::Arbitration, &[None, Some(false), Some(true)]));
         assert!(told(&note).starts_with("det1 could not be read; det3 read both"));
-        note.detection = Some(detected(Source::Vote, &[None, None, Some(true)]));
+        note.detection = Some(detected(SettledBy::Vote, &[None, None, Some(true)]));
         assert!(told(&note).starts_with("neither det1 nor det2 could be read; det3"));
     }
 
@@ -152,7 +152,7 @@ mod tests {
     fn a_record_is_told_in_a_few_words_and_judged() {
         let mut graded = note("x");
         graded.gold = Some(gold(Some(1)));
-        graded.localisation = Some(located(Source::Agreement, &[Some(1), None]));
+        graded.localisation = Some(located(SettledBy::Agreement, &[Some(1), None]));
         for (agent, record, expected, is_right) in [
             ("det1", json!({"flag": true}), "an error", Some(true)),
             ("det1", json!({"flag": false}), "no error", Some(false)),
@@ -174,7 +174,10 @@ mod tests {
             let mut call = called("x", agent, "detection");
             call.record = Reply::of(record);
             let said = said(&call, &graded);
-            assert_eq!((said.words.as_str(), said.verdict), (expected, Verdict::from(is_right)));
+            assert_eq!(
+                (said.words.as_str(), said.verdict),
+                (expected, Correctness::from(is_right))
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A question's own part of its case: letters against gold, round by round.
 
 use super::step::before;
-use super::{Leg, Mark, Own, Turn, Verdict};
+use super::{Correctness, Leg, Mark, Own, Turn};
 use crate::record::AnswerLine;
 use crate::report::escape::plural;
 
@@ -10,7 +10,7 @@ pub fn found(item: &AnswerLine) -> Mark {
 }
 
 fn mark(letter: &str, item: &AnswerLine) -> Mark {
-    Mark { said: letter.to_owned(), verdict: Verdict::of(letter, item.gold.as_deref()) }
+    Mark { said: letter.to_owned(), verdict: Correctness::of(letter, item.gold.as_deref()) }
 }
 
 pub fn own(item: &AnswerLine) -> Own<'_> {
@@ -41,7 +41,7 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
 fn outcome(item: &AnswerLine) -> String {
     match (&item.gold, found(item).verdict) {
         (None, _) => "The question has no gold answer.".to_owned(),
-        (Some(gold), Verdict::Right) => format!("Right: the gold answer is {gold}."),
+        (Some(gold), Correctness::Right) => format!("Right: the gold answer is {gold}."),
         (Some(gold), _) => format!("Wrong: the gold answer is {gold}."),
     }
 }
@@ -53,7 +53,7 @@ fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {
         let turn = |(place, said): (usize, &'_ String)| Turn {
             agent: round.agents.get(place).map_or("?", String::as_str),
             said: said.clone(),
-            verdict: Verdict::of(said, item.gold.as_deref()),
+            verdict: Correctness::of(said, item.gold.as_deref()),
             changed: before(last, round, place).is_some_and(|before| before != said),
         };
         Leg {

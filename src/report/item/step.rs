@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::answers::{self, Answers, Change, Doctor, Vote};
 use super::card::Card;
 use super::prompts::Prompts;
-use super::{Source, note_card};
+use super::{ItemRecords, note_card};
 use crate::experiment::plan::MemberPlan;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
 
@@ -119,7 +119,7 @@ pub fn before<'a>(last: Option<&'a RoundLine>, round: &RoundLine, place: usize) 
 }
 
 /// The steps of a case in the order in which they began.
-pub fn steps<'a>(source: &Source<'a, '_>, prompts: &mut Prompts<'a>) -> Vec<Step<'a>> {
+pub fn steps<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> Vec<Step<'a>> {
     match source.item {
         ItemLine::Answer(item) => {
             let mut last = None;
@@ -168,7 +168,7 @@ fn capitalised(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Source as SettledBy;
+    use crate::record::SettledBy;
     use crate::report::tests::fixtures::{call, item, plan, round};
     use crate::report::tests::notes::{called, detected, note};
 
@@ -258,7 +258,7 @@ mod tests {
             called("x", "corr1", "correction"),
         ];
         let calls: Vec<&CallLine> = calls.iter().collect();
-        let source = Source {
+        let source = ItemRecords {
             item: &item,
             text: None,
             calls: &calls,

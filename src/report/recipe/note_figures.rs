@@ -6,7 +6,7 @@ use crate::analysis::recipe::results::{CellResult, RecipeResults};
 use crate::analysis::recipe::tables;
 use crate::experiment::recipe::file::{Analysis, DatasetEntry};
 use crate::experiment::recipe::{NoteColumn, Recipe};
-use crate::record::Source;
+use crate::record::SettledBy;
 use crate::report::figure::{Drawing, Key, Lane, Line, Plane, Point, Row, Subplot};
 use crate::report::recipe::figures::{Figure, beside, cells, over_methods};
 
@@ -150,12 +150,13 @@ pub fn consensus(recipe: &Recipe, results: &RecipeResults) -> Subplot {
         };
         notes.consensus.iter().map(stage).collect()
     };
-    let used = |source: &Source| {
+    let used = |source: &SettledBy| {
         let cells = results.cells.iter().filter_map(|cell| cell.notes.as_ref());
         let mut stages = cells.flat_map(|notes| &notes.consensus);
         stages.any(|stage| stage.settled.iter().any(|one| one.source == *source))
     };
-    let sources = [Source::Single, Source::Agreement, Source::Arbitration, Source::Vote];
+    let sources =
+        [SettledBy::Single, SettledBy::Agreement, SettledBy::Arbitration, SettledBy::Vote];
     let key = sources.into_iter().filter(used);
     let figure = Figure {
         title: "",

@@ -50,7 +50,7 @@ fn sampling(member: &MemberPlan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::plan::Asked;
+    use crate::experiment::plan::MemberChoice;
     use crate::report::tests::questions as debates;
 
     #[test]
@@ -63,7 +63,8 @@ mod tests {
         assert_eq!(sampling(&member), "greedy");
         member.seed = Some(7);
         assert_eq!(sampling(&member), "greedy, random seed 7");
-        let mut remote = MemberPlan::remote("doctor", "openai:m@http://box/v1", Asked::default());
+        let mut remote =
+            MemberPlan::remote("doctor", "openai:m@http://box/v1", MemberChoice::default());
         assert_eq!(sampling(&remote), "as the provider decodes");
         (remote.temperature, remote.top_p) = (Some(0.2), Some(1.0));
         assert_eq!(sampling(&remote), "temperature 0.2, top-p 1, the rest as the provider decodes");

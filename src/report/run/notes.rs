@@ -11,7 +11,7 @@ use crate::analysis::tables::correction::missing_weights;
 use crate::analysis::tables::notes::{self, Entry};
 use crate::analysis::tables::{self, Labelled};
 use crate::experiment::contents::Contents;
-use crate::record::{NoteLine, Source};
+use crate::record::{NoteLine, SettledBy};
 use crate::report::figure::{Key, Lane, Mark, Row, Rows, Subplot};
 use crate::report::risk;
 
@@ -88,12 +88,12 @@ fn panel(title: &str, description: &str, rows: Vec<Row>, key: &[(usize, &str)]) 
 }
 
 /// A source's colour.
-fn series(source: Source) -> usize {
+fn series(source: SettledBy) -> usize {
     match source {
-        Source::Agreement => 0,
-        Source::Arbitration => 1,
-        Source::Vote => 3,
-        Source::Single => 5,
+        SettledBy::Agreement => 0,
+        SettledBy::Arbitration => 1,
+        SettledBy::Vote => 3,
+        SettledBy::Single => 5,
     }
 }
 
@@ -113,7 +113,7 @@ fn consensus(stages: &[Consensus]) -> Subplot {
         }
     };
     let settled = stages.iter().flat_map(|stage| &stage.settled);
-    let mut used: Vec<Source> = settled.map(|one| one.source).collect();
+    let mut used: Vec<SettledBy> = settled.map(|one| one.source).collect();
     used.sort_unstable();
     used.dedup();
     let key = used.into_iter().map(|source| (series(source), source.in_words()));

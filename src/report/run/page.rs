@@ -13,7 +13,7 @@ use crate::experiment::contents::Contents;
 use crate::record::{CallLine, ItemLine, SearchLine};
 use crate::report::item::flag::{Flag, Shown};
 use crate::report::item::prompts::Prompts;
-use crate::report::item::{Case, Source};
+use crate::report::item::{ItemCard, ItemRecords};
 
 /// Cases of a page at most: some 6 MB.
 pub const CASES: usize = 200;
@@ -52,7 +52,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
     }
     let mut prompts = Prompts::default();
     let case = |&item: &&'a ItemLine| {
-        let source = Source {
+        let source = ItemRecords {
             item,
             text: contents.texts.get(item.item()),
             calls: calls_of.get(&(item.run(), item.item())).map_or(&[], Vec::as_slice),
@@ -61,10 +61,10 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
             panel: &plan.panel,
             neural,
         };
-        Case::new(&source, &mut prompts)
+        ItemCard::new(&source, &mut prompts)
     };
-    let cases: Vec<Case> = items.iter().map(case).collect();
-    let parts: Vec<&[Case]> = match cases.is_empty() {
+    let cases: Vec<ItemCard> = items.iter().map(case).collect();
+    let parts: Vec<&[ItemCard]> = match cases.is_empty() {
         true => vec![&[]],
         false => cases.chunks(at_most).collect(),
     };
@@ -105,7 +105,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
         // Where links into another page lead; its script goes on to the page that has what they name.
         home => if parts.len() > 1 { file(1) } else { String::new() },
     };
-    let page = |(index, part): (usize, &&[Case])| {
+    let page = |(index, part): (usize, &&[ItemCard])| {
         // Of the list, and how many cases it leaves.
         let filter = |one: &Shown| {
             context! {

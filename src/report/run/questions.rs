@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Results, read};
-use crate::analysis::health::{self, ParseHealth};
+use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
 use crate::analysis::metrics::cost::Cost;
@@ -179,9 +179,7 @@ fn table(
         .text("run", |one| one.run.map_or("all".to_owned(), |run| run.to_string()))
         .number("accuracy", |one| one.accuracy())
         .number("round 0", |one| one.at_first())
-        .text(health::LABEL, |one| {
-            Some(ParseHealth::of(one.calls.iter().copied())?.to_string())
-        })
+        .replies(|one| ParseHealth::of(one.calls.iter().copied()))
         .number("items", |one| one.items.len())
         .number("graded", |one| one.graded())
         .number("right", |one| one.having(Flag::Right))

@@ -8,7 +8,7 @@ use super::only_page;
 use crate::analysis::Outcomes;
 use crate::analysis::notes::{CorrectionScorer, NeuralScores, NoteFigures, Prices};
 use crate::analysis::table::Table;
-use crate::record::{Reply, Source};
+use crate::record::{Reply, SettledBy};
 use crate::report::{ExtraTables, Scoring, tables};
 
 fn page() -> String {
@@ -211,8 +211,11 @@ fn tables_equal_the_figures() {
     );
     assert_eq!(rows(&tables, "types")[0]["detected"]["mean"], detection.by_type[0].detected.mean);
     let consensus = rows(&tables, "consensus");
-    let arbitrated =
-        figures.consensus[0].settled.iter().find(|one| one.source == Source::Arbitration).unwrap();
+    let arbitrated = figures.consensus[0]
+        .settled
+        .iter()
+        .find(|one| one.source == SettledBy::Arbitration)
+        .unwrap();
     assert_eq!(consensus[1]["settled by"], "arbitration");
     assert_eq!(consensus[1]["wrong"], arbitrated.n - arbitrated.n_right);
     let confidence = figures.confidence.as_ref().unwrap();
@@ -244,7 +247,7 @@ fn of_a_sound_note_the_right_location_is_none() {
         sound.flag = Some(true).into();
         sound.sentence_id = id;
         sound.exact_sentence_id = id;
-        sound.localisation = Some(located(Source::Agreement, &[id, id]));
+        sound.localisation = Some(located(SettledBy::Agreement, &[id, id]));
         sound
     };
     for (id, right) in [(None, 1), (Some(1), 0)] {

@@ -65,7 +65,7 @@ pub fn gold(sentence_id: Option<usize>) -> GoldLine {
     }
 }
 
-pub fn detected(source: Source, flags: &[Option<bool>]) -> DetectionLine {
+pub fn detected(source: SettledBy, flags: &[Option<bool>]) -> DetectionLine {
     let agents = (1..=flags.len()).map(|number| format!("det{number}"));
     DetectionLine {
         source,
@@ -75,7 +75,7 @@ pub fn detected(source: Source, flags: &[Option<bool>]) -> DetectionLine {
     }
 }
 
-pub fn located(source: Source, sentence_ids: &[Option<usize>]) -> LocalisationLine {
+pub fn located(source: SettledBy, sentence_ids: &[Option<usize>]) -> LocalisationLine {
     let agents = (1..=sentence_ids.len()).map(|number| format!("loc{number}"));
     let opinion = |id: &Option<usize>| id.map_or("NAN".to_owned(), |id| format!("Words of {id}."));
     LocalisationLine {
@@ -178,7 +178,7 @@ fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
     }
     note.gold = Some(wanted);
     let find = |note: &mut NoteLine,
-                source: Source,
+                source: SettledBy,
                 sentence_id: usize,
                 sentence: &str,
                 correction: &str| {
@@ -190,13 +190,13 @@ fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
         note.correction = Some(correction.into());
         note.confidence = Some(0.8);
     };
-    let agreed = |flag: bool| detected(Source::Agreement, &[Some(flag), Some(flag)]);
+    let agreed = |flag: bool| detected(SettledBy::Agreement, &[Some(flag), Some(flag)]);
     match (id, run) {
         ("ms-test-found", _) | ("ms-test-missed", 2) => {
             note.detection = Some(agreed(true));
             find(
                 &mut note,
-                Source::Agreement,
+                SettledBy::Agreement,
                 1,
                 "He was given aspirin daily.",
                 "He was given ibuprofen daily.",
@@ -208,32 +208,32 @@ fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
         }
         ("ms-test-alarm", _) => {
             note.detection =
-                Some(detected(Source::Arbitration, &[Some(true), Some(false), Some(true)]));
-            find(&mut note, Source::Agreement, 2, "He was sent home.", "He was kept in.");
+                Some(detected(SettledBy::Arbitration, &[Some(true), Some(false), Some(true)]));
+            find(&mut note, SettledBy::Agreement, 2, "He was sent home.", "He was kept in.");
         }
         ("ms-test-elsewhere", _) => {
             note.detection = Some(agreed(true));
             find(
                 &mut note,
-                Source::Arbitration,
+                SettledBy::Arbitration,
                 0,
                 "He came in with a fever.",
                 "He came in with a cough.",
             );
-            note.localisation = Some(located(Source::Arbitration, &[Some(1), Some(0), Some(0)]));
+            note.localisation = Some(located(SettledBy::Arbitration, &[Some(1), Some(0), Some(0)]));
         }
         ("ms-test-arabic", _) => {
             note.detection = Some(agreed(true));
             find(
                 &mut note,
-                Source::Agreement,
+                SettledBy::Agreement,
                 1,
                 "أعطي المريض الأسبرين يوميا.",
                 "أعطي المريض الإيبوبروفين يوميا.",
             );
         }
         ("ms-test-chinese", _) => {
-            note.detection = Some(detected(Source::Arbitration, &[Some(true), None, None]));
+            note.detection = Some(detected(SettledBy::Arbitration, &[Some(true), None, None]));
         }
         _ => note.error = Some("the prompt has 9214 tokens and qwen3-4b holds 8192".into()),
     }

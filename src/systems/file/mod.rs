@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use self::fault::Fault;
-pub use self::schema::{Source, Stage, SystemFile};
-use super::table::{Entry, Wording};
+pub use self::schema::{Stage, SystemFile, SystemText};
+use super::table::{SystemEntry, Wording};
 use crate::diagnosis::Failure;
 use crate::outside;
 use crate::prompts::without_last_newline;
@@ -60,11 +60,11 @@ impl SystemFile {
             String::from_utf8(bytes).map_err(|error| unread(format!("{}: {error}", path.display())))
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if Entry::named(&name).is_ok() {
+        if SystemEntry::named(&name).is_ok() {
             let message = format!("{}: a built-in system is named {name}", path.display());
             return Err(Failure::usage(message, "give the file another name"));
         }
-        let mut source = Source { name, text: text(path, false)?, ..Source::default() };
+        let mut source = SystemText { name, text: text(path, false)?, ..SystemText::default() };
         let place = path.display().to_string();
         let mut file =
             SystemFile::parse(&source).map_err(|fault| fault.told(&place, &source.text))?;
@@ -90,11 +90,11 @@ impl SystemFile {
     ///
     /// # Errors
     /// A text that describes no system.
-    pub fn of_source(source: &Source) -> Result<&'static SystemFile, Failure> {
+    pub fn of_source(source: &SystemText) -> Result<&'static SystemFile, Failure> {
         SystemFile::settled(source).map_err(|fault| fault.told(&source.name, &source.text))
     }
 
-    fn settled(source: &Source) -> Result<&'static SystemFile, Fault> {
+    fn settled(source: &SystemText) -> Result<&'static SystemFile, Fault> {
         let mut file = SystemFile::parse(source)?;
         file.stages.iter_mut().for_each(Stage::settle);
         file.source.clone_from(source);
@@ -109,29 +109,29 @@ impl SystemFile {
         Ok(Box::leak(Box::new(file)))
     }
 
-    fn parse(source: &Source) -> Result<SystemFile, Fault> {
+    fn parse(source: &SystemText) -> Result<SystemFile, Fault> {
         toml::from_str(&source.text).map_err(|error| Fault::of_toml(&error))
     }
 
     /// Whether wardround has no such file.
     pub fn is_outside(&self) -> bool {
-        let Source { name, text, .. } = &self.source;
+        let SystemText { name, text, .. } = &self.source;
         !SystemFile::embedded().any(|built_in| built_in == (name.as_str(), text.as_str()))
     }
 
     /// The line of a file outside, which stands beside the table.
-    pub fn entry_of_its_own(&'static self) -> &'static Entry {
+    pub fn entry_of_its_own(&'static self) -> &'static SystemEntry {
         Box::leak(Box::new(self.entry()))
     }
 
     /// Its line in the table of systems.
-    pub fn entry(&'static self) -> Entry {
+    pub fn entry(&'static self) -> SystemEntry {
         let members = self.settings.get("members").and_then(toml::Value::as_integer);
         let is_one = self.agents.len() == 1 && members.unwrap_or(1) == 1;
         let name = self.source.name.as_str();
         // What a copy of a built-in file says is not its own name.
         let plan_name = self.plan_name.as_deref().filter(|_| !self.is_outside());
-        Entry {
+        SystemEntry {
             plan_name: plan_name.unwrap_or(name),
             takes: self.takes,
             wording: Wording::Ours(&self.after),
@@ -139,7 +139,7 @@ impl SystemFile {
             exemplars: self.stages.iter().any(Stage::shows),
             default_models: is_one.then_some(1),
             file: Some(self),
-            ..Entry::question(name, &self.prompts, settings::configure)
+            ..SystemEntry::question(name, &self.prompts, settings::configure)
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::systems::exemplars::reply::{Form, Style};
 pub struct SystemFile {
     /// The file's name and text, and the texts of the prompts beside it.
     #[serde(skip)]
-    pub source: Source,
+    pub source: SystemText,
     /// Another name in plans and logs.
     pub plan_name: Option<String>,
     pub takes: ItemKind,
@@ -44,7 +44,7 @@ pub struct SystemFile {
 
 /// What a system was read from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct SystemText {
     pub name: String,
     pub text: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

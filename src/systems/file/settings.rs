@@ -16,7 +16,7 @@ use crate::systems::config::{self, SearchSettings, Slot, SystemConfig};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::{Exemplars, Ranking};
 use crate::systems::settings::{SettingsError, replace, spelling};
-use crate::systems::table::Entry;
+use crate::systems::table::SystemEntry;
 
 /// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call, models of which each is every agent, options
 /// among which a letter is chosen.
@@ -120,7 +120,7 @@ impl SystemFile {
 /// # Errors
 /// An unknown setting, or a value that it cannot have.
 pub fn configure(
-    entry: &'static Entry,
+    entry: &'static SystemEntry,
     given: Vec<(String, toml::Value)>,
 ) -> Result<SystemConfig, SettingsError> {
     let unknown =

@@ -1,6 +1,6 @@
 //! What an agent's words mean in a note: which of its sentences they quote, and whether they correct one.
 
-use super::parse::{self, Said, Wanted, read, read_where};
+use super::parse::{self, Located, Said, Wanted, read, read_where};
 use super::settings::{Localisation, Settings};
 use super::tags::tagged;
 use crate::data::Note;
@@ -10,6 +10,50 @@ use crate::text::{Match, align};
 
 /// How alike a quotation must be to the sentence that it is taken for.
 const LIKENESS: f64 = 0.5;
+/// What an arbiter is shown of an agent whose answer could not be read.
+const UNREAD: &str = "(no sentence: the answer could not be read)";
+
+/// Where one agent locates the error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opinion {
+    pub located: Located,
+    /// `None` for NAN, and where nothing could be parsed.
+    pub sentence_id: Option<usize>,
+}
+
+impl Opinion {
+    /// The sentence of the note that an agent means.
+    pub fn of(settings: &Settings, note: &Note, said: &Said) -> Opinion {
+        let mut located = said.located.clone();
+        let sentence_id = match &located {
+            Located::Said(words) => place(settings, note, words),
+            _ => None,
+        };
+        if sentence_id.is_none() && located != Located::Nothing {
+            located = Located::Malformed;
+        }
+        Opinion { located, sentence_id }
+    }
+
+    /// What agents agree by: one sentence, or that there is none; `None` for a reply that could not be parsed, which agrees with no other.
+    pub fn place(&self) -> Option<Option<usize>> {
+        match self.located {
+            Located::Malformed => None,
+            _ => Some(self.sentence_id),
+        }
+    }
+
+    /// What an arbiter is shown of it.
+    pub fn shown(self, settings: &Settings, note: &Note) -> String {
+        match (self.sentence_id, self.located) {
+            (Some(id), _) => note.sentences[id].clone(),
+            (None, Located::Nothing) => "NAN".to_owned(),
+            // The word of the published code, which an arbiter may take for a sentence.
+            (None, _) if settings.release_compat => "ERROR".to_owned(),
+            (None, _) => UNREAD.to_owned(),
+        }
+    }
+}
 
 /// The sentence of the note that these words mean: in the published code one of any likeness.
 pub fn place(settings: &Settings, note: &Note, words: &str) -> Option<usize> {

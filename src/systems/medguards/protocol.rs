@@ -1,6 +1,6 @@
 //! The protocol on one note: detect, locate, correct (Algorithm 1), each by its own agents or several in one call (Table 11).
 
-use super::meaning::{place, read_correction, read_on};
+use super::meaning::{Opinion, read_correction, read_on};
 use super::parse::{Located, Said, Wanted};
 use super::settings::{Agent, Arbitration, Localisation, Settings, Structure};
 use super::tags::section;
@@ -10,7 +10,7 @@ use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::{
     DetectionLine, FinishReason, Flag, ItemLine, LocalisationLine, Message, NoteLine, NoteStage,
-    Parse, Source, Stage,
+    Parse, SettledBy, Stage,
 };
 use crate::systems::case::{Case, Step};
 use crate::systems::{Opening, System, Task};
@@ -21,24 +21,19 @@ pub struct MedGuards {
     texts: Texts,
 }
 
-/// What an arbiter is shown of an agent whose answer could not be read.
-const UNREAD: &str = "(no sentence: the answer could not be read)";
-
-/// Where one agent locates the error.
-#[derive(Clone, Debug, PartialEq)]
-struct Opinion {
-    located: Located,
-    /// `None` for NAN, and where nothing could be parsed.
-    sentence_id: Option<usize>,
+/// Who is asked for what: an agent of a role by its number, from 0.
+#[derive(Clone, Copy)]
+struct Errand {
+    role: NoteStage,
+    number: usize,
+    stage: Stage,
+    wanted: Wanted,
 }
 
-impl Opinion {
-    /// What agents agree by: one sentence, or that there is none; `None` for a reply that could not be parsed, which agrees with no other.
-    fn place(&self) -> Option<Option<usize>> {
-        match self.located {
-            Located::Malformed => None,
-            _ => Some(self.sentence_id),
-        }
+impl Errand {
+    /// Of the first agent, whose answer is the last.
+    fn of(role: NoteStage, wanted: Wanted) -> Errand {
+        Errand { role, number: 0, stage: Stage::Final, wanted }
     }
 }
 
@@ -87,18 +82,18 @@ impl System for MedGuards {
 /// Detection: does the note have an error?
 impl MedGuards {
     fn detect(&self, case: &Case<'_, Note>) -> Result<Settled, PanelError> {
-        let agree = |said: &[Asked<Said>]| {
-            let [first, second] = [0, 1].map(|agent| flag(&said[agent]));
-            first.is_read() && first == second && !self.is_doubted(said)
-        };
-        let arbitrate = |said: &[Asked<Said>]| self.texts.arbitrate_detection(case.item, said);
+        let errand = Errand::of(NoteStage::Detection, Wanted::Label);
         let prompts = self.texts.detect(case.item);
-        let stage = NoteStage::Detection;
-        self.ask_until_settled(case, stage, Wanted::Label, prompts, agree, arbitrate)
+        let said = self.ask_first(case, errand, &prompts)?;
+        let [first, second] = said.as_slice() else { return Ok((SettledBy::Single, said)) };
+        let is_agreed = flag(first).is_read() && flag(first) == flag(second);
+        if is_agreed && !self.is_doubted(&said) {
+            return Ok((SettledBy::Agreement, said));
+        }
+        let arbiter = self.texts.arbitrate_detection(case.item, &said);
+        self.ask_third(case, errand, [&prompts[0], &arbiter], said)
     }
-}
 
-impl MedGuards {
     /// Whether the arbiter of detection is asked though both detectors agree: both state a confidence below the bound.
     fn is_doubted(&self, said: &[Asked<Said>]) -> bool {
         let bound = f64::from(self.settings.arbitration_below) / 100.0;
@@ -110,55 +105,43 @@ impl MedGuards {
 /// Localisation: which sentence has the error?
 impl MedGuards {
     fn locate(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
-        let (note, stage) = (case.item, NoteStage::Localisation);
-        let prompts = self.texts.locate(note);
-        let opinions = |said: &[Asked<Said>]| [0, 1].map(|agent| self.opinion(note, &said[agent]));
-        let agree = |said: &[Asked<Said>]| {
-            let [first, second] = opinions(said).map(|opinion| opinion.place());
-            first.is_some() && first == second
-        };
-        let arbitrate = |said: &[Asked<Said>]| {
-            let meant =
-                opinions(said).map(|opinion| match (opinion.sentence_id, opinion.located) {
-                    (Some(id), _) => note.sentences[id].clone(),
-                    (None, Located::Nothing) => "NAN".to_owned(),
-                    // The word of the published code, which an arbiter may take for a sentence.
-                    (None, _) if self.settings.release_compat => "ERROR".to_owned(),
-                    (None, _) => UNREAD.to_owned(),
-                });
-            self.texts.arbitrate_localisation(note, said, meant)
-        };
-        let (source, said) =
-            self.ask_until_settled(case, stage, Wanted::Place, prompts, agree, arbitrate)?;
+        let (note, prompts) = (case.item, self.texts.locate(case.item));
+        let errand = Errand::of(NoteStage::Localisation, Wanted::Place);
+        let mut said = self.ask_first(case, errand, &prompts)?;
+        let mut source = SettledBy::Single;
+        if let [first, second] = said.as_slice() {
+            source = SettledBy::Agreement;
+            let opinions = [first, second].map(|one| Opinion::of(&self.settings, note, &one.value));
+            let [one, other] = opinions.each_ref().map(Opinion::place);
+            if one.is_none() || one != other {
+                let meant = opinions.map(|opinion| opinion.shown(&self.settings, note));
+                let arbiter = self.texts.arbitrate_localisation(note, &said, meant);
+                (source, said) = self.ask_third(case, errand, [&prompts[0], &arbiter], said)?;
+            }
+        }
         self.take_place(note, line, source, &said);
         Ok(())
     }
 
-    /// The sentence of the note that an agent means.
-    fn opinion(&self, note: &Note, said: &Asked<Said>) -> Opinion {
-        let mut located = said.value.located.clone();
-        let sentence_id = match &located {
-            Located::Said(words) => place(&self.settings, note, words),
-            _ => None,
-        };
-        if sentence_id.is_none() && located != Located::Nothing {
-            located = Located::Malformed;
-        }
-        Opinion { located, sentence_id }
-    }
-
     /// Fills in the agents' result. A note whose error no agent could locate stays flagged.
-    fn take_place(&self, note: &Note, line: &mut NoteLine, source: Source, said: &[Asked<Said>]) {
-        let opinions: Vec<Opinion> = said.iter().map(|one| self.opinion(note, one)).collect();
+    fn take_place(
+        &self,
+        note: &Note,
+        line: &mut NoteLine,
+        source: SettledBy,
+        said: &[Asked<Said>],
+    ) {
+        let opinions: Vec<Opinion> =
+            said.iter().map(|one| Opinion::of(&self.settings, note, &one.value)).collect();
         let chosen = match source {
-            Source::Vote => {
+            SettledBy::Vote => {
                 let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
                 let shared = majority(&places);
                 let shared = shared.and_then(|one| places.iter().position(|p| *p == Some(one)));
                 shared.or_else(|| places.iter().position(Option::is_some))
             }
-            Source::Arbitration => Some(2),
-            Source::Single | Source::Agreement => Some(0),
+            SettledBy::Arbitration => Some(2),
+            SettledBy::Single | SettledBy::Agreement => Some(0),
         };
         let Opinion { located, sentence_id } = &opinions[chosen.unwrap_or(0)];
         line.sentence_id = *sentence_id;
@@ -192,9 +175,11 @@ impl MedGuards {
         }
         let (note, sentence) = (case.item, line.sentence.as_str());
         let ask = |number, prompt| {
-            let agent = Agent { role: NoteStage::Correction, number };
-            let call = self.call(case, agent, Stage::Final, Wanted::Correction, prompt);
-            case.ask(call, |text, _| read_correction(&self.settings, note, sentence, text))
+            let errand = Errand::of(NoteStage::Correction, Wanted::Correction);
+            let errand = Errand { number, ..errand };
+            case.ask(self.call(case, errand, prompt), |text, _| {
+                read_correction(&self.settings, note, sentence, text)
+            })
         };
         let mut said = ask(0, self.texts.correct(note, sentence))?.value;
         if let (Structure::Eight, Some(proposal)) = (self.settings.structure, &said.correction) {
@@ -214,10 +199,11 @@ impl MedGuards {
     /// One agent detects, locates and corrects.
     fn do_all(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
         let prompt = self.texts.combined(Wanted::Everything, case.item);
-        let said = self.ask_alone(case, NoteStage::Detection, Wanted::Everything, prompt)?;
+        let said =
+            self.ask_alone(case, Errand::of(NoteStage::Detection, Wanted::Everything), prompt)?;
         line.flag = flag(&said);
         let said = [said];
-        line.detection = Some(detection_line(Source::Single, &said));
+        line.detection = Some(detection_line(SettledBy::Single, &said));
         if line.flag.has_error() {
             self.take_both(case.item, line, &said);
         }
@@ -231,17 +217,18 @@ impl MedGuards {
         line: &mut NoteLine,
     ) -> Result<(), PanelError> {
         let prompt = self.texts.combined(Wanted::Place, case.item);
-        let mut said = self.ask_alone(case, NoteStage::Detection, Wanted::Place, prompt)?;
-        said.value.flag = match self.opinion(case.item, &said).located {
+        let mut said =
+            self.ask_alone(case, Errand::of(NoteStage::Detection, Wanted::Place), prompt)?;
+        said.value.flag = match Opinion::of(&self.settings, case.item, &said.value).located {
             Located::Said(_) => Some(true),
             Located::Nothing => Some(false),
             Located::Malformed => None,
         };
         line.flag = flag(&said);
         let said = [said];
-        line.detection = Some(detection_line(Source::Single, &said));
+        line.detection = Some(detection_line(SettledBy::Single, &said));
         if line.flag.has_error() {
-            self.take_place(case.item, line, Source::Single, &said);
+            self.take_place(case.item, line, SettledBy::Single, &said);
         }
         Ok(())
     }
@@ -252,15 +239,16 @@ impl MedGuards {
         case: &Case<'_, Note>,
         line: &mut NoteLine,
     ) -> Result<(), PanelError> {
-        let (stage, wanted) = (NoteStage::Localisation, Wanted::PlaceAndCorrection);
-        let said = self.ask_alone(case, stage, wanted, self.texts.combined(wanted, case.item))?;
+        let wanted = Wanted::PlaceAndCorrection;
+        let errand = Errand::of(NoteStage::Localisation, wanted);
+        let said = self.ask_alone(case, errand, self.texts.combined(wanted, case.item))?;
         self.take_both(case.item, line, &[said]);
         Ok(())
     }
 
     /// Fills in the location, and the correction where it has tags of its own.
     fn take_both(&self, note: &Note, line: &mut NoteLine, said: &[Asked<Said>; 1]) {
-        self.take_place(note, line, Source::Single, said);
+        self.take_place(note, line, SettledBy::Single, said);
         let [Asked { call, value }] = said;
         if line.sentence_id.is_some() {
             let is_tagged = section(&call.text, "correction").is_some();
@@ -276,16 +264,10 @@ impl MedGuards {
         Ok(MedGuards { settings: settings.clone(), texts: Texts::new(settings, prompts)? })
     }
 
-    fn call(
-        &self,
-        case: &Case<'_, Note>,
-        agent: Agent,
-        stage: Stage,
-        wanted: Wanted,
-        prompt: Vec<Message>,
-    ) -> Call {
-        let shape = self.texts.shape(wanted, case.item);
-        let step = Step { stage, round: 0, purpose: agent.role.name(), shape };
+    fn call(&self, case: &Case<'_, Note>, errand: Errand, prompt: Vec<Message>) -> Call {
+        let Errand { role, number, stage, wanted } = errand;
+        let (agent, shape) = (Agent { role, number }, self.texts.shape(wanted, case.item));
+        let step = Step { stage, round: 0, purpose: role.name(), shape };
         case.call(&step, self.settings.structure.member(agent), agent.name(), prompt)
     }
 
@@ -297,57 +279,58 @@ impl MedGuards {
     fn ask_alone(
         &self,
         case: &Case<'_, Note>,
-        role: NoteStage,
-        wanted: Wanted,
+        errand: Errand,
         prompt: Vec<Message>,
     ) -> Result<Asked<Said>, PanelError> {
-        let call = self.call(case, Agent { role, number: 0 }, Stage::Final, wanted, prompt);
-        case.ask(call, self.reader(wanted, case.item))
+        case.ask(self.call(case, errand, prompt), self.reader(errand.wanted, case.item))
     }
 
-    /// Asks two agents independently, and where `agree` does not hold a third: an arbiter who reads both replies, or a voter with the first one's
-    /// prompt. Where each task has one agent, that one alone.
-    fn ask_until_settled(
+    /// Asks two agents independently; where each task has one agent, that one alone.
+    fn ask_first(
         &self,
         case: &Case<'_, Note>,
-        role: NoteStage,
-        wanted: Wanted,
-        prompts: [Vec<Message>; 2],
-        agree: impl Fn(&[Asked<Said>]) -> bool,
-        arbitrate: impl Fn(&[Asked<Said>]) -> Vec<Message>,
-    ) -> Result<Settled, PanelError> {
+        errand: Errand,
+        prompts: &[Vec<Message>; 2],
+    ) -> Result<Vec<Asked<Said>>, PanelError> {
         if self.settings.structure == Structure::Three {
-            let [prompt, _] = prompts;
-            return Ok((Source::Single, vec![self.ask_alone(case, role, wanted, prompt)?]));
+            return Ok(vec![self.ask_alone(case, errand, prompts[0].clone())?]);
         }
-        let call = |number, stage, prompt: &[Message]| {
-            self.call(case, Agent { role, number }, stage, wanted, prompt.to_vec())
-        };
-        let first = [0, 1].map(|number| call(number, Stage::Initial, &prompts[number]));
-        let mut said = case.ask_all(first, self.reader(wanted, case.item))?;
-        if agree(&said) {
-            return Ok((Source::Agreement, said));
-        }
-        let (source, third) = match self.settings.arbitration {
+        let calls = [0, 1].map(|number| {
+            let errand = Errand { number, stage: Stage::Initial, ..errand };
+            self.call(case, errand, prompts[number].clone())
+        });
+        case.ask_all(calls, self.reader(errand.wanted, case.item))
+    }
+
+    /// Has a third agent settle what two have said: an arbiter who reads both replies, or a voter with the first one's prompt.
+    fn ask_third(
+        &self,
+        case: &Case<'_, Note>,
+        errand: Errand,
+        [first, arbiter]: [&[Message]; 2],
+        mut said: Vec<Asked<Said>>,
+    ) -> Result<Settled, PanelError> {
+        let (source, stage, prompt) = match self.settings.arbitration {
             Arbitration::Icl | Arbitration::Confidence => {
-                (Source::Arbitration, call(2, Stage::Final, &arbitrate(&said)))
+                (SettledBy::Arbitration, Stage::Final, arbiter)
             }
-            Arbitration::Vote => (Source::Vote, call(2, Stage::Initial, &prompts[0])),
+            Arbitration::Vote => (SettledBy::Vote, Stage::Initial, first),
         };
-        said.push(case.ask(third, self.reader(wanted, case.item))?);
+        let call = self.call(case, Errand { number: 2, stage, ..errand }, prompt.to_vec());
+        said.push(case.ask(call, self.reader(errand.wanted, case.item))?);
         Ok((source, said))
     }
 }
 
 /// How a stage was settled, and by which replies.
-type Settled = (Source, Vec<Asked<Said>>);
+type Settled = (SettledBy, Vec<Asked<Said>>);
 
 /// Whether an agent finds an error.
 fn flag(said: &Asked<Said>) -> Flag {
     Flag::on(said.call.basis(), said.value.flag)
 }
 
-fn detection_line(source: Source, said: &[Asked<Said>]) -> DetectionLine {
+fn detection_line(source: SettledBy, said: &[Asked<Said>]) -> DetectionLine {
     DetectionLine {
         source,
         agents: agents(said),
@@ -365,11 +348,11 @@ fn confidences(said: &[Asked<Said>]) -> Vec<Option<f64>> {
 }
 
 /// The result of a detection: the last agent's, or of a vote the majority's. Without a majority it is the first one that could be read.
-fn verdict(source: Source, said: &[Asked<Said>]) -> Flag {
+fn verdict(source: SettledBy, said: &[Asked<Said>]) -> Flag {
     let flags: Vec<Flag> = said.iter().map(flag).collect();
     let read = |flag: &Flag| flag.is_read().then_some(*flag);
     match source {
-        Source::Vote => {
+        SettledBy::Vote => {
             let votes: Vec<Option<Flag>> = flags.iter().map(read).collect();
             majority(&votes).or_else(|| flags.iter().find_map(read)).unwrap_or_default()
         }

@@ -3,7 +3,7 @@
 mod structures;
 
 use crate::panel::scripted::Script;
-use crate::record::{CallLine, NoteLine, Parse, Source, Stage};
+use crate::record::{CallLine, NoteLine, Parse, SettledBy, Stage};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{WRONG, check, note};
 
@@ -46,7 +46,7 @@ fn a_note_that_both_take_for_right_costs_two_calls() {
     assert_eq!(agents(&calls), ["det1", "det2"]);
     assert_eq!(record.flag.said(), Some(false));
     let detection = record.detection.unwrap();
-    assert_eq!(detection.source, Source::Agreement);
+    assert_eq!(detection.source, SettledBy::Agreement);
     assert_eq!(detection.confidences, [Some(0.9), Some(0.7)]);
     assert_eq!((record.localisation, record.correction), (None, None));
     assert!(prompt(&calls, "det1").starts_with("The following is a medical narrative"));
@@ -77,7 +77,7 @@ fn agreement_everywhere_costs_five_calls() {
     assert_eq!(record.correction.unwrap(), "Beta agonists were given for the attack.");
     assert_eq!(record.confidence, Some(0.95));
     let localisation = record.localisation.unwrap();
-    assert_eq!(localisation.source, Source::Agreement);
+    assert_eq!(localisation.source, SettledBy::Agreement);
     assert_eq!(localisation.sentence_ids, [Some(1), Some(1)]);
     assert_eq!(localisation.opinions[1], "Beta blockers were given");
     assert!(prompt(&calls, "loc1").starts_with("You are Agent A,"));
@@ -109,7 +109,7 @@ fn under_a_bound_of_confidence_the_arbiter_of_detection_is_asked_though_both_agr
     assert_eq!(record.flag.said(), Some(true));
     assert_eq!(record.stated_confidence(), Some(0.7));
     let detection = record.detection.unwrap();
-    assert_eq!(detection.source, Source::Arbitration);
+    assert_eq!(detection.source, SettledBy::Arbitration);
     assert_eq!(detection.flags, [Some(false), Some(false), Some(true)]);
     assert!(prompt(&calls, "det3").contains("<confidence>85</confidence>"));
 
@@ -123,7 +123,7 @@ fn under_a_bound_of_confidence_the_arbiter_of_detection_is_asked_though_both_agr
     ] {
         let (record, calls) = run(settings, &[("det1", first), ("det2", second)]);
         assert_eq!(agents(&calls), ["det1", "det2"]);
-        assert_eq!(record.detection.unwrap().source, Source::Agreement);
+        assert_eq!(record.detection.unwrap().source, SettledBy::Agreement);
     }
 }
 
@@ -143,8 +143,8 @@ fn two_who_differ_are_arbitrated_at_both_stages() {
     ];
     let (record, calls) = run(&[], &said);
     assert_eq!(calls.len(), 7);
-    assert_eq!(record.detection.unwrap().source, Source::Arbitration);
-    assert_eq!(record.localisation.unwrap().source, Source::Arbitration);
+    assert_eq!(record.detection.unwrap().source, SettledBy::Arbitration);
+    assert_eq!(record.localisation.unwrap().source, SettledBy::Arbitration);
     assert_eq!(record.sentence_id, Some(1));
     assert_eq!(calls[2].stage, Stage::Final);
     let arbiter = prompt(&calls, "det3");
@@ -249,7 +249,7 @@ fn both_nan_is_agreement_and_nothing_is_corrected() {
     let (record, calls) = run(&[], &said);
     assert_eq!(calls.len(), 4);
     assert_eq!((record.flag.said(), record.sentence_id), (Some(true), None));
-    assert_eq!(record.localisation.unwrap().source, Source::Agreement);
+    assert_eq!(record.localisation.unwrap().source, SettledBy::Agreement);
     assert_eq!(record.correction, None);
 }
 
@@ -296,7 +296,7 @@ fn the_majority_votes_and_of_three_the_first_counts() {
     };
     let (record, calls) = vote(&wrong, [&ids[0], &ids[1], &ids[1]]);
     assert_eq!((record.flag.said(), record.sentence_id), (Some(true), Some(1)));
-    assert_eq!(record.detection.unwrap().source, Source::Vote);
+    assert_eq!(record.detection.unwrap().source, SettledBy::Vote);
     // The third has read nobody: it is asked as the first is.
     assert_eq!(prompt(&calls, "det3"), prompt(&calls, "det1"));
     assert_eq!(prompt(&calls, "loc3"), prompt(&calls, "loc1"));

@@ -10,7 +10,7 @@ use super::decoding::{Decoding, Shape};
 use super::exemplars::Opinion;
 use super::form;
 use crate::data::Note;
-use crate::record::{DetectionLine, LocalisationLine, NO_SENTENCE, NoteLine, Source};
+use crate::record::{DetectionLine, LocalisationLine, NO_SENTENCE, NoteLine, SettledBy};
 
 /// A JSON object with words in one field, `most` of them at most.
 pub fn words_shape(key: &str, most: usize, decoding: &Decoding) -> Shape {
@@ -30,7 +30,7 @@ pub struct Settled {
 pub fn note_line(case: &Case<'_, Note>, finding: Settled) -> NoteLine {
     let Settled { opinion, heard } = finding;
     let mut line = case.open();
-    let source = if heard.len() > 1 { Source::Vote } else { Source::Single };
+    let source = if heard.len() > 1 { SettledBy::Vote } else { SettledBy::Single };
     let agents: Vec<String> = heard.iter().map(|(agent, _)| agent.clone()).collect();
     let confidences = vec![None; heard.len()];
     line.flag = opinion.flag;

@@ -5,7 +5,7 @@ use super::protocol::{MedReflex, NoteState, Outcome};
 use super::step::Action;
 use super::texts::HistoryStep;
 use crate::prompts::label;
-use crate::record::{DetectionLine, EvidenceLine, Flag, LocalisationLine, NoteLine, Source};
+use crate::record::{DetectionLine, EvidenceLine, Flag, LocalisationLine, NoteLine, SettledBy};
 
 impl MedReflex {
     /// Fills in the line from the outcome.
@@ -30,14 +30,14 @@ impl MedReflex {
         };
         let named = |member: usize| case.task.panel.members[member].agent.clone();
         line.detection = Some(DetectionLine {
-            source: Source::Single,
+            source: SettledBy::Single,
             agents: vec![named(agent)],
             flags: vec![line.flag.said()],
             confidences: vec![mean.map(|mean| f64::from(mean) / 500.0)],
         });
         if line.flag.has_error() {
             line.localisation = Some(LocalisationLine {
-                source: Source::Single,
+                source: SettledBy::Single,
                 agents: vec![named(self.members().parser)],
                 opinions: vec![line.sentence_id.map_or(String::new(), |id| id.to_string())],
                 sentence_ids: vec![line.sentence_id],

@@ -14,7 +14,7 @@ use crate::systems::medguards::parse::{Located, Wanted, place, read as read_tags
 use crate::systems::mediqa_corr::choice;
 use crate::systems::medreflex::{self, step::Action};
 use crate::systems::single_llm::parse::{Keys, Letter, parse as parse_single};
-use crate::systems::table::Entry;
+use crate::systems::table::SystemEntry;
 use crate::systems::{base_llm, healthcareagent, mdagents, medagents, mediqa_corr, medmad};
 use crate::text::{Aligner, align};
 
@@ -120,7 +120,7 @@ fn judgement(flag: Option<bool>, sentence: Option<usize>, correction: Option<&st
 
 /// The form of a stage that a file describes.
 fn of_file(system: &str, stage: &str) -> &'static Form {
-    let file = Entry::named(system).unwrap().file.unwrap();
+    let file = SystemEntry::named(system).unwrap().file.unwrap();
     file.stages.iter().find(|one| one.name == stage).unwrap().forms.unwrap()[0]
 }
 

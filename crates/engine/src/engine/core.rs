@@ -24,8 +24,6 @@ pub struct Core<B: Backend> {
     ops: B,
     /// One bit for each row of the embedding table: whether a token has this id. The other rows are padding.
     present: Arc<[u32]>,
-    /// A bit for every row, over which log-probabilities are normalised, as elsewhere: a client that normalises logits finds the same.
-    rows: Arc<[u32]>,
     /// The model's name, for errors.
     name: String,
     costs: CostModel,
@@ -63,7 +61,6 @@ impl<B: Backend> Core<B> {
         Ok(Core {
             scheduler: Scheduler::new(options),
             present: tokenizer.present(vocab_size),
-            rows: every_row(vocab_size),
             name: name.to_owned(),
             costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
             stats: EngineStats { pages: options.pages, ..EngineStats::default() },
@@ -190,7 +187,7 @@ impl<B: Backend> Core<B> {
         let running = &mut self.scheduler.running;
         let wanted: Vec<(u32, usize)> =
             known.iter().map(|known| running[known.sequence].wanted_score(known.row)).collect();
-        let scores = self.runner.score(&wanted, &self.rows)?;
+        let scores = self.runner.score(&wanted)?;
         for (known, mut score) in self.runner.known().iter().zip(scores) {
             name_tokens_alone(&mut score, &self.present);
             let sequence = &mut running[known.sequence];
@@ -208,12 +205,11 @@ impl<B: Backend> Core<B> {
         for head in heads {
             is_ready[head.sequence] = true;
         }
-        let (present, rows) = (&self.present, &self.rows);
+        let present = &self.present;
         let tasks = self.scheduler.running.iter_mut().zip(is_ready).collect();
-        let mut requests: Vec<Option<SamplingRequest>> =
-            self.ops.map_each(tasks, |(sequence, is_ready)| {
-                is_ready.then(|| order(sequence, present, rows))?
-            });
+        let mut requests: Vec<Option<SamplingRequest>> = self
+            .ops
+            .map_each(tasks, |(sequence, is_ready)| is_ready.then(|| order(sequence, present))?);
         // Neither heads nor their rows come in the order of their sequences.
         let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
         for head in heads {
@@ -298,11 +294,6 @@ impl<B: Backend> Core<B> {
 fn name_tokens_alone(logprobs: &mut TokenLogprobs, present: &[u32]) {
     let is_token = |id: u32| present[id as usize / 32] >> (id % 32) & 1 == 1;
     logprobs.top.retain(|(id, _)| is_token(*id));
-}
-
-/// A bit for each of `count` rows.
-fn every_row(count: usize) -> Arc<[u32]> {
-    vec![u32::MAX; count.div_ceil(32)].into()
 }
 
 fn not_finite(model: &str, position: usize) -> EngineError {

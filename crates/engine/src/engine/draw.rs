@@ -8,7 +8,7 @@ use super::ending::only;
 use super::request::Stop;
 use super::sequence::Sequence;
 use super::usage::FinishReason;
-use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, WantedLogprobs, philox};
+use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, philox};
 use crate::tokenizer::Tokenizer;
 
 /// The result of sampling one row of logits.
@@ -32,13 +32,9 @@ impl From<Drawn> for Draw {
     }
 }
 
-/// What to sample for a sequence from its row of logits: one of the tokens `present`, its log-probability among `rows`. `None`
-/// when its grammar failed.
-pub fn order(
-    sequence: &mut Sequence,
-    present: &Arc<[u32]>,
-    rows: &Arc<[u32]>,
-) -> Option<SamplingRequest> {
+/// What to sample for a sequence from its row of logits: one of the tokens `present`, its log-probability among all rows, as a client
+/// finds that normalises logits. `None` when its grammar failed.
+pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
     let left = sequence.request.max_tokens.saturating_sub(sequence.completion_tokens());
     let end_of_thinking = sequence.end_of_thinking(left);
     let mut allowed = match &mut sequence.grammar {
@@ -64,7 +60,7 @@ pub fn order(
         seen,
         added: additions(sequence),
         random: philox(request.seed, sequence.tokens.len() as u64),
-        logprobs: request.logprobs.map(|count| WantedLogprobs { count, present: rows.clone() }),
+        logprobs: request.logprobs,
     })
 }
 

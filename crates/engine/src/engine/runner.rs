@@ -1,7 +1,5 @@
 //! Runs the scheduled rows of a step through the decoder: rows from sequences, keys and values in pages, logits out.
 
-use std::sync::Arc;
-
 use super::EngineOptions;
 use super::scheduler::ScheduledRows;
 use super::sequence::Sequence;
@@ -135,18 +133,14 @@ impl<B: Backend> Runner<B> {
         &self.known
     }
 
-    /// The log-probabilities of the tokens after them, each with so many of the likeliest, among those that are `present`.
+    /// The log-probabilities of the tokens after them, each with so many of the likeliest.
     ///
     /// # Errors
     /// A failure of the machine since the last draw.
-    pub fn score(
-        &mut self,
-        wanted: &[(u32, usize)],
-        present: &Arc<[u32]>,
-    ) -> Result<Vec<TokenLogprobs>, OpsError> {
+    pub fn score(&mut self, wanted: &[(u32, usize)]) -> Result<Vec<TokenLogprobs>, OpsError> {
         let heads = self.logit_rows.len() - self.known.len();
         let (logits, stage) = self.scratch.logits();
-        self.ops.score(logits, heads, wanted, present, stage)
+        self.ops.score(logits, heads, wanted, stage)
     }
 
     /// Samples each of the first rows of logits that has a request; the others stay as they are.

@@ -22,11 +22,7 @@ impl Sampler {
         if !are_sound(logits) {
             return Drawn { is_broken: true, ..Drawn::default() };
         }
-        let wanted = request.logprobs.as_ref().map(|wanted| {
-            let mut unchanged = logits.to_vec();
-            forbid(&wanted.present, &mut unchanged);
-            (unchanged, wanted.count)
-        });
+        let wanted = request.logprobs.map(|count| (logits.to_vec(), count));
         forbid(&request.allowed, logits);
         let token = self.choose(logits, request);
         let logprobs =

@@ -1,6 +1,6 @@
 //! The GPU as a backend: operations are launches on the stream, done in their order.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use rayon::prelude::*;
 
@@ -341,13 +341,12 @@ impl Backend for Cuda {
         logits: &Buffer,
         first: usize,
         wanted: &[(u32, usize)],
-        present: &Arc<[u32]>,
         stage: &mut Stage,
     ) -> Result<Vec<TokenLogprobs>, OpsError> {
         let rows = (first..).zip(wanted);
         let scored = rows.map(|(row, &(token, count))| Scored { row, token, count });
         let scored: Vec<Scored> = scored.collect();
-        stage.scorer.score(self, logits, &scored, present)
+        stage.scorer.score(self, logits, &scored)
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {

@@ -1,7 +1,5 @@
 //! Log-probabilities on the GPU: rows and tokens go there, what they come from comes back, and no logits.
 
-use std::sync::Arc;
-
 use super::arguments::Arguments;
 use super::driver::{Pinned, Stream};
 use super::kernels::SCORE_SHARED_BYTES;
@@ -28,8 +26,8 @@ pub struct Scored {
 /// What scores pass through; made with the first, and as large as was asked for so far.
 #[derive(Debug, Default)]
 pub struct Scorer {
-    /// The tokens that there are, as they lie on the GPU: the same for all steps of an engine.
-    present: Option<(Arc<[u32]>, Region)>,
+    /// A bit for each row of the head, all set.
+    present: Option<Region>,
     wanted: Option<Room>,
     /// `[rows]` of what is found, and then the keys of the likeliest tokens.
     found: Option<Room>,
@@ -54,26 +52,15 @@ impl Room {
 }
 
 impl Scorer {
-    /// Where the bits of so many tokens are; those beyond the mask are not there.
-    fn present(
-        &mut self,
-        stream: &Stream,
-        mask: &Arc<[u32]>,
-        tokens: usize,
-    ) -> Result<u64, OpsError> {
-        let words = tokens.div_ceil(32);
-        match &self.present {
-            Some((known, region)) if Arc::ptr_eq(known, mask) && region.bytes() == 4 * words => {
-                Ok(region.address())
-            }
-            _ => {
-                let region = stream.allocate(4 * words, "the tokens that there are")?;
-                let given = mask[..mask.len().min(words)].iter();
-                let bytes: Vec<u8> = given.flat_map(|word| word.to_le_bytes()).collect();
-                stream.write(&region, 0, &bytes);
-                Ok(self.present.insert((mask.clone(), region)).1.address())
-            }
+    /// Where the bits of so many tokens are.
+    fn present(&mut self, stream: &Stream, tokens: usize) -> Result<u64, OpsError> {
+        let bytes = 4 * tokens.div_ceil(32);
+        if let Some(region) = self.present.as_ref().filter(|region| region.bytes() == bytes) {
+            return Ok(region.address());
         }
+        let region = stream.allocate(bytes, "the rows that there are")?;
+        stream.write(&region, 0, &vec![u8::MAX; bytes]);
+        Ok(self.present.insert(region).address())
     }
 
     pub fn score(
@@ -81,7 +68,6 @@ impl Scorer {
         gpu: &Cuda,
         logits: &Buffer,
         scored: &[Scored],
-        present: &Arc<[u32]>,
     ) -> Result<Vec<TokenLogprobs>, OpsError> {
         if scored.is_empty() {
             return Ok(Vec::new());
@@ -89,7 +75,7 @@ impl Scorer {
         let stream = &gpu.stream;
         let vocabulary = logits.width;
         let counts = scored.iter().map(|one| one.count.min(vocabulary));
-        let present = self.present(stream, present, vocabulary)?;
+        let present = self.present(stream, vocabulary)?;
         let wanted_bytes = 4 * WANTED_WORDS * scored.len();
         let wanted = Room::of(self.wanted.take(), stream, wanted_bytes)?;
         let wanted = self.wanted.insert(wanted);
@@ -172,17 +158,13 @@ impl Cuda {
         scorer: &mut Scorer,
     ) -> Result<(), OpsError> {
         let rows = requests.iter().zip(&*drawn).enumerate();
-        let wanted = rows.filter_map(|(row, (request, drawn))| {
-            let wanted = request.as_ref()?.logprobs.as_ref()?;
-            Some((Scored { row, token: drawn.token?, count: wanted.count }, &wanted.present))
+        let scored = rows.filter_map(|(row, (request, drawn))| {
+            let count = request.as_ref()?.logprobs?;
+            Some(Scored { row, token: drawn.token?, count })
         });
-        let wanted: Vec<(Scored, &Arc<[u32]>)> = wanted.collect();
-        for group in wanted.chunk_by(|(_, one), (_, other)| Arc::ptr_eq(one, other)) {
-            let scored: Vec<Scored> = group.iter().map(|(scored, _)| *scored).collect();
-            let found = scorer.score(self, logits, &scored, group[0].1)?;
-            for (scored, found) in scored.iter().zip(found) {
-                drawn[scored.row].logprobs = Some(found);
-            }
+        let scored: Vec<Scored> = scored.collect();
+        for (scored, found) in scored.iter().zip(scorer.score(self, logits, &scored)?) {
+            drawn[scored.row].logprobs = Some(found);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::experiment::fixtures;
 use crate::record::{
-    DetectionLine, Language, LocalisationLine, Reply, Source, Trajectory, TurnLine,
+    DetectionLine, Language, LocalisationLine, Reply, SettledBy, Trajectory, TurnLine,
 };
 
 fn record() -> NoteLine {
@@ -19,13 +19,13 @@ fn record() -> NoteLine {
         correction: Some("Artesunate cures malaria.".into()),
         confidence: Some(0.9),
         detection: Some(DetectionLine {
-            source: Source::Arbitration,
+            source: SettledBy::Arbitration,
             agents: vec!["det1".into(), "det2".into(), "det3".into()],
             flags: vec![Some(false), Some(true), Some(true)],
             confidences: vec![Some(0.5), Some(0.7), Some(0.8)],
         }),
         localisation: Some(LocalisationLine {
-            source: Source::Agreement,
+            source: SettledBy::Agreement,
             agents: vec!["loc1".into(), "loc2".into()],
             opinions: vec!["Aspirin cures malaria.".into(), "NAN".into()],
             sentence_ids: vec![Some(1), None],

@@ -9,7 +9,7 @@ use crate::analysis::recipe::analysis::{CellOutcomes, net_gains};
 use crate::analysis::recipe::fixtures::{cells, results, rows, run_with};
 use crate::analysis::recipe::paired;
 use crate::experiment::contents::Contents;
-use crate::record::{NoteStage, Source};
+use crate::record::{NoteStage, SettledBy};
 
 /// The row of a method, under a heading that begins so.
 fn row<'a>(rows: &'a [Value], group: &str, method: &str) -> &'a Value {
@@ -186,8 +186,13 @@ fn what_no_three_runs_give_is_said_under_the_figure() {
 /// The tables of a recipe on notes, one cell of which had stages that were settled.
 fn tables_of_notes(name: &str) -> Vec<Table> {
     let recipe = Recipe::find(name).unwrap();
-    let settled =
-        vec![Settled { source: Source::Agreement, n: 4, n_right: 3, share: 1.0, accuracy: 0.75 }];
+    let settled = vec![Settled {
+        source: SettledBy::Agreement,
+        n: 4,
+        n_right: 3,
+        share: 1.0,
+        accuracy: 0.75,
+    }];
     let notes = NoteFigures {
         n_graded: 4,
         detection: None,

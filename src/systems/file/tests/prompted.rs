@@ -1,7 +1,7 @@
 //! The systems that ask one few-shot prompt, once or several times, and vote.
 
 use crate::panel::scripted::Script;
-use crate::record::{NoteLine, Source};
+use crate::record::{NoteLine, SettledBy};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{check, note};
 
@@ -24,7 +24,7 @@ fn medprompt_shows_balanced_notes_with_reasons_and_takes_the_answer() {
     let (line, prompts) = run("medprompt", &["shots=2"], wrong);
     assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
     assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
-    assert_eq!(line.detection.unwrap().source, Source::Single);
+    assert_eq!(line.detection.unwrap().source, SettledBy::Single);
     assert!(prompts[0].contains("\"is_error\": true, \"reasoning\": \"The note has an error"));
     assert!(prompts[0].contains("\"is_error\": false, \"reasoning\": \"Every statement"));
     let (line, prompts) = run("medprompt", &["shots=0"], |_, _| "hm".to_owned());
@@ -44,7 +44,7 @@ fn knowlabs_second_system_is_asked_three_times() {
     let detection = line.detection.unwrap();
     assert_eq!(
         (detection.source, detection.flags),
-        (Source::Vote, vec![None, Some(true), Some(true)])
+        (SettledBy::Vote, vec![None, Some(true), Some(true)])
     );
     for part in [
         "Error Flag: 0\nError Sentence ID: -1\nCorrected Sentence: NA",

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::stage::{Stage, Step};
-use super::super::{Buffer, Cuda};
+use super::super::Cuda;
+use super::super::stage::Step;
 use super::{KEPT, kept_as};
-use crate::sampling::{Sampling, SamplingRequest, WantedLogprobs};
+use crate::sampling::{Sampling, SamplingRequest};
 use crate::{
     AttentionShape, Backend, Biased, BranchNorms, EncoderBackend, HeadNorms, LayerNorm, LayerPages,
     Numbers, OpsError, PAGE, PageShape, Precision, Rows, StepLimits, StoredType, TextTables,
@@ -165,20 +165,10 @@ impl Cuda {
             let mut logits = self.made_up(rows, VOCABULARY, Numbers::Wide)?;
             let requests: Vec<_> = (0..rows).map(|row| Some(request(row, &all))).collect();
             self.draw(&mut logits, &requests, &mut stage)?;
-            self.score_some(&logits, rows, &all, &mut stage)?;
+            let wanted: Vec<(u32, usize)> = (0..rows as u32).map(|row| (row * 31, 8)).collect();
+            self.score(&logits, 0, &wanted, &mut stage)?;
         }
         Ok(())
-    }
-
-    fn score_some(
-        &self,
-        logits: &Buffer,
-        rows: usize,
-        present: &Arc<[u32]>,
-        stage: &mut Stage,
-    ) -> Result<(), OpsError> {
-        let wanted: Vec<(u32, usize)> = (0..rows as u32).map(|row| (row * 31, 8)).collect();
-        self.score(logits, 0, &wanted, present, stage).map(drop)
     }
 }
 
@@ -197,6 +187,6 @@ fn request(row: usize, all: &Arc<[u32]>) -> SamplingRequest {
         seen: vec![1, 5, 9],
         added: Vec::new(),
         random: 1 << 60 | row as u64,
-        logprobs: row.is_multiple_of(4).then(|| WantedLogprobs { count: 5, present: all.clone() }),
+        logprobs: row.is_multiple_of(4).then_some(5),
     }
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::sampling::{
-    Drawn, Sampling, SamplingRequest, TokenLogprobs, WantedLogprobs, logprobs_of_rows,
-};
+use crate::sampling::{Drawn, Sampling, SamplingRequest, TokenLogprobs, logprobs_of_rows};
 
 /// Rows of a step.
 const ROWS: usize = 64;
@@ -63,10 +61,7 @@ pub fn requests(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Sam
             seen: seen.collect(),
             added: Vec::new(),
             random: philox(3, row),
-            logprobs: row.is_multiple_of(8).then(|| WantedLogprobs {
-                count: [0, 5, 20][choose(3, 6)],
-                present: masks[choose(2, 7)].clone(),
-            }),
+            logprobs: row.is_multiple_of(8).then(|| [0, 5, 20][choose(3, 6)]),
         }
     };
     rows.map(|row| (row % 9 != 8).then(|| order(row))).collect()
@@ -154,9 +149,8 @@ pub fn scores(
     gpu: &Cuda,
     vocabulary: usize,
     rows: std::ops::Range<u64>,
-    (most, mask): (usize, usize),
+    most: usize,
 ) -> [Vec<TokenLogprobs>; 2] {
-    let present = &masks(vocabulary)[mask];
     let wanted = rows.clone().map(|row| (pick(vocabulary, 5, row) as u32, pick(most + 1, 6, row)));
     let wanted: Vec<(u32, usize)> = wanted.collect();
     let mut numbers: Vec<f32> = (0..HEADS).flat_map(|_| logits(vocabulary, 77)).collect();
@@ -176,10 +170,9 @@ pub fn scores(
     }
     let mut stage = gpu.stage(SMALL_PAGES, 1, limits(ROWS, ROWS, 32)).unwrap();
     let held = gpu.hold(&numbers, vocabulary, Numbers::Wide);
-    let found = gpu.score(&held, HEADS, &wanted, present, &mut stage).unwrap();
+    let found = gpu.score(&held, HEADS, &wanted, &mut stage).unwrap();
     assert_eq!(bits(&gpu.read(&held, HEADS + wanted.len()).unwrap()), bits(&numbers));
-    let expected =
-        logprobs_of_rows(gpu, &mut numbers[HEADS * vocabulary..], vocabulary, &wanted, present);
+    let expected = logprobs_of_rows(gpu, &numbers[HEADS * vocabulary..], vocabulary, &wanted);
     [found, expected]
 }
 
@@ -188,22 +181,20 @@ pub fn scores(
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn scores_are_the_hosts_and_do_not_depend_on_the_rows_beside_them() {
     let gpu = gpu();
-    let check = |vocabulary: usize, rows: u64, wanted: (usize, usize)| {
-        let [found, expected] = scores(&gpu, vocabulary, 0..rows, wanted);
+    let check = |vocabulary: usize, rows: u64, most: usize| {
+        let [found, expected] = scores(&gpu, vocabulary, 0..rows, most);
         assert_eq!(found.len(), rows as usize);
         for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let what = format!("row {row} of {rows}, {vocabulary} tokens, {wanted:?}");
+            let what = format!("row {row} of {rows}, {vocabulary} tokens, {most}");
             assert_eq!(told(found), told(expected), "{what}");
         }
     };
-    for mask in 0..5 {
-        check(300, 40, (20, mask));
-        check(3000, 20, (5, mask));
-    }
+    check(300, 40, 20);
+    check(3000, 20, 5);
     for rows in [0, 1, 20, 40, 80, 150] {
-        check(3000, rows, (8, 0));
+        check(3000, rows, 8);
     }
-    check(3000, 20, (400, 0));
-    check(40_000, 20, (20, 1));
-    check(40_000, 3, (8, 0));
+    check(3000, 20, 400);
+    check(40_000, 20, 20);
+    check(40_000, 3, 8);
 }

@@ -237,7 +237,7 @@ fn kernels_differ_nowhere_from_themselves() {
     let case =
         attention::Case { group: 4, kv_heads: 1, head_dim: 64, window: None, both_ways: false };
     case.run(&gpu, &sequences, &case.qkv(&sequences), &[sequences.rows() - 6, 6]);
-    sampler::scores(&gpu, 5000, 20..25, (20, 1));
+    sampler::scores(&gpu, 5000, 20..25, 20);
     drop(gpu);
     let (differences, summary) = report(&folder);
     assert_eq!(differences, Vec::<Value>::new());
