@@ -7,7 +7,7 @@ use crate::experiment::case::Seated;
 use crate::experiment::difference::{FieldDifference, as_json, differences};
 use crate::experiment::plan::{MemberPlan, Plan};
 use crate::panel::DecodingMode;
-use crate::systems::file::Source;
+use crate::systems::file::SystemText;
 
 /// Subjects that are equal answer equal cases alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Subject {
     pub files: Vec<String>,
     pub settings: toml::Table,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system_file: Option<Source>,
+    pub system_file: Option<SystemText>,
     /// In panel order; where a model lies, and under which name, is left out.
     pub members: Vec<MemberPlan>,
 }
