@@ -30,6 +30,7 @@ pub mod exit;
 mod flags;
 mod forecast;
 mod generate;
+mod impact;
 mod inspect;
 mod interrupt;
 #[cfg(feature = "serve")]
@@ -101,6 +102,8 @@ enum Verb {
     Verify(verify::Verify),
     /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
+    /// Show what a new version, or other weights or prompts, change of kept runs and of an audit trail
+    Impact(Box<impact::Impact>),
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
     /// Blinded rating of runs by clinicians: write the page, score the ratings
@@ -161,7 +164,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Impact, Compare, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

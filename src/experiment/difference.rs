@@ -31,7 +31,7 @@ pub(super) fn as_json<T: Serialize>(value: &T) -> Result<Value, serde_json::Erro
 }
 
 /// Every differing field, in the left value's order. Of a list of scalars only the first differing place is given.
-pub(super) fn differences(left: &Value, right: &Value) -> Vec<FieldDifference> {
+pub fn differences(left: &Value, right: &Value) -> Vec<FieldDifference> {
     let mut found = Vec::new();
     walk(String::new(), Some(left), Some(right), &mut found);
     found
