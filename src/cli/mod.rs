@@ -31,6 +31,7 @@ pub mod exit;
 mod flags;
 mod forecast;
 mod generate;
+mod impact;
 mod inspect;
 mod interrupt;
 #[cfg(feature = "serve")]
@@ -100,6 +101,8 @@ enum Verb {
     Verify(verify::Verify),
     /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
+    /// Show what a new version, or other weights or prompts, change of kept runs and of an audit trail
+    Impact(Box<impact::Impact>),
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
     /// From runs whose right outcomes are known, make a policy that says which outcomes may be acted upon
@@ -162,7 +165,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Impact, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

@@ -72,25 +72,14 @@ impl Replay {
             first = first.min(seq);
             lines.push(kept::one(&directory, seq)?);
         }
-        let arguments = kept::configuration(&directory, first)?.fields["arguments"].clone();
-        let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
-        let mut systems: SystemFlags =
-            serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
-        let models: Vec<String> = match self.panel.is_empty() {
-            true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
-            false => super::list::models(&self.panel)?,
-        };
-        let moved = &self.corpus;
-        if !moved.corpus.is_empty() {
-            systems.corpus.directories = moved.corpus.clone();
-        }
-        systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
+        let arguments = &kept::configuration(&directory, first)?.fields["arguments"];
+        let (models, systems) = requested(arguments, &self.panel, &self.corpus)?;
         let (hardware, hub) = (&self.execution.hardware, self.execution.hub_options()?);
         let loaded = Sources::check(&models, &systems, hardware, hub)?.load()?;
         let repeated = crate::serve::replay::replay(loaded, lines)?;
         let differences = repeated
             .iter()
-            .filter_map(|line| Some(format!("line {}: {}", line.seq, line.difference.as_ref()?)));
+            .filter_map(|one| Some(format!("line {}: {}", one.kept.line.seq(), one.difference()?)));
         let differences: Vec<String> = differences.collect();
         let replayed = format!("{} replayed", count(repeated.len(), "line"));
         tell(&differences, &replayed, &directory)
@@ -130,6 +119,27 @@ impl Replay {
         let told = format!("{}, {calls} replayed", count(replayed.items, "item"));
         tell(&replayed.differences, &told, Path::new(directory))
     }
+}
+
+/// The models and systems that a trail's `arguments` name, where they are now.
+#[cfg(feature = "serve")]
+pub fn requested(
+    arguments: &serde_json::Value,
+    panel: &[String],
+    moved: &MovedCorpusFlags,
+) -> Result<(Vec<String>, SystemFlags), Failure> {
+    let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
+    let mut systems: SystemFlags =
+        serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
+    let models = match panel.is_empty() {
+        true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
+        false => super::list::models(panel)?,
+    };
+    if !moved.corpus.is_empty() {
+        systems.corpus.directories = moved.corpus.clone();
+    }
+    systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
+    Ok((models, systems))
 }
 
 /// Prints what came out differently, and errors where anything did.

@@ -4,7 +4,7 @@
 //! `cached`. Of an item that was tried again only the last line counts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::path::Path;
 
 use serde_json::Value;
@@ -14,20 +14,23 @@ use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::link::Link;
 
-/// One way in which two runs are not equal. `what` names the call or item.
+/// How what two runs have under one key is not equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Difference {
-    OnlyLeft { what: String },
-    OnlyRight { what: String },
-    Field { what: String, field: FieldDifference },
+pub enum Change {
+    OnlyLeft,
+    OnlyRight,
+    Fields(Vec<FieldDifference>),
 }
 
-impl Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Change {
+    /// A line for each field, with the key; or for what one of them lacks with what to say of the other.
+    pub(super) fn told(&self, key: impl Display, [left, right]: [&str; 2]) -> Vec<String> {
         match self {
-            Difference::OnlyLeft { what } => write!(f, "{what}: only in the first run"),
-            Difference::OnlyRight { what } => write!(f, "{what}: only in the second run"),
-            Difference::Field { what, field } => write!(f, "{what}: {field}"),
+            Change::OnlyLeft => vec![format!("{key}: {left}")],
+            Change::OnlyRight => vec![format!("{key}: {right}")],
+            Change::Fields(fields) => {
+                fields.iter().map(|field| format!("{key}: {field}")).collect()
+            }
         }
     }
 }
@@ -35,12 +38,21 @@ impl Display for Difference {
 /// The differences between two run directories, in the keys' order, searches and calls first; none when the runs are equal.
 ///
 /// Errors when one of them does not verify line by line. What an unfinished run lacks is a difference.
-pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
+pub fn compare(left: &Path, right: &Path) -> Result<Vec<String>, RunError> {
     let (left, right) = (Contents::read(left)?, Contents::read(right)?);
-    let mut found = compare_all(&left.searches.by_key(), &right.searches.by_key())?;
-    found.extend(compare_all(&left.calls.by_key(), &right.calls.by_key())?);
-    found.extend(compare_all(&left.outcomes(), &right.outcomes())?);
+    let mut found = told(&left.searches.by_key(), &right.searches.by_key())?;
+    found.extend(told(&left.calls.by_key(), &right.calls.by_key())?);
+    found.extend(told(&left.outcomes(), &right.outcomes())?);
     Ok(found)
+}
+
+fn told<R: Link>(
+    left: &BTreeMap<R::Key, &R>,
+    right: &BTreeMap<R::Key, &R>,
+) -> Result<Vec<String>, RunError> {
+    let words = ["only in the first run", "only in the second run"];
+    let changes = compare_all(left, right)?.into_iter();
+    Ok(changes.flat_map(|(key, change)| change.told(key, words)).collect())
 }
 
 /// The fields in which two calls, or two items, are not equal, the left value first.
@@ -64,22 +76,21 @@ pub(super) fn compare_records<R: Link>(
     Ok(difference::differences(&comparable(left)?, &comparable(right)?))
 }
 
-/// The differences between the lines of two logs, by their keys.
+/// How the lines of two logs differ, by their keys.
 pub(super) fn compare_all<R: Link>(
     left: &BTreeMap<R::Key, &R>,
     right: &BTreeMap<R::Key, &R>,
-) -> Result<Vec<Difference>, RunError> {
+) -> Result<Vec<(R::Key, Change)>, RunError> {
     let mut found = Vec::new();
     let keys: BTreeSet<&R::Key> = left.keys().chain(right.keys()).collect();
     for key in keys {
-        let what = key.to_string();
-        match (left.get(key), right.get(key)) {
-            (Some(a), Some(b)) => {
-                let fields = compare_records(*a, *b)?.into_iter();
-                found.extend(fields.map(|field| Difference::Field { what: what.clone(), field }));
-            }
-            (Some(_), None) => found.push(Difference::OnlyLeft { what }),
-            (None, _) => found.push(Difference::OnlyRight { what }),
+        let change = match (left.get(key), right.get(key)) {
+            (Some(a), Some(b)) => Change::Fields(compare_records(*a, *b)?),
+            (Some(_), None) => Change::OnlyLeft,
+            (None, _) => Change::OnlyRight,
+        };
+        if change != Change::Fields(Vec::new()) {
+            found.push((key.clone(), change));
         }
     }
     Ok(found)
@@ -108,15 +119,14 @@ mod tests {
         let both = [call("q1", 0, "sym"), call("q1", 0, "ddx")];
         write(&left, &both, &[item("q1", 0), item("q2", 0)]);
         write(&right, calls, items);
-        let found = compare(&left, &right).unwrap();
-        found.iter().map(ToString::to_string).collect()
+        compare(&left, &right).unwrap()
     }
 
     #[test]
     fn a_run_equals_itself() {
         let out = tempfile::tempdir().unwrap();
         write_finished(out.path());
-        assert_eq!(compare(out.path(), out.path()).unwrap(), []);
+        assert_eq!(compare(out.path(), out.path()).unwrap(), [""; 0]);
     }
 
     #[test]

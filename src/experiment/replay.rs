@@ -1,12 +1,13 @@
 //! Generates a run's calls again, and says where they differ.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use super::compare::{Difference, compare_all, compare_records};
+use super::compare::{Change, compare_all, compare_records};
 use super::contents::Contents;
+use super::difference::FieldDifference;
 use super::error::resume;
 use super::link::Link;
 use super::plan::{self, Plan};
@@ -40,6 +41,23 @@ pub struct Asked<'a> {
     pub by_prefill: bool,
 }
 
+/// A run's items worked on again.
+pub struct Again {
+    pub cases: Vec<Case>,
+    pub calls: usize,
+    pub searches: usize,
+}
+
+/// An item worked on again, and what of it is another than the log has; the log's values come first.
+pub struct Case {
+    pub was: ItemLine,
+    pub now: ItemLine,
+    pub outcome: Vec<FieldDifference>,
+    /// In the log's order, those that it does not have last.
+    pub calls: Vec<(CallKey, Change)>,
+    pub searches: Vec<(SearchKey, Change)>,
+}
+
 /// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
 ///
 /// # Errors
@@ -57,18 +75,41 @@ pub fn replay(
         ));
     }
     let wanted = wanted(contents, asked.items)?;
+    let keep = |here: &Plan| {
+        let plan = contents.path.join(plan::FILE);
+        here.keep_to(&contents.plan, &plan, asked.allow_version).map_err(Failure::from)
+    };
+    let again = work_again(contents, spec, &wanted, keep, asked.by_prefill, stop)?;
+    let words = ["in the log, but the replay did not make it", "not in the log"];
+    let mut differences = Vec::new();
+    for Case { was, outcome, calls, searches, .. } in again.cases {
+        differences.extend(calls.iter().flat_map(|(key, change)| change.told(key, words)));
+        differences.extend(searches.iter().flat_map(|(key, change)| change.told(key, words)));
+        differences.extend(Change::Fields(outcome).told(was.key(), words));
+    }
+    differences.sort();
+    Ok(Replayed { items: wanted.len(), calls: again.calls, searches: again.searches, differences })
+}
+
+/// Works on the `wanted` items again, once `accept` has taken the plan by which that is done.
+///
+/// # Errors
+/// Whatever is missing or malformed; what `accept` has against the plan. An error that concerns an item alone is its outcome.
+pub(super) fn work_again(
+    contents: &Contents,
+    spec: Spec,
+    wanted: &[&ItemLine],
+    accept: impl FnOnce(&Plan) -> Result<(), Failure>,
+    by_prefill: bool,
+    stop: Arc<AtomicBool>,
+) -> Result<Again, Failure> {
     let inputs = spec.read()?;
     let models = spec.describe_models()?;
     let run = spec.resolve(inputs, &models)?;
-    let plan = contents.path.join(plan::FILE);
-    audited(run.plan.clone(), &contents.plan).keep_to(
-        &contents.plan,
-        &plan,
-        asked.allow_version,
-    )?;
+    accept(&audited(run.plan.clone(), &contents.plan))?;
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
-    let expected = asked.by_prefill.then(|| {
+    let expected = by_prefill.then(|| {
         let calls = contents.calls.records.iter();
         calls.map(|call| (call.key(), call.tokens.clone())).collect()
     });
@@ -77,28 +118,28 @@ pub fn replay(
     let started = run.start(&models.start()?, recorder, stop.clone())?;
     let dataset = &contents.plan.dataset.name;
     let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
-    let jobs = wanted.iter().filter_map(|record| Some((*record, *items.get(record.item())?)));
-    let jobs: Vec<(&ItemLine, &Item)> = jobs.collect();
-    let (differences, found) = channel();
+    let mut jobs = Vec::with_capacity(wanted.len());
+    for record in wanted {
+        let missing = || Failure::mismatch(format!("{}: the plan has no such item", record.key()));
+        jobs.push((*record, *items.get(record.item()).ok_or_else(missing)?));
+    }
+    let (answered, answers) = channel();
     let threads = contents.plan.engine.max_in_flight;
     run_all(jobs, threads, &stop, |(record, item)| {
-        let again = started.system.answer(&Task {
-            panel: &started.panel,
-            dataset,
-            item,
-            run: record.run(),
-        })?;
-        for field in compare_records(record, &again)? {
-            // The receiver outlives the jobs.
-            let _ = differences.send(format!("{}: {field}", record.key()));
-        }
+        let task = Task { panel: &started.panel, dataset, item, run: record.run() };
+        let now = match started.system.answer(&task) {
+            Err(error) if error.concerns_item() => task.failure(&error),
+            answered => answered?,
+        };
+        // The receiver outlives the jobs.
+        let _ = answered.send((record.key(), now));
         Ok::<_, Failure>(())
     })?;
     if stop.load(Ordering::Relaxed) {
         return Err(PanelError::Interrupted.into());
     }
     // The engines end, and with them the senders of what was found.
-    drop(differences);
+    drop(answered);
     drop(started);
     let again: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();
     let mut searched: BTreeMap<_, SearchLine> =
@@ -107,14 +148,42 @@ pub fn replay(
         let shown = searched.values_mut().flat_map(|search| &mut search.shown);
         shown.for_each(|passage| passage.text = None);
     }
-    let asked: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
-    let mut differences: Vec<String> = found.into_iter().collect();
-    let is_asked = |key: &CallKey| asked.contains(&(key.run, key.item.as_str()));
-    differences.extend(line_differences(contents.calls.by_key(), &again, is_asked)?);
-    let is_asked = |key: &SearchKey| asked.contains(&(key.run, key.item.as_str()));
-    differences.extend(line_differences(contents.searches.by_key(), &searched, is_asked)?);
-    differences.sort();
-    Ok(Replayed { items: wanted.len(), calls: again.len(), searches: searched.len(), differences })
+    let item_of_call = |key: &CallKey| (key.run, key.item.clone());
+    let item_of_search = |key: &SearchKey| (key.run, key.item.clone());
+    let mut calls_of = by_item(contents.calls.by_key(), &again, item_of_call)?;
+    let mut searches_of = by_item(contents.searches.by_key(), &searched, item_of_search)?;
+    let lines = contents.calls.records.iter().zip(0..);
+    let places: HashMap<CallKey, usize> = lines.map(|(call, place)| (call.key(), place)).collect();
+    let mut now: HashMap<_, _> = answers.into_iter().collect();
+    let mut cases = Vec::with_capacity(wanted.len());
+    for was in wanted {
+        let Some(now) = now.remove(&was.key()) else { continue };
+        let item = (was.run(), was.item().to_owned());
+        let mut calls = calls_of.remove(&item).unwrap_or_default();
+        calls.sort_by_key(|(key, _)| places.get(key).copied().unwrap_or(usize::MAX));
+        cases.push(Case {
+            outcome: compare_records(*was, &now)?,
+            was: (*was).clone(),
+            now,
+            calls,
+            searches: searches_of.remove(&item).unwrap_or_default(),
+        });
+    }
+    Ok(Again { cases, calls: again.len(), searches: searched.len() })
+}
+
+/// How the lines of two logs differ, by the item that they are of.
+fn by_item<R: Link>(
+    logged: BTreeMap<R::Key, &R>,
+    again: &BTreeMap<R::Key, R>,
+    item: impl Fn(&R::Key) -> (u32, String),
+) -> Result<HashMap<(u32, String), Vec<(R::Key, Change)>>, Failure> {
+    let again = again.iter().map(|(key, line)| (key.clone(), line)).collect();
+    let mut found: HashMap<_, Vec<_>> = HashMap::new();
+    for (key, change) in compare_all(&logged, &again)? {
+        found.entry(item(&key)).or_default().push((key, change));
+    }
+    Ok(found)
 }
 
 /// Calls that are made again, with what they are said to have given.
@@ -167,23 +236,6 @@ fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLi
             Some(resume(&contents.path)),
         )),
     }
-}
-
-fn line_differences<R: Link>(
-    mut logged: BTreeMap<R::Key, &R>,
-    again: &BTreeMap<R::Key, R>,
-    is_asked: impl Fn(&R::Key) -> bool,
-) -> Result<Vec<String>, Failure> {
-    logged.retain(|key, _| is_asked(key));
-    let again = again.iter().map(|(key, line)| (key.clone(), line)).collect();
-    let told = |difference: Difference| match difference {
-        Difference::OnlyLeft { what } => {
-            format!("{what}: in the log, but the replay did not make it")
-        }
-        Difference::OnlyRight { what } => format!("{what}: not in the log"),
-        Difference::Field { .. } => difference.to_string(),
-    };
-    Ok(compare_all(&logged, &again)?.into_iter().map(told).collect())
 }
 
 #[cfg(test)]

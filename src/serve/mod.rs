@@ -22,6 +22,7 @@ mod error;
 mod failures;
 mod generation;
 mod guard;
+pub mod impact;
 pub mod keys;
 #[cfg(test)]
 mod linear;

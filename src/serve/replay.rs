@@ -19,9 +19,24 @@ use crate::record::ItemText;
 
 /// The result of repeating one line.
 pub struct Repeated {
-    pub seq: u64,
+    pub kept: Kept,
+    /// The output, and the fingerprint of what gave it.
+    pub now: Result<(Value, String), ApiError>,
+}
+
+impl Repeated {
     /// How the output differs; `None` if it has the same bytes.
-    pub difference: Option<String>,
+    pub fn difference(&self) -> Option<String> {
+        let there = self.kept.line.text("fingerprint");
+        match &self.now {
+            Ok((_, here)) if there != here => Some(format!(
+                "it was answered by {there}, and what is loaded is {here}: other weights, settings, version or kind of device"
+            )),
+            Ok((output, _)) if *output == self.kept.texts["output"] => None,
+            Ok(_) => Some("the text is another one".to_owned()),
+            Err(error) => Some(error.message.clone()),
+        }
+    }
 }
 
 /// Repeats lines one by one.
@@ -35,22 +50,16 @@ pub fn replay(loaded: Loaded, lines: Vec<Kept>) -> Result<Vec<Repeated>, Failure
     app.begin(Served::new(loaded, &app.metrics));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let repeat = |kept: Kept| {
-        let seq = kept.line.seq();
-        let again = match kept.line.text("event") {
+        let now = match kept.line.text("event") {
             "request" => runtime.block_on(request(&app, &kept)),
             _ => one_case(&app, &kept),
         };
-        let difference = match again {
-            Ok(output) if output == kept.texts["output"] => None,
-            Ok(_) => Some("the text is another one".to_owned()),
-            Err(error) => Some(error.message),
-        };
-        Repeated { seq, difference }
+        Repeated { kept, now }
     };
     Ok(lines.into_iter().map(repeat).collect())
 }
 
-async fn request(app: &App, kept: &Kept) -> Result<Value, ApiError> {
+async fn request(app: &App, kept: &Kept) -> Result<(Value, String), ApiError> {
     let seed = kept.texts["seed"].as_u64().ok_or_else(|| lacking("seed"))?;
     let mut body = kept.texts["input"].clone();
     let fields = body.as_object_mut().ok_or_else(|| lacking("body"))?;
@@ -65,16 +74,14 @@ async fn request(app: &App, kept: &Kept) -> Result<Value, ApiError> {
         _ => completion::begin_chat,
     };
     let StartedCompletion { mut generation, mut answer, .. } = begin(app, bytes.as_bytes(), None)?;
-    same_fingerprint(kept, &answer.heading.model.fingerprint)?;
     completion::finish(app, &mut generation, &mut answer).await?;
-    Ok(answer.outputs())
+    Ok((answer.outputs(), answer.heading.model.fingerprint.clone()))
 }
 
-fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
+fn one_case(app: &App, kept: &Kept) -> Result<(Value, String), ApiError> {
     let name = kept.line.text("system");
     let missing = || ApiError::new(Code::ModelNotFound, format!("{name} is not loaded"));
     let system = app.served()?.system(name).ok_or_else(missing)?;
-    same_fingerprint(kept, &system.fingerprint)?;
     let number = |name: &str| kept.line.fields[name].as_u64().ok_or_else(|| lacking(name));
     let (seed, run) = (number("seed")?, number("run")? as u32);
     let options = CaseOptions { seed, run, salt: None, stop: Arc::default() };
@@ -88,7 +95,7 @@ fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
         (_, item) => (case::DATASET, item),
     };
     let worked = system.seated.work(dataset, &item, options, |_| {})?;
-    Ok(words::outcome(&item, &worked))
+    Ok((words::outcome(&item, &worked), system.fingerprint.clone()))
 }
 
 fn item(text: &Value) -> Result<Item, ApiError> {
@@ -100,18 +107,6 @@ fn item(text: &Value) -> Result<Item, ApiError> {
         }
     };
     item.map_err(|error| ApiError::new(Code::InvalidValue, error.to_string()))
-}
-
-fn same_fingerprint(kept: &Kept, here: &str) -> Result<(), ApiError> {
-    match kept.line.text("fingerprint") {
-        there if there == here => Ok(()),
-        there => {
-            let message = format!(
-                "it was answered by {there}, and what is loaded is {here}: other weights, settings, version or kind of device"
-            );
-            Err(ApiError::new(Code::ModelNotFound, message))
-        }
-    }
 }
 
 fn lacking(what: &str) -> ApiError {

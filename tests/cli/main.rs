@@ -22,6 +22,7 @@ mod evaluation;
 mod every_system;
 mod exemplars;
 mod fresh_start;
+mod impact;
 mod keywords;
 mod limits;
 #[cfg(feature = "remote")]

@@ -111,7 +111,7 @@ fn tiny_models_are_taken_up_and_replayed_search_by_search() {
     }
     std::fs::remove_file(scratch.path("cut/results.json")).unwrap();
     scratch.wardround("resume cut --quiet").succeeded();
-    assert_eq!(compare(&scratch.path("out"), &scratch.path("cut")).unwrap(), []);
+    assert_eq!(compare(&scratch.path("out"), &scratch.path("cut")).unwrap(), [""; 0]);
     // Finished, it stays as it is.
     let results = std::fs::read(scratch.path("cut/results.json")).unwrap();
     let resumed = scratch.wardround("resume cut");

@@ -204,7 +204,7 @@ pub fn age(out: &Path) {
     seal_anew(&contents, out);
 }
 
-fn write_logs(contents: &Contents, out: &Path) {
+pub fn write_logs(contents: &Contents, out: &Path) {
     let sealed = sealed_lines::<CallLine>(&contents.calls.records, &contents.plan_sha256);
     std::fs::write(out.join(CallLine::FILE), sealed).unwrap();
     let sealed = sealed_lines::<ItemLine>(&contents.items.records, &contents.plan_sha256);

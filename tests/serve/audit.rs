@@ -37,7 +37,7 @@ fn chat(stream: bool) -> Value {
 }
 
 /// Runs a verb. Gives its exit code and what it said.
-fn run(folder: &Path, arguments: &str) -> (Option<i32>, String) {
+pub fn run(folder: &Path, arguments: &str) -> (Option<i32>, String) {
     let done = wardround(folder).args(arguments.split(' ')).output().unwrap();
     let said = [done.stdout, done.stderr].concat();
     (done.status.code(), String::from_utf8_lossy(&said).into_owned())

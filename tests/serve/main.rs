@@ -17,6 +17,7 @@ mod durable;
 mod ends;
 mod hostile;
 mod identity;
+mod impact;
 mod installed;
 mod limits;
 mod metrics;
