@@ -64,6 +64,7 @@ mod tokenize;
 mod vectors;
 mod verify;
 mod version;
+mod what_if;
 
 use clap::{Parser, Subcommand};
 
@@ -101,6 +102,8 @@ enum Verb {
     Verify(verify::Verify),
     /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
+    /// Why this answer: a run's panel without an agent, with another model or answer, or without a sentence; Shapley values
+    WhatIf(Box<what_if::WhatIf>),
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
     /// Blinded rating of runs by clinicians: write the page, score the ratings
@@ -161,7 +164,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, WhatIf, Compare, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

@@ -51,3 +51,4 @@ mod signals;
 mod silence;
 mod tampering;
 mod texts;
+mod what_if;
