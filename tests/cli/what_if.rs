@@ -149,8 +149,9 @@ fn what_cannot_be_asked_says_why() {
     refused("run --answer ddx@0=E", &["not an option of q1"]);
     refused("run --drop-sentence 4", &["q1 has 3"]);
     refused("run --items q9 --shapley", &["no item `q9`"]);
-    refused("run --swap ddx=openai:m@http://localhost:9/v1 --offline", &["offline"]);
+    #[cfg(feature = "remote")]
+    refused("run --swap ddx=openai:m@http://localhost:9/v1", &["elsewhere"]);
     refused("run --shapley --out run/more", &["in the run"]);
     assert!(!scratch.path("run/more").exists());
-    scratch.wardround("what-if nowhere --shapley").refused(3, &["plan.toml"]);
+    scratch.wardround("what-if nowhere --shapley").refused(3, &["not a run directory"]);
 }

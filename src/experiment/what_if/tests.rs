@@ -110,7 +110,7 @@ impl Scene {
 
     #[track_caller]
     fn refused(&self, changes: &[Change], parts: &[&str]) {
-        let error = self.what_if(changes, false).err().expect("refused");
+        let error = self.what_if(changes, false).unwrap_err();
         let told = format!("{error} {}", error.hint().unwrap_or_default());
         assert!(parts.iter().all(|part| told.contains(part)), "{told}");
     }
@@ -193,7 +193,6 @@ fn what_does_not_depend_on_the_change_is_the_runs_and_is_not_answered_again() {
     assert_eq!((course.logged, course.new), (2, 4));
     assert_eq!((scene.answered(), found.calls.computed, found.calls.logged), (8, 8, 4));
     assert!(course.calls.iter().all(|call| call.round > 0 && call.agent != "sym"));
-    assert!(course.calls.iter().all(|call| log[&call.key()].seed == call.seed));
     let gone = course.votes.iter().find(|vote| vote.agent == "sym").unwrap();
     assert_eq!((gone.before.as_deref(), gone.after.as_deref()), (Some("A"), None));
 
@@ -275,7 +274,7 @@ fn systems_go_on_with_whoever_is_there_or_say_whom_they_need() {
         .filter(|vote| vote.agent.starts_with("doctor") && vote.round == 0);
     assert_eq!(doctors.map(|vote| vote.after.is_some()).collect::<Vec<_>>(), [true, false, true]);
     medagents.refused(&[without("gatherer")], &["without gatherer"]);
-    let error = medagents.what_if(&[], true).err().expect("no gatherer");
+    let error = medagents.what_if(&[], true).unwrap_err();
     assert!(error.to_string().contains("whom the system asks"), "{error}");
 
     named("no-debate").what_if(&[without("ddx")], true).unwrap();

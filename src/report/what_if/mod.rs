@@ -93,6 +93,6 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}\n{page}");
         }
-        assert!(!page.contains("Shapley value</"), "none was asked for");
+        assert!(!page.contains("Shapley value of"), "none was asked for");
     }
 }
