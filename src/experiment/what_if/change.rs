@@ -77,8 +77,9 @@ impl fmt::Display for Change {
     }
 }
 
-/// An item as it is put, and the sentences that it lost.
+/// An item as the run put it and as it is put now, and the sentences that it lost.
 pub struct Put {
+    pub own: Item,
     pub item: Item,
     pub dropped: Vec<String>,
 }
@@ -100,15 +101,11 @@ pub fn check(
     let answering: BTreeSet<&str> = calls.map(|call| call.agent.as_str()).collect();
     for change in asked.changes {
         let Some(agent) = change.agent() else { continue };
-        let is_known = match change {
-            Change::Answer(_) => answering.contains(agent),
-            _ => panel.contains(&agent),
+        let known: Vec<&str> = match change {
+            Change::Answer(_) => answering.iter().copied().collect(),
+            _ => panel.clone(),
         };
-        if !is_known {
-            let known: Vec<&str> = match change {
-                Change::Answer(_) => answering.iter().copied().collect(),
-                _ => panel.clone(),
-            };
+        if !known.contains(&agent) {
             let hint = format!("it has {}", known.join(", "));
             return Err(Failure::usage(format!("{change}: the run has no such agent"), &hint));
         }
@@ -123,10 +120,8 @@ pub fn check(
         return Err(Failure::usage("nobody is left on the panel", "leave somebody in"));
     }
     if asked.shapley && players > MOST_PLAYERS {
-        let message =
-            format!("--shapley: {players} agents have {} coalitions", (1_u64 << players) - 1);
-        let hint = format!("{MOST_PLAYERS} agents at most; --without leaves some out");
-        return Err(Failure::usage(message, &hint));
+        let message = format!("--shapley: {players} agents, and {MOST_PLAYERS} at most are taken");
+        return Err(Failure::usage(message, "--without leaves some out"));
     }
     wanted.iter().map(|line| put(asked.changes, items, line)).collect()
 }
@@ -142,7 +137,8 @@ pub fn absent(changes: &[Change]) -> impl Iterator<Item = &str> {
 fn put(changes: &[Change], items: &[Item], line: &ItemLine) -> Result<Put, Failure> {
     let id = line.item();
     let found = items.iter().find(|item| item.id() == id).cloned();
-    let mut item = found.ok_or_else(|| Failure::mismatch(format!("item {id} is not there")))?;
+    let own = found.ok_or_else(|| Failure::mismatch(format!("item {id} is not there")))?;
+    let mut item = own.clone();
     for forced in changes.iter().filter_map(Change::forced) {
         let Item::Question(question) = &item else {
             let hint = "what is said of a note is no letter";
@@ -169,5 +165,5 @@ fn put(changes: &[Change], items: &[Item], line: &ItemLine) -> Result<Put, Failu
         item = rest;
         dropped.insert(0, sentence);
     }
-    Ok(Put { item, dropped })
+    Ok(Put { own, item, dropped })
 }

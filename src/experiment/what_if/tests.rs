@@ -254,6 +254,10 @@ fn systems_go_on_with_whoever_is_there_or_say_whom_they_need() {
     let own = Scene::new(SystemConfig::open::<&str>(&file, &[]).unwrap(), of_agent);
     assert_eq!(own.what_if(&[without("two")], false).unwrap().items[0].after, "B");
     own.refused(&[without("judge")], &["without judge", "asks for `last`"]);
+    let seven = "takes = \"questions\"\nagents = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\"]\n[[stage]]\nname = \"all\"\nuser = \"{question} {options}\"\nfields = [{ key = \"answer\", is = \"answer\" }]\n";
+    std::fs::write(&file, seven).unwrap();
+    let seven = Scene::new(SystemConfig::open::<&str>(&file, &[]).unwrap(), of_agent);
+    assert!(seven.what_if(&[], true).unwrap_err().to_string().contains("7 agents, and 6 at most"));
 
     let named = |name: &str| Scene::new(SystemConfig::named(name).unwrap(), of_agent);
     let reconcile = named("reconcile");

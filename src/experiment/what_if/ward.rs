@@ -70,7 +70,8 @@ impl<'a> Ward<'a> {
     /// # Errors
     /// A log that does not give the run's answers; a system that cannot go on; an answer that no reply could be made to give.
     pub fn examine(mut self, put: Vec<Put>, asked: &Asked<'_>) -> Result<WhatIf, Failure> {
-        let before = self.before()?;
+        let own: Vec<Item> = put.iter().map(|one| one.own.clone()).collect();
+        let before = self.before(&own)?;
         let taken = |sources: &[Source]| sources.iter().map(|one| one.taken()).max().unwrap_or(0);
         let taken_before = taken(self.sources);
         let (items, dropped): (Vec<Item>, Vec<_>) =
@@ -85,8 +86,8 @@ impl<'a> Ward<'a> {
         let after = self.ask(&players, &forced, &items)?;
         refuse_unused(&forced, &after)?;
         let mut coalitions: Vec<Vec<Coalition>> = items.iter().map(|_| Vec::new()).collect();
-        let all = (1_usize << players.len()) - 1;
-        for members in (1..=all).filter(|_| asked.shapley) {
+        let all = if asked.shapley { (1_usize << players.len()) - 1 } else { 0 };
+        for members in 1..=all {
             let there =
                 (0..players.len()).filter(|at| members >> at & 1 == 1).map(|at| players[at]);
             let there: Vec<usize> = there.collect();
@@ -127,17 +128,10 @@ impl<'a> Ward<'a> {
     }
 
     /// The run as it was, all of it from its log: what is different later is so because of what was changed.
-    fn before(&mut self) -> Result<Vec<Outcome>, Failure> {
-        let items = self.wanted.iter().map(|line| {
-            let found = self.started.items.iter().find(|item| item.id() == line.item());
-            found
-                .cloned()
-                .ok_or_else(|| Failure::mismatch(format!("item {} is not there", line.item())))
-        });
-        let items = items.collect::<Result<Vec<Item>, Failure>>()?;
+    fn before(&mut self, items: &[Item]) -> Result<Vec<Outcome>, Failure> {
         let everybody: Vec<usize> = (0..self.own.len()).collect();
         let swapped = std::mem::take(&mut self.swapped);
-        let before = self.ask(&everybody, &[], &items)?;
+        let before = self.ask(&everybody, &[], items)?;
         (self.swapped, self.calls) = (swapped, Calls::default());
         for (line, outcome) in self.wanted.iter().zip(&before) {
             let differences = compare_records(*line, &outcome.line)?;
