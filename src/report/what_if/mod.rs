@@ -22,7 +22,7 @@ pub fn render(found: &WhatIf, texts: &BTreeMap<String, ItemText>) -> Result<Stri
             text => Serde(texts.get(&course.item)),
             changed => course.is_changed(),
             diagnoses => course.diagnoses.in_words(),
-            values => course.shapley.iter().flat_map(|shapley| &shapley.values).map(|value| {
+            shares => course.shapley.iter().flat_map(|shapley| &shapley.values).map(|value| {
                 // A value below 0 has no bar.
                 context! { agent => value.agent.clone(), shown => value.to_string(), percent => (100.0 * value.value.max(0.0)).round() }
             }).collect::<Vec<_>>(),
