@@ -64,6 +64,7 @@ mod tests;
 mod tokenize;
 mod verify;
 mod version;
+mod what_if;
 
 use clap::{Parser, Subcommand};
 
@@ -103,6 +104,8 @@ enum Verb {
     Replay(replay::Replay),
     /// Show what a new version, or other weights or prompts, change of kept runs and of an audit trail
     Impact(Box<impact::Impact>),
+    /// Why this answer: a run's panel without an agent, with another model or answer, or without a sentence; Shapley values
+    WhatIf(Box<what_if::WhatIf>),
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
     /// From runs whose right outcomes are known, make a policy that says which outcomes may be acted upon
@@ -165,7 +168,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Impact, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, WhatIf, Impact, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

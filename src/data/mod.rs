@@ -23,6 +23,7 @@ mod sentences;
 mod source;
 pub mod subset;
 mod table;
+mod without;
 
 use std::collections::HashMap;
 use std::fmt;

@@ -42,6 +42,7 @@ pub mod spec;
 pub mod texts;
 pub mod verify;
 pub mod versions;
+pub mod what_if;
 pub mod whole_file;
 
 pub use self::room::auxiliary_models;

@@ -214,7 +214,10 @@ fn audited(mut here: Plan, planned: &Plan) -> Plan {
 }
 
 /// The outcomes to replay: those of the named items, or of all; without those that errored.
-fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLine>, Failure> {
+pub(super) fn wanted<'a>(
+    contents: &'a Contents,
+    items: &[String],
+) -> Result<Vec<&'a ItemLine>, Failure> {
     let planned = &contents.plan.dataset.items;
     if let Some(item) = items.iter().find(|item| !planned.contains(item)) {
         let message = format!("the run has no item `{item}`");

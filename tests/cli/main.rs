@@ -53,3 +53,4 @@ mod signals;
 mod silence;
 mod tampering;
 mod texts;
+mod what_if;

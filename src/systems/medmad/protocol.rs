@@ -50,7 +50,10 @@ impl System for MedMad {
                 break;
             }
             // A new permutation in every round, so that labels do not identify agents across rounds (§3, App. C.5).
-            let order = permutation(case.seed("labels", round), case.agents().count());
+            // Whoever is left out is passed over: the others stand as they would with it.
+            let place = |member: usize| case.agents().position(|(there, _)| there == member);
+            let order = permutation(case.seed("labels", round), task.panel.members.len());
+            let order: Vec<usize> = order.into_iter().filter_map(place).collect();
             let brief = self.brief.write(&records, &order);
             records = self.ask(&case, round, |agent| {
                 self.messages.debate(self.settings.roles[agent], question, round, &brief)
@@ -91,8 +94,7 @@ impl MedMad {
         };
         let step =
             Step::new(stage, round, purpose, Shape::under(&schema(case.item, &self.settings)));
-        let draws = (0..samples)
-            .flat_map(|sample| case.agents().enumerate().map(move |agent| (sample, agent)));
+        let draws = (0..samples).flat_map(|sample| case.agents().map(move |agent| (sample, agent)));
         let calls = draws.map(|(sample, (member, agent))| {
             let mut call = case.call(&step, member, agent, messages(member));
             call.key.sample = sample;
@@ -119,7 +121,7 @@ impl MedMad {
         brief: String,
     ) -> RoundLine {
         let (weights, vote) = self.vote(records);
-        let agents: Vec<&str> = case.agents().collect();
+        let agents: Vec<&str> = case.agents().map(|(_, agent)| agent).collect();
         let stage = if round == 0 { Stage::Initial } else { Stage::Round };
         let gave = (0..records.len()).map(|index| agents[index % agents.len()].to_owned());
         let answers = records.iter().map(|record| record.answer.clone());

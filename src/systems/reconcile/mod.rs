@@ -169,8 +169,8 @@ impl Reconcile {
             ("confidence", form::confidence()),
         ]);
         let step = Step::new(stage, round, purpose, shape);
-        let agents = case.agents().enumerate();
-        let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
+        let calls =
+            case.agents().map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
         let asked = case.ask_all(calls, |text, finish_reason| {
             let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "answer");
             read(&reply, &case.item.options, &self.settings)
@@ -268,7 +268,7 @@ fn agree(opinions: &[Opinion]) -> bool {
 
 fn round_of(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) -> RoundLine {
     let (weights, vote) = weighted_vote(opinions);
-    let agents = case.agents().map(str::to_owned).collect();
+    let agents = case.agents().map(|(_, agent)| agent.to_owned()).collect();
     let answers = opinions.iter().map(|one| one.answer.clone()).collect();
     let stage = if round == 0 { Stage::Initial } else { Stage::Round };
     RoundLine {
