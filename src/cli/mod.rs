@@ -98,7 +98,7 @@ enum Verb {
     /// Write the report of a run again, or print its tables
     Report(report::Report),
     /// Check a run's hash chains, plan and results, or an audit trail
-    Verify(verify::Verify),
+    Verify(Box<verify::Verify>),
     /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
     /// Compare runs over the same questions: flips, significance, cost

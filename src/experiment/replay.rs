@@ -38,6 +38,8 @@ pub struct Asked<'a> {
     /// Whether the engines are told what was logged, to compute all positions of a completion at once: each token is drawn again all the
     /// same.
     pub by_prefill: bool,
+    /// The calls to compute; all others are answered from the log. `None`: all.
+    pub only: Option<&'a HashSet<CallKey>>,
 }
 
 /// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
@@ -72,7 +74,18 @@ pub fn replay(
         let calls = contents.calls.records.iter();
         calls.map(|call| (call.key(), call.tokens.clone())).collect()
     });
-    let calls_made = Checked { expected: expected.unwrap_or_default(), calls: sender };
+    let known = asked.only.map(|only| {
+        let names: HashSet<&str> = wanted.iter().map(|item| item.item()).collect();
+        let calls = contents.calls.records.iter();
+        let calls = calls.filter(|call| names.contains(call.item.as_str()));
+        let calls = calls.map(|call| (call.key(), call.clone()));
+        calls.filter(|(key, _)| !only.contains(key)).collect()
+    });
+    let calls_made = Checked {
+        expected: expected.unwrap_or_default(),
+        known: known.unwrap_or_default(),
+        calls: sender,
+    };
     let recorder = Box::new((calls_made, searcher));
     let started = run.start(&models.start()?, recorder, stop.clone())?;
     let dataset = &contents.plan.dataset.name;
@@ -107,9 +120,13 @@ pub fn replay(
         let shown = searched.values_mut().flat_map(|search| &mut search.shown);
         shown.for_each(|passage| passage.text = None);
     }
+    let only = asked.only;
     let asked: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
     let mut differences: Vec<String> = found.into_iter().collect();
-    let is_asked = |key: &CallKey| asked.contains(&(key.run, key.item.as_str()));
+    let is_asked = |key: &CallKey| match only {
+        Some(only) => only.contains(key),
+        None => asked.contains(&(key.run, key.item.as_str())),
+    };
     differences.extend(line_differences(contents.calls.by_key(), &again, is_asked)?);
     let is_asked = |key: &SearchKey| asked.contains(&(key.run, key.item.as_str()));
     differences.extend(line_differences(contents.searches.by_key(), &searched, is_asked)?);
@@ -121,10 +138,16 @@ pub fn replay(
 struct Checked {
     /// Empty where nothing is to be believed beforehand.
     expected: HashMap<CallKey, Vec<u32>>,
+    /// Those that are not made again.
+    known: HashMap<CallKey, CallLine>,
     calls: Sender<CallLine>,
 }
 
 impl Recorder for Checked {
+    fn find(&self, key: &CallKey) -> Option<&CallLine> {
+        self.known.get(key)
+    }
+
     fn expected(&self, key: &CallKey) -> Option<&[u32]> {
         self.expected.get(key).map(Vec::as_slice)
     }
