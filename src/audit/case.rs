@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Event;
-use crate::record::{ItemLine, Usage};
+use crate::record::{CallLine, ItemLine, Usage};
 
 /// A case that has ended, however it did.
 pub struct CaseLine<'a> {
@@ -47,6 +47,11 @@ pub fn usage(sum: Usage) -> Value {
         "prompt_tokens_details": {"cached_tokens": cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": 0},
     })
+}
+
+/// The tokens of a case's calls, which are kept with its texts: whoever checks them by prefill has to know what was said.
+pub fn tokens(calls: &[CallLine]) -> Value {
+    calls.iter().map(|call| json!([call.key(), call.tokens])).collect()
 }
 
 /// What an outcome says without a text; the item's id stays out too.

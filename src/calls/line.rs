@@ -1,6 +1,7 @@
 //! A line of the store: a key, a sum over the key and the rest, and a completion as JSON.
 
 use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,21 @@ pub struct Kept {
     /// Of an endpoint, which may answer otherwise when it is asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<Elsewhere>,
+}
+
+impl Kept {
+    /// A completion that was computed here and now.
+    pub fn new(
+        text: String,
+        tokens: Vec<u32>,
+        finish_reason: FinishReason,
+        usage: Usage,
+        took: Duration,
+    ) -> Kept {
+        let (elapsed_ms, elsewhere) = (took.as_millis() as u64, None);
+        let kept_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Kept { text, tokens, finish_reason, usage, elapsed_ms, kept_at, elsewhere }
+    }
 }
 
 /// What an endpoint said beside its completion.

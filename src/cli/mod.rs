@@ -99,7 +99,7 @@ enum Verb {
     /// Write the report of a run again, or print its tables
     Report(report::Report),
     /// Check a run's hash chains, plan and results, or an audit trail
-    Verify(verify::Verify),
+    Verify(Box<verify::Verify>),
     /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
     /// Show what a new version, or other weights or prompts, change of kept runs and of an audit trail

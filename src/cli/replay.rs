@@ -1,5 +1,6 @@
 //! `replay`: repeats the calls of a run or of an audit trail, and reports where the output differs.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -16,8 +17,9 @@ use crate::audit::kept;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::hardware::MOST_DRAFT;
-use crate::experiment::replay::{Asked, replay};
+use crate::experiment::hardware::{Hardware, MOST_DRAFT};
+use crate::experiment::replay::{Asked, Replayed, replay};
+use crate::record::CallKey;
 
 #[derive(Debug, Args)]
 pub struct Replay {
@@ -30,16 +32,23 @@ pub struct Replay {
     /// Replay these items only
     #[arg(long, value_delimiter = ',', value_name = "ID,ID")]
     items: Vec<String>,
+    /// Check logged completions all positions at once, at hardly more than the price of a prompt, instead of generating them token by
+    /// token; what differs is found just as well
+    #[arg(long)]
+    by_prefill: bool,
+    #[command(flatten)]
+    again: AgainFlags,
+}
+
+/// Where what a run was made of is now, and what its calls are computed on.
+#[derive(Debug, Args)]
+pub struct AgainFlags {
     /// The models, where they have moved
     #[arg(long, value_name = "A,B,C")]
     panel: Vec<String>,
     /// The data file, where it has moved
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Check logged completions all positions at once, at hardly more than the price of a prompt, instead of generating them token by
-    /// token; what differs is found just as well
-    #[arg(long, conflicts_with = "audit")]
-    by_prefill: bool,
     /// Replay the run of another version of wardround
     #[arg(long)]
     allow_version: bool,
@@ -49,9 +58,39 @@ pub struct Replay {
     execution: ExecutionFlags,
 }
 
+impl AgainFlags {
+    /// What the calls are computed on.
+    fn hardware(&mut self, by_prefill: bool) -> Result<&Hardware, Failure> {
+        let hardware = &mut self.execution.hardware;
+        hardware.calls.refuse("a replay computes every call again")?;
+        if by_prefill {
+            // Whatever the plan drafted.
+            hardware.draft.get_or_insert(MOST_DRAFT as usize);
+        }
+        Ok(hardware)
+    }
+
+    /// Repeats calls of a run: of these items, and where `only` says so these calls alone.
+    pub fn replay(
+        mut self,
+        contents: &Contents,
+        items: &[String],
+        by_prefill: bool,
+        only: Option<&HashSet<CallKey>>,
+    ) -> Result<Replayed, Failure> {
+        self.hardware(by_prefill)?;
+        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
+        if let Some(data) = self.data {
+            spec.data = data;
+        }
+        let asked = Asked { items, allow_version: self.allow_version, by_prefill, only };
+        replay(contents, spec, &asked, interrupt::watch())
+    }
+}
+
 #[cfg(not(feature = "serve"))]
 impl Replay {
-    fn audit(&self) -> Result<(), Failure> {
+    fn audit(self) -> Result<(), Failure> {
         let hint = "build with the feature `serve`";
         Err(Failure::usage("what a server answered is not repeated without one", hint))
     }
@@ -60,7 +99,7 @@ impl Replay {
 #[cfg(feature = "serve")]
 impl Replay {
     /// Repeats lines of an audit trail on the models that it names.
-    fn audit(&self) -> Result<(), Failure> {
+    fn audit(mut self) -> Result<(), Failure> {
         let directory = self.audit.clone().unwrap_or_default();
         let mut lines = Vec::with_capacity(self.what.len());
         let mut first = u64::MAX;
@@ -73,10 +112,11 @@ impl Replay {
             lines.push(kept::one(&directory, seq)?);
         }
         let arguments = &kept::configuration(&directory, first)?.fields["arguments"];
-        let (models, systems) = requested(arguments, &self.panel, &self.corpus)?;
-        let (hardware, hub) = (&self.execution.hardware, self.execution.hub_options()?);
+        let (models, systems) = requested(arguments, &self.again.panel, &self.again.corpus)?;
+        let hub = self.again.execution.hub_options()?;
+        let hardware = self.again.hardware(self.by_prefill)?;
         let loaded = Sources::check(&models, &systems, hardware, hub)?.load()?;
-        let repeated = crate::serve::replay::replay(loaded, lines)?;
+        let repeated = crate::serve::replay::replay(loaded, lines, self.by_prefill)?;
         let differences = repeated
             .iter()
             .filter_map(|one| Some(format!("line {}: {}", one.kept.line.seq(), one.difference()?)));
@@ -88,7 +128,6 @@ impl Replay {
 
 impl Replay {
     pub fn run(self) -> Result<(), Failure> {
-        self.execution.hardware.calls.refuse("a replay computes every call again")?;
         if self.audit.is_some() {
             return self.audit();
         }
@@ -97,21 +136,7 @@ impl Replay {
             return Err(Failure::usage("several run directories were given", hint));
         };
         let contents = Contents::read(Path::new(directory))?;
-        let mut execution = self.execution.clone();
-        if self.by_prefill {
-            // Whatever the plan drafted.
-            execution.hardware.draft.get_or_insert(MOST_DRAFT as usize);
-        }
-        let mut spec = run::again(&contents.plan, &execution, self.panel, self.corpus)?;
-        if let Some(data) = self.data {
-            spec.data = data;
-        }
-        let asked = Asked {
-            items: &self.items,
-            allow_version: self.allow_version,
-            by_prefill: self.by_prefill,
-        };
-        let replayed = replay(&contents, spec, &asked, interrupt::watch())?;
+        let replayed = self.again.replay(&contents, &self.items, self.by_prefill, None)?;
         let mut calls = count(replayed.calls, "call");
         if replayed.searches > 0 {
             calls += &format!(", {} of its searches made again", replayed.searches);
@@ -143,7 +168,7 @@ pub fn requested(
 }
 
 /// Prints what came out differently, and errors where anything did.
-fn tell(differences: &[String], replayed: &str, of: &Path) -> Result<(), Failure> {
+pub fn tell(differences: &[String], replayed: &str, of: &Path) -> Result<(), Failure> {
     for difference in differences {
         console::say(difference)?;
     }

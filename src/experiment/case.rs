@@ -3,6 +3,7 @@
 //! A case gives the bytes that `wardround run` gives on the same models with the same seed, where the file of items is named
 //! [`DATASET`] and the item has the id that [`question`] and [`note`] give it.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +19,10 @@ use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
+use crate::panel::recorder::Expecting;
 use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
-use crate::record::{CallLine, Decision, ItemLine, Language, SearchLine, Usage};
+use crate::record::{CallKey, CallLine, Decision, ItemLine, Language, SearchLine, Usage};
 use crate::retrieval::Retrieve;
 use crate::systems::{Parts, System, SystemConfig, Task};
 
@@ -84,6 +86,7 @@ pub struct AgentModel {
 }
 
 /// How a case is worked on.
+#[derive(Default)]
 pub struct CaseOptions {
     /// Of the run; the seeds of the calls come of it.
     pub seed: u64,
@@ -93,6 +96,8 @@ pub struct CaseOptions {
     pub salt: Option<[u8; 16]>,
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,
+    /// The tokens that calls are said to have given, where they are to be checked.
+    pub expected: HashMap<CallKey, Vec<u32>>,
 }
 
 /// What came of a case.
@@ -201,7 +206,7 @@ impl Seated {
         };
         let panel = Panel {
             members: self.seats.iter().map(member).collect(),
-            recorder: Box::new((on_call, searcher)),
+            recorder: Box::new((Expecting { tokens: options.expected, calls: on_call }, searcher)),
             run_seed: options.seed,
             settings: self.settings.clone(),
             salt: options.salt,

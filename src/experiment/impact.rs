@@ -14,7 +14,7 @@ use super::contents::Contents;
 use super::difference::FieldDifference;
 use super::link::Link;
 use super::plan::Plan;
-use super::replay::{self, work_again};
+use super::replay::{self, Asked, work_again};
 use super::spec::Spec;
 use super::{clock, versions};
 use crate::diagnosis::Failure;
@@ -224,7 +224,8 @@ pub fn of_run(contents: &Contents, spec: Spec, stop: Arc<AtomicBool>) -> Result<
     let mut changed = Vec::new();
     if !wanted.is_empty() {
         let accept = |here: &Plan| comparable(contents, here).map(|found| changed = found);
-        let again = work_again(contents, spec, &wanted, accept, true, stop)?;
+        let asked = Asked { items: &[], allow_version: true, by_prefill: true, only: None };
+        let again = work_again(contents, spec, (&wanted, &asked), accept, stop)?;
         cases.extend(again.cases.into_iter().map(classify));
     }
     cases.sort_by(|a, b| (&a.item, a.run).cmp(&(&b.item, b.run)));

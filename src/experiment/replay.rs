@@ -1,6 +1,6 @@
 //! Generates a run's calls again, and says where they differ.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -39,6 +39,8 @@ pub struct Asked<'a> {
     /// Whether the engines are told what was logged, to compute all positions of a completion at once: each token is drawn again all the
     /// same.
     pub by_prefill: bool,
+    /// The calls to compute; all others are answered from the log. `None`: all.
+    pub only: Option<&'a HashSet<CallKey>>,
 }
 
 /// A run's items worked on again.
@@ -79,7 +81,7 @@ pub fn replay(
         let plan = contents.path.join(plan::FILE);
         here.keep_to(&contents.plan, &plan, asked.allow_version).map_err(Failure::from)
     };
-    let again = work_again(contents, spec, &wanted, keep, asked.by_prefill, stop)?;
+    let again = work_again(contents, spec, (&wanted, asked), keep, stop)?;
     let words = ["in the log, but the replay did not make it", "not in the log"];
     let mut differences = Vec::new();
     for Case { was, outcome, calls, searches, .. } in again.cases {
@@ -91,16 +93,15 @@ pub fn replay(
     Ok(Replayed { items: wanted.len(), calls: again.calls, searches: again.searches, differences })
 }
 
-/// Works on the `wanted` items again, once `accept` has taken the plan by which that is done.
+/// Works on the `wanted` items again as `asked`, once `accept` has taken the plan by which that is done.
 ///
 /// # Errors
 /// Whatever is missing or malformed; what `accept` has against the plan. An error that concerns an item alone is its outcome.
 pub(super) fn work_again(
     contents: &Contents,
     spec: Spec,
-    wanted: &[&ItemLine],
+    (wanted, asked): (&[&ItemLine], &Asked<'_>),
     accept: impl FnOnce(&Plan) -> Result<(), Failure>,
-    by_prefill: bool,
     stop: Arc<AtomicBool>,
 ) -> Result<Again, Failure> {
     let inputs = spec.read()?;
@@ -109,11 +110,22 @@ pub(super) fn work_again(
     accept(&audited(run.plan.clone(), &contents.plan))?;
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
-    let expected = by_prefill.then(|| {
+    let expected = asked.by_prefill.then(|| {
         let calls = contents.calls.records.iter();
         calls.map(|call| (call.key(), call.tokens.clone())).collect()
     });
-    let calls_made = Checked { expected: expected.unwrap_or_default(), calls: sender };
+    let known = asked.only.map(|only| {
+        let names: HashSet<&str> = wanted.iter().map(|item| item.item()).collect();
+        let calls = contents.calls.records.iter();
+        let calls = calls.filter(|call| names.contains(call.item.as_str()));
+        let calls = calls.map(|call| (call.key(), call.clone()));
+        calls.filter(|(key, _)| !only.contains(key)).collect()
+    });
+    let calls_made = Checked {
+        expected: expected.unwrap_or_default(),
+        known: known.unwrap_or_default(),
+        calls: sender,
+    };
     let recorder = Box::new((calls_made, searcher));
     let started = run.start(&models.start()?, recorder, stop.clone())?;
     let dataset = &contents.plan.dataset.name;
@@ -150,7 +162,11 @@ pub(super) fn work_again(
     }
     let item_of_call = |key: &CallKey| (key.run, key.item.clone());
     let item_of_search = |key: &SearchKey| (key.run, key.item.clone());
-    let mut calls_of = by_item(contents.calls.by_key(), &again, item_of_call)?;
+    let mut logged = contents.calls.by_key();
+    if let Some(only) = asked.only {
+        logged.retain(|key, _| only.contains(key));
+    }
+    let mut calls_of = by_item(logged, &again, item_of_call)?;
     let mut searches_of = by_item(contents.searches.by_key(), &searched, item_of_search)?;
     let lines = contents.calls.records.iter().zip(0..);
     let places: HashMap<CallKey, usize> = lines.map(|(call, place)| (call.key(), place)).collect();
@@ -190,10 +206,16 @@ fn by_item<R: Link>(
 struct Checked {
     /// Empty where nothing is to be believed beforehand.
     expected: HashMap<CallKey, Vec<u32>>,
+    /// Those that are not made again.
+    known: HashMap<CallKey, CallLine>,
     calls: Sender<CallLine>,
 }
 
 impl Recorder for Checked {
+    fn find(&self, key: &CallKey) -> Option<&CallLine> {
+        self.known.get(key)
+    }
+
     fn expected(&self, key: &CallKey) -> Option<&[u32]> {
         self.expected.get(key).map(Vec::as_slice)
     }

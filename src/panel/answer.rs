@@ -1,6 +1,6 @@
 //! The answer to a call, with the parameters of its request, as the log keeps both.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::calls::{Elsewhere, Kept};
 use crate::engine::Sampling;
@@ -22,16 +22,10 @@ pub struct Answer {
 impl Answer {
     /// As the store of calls keeps it.
     pub fn kept(&self, elsewhere: Option<Elsewhere>) -> Kept {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Kept {
-            text: self.text.clone(),
-            tokens: self.tokens.clone(),
-            finish_reason: self.finish_reason,
-            usage: self.usage,
-            elapsed_ms: self.elapsed_ms,
-            kept_at: now.as_secs(),
-            elsewhere,
-        }
+        let (text, tokens) = (self.text.clone(), self.tokens.clone());
+        let took = Duration::from_millis(self.elapsed_ms);
+        let kept = Kept::new(text, tokens, self.finish_reason, self.usage, took);
+        Kept { elsewhere, ..kept }
     }
 
     /// What was kept, with the parameters of the request.

@@ -1,5 +1,6 @@
 //! Where a panel's calls and searches are recorded, and where earlier ones are looked up.
 
+use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 
 use crate::diagnosis::Failure;
@@ -59,8 +60,28 @@ impl<F: Fn(&CallLine) + Send + Sync> Recorder for F {
     }
 }
 
+/// The same, where it is known what the calls are said to have given.
+pub struct Expecting<R> {
+    pub tokens: HashMap<CallKey, Vec<u32>>,
+    pub calls: R,
+}
+
+impl<R: Recorder> Recorder for Expecting<R> {
+    fn expected(&self, key: &CallKey) -> Option<&[u32]> {
+        self.tokens.get(key).map(Vec::as_slice)
+    }
+
+    fn record(&self, call: &CallLine) -> Result<(), Failure> {
+        self.calls.record(call)
+    }
+}
+
 /// The same, with a channel for searches.
 impl<R: Recorder> Recorder for (R, Sender<SearchLine>) {
+    fn find(&self, key: &CallKey) -> Option<&CallLine> {
+        self.0.find(key)
+    }
+
     fn expected(&self, key: &CallKey) -> Option<&[u32]> {
         self.0.expected(key)
     }

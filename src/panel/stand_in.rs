@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::responder::{Responder, Waiting};
-use super::{Call, Panel, PanelError, Source};
+use super::{Call, Panel, PanelError, SharedResponder};
 use crate::record::{FinishReason, Stage};
 
 /// An agent that is not there. Systems that ask whoever is there pass it over.
@@ -72,7 +72,7 @@ impl FromStr for Forced {
 
 /// A member of which some answers are others than its own.
 pub struct Made {
-    pub source: Source,
+    pub source: SharedResponder,
     pub answers: Arc<[Forced]>,
 }
 

@@ -10,7 +10,7 @@ use super::case::{Ask, words};
 use super::error::{ApiError, Code};
 use super::guard::{Caller, Peer};
 use super::models::Served;
-use crate::audit::case::{CaseLine, usage, without_text};
+use crate::audit::case::{CaseLine, tokens, usage, without_text};
 use crate::audit::event::{Input, Texts};
 use crate::audit::key::random_name;
 use crate::audit::{AuditOptions, Event, Trail};
@@ -191,6 +191,7 @@ impl Audit {
                 more.insert("searches".to_owned(), json!(worked.searches));
                 more.insert("seats".to_owned(), ask.system.seats().into());
                 more.insert("synthetic".to_owned(), ask.system.is_synthetic.into());
+                more.insert("tokens".to_owned(), tokens(&worked.calls));
                 words::outcome(&ask.item, worked)
             }
             Err(error) => error.json(),

@@ -72,7 +72,7 @@ pub async fn chat(
                 Chat::System(system, chat)
             }
             None => {
-                let begun = begin_chat(&reading, &bytes, asking.as_ref())?;
+                let begun = begin_chat(&reading, &bytes, asking.as_ref(), Vec::new())?;
                 Chat::Model(begun, reading.audit.input(&bytes))
             }
         };
@@ -116,7 +116,7 @@ pub async fn complete(
     check(&app)?;
     let (reading, asking) = (app.clone(), caller.clone());
     let read = move |bytes: Bytes| {
-        let begun = begin_completion(&reading, &bytes, asking.as_ref())?;
+        let begun = begin_completion(&reading, &bytes, asking.as_ref(), Vec::new())?;
         Ok((begun, reading.audit.input(&bytes)))
     };
     let ((begun, input), reserved) = sent.parse_json(read).await?;
@@ -210,6 +210,7 @@ pub fn begin_chat(
     app: &App,
     body: &[u8],
     caller: Option<&Caller>,
+    expected: Vec<Vec<u32>>,
 ) -> Result<StartedCompletion, ApiError> {
     let request = ChatRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
@@ -237,6 +238,7 @@ pub fn begin_chat(
         prompt_logprobs: request.decoding.prompt_logprobs,
         decoding: request.decoding,
         constrain_after: end,
+        expected,
     };
     begin(app, wanted, Form::Chat { think_end }, request.ignored, caller)
 }
@@ -245,6 +247,7 @@ pub fn begin_completion(
     app: &App,
     body: &[u8],
     caller: Option<&Caller>,
+    expected: Vec<Vec<u32>>,
 ) -> Result<StartedCompletion, ApiError> {
     let request = CompletionRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
@@ -278,6 +281,7 @@ pub fn begin_completion(
         prompt_logprobs: echoed.max(request.decoding.prompt_logprobs),
         decoding: request.decoding,
         constrain_after: None,
+        expected,
     };
     let echoed = request.echo.then_some(texts);
     let form = Form::Text { echoed, tokens_as_ids: request.tokens_as_ids };

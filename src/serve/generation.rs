@@ -12,7 +12,8 @@ use super::guard::Caller;
 use super::models::ServedModel;
 use super::request::decoding::{Decoding, SEED_BITS};
 use super::request::format::Format;
-use crate::engine::{Constraint, Event, Request, RequestHandle, Stop};
+use crate::calls::{Kept, Key, Store};
+use crate::engine::{Completion, Constraint, Event, Request, RequestHandle, Stop, Timings};
 use crate::panel::request::digest;
 
 /// The most log-probabilities of a response.
@@ -30,6 +31,8 @@ pub struct Wanted {
     pub prompt_logprobs: Option<usize>,
     /// The token after which the grammar applies, and stops count.
     pub constrain_after: Option<u32>,
+    /// The tokens that each choice is said to have, where they are to be checked; see [`Request::expected`].
+    pub expected: Vec<Vec<u32>>,
 }
 
 /// Requests that were submitted to an engine; those that have not ended are cancelled on drop.
@@ -45,6 +48,8 @@ pub struct Generation {
     pub begun_at: Instant,
     events: UnboundedReceiver<ChoiceEvent>,
     permit: Permit,
+    /// What the completions that are computed are kept under, where there is a store.
+    keys: Vec<(usize, Key)>,
     _handles: Vec<RequestHandle>,
 }
 
@@ -89,6 +94,7 @@ impl Generation {
             for sample in 0..decoding.n {
                 let mut request = wanted.request(prompt, Decoding::seed_of_choice(seed, sample))?;
                 request.salt = salt;
+                request.expected = wanted.expected.get(requests.len()).cloned().unwrap_or_default();
                 requests.push(request);
             }
         }
@@ -104,13 +110,22 @@ impl Generation {
         let (sender, events) = unbounded_channel();
         let prompt_tokens = requests.iter().map(|request| request.tokens.len()).collect();
         let mut handles = Vec::with_capacity(requests.len());
+        let mut keys = Vec::new();
         for (choice, request) in requests.into_iter().enumerate() {
             let sender = sender.clone();
-            let on_event = Box::new(move |event| {
+            let on_event = move |event: Event| {
                 // If the receiver is gone, so is the handle, and the engine cancels the request.
                 let _ = sender.send(ChoiceEvent { choice, at: Instant::now(), event });
-            });
-            handles.push(model.backbone.engine.submit_with(request, on_event)?);
+            };
+            if let Some(calls) = wanted.store() {
+                let key = Key::of(&digests[choice], request.salt);
+                if let Some(kept) = calls.get(&key) {
+                    events_of(kept).into_iter().for_each(on_event);
+                    continue;
+                }
+                keys.push((choice, key));
+            }
+            handles.push(model.backbone.engine.submit_with(request, Box::new(on_event))?);
         }
         Ok(Generation {
             model: wanted.model,
@@ -124,8 +139,20 @@ impl Generation {
             begun_at: Instant::now(),
             events,
             permit,
+            keys,
             _handles: handles,
         })
+    }
+
+    /// Keeps a completion that was computed, where there is a store.
+    pub fn keep(&self, choice: usize, completion: &Completion, took: Duration) {
+        let key = self.keys.iter().find(|(computed, _)| *computed == choice);
+        let (Some((_, key)), Some(calls)) = (key, &self.model.backbone.calls) else { return };
+        // Why a grammar could not go on is not kept.
+        if completion.problem.is_none() {
+            let Completion { text, tokens, finish_reason, usage, .. } = completion.clone();
+            calls.put(key, &Kept::new(text, tokens, finish_reason, usage, took));
+        }
     }
 
     /// The next event. Cancel-safe.
@@ -144,7 +171,31 @@ impl Generation {
     }
 }
 
+/// What an engine would tell of a completion that is taken from the store.
+fn events_of(kept: Kept) -> [Event; 2] {
+    let Kept { text, tokens, finish_reason, usage, .. } = kept;
+    let piece = Event::Piece { text: text.clone(), tokens: tokens.clone(), logprobs: Vec::new() };
+    let completion = Completion {
+        tokens,
+        text,
+        finish_reason,
+        usage,
+        problem: None,
+        logprobs: Vec::new(),
+        prompt_logprobs: Vec::new(),
+        preemptions: 0,
+        timings: Timings::default(),
+    };
+    [piece, Event::Done(Ok(Box::new(completion)))]
+}
+
 impl Wanted {
+    /// The store of calls. It has no log-probabilities, and nothing that is to be checked is taken from it.
+    fn store(&self) -> Option<&Store> {
+        let needs_all = self.logprobs.is_some() || self.prompt_logprobs.is_some();
+        self.model.backbone.calls.as_deref().filter(|_| !needs_all && self.expected.is_empty())
+    }
+
     /// Refuses log-probabilities of more tokens than a response may hold: each takes a kilobyte on its way.
     fn refuse_many_logprobs(&self) -> Result<(), ApiError> {
         let Wanted { model, prompts, decoding, .. } = self;

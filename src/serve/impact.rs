@@ -50,7 +50,7 @@ pub fn impact(
         }
     }
     if !wanted.is_empty() {
-        for repeated in replay(load()?, wanted)? {
+        for repeated in replay(load()?, wanted, true)? {
             let line = &repeated.kept.line;
             if let Ok((_, now)) = &repeated.now {
                 differs(format!("fingerprint of {}", name(line)), line.text("fingerprint"), now);

@@ -1,7 +1,5 @@
 //! Repeats the requests and cases of an audit trail with the code of the server.
 
-use std::sync::Arc;
-
 use serde_json::{Value, from_value, json};
 use tokio::sync::watch;
 
@@ -15,7 +13,7 @@ use crate::audit::kept::Kept;
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
 use crate::experiment::case::{self, CaseOptions};
-use crate::record::ItemText;
+use crate::record::{CallKey, ItemText};
 
 /// The result of repeating one line.
 pub struct Repeated {
@@ -39,11 +37,15 @@ impl Repeated {
     }
 }
 
-/// Repeats lines one by one.
+/// Repeats lines one by one; `by_prefill`: the engines are told which tokens were logged.
 ///
 /// # Errors
 /// A runtime or a thread that cannot be started. A line that cannot be repeated counts as a difference.
-pub fn replay(loaded: Loaded, lines: Vec<Kept>) -> Result<Vec<Repeated>, Failure> {
+pub fn replay(
+    loaded: Loaded,
+    lines: Vec<Kept>,
+    by_prefill: bool,
+) -> Result<Vec<Repeated>, Failure> {
     let (_phase, phase) = watch::channel(Phase::Serving);
     let (_keys, keys) = watch::channel(None);
     let app = App::new(ServeOptions::alone(), phase, keys)?;
@@ -51,15 +53,15 @@ pub fn replay(loaded: Loaded, lines: Vec<Kept>) -> Result<Vec<Repeated>, Failure
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let repeat = |kept: Kept| {
         let now = match kept.line.text("event") {
-            "request" => runtime.block_on(request(&app, &kept)),
-            _ => one_case(&app, &kept),
+            "request" => runtime.block_on(request(&app, &kept, by_prefill)),
+            _ => one_case(&app, &kept, by_prefill),
         };
         Repeated { kept, now }
     };
     Ok(lines.into_iter().map(repeat).collect())
 }
 
-async fn request(app: &App, kept: &Kept) -> Result<(Value, String), ApiError> {
+async fn request(app: &App, kept: &Kept, by_prefill: bool) -> Result<(Value, String), ApiError> {
     let seed = kept.texts["seed"].as_u64().ok_or_else(|| lacking("seed"))?;
     let mut body = kept.texts["input"].clone();
     let fields = body.as_object_mut().ok_or_else(|| lacking("body"))?;
@@ -73,18 +75,33 @@ async fn request(app: &App, kept: &Kept) -> Result<(Value, String), ApiError> {
         Some(completion::TEXT) => completion::begin_completion,
         _ => completion::begin_chat,
     };
-    let StartedCompletion { mut generation, mut answer, .. } = begin(app, bytes.as_bytes(), None)?;
+    let expected = match by_prefill {
+        true => tokens_of(&kept.texts["output"]),
+        false => Vec::new(),
+    };
+    let begun = begin(app, bytes.as_bytes(), None, expected)?;
+    let StartedCompletion { mut generation, mut answer, .. } = begun;
     completion::finish(app, &mut generation, &mut answer).await?;
     Ok((answer.outputs(), answer.heading.model.fingerprint.clone()))
 }
 
-fn one_case(app: &App, kept: &Kept) -> Result<(Value, String), ApiError> {
+/// The tokens of each choice; none of one that has not ended.
+fn tokens_of(output: &Value) -> Vec<Vec<u32>> {
+    let choices = output.as_array().into_iter().flatten();
+    choices.map(|choice| from_value(choice["tokens"].clone()).unwrap_or_default()).collect()
+}
+
+fn one_case(app: &App, kept: &Kept, by_prefill: bool) -> Result<(Value, String), ApiError> {
     let name = kept.line.text("system");
     let missing = || ApiError::new(Code::ModelNotFound, format!("{name} is not loaded"));
     let system = app.served()?.system(name).ok_or_else(missing)?;
     let number = |name: &str| kept.line.fields[name].as_u64().ok_or_else(|| lacking(name));
     let (seed, run) = (number("seed")?, number("run")? as u32);
-    let options = CaseOptions { seed, run, salt: None, stop: Arc::default() };
+    // An earlier version kept no tokens of cases: theirs are computed one after another.
+    let said = Some(&kept.texts["tokens"]).filter(|_| by_prefill).cloned();
+    let said: Option<Vec<(CallKey, Vec<u32>)>> = said.and_then(|said| from_value(said).ok());
+    let expected = said.into_iter().flatten().collect();
+    let options = CaseOptions { seed, run, expected, ..CaseOptions::default() };
     let item = item(&kept.texts["input"])?;
     // A check's dataset and item are named after its file, a server's items after their text.
     let (dataset, item) = match (kept.texts["dataset"].as_str(), item) {

@@ -1,8 +1,9 @@
 //! `--calls` and `calls`: what was computed once is not computed again, and no byte says so.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::binary::{Scratch, assert_equal_runs, size};
+use crate::binary::{Random, Scratch, assert_equal_runs, lines, size};
 use crate::determinism::wait_until;
 
 const TAKEN: &str = "calls came from the store of calls";
@@ -84,28 +85,41 @@ fn a_store_is_checked_cleared_and_handed_on() {
     }
 }
 
+/// Two processes add to one store and are killed at random moments: whatever call reached a log is in the store, and what is taken from
+/// there is right. `CALLS_KILLS=40` kills so many.
 #[test]
 fn runs_at_once_that_are_killed_leave_a_store_that_is_whole() {
+    let kills = std::env::var("CALLS_KILLS").map_or(4, |count| count.parse().unwrap());
     let scratch = Scratch::new();
     scratch.questions(4);
-    scratch.run_one("alone", "--set t_max=1").succeeded();
-    for round in 0..4 {
+    let mut random = Random(3);
+    let mut logged = 0;
+    for round in 0..kills / 2 {
+        let settings = format!("--set t_max=1 --seed {round}");
+        scratch.run_one(&format!("alone-{round}"), &settings).succeeded();
         let children = [1, 2].map(|number| {
             let run = format!(
-                "run medmad --panel llama --data questions.jsonl --format mcq --set record_chars=4 --set t_max=1 --calls calls --out killed-{round}-{number}"
+                "run medmad --panel llama --data questions.jsonl --format mcq --set record_chars=8 {settings} --calls calls --out killed-{round}-{number}"
             );
             scratch.command(&run).spawn().unwrap()
         });
         for (number, mut child) in (1..).zip(children) {
             let log = scratch.path(&format!("killed-{round}-{number}/calls.jsonl"));
             wait_until(&mut child, || log.exists() && size(&log) > 0);
+            std::thread::sleep(Duration::from_millis(random.below(150)));
             child.kill().unwrap();
             child.wait().unwrap();
+            logged += lines(&log);
         }
+        let kept = format!("killed-{round}-1 killed-{round}-2");
+        scratch.wardround(format!("calls export calls {round}.calls --runs {kept}")).succeeded();
+        let last = scratch.run_one(&format!("last-{round}"), &format!("{settings} --calls calls"));
+        assert!(last.succeeded().stderr.contains(TAKEN), "{last:#?}");
+        let [alone, last] = ["alone", "last"].map(|run| scratch.path(&format!("{run}-{round}")));
+        assert_equal_runs(&alone, &last);
     }
     scratch.wardround("calls verify calls").succeeded();
-    scratch.run_one("last", "--set t_max=1 --calls calls").succeeded();
-    assert_equal_runs(&scratch.path("alone"), &scratch.path("last"));
+    println!("{kills} processes killed, {logged} calls in their logs, each in the store");
 }
 
 /// An endpoint may answer otherwise each time: this one does.

@@ -162,6 +162,15 @@ fn expected_tokens_change_nothing_and_cost_few_steps_where_they_are_true() {
                 }
                 tokens
             });
+            // None of the model's.
+            steps(&|index| {
+                let mut tokens = said(index);
+                let place = drawn[index] as usize % tokens.len().max(1);
+                if let Some(token) = tokens.get_mut(place) {
+                    *token = u32::MAX - (drawn[index] % 9) as u32;
+                }
+                tokens
+            });
             // Too few, and too many.
             steps(&|index| said(index)[..drawn[index] as usize % (said(index).len() + 1)].to_vec());
             steps(&|index| [said(index), vec![7; 40]].concat());

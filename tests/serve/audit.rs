@@ -4,7 +4,9 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use wardround::audit::event::Texts;
+use wardround::audit::{AuditContent, AuditOptions, Event, Trail};
 use wardround::model::Family;
 
 use crate::client::{Ask, Server, wardround};
@@ -360,15 +362,25 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
     for stream in [true, false] {
         assert_eq!(server.post("/v1/chat/completions", &chat(stream)).status, 200);
     }
+    let messages = json!([{"role": "user", "content": "Does it sing?"}]);
+    let schema = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}});
+    for thinks in [true, false] {
+        let thinking = json!({"enable_thinking": thinks});
+        let body = json!({"model": "qwen3", "messages": messages, "max_tokens": 40, "chat_template_kwargs": thinking, "response_format": schema});
+        assert_eq!(server.post("/v1/chat/completions", &body).status, 200);
+    }
     let log = lines(&server);
     let folder = server.kill();
     let path = folder.path();
     let kept = log.iter().filter(|line| line.get("content").is_some());
     let numbers: Vec<String> = kept.map(|line| line["seq"].to_string()).collect();
     let replay = format!("replay --audit audit {} --offline", numbers.join(" "));
-    let (code, said) = run(path, &replay);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("6 lines replayed, 0 differences"), "{said}");
+    for replay in [replay.clone(), format!("{replay} --by-prefill")] {
+        let (code, said) = run(path, &replay);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("8 lines replayed, 0 differences"), "{said}");
+    }
+    forged_texts_are_found(path, &log);
     let (code, said) = run(path, "replay --audit audit 1");
     assert_eq!((code, said.contains("has no text")), (Some(2), true), "{said}");
 
@@ -406,6 +418,76 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
     assert_eq!((code, said.contains("the text was changed")), (Some(3), true), "{said}");
 }
 
+/// Who has the key of a trail can seal whatever he likes: texts and tokens that no model said are found all the same, and told of those
+/// that are right.
+fn forged_texts_are_found(path: &Path, log: &[Value]) {
+    let trail = Trail::open(&AuditOptions {
+        content: AuditContent::Full,
+        ..AuditOptions::new(&path.join("forged"))
+    })
+    .unwrap();
+    let config = of(log, "config")[0];
+    let seal = |event: &'static str, line: &Value, fields: &[&'static str], texts| {
+        let event = Event::new(event);
+        let event = fields.iter().fold(event, |event, &name| event.with(name, line[name].clone()));
+        trail.write(event.with_texts(texts)).unwrap();
+    };
+    let none = || Texts { input: json!({}).into(), output: Value::Null, more: Map::new() };
+    seal("config", config, &["models", "systems", "arguments"], none());
+    let mut wrong = Vec::new();
+    for line in log.iter().filter(|line| line.get("content").is_some()) {
+        let id = line["content"].as_str().unwrap();
+        let file = path.join("audit/content").join(&id[..2]).join(format!("{id}.json"));
+        let text = std::fs::read_to_string(file).unwrap();
+        let mut more: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        let (input, output) =
+            (more.shift_remove("input").unwrap(), more.shift_remove("output").unwrap());
+        let fields = ["fingerprint", "system", "seed", "run", "status"];
+        let name = if line["event"] == "case" { "case" } else { "request" };
+        let mut seal_with = |output: Value, more: &Map<String, Value>, is_wrong: bool| {
+            wrong.push(is_wrong);
+            let texts = Texts { input: input.clone().into(), output, more: more.clone() };
+            seal(name, line, &fields, texts);
+        };
+        seal_with(output.clone(), &more, false);
+        if name == "case" {
+            // What calls are said to have given changes nothing of what they give.
+            let calls = more["tokens"].as_array_mut().unwrap();
+            assert!(!calls.is_empty());
+            for call in calls {
+                call[1][0] = u32::MAX.into();
+            }
+            seal_with(output, &more, false);
+            continue;
+        }
+        let last = output[0]["tokens"].as_array().unwrap().len() - 1;
+        for place in [0, last] {
+            let mut forged = output.clone();
+            forged[0]["tokens"][place] = (forged[0]["tokens"][place].as_u64().unwrap() ^ 1).into();
+            seal_with(forged, &more, true);
+        }
+        let mut forged = output;
+        forged[0]["text"] = format!("{}!", forged[0]["text"].as_str().unwrap()).into();
+        seal_with(forged, &more, true);
+    }
+    trail.finish(Event::new("stop")).unwrap();
+    let text = std::fs::read_to_string(path.join("forged/trail.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sealed = lines.iter().filter(|line| line["event"] == "case" || line["event"] == "request");
+    let numbers: Vec<String> = sealed.map(|line| line["seq"].to_string()).collect();
+    assert_eq!(numbers.len(), wrong.len());
+    let (code, said) =
+        run(path, &format!("replay --audit forged {} --offline --by-prefill", numbers.join(" ")));
+    assert_eq!(code, Some(1), "{said}");
+    for (number, is_wrong) in numbers.iter().zip(wrong) {
+        assert_eq!(
+            said.contains(&format!("line {number}: the text is another")),
+            is_wrong,
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn a_check_is_logged_as_a_servers_case_is_and_repeated_to_the_byte() {
     let folder = tempfile::tempdir().unwrap();
@@ -429,9 +511,12 @@ fn a_check_is_logged_as_a_servers_case_is_and_repeated_to_the_byte() {
     assert!(case["usage"]["completion_tokens"].as_u64().unwrap() > 0);
     assert!(case["elapsed_ms"].is_u64() && case["item"].is_string());
     assert_eq!(case["fingerprint"], log[1]["systems"][0]["fingerprint"]);
-    let (code, said) = run(path, "replay --audit audit 3 --offline --kv-tokens 8192");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("1 line replayed, 0 differences"), "{said}");
+    for how in ["", " --by-prefill"] {
+        let replay = format!("replay --audit audit 3 --offline --kv-tokens 8192{how}");
+        let (code, said) = run(path, &replay);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("1 line replayed, 0 differences"), "{said}");
+    }
     // One that fails has its line too.
     let (code, said) = run(path, &format!("check missing.txt {flags}"));
     assert_ne!(code, Some(0), "{said}");

@@ -162,6 +162,64 @@ fn a_note_system_checks_the_message_and_a_gone_client_stops_its_case() {
 }
 
 #[test]
+fn completions_are_answered_from_the_store_as_they_were_computed() {
+    let server = Server::start(&format!("{QUICK} --calls calls"));
+    let kept = || {
+        let entries = std::fs::read_dir(server.folder.path().join("calls")).unwrap();
+        let texts = entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+        texts.map(|text| text.lines().count() - 1).sum::<usize>()
+    };
+    let messages = json!([{"role": "user", "content": "Where does the canary sing?"}]);
+    let thinking = json!({"enable_thinking": true});
+    let schema = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}});
+    let base = json!({"messages": messages, "max_tokens": 12, "seed": 4, "temperature": 1.5});
+    let asked = |model: &str, more: Value| {
+        let mut body = base.clone();
+        body["model"] = model.into();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    for (body, choices) in [
+        (asked("gemma3", json!({})), 1),
+        (asked("gemma3", json!({"n": 3, "seed": 5})), 3),
+        (asked("qwen3", json!({"chat_template_kwargs": thinking, "return_token_ids": true})), 1),
+        (asked("qwen3", json!({"response_format": schema})), 1),
+    ] {
+        let before = kept();
+        let ask = |stream: bool| {
+            let mut body = body.clone();
+            body["stream"] = stream.into();
+            server.post("/v1/chat/completions", &body)
+        };
+        let first = ask(false).json();
+        assert_eq!(kept(), before + choices);
+        let again = ask(false).json();
+        for field in ["choices", "usage", "wardround", "system_fingerprint"] {
+            assert_eq!(first[field], again[field], "{field}");
+        }
+        let (events, is_whole) = ask(true).events();
+        assert!(is_whole, "{events:?}");
+        let streamed = |index: u64, field: &str| -> String {
+            let parts = events.iter().flat_map(|event| event["choices"].as_array().unwrap());
+            let own = parts.filter(|part| part["index"] == index);
+            own.filter_map(|part| part["delta"][field].as_str()).collect()
+        };
+        for choice in first["choices"].as_array().unwrap() {
+            for field in ["content", "reasoning_content"] {
+                let whole = choice["message"][field].as_str().unwrap_or_default();
+                assert_eq!(streamed(choice["index"].as_u64().unwrap(), field), whole);
+            }
+        }
+        assert_eq!(kept(), before + choices);
+    }
+    // Log-probabilities are not kept.
+    let before = kept();
+    let logprobs = asked("gemma3", json!({"logprobs": true}));
+    assert_eq!(server.post("/v1/chat/completions", &logprobs).status, 200);
+    assert_eq!(kept(), before);
+}
+
+#[test]
 fn cases_are_kept_in_a_store_of_calls_that_was_not_there_and_answered_from_it() {
     let server = Server::start(&format!("{QUICK} --calls calls"));
     let check = || server.post("/v1/check", &json!({"text": NOTE, "seed": 3})).json();

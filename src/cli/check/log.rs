@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Answer, Check, Checked};
 use crate::analysis::notes::Finding;
-use crate::audit::case::{CaseLine, usage, without_text};
+use crate::audit::case::{CaseLine, tokens, usage, without_text};
 use crate::audit::event::Texts;
 use crate::audit::{AuditOptions, Event, Trail};
 use crate::cli::audit::flags::{begin, user};
@@ -189,6 +189,7 @@ impl Log {
                     ("searches".to_owned(), json!(searches)),
                     ("seats".to_owned(), json!(about.seats)),
                     ("synthetic".to_owned(), about.synthetic.into()),
+                    ("tokens".to_owned(), tokens(calls)),
                 ]),
             })
     }

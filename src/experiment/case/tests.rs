@@ -95,7 +95,7 @@ fn sorted(calls: Vec<CallLine>) -> Vec<CallLine> {
 }
 
 fn work(seated: &Seated, item: &Item, run: u32) -> Worked {
-    let options = CaseOptions { seed: 7, run, salt: None, stop: Arc::default() };
+    let options = CaseOptions { seed: 7, run, ..CaseOptions::default() };
     seated.work(DATASET, item, options, |_| {}).unwrap()
 }
 
@@ -162,7 +162,7 @@ fn a_stop_ends_a_case_and_calls_are_told_of_as_they_finish() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let options = CaseOptions { seed: 1, run: 1, salt: None, stop };
+    let options = CaseOptions { seed: 1, run: 1, stop, ..CaseOptions::default() };
     let error = seated.work(DATASET, &item, options, on_call).unwrap_err();
     assert!(matches!(error, PanelError::Interrupted), "{error}");
     assert!(told.load(Ordering::Relaxed) >= 1);

@@ -71,7 +71,7 @@ fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
     let (left, right) = (scratch.path().join("left"), scratch.path().join("right"));
     write(&left, 1.0);
     write(&right, 2.0);
-    assert_eq!(compare(&left, &right).unwrap(), []);
+    assert_eq!(compare(&left, &right).unwrap(), Vec::<String>::new());
     let contents = Contents::read(&left).unwrap();
     let mut call = contents.calls.records[0].clone();
     let key = |place: SearchPlace| SearchKey {

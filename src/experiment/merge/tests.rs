@@ -48,7 +48,7 @@ fn shards_in_any_order_make_the_whole() {
         assert_eq!(merged.elapsed_ms, 100 * parts.len() as u64);
         let results = write_results(&out, merged.elapsed_ms).unwrap();
         let expected = write_finished(&whole);
-        assert_eq!(compare(&whole, &out).unwrap(), []);
+        assert_eq!(compare(&whole, &out).unwrap(), Vec::<String>::new());
         assert_eq!(results.parse, expected.parse);
         assert_eq!(verify(&out, None).unwrap().results, Some(results));
         let contents = Contents::read(&out).unwrap();

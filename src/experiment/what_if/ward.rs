@@ -18,7 +18,7 @@ use crate::experiment::run::Started;
 use crate::experiment::versions;
 use crate::panel::recorder::Recorder;
 use crate::panel::stand_in::{Forced, LeftOut, Made};
-use crate::panel::{PanelError, Source};
+use crate::panel::{PanelError, SharedResponder};
 use crate::record::{CallLine, ItemLine, SCHEMA, Says};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
@@ -28,11 +28,11 @@ pub struct Ward<'a> {
     started: Started,
     wanted: Vec<&'a ItemLine>,
     /// Of every member, as the run had it.
-    own: Vec<Source>,
+    own: Vec<SharedResponder>,
     /// By agent.
-    swapped: HashMap<String, Source>,
+    swapped: HashMap<String, SharedResponder>,
     /// All that are loaded.
-    sources: &'a [Source],
+    sources: &'a [SharedResponder],
     /// Calls that need not be computed, by the sums of their requests.
     known: Arc<HashMap<String, CallLine>>,
     calls: Calls,
@@ -51,8 +51,8 @@ impl<'a> Ward<'a> {
         contents: &'a Contents,
         started: Started,
         wanted: Vec<&'a ItemLine>,
-        swapped: HashMap<String, Source>,
-        sources: &'a [Source],
+        swapped: HashMap<String, SharedResponder>,
+        sources: &'a [SharedResponder],
     ) -> Ward<'a> {
         let items: HashSet<(u32, &str)> =
             wanted.iter().map(|line| (line.run(), line.item())).collect();
@@ -72,7 +72,8 @@ impl<'a> Ward<'a> {
     pub fn examine(mut self, put: Vec<Put>, asked: &Asked<'_>) -> Result<WhatIf, Failure> {
         let own: Vec<Item> = put.iter().map(|one| one.own.clone()).collect();
         let before = self.before(&own)?;
-        let taken = |sources: &[Source]| sources.iter().map(|one| one.taken()).max().unwrap_or(0);
+        let taken =
+            |sources: &[SharedResponder]| sources.iter().map(|one| one.taken()).max().unwrap_or(0);
         let taken_before = taken(self.sources);
         let (items, dropped): (Vec<Item>, Vec<_>) =
             put.into_iter().map(|one| (one.item, one.dropped)).unzip();

@@ -138,7 +138,8 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
 
 fn worked(job: &Job) -> Result<Worked, ApiError> {
     let Ask { system, item, seed, run, .. } = &job.ask;
-    let options = CaseOptions { seed: *seed, run: *run, salt: job.salt, stop: job.stop.clone() };
+    let (salt, stop) = (job.salt, job.stop.clone());
+    let options = CaseOptions { seed: *seed, run: *run, salt, stop, ..CaseOptions::default() };
     let on_event = job.on_event.clone();
     let on_call = move |call: &CallLine| on_event(CaseEvent::Call(Arc::new(call.clone())));
     let worked =

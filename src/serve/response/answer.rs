@@ -117,6 +117,7 @@ impl Answer {
             Event::Done(Ok(completion)) => {
                 metrics.finished(&completion, at - generation.begun_at);
                 refuse_broken(&completion, &generation.format_field)?;
+                generation.keep(index, &completion, at - generation.begun_at);
                 let delta = choice.text.finish();
                 choice.done = Some(completion);
                 Ok(Step::Done(delta))

@@ -162,10 +162,13 @@ impl Engine {
     /// See [`Engine::submit`]; nothing is told to `on_event` then.
     pub fn submit_with(
         &self,
-        request: Request,
+        mut request: Request,
         on_event: OnEvent,
     ) -> Result<RequestHandle, EngineError> {
         self.check(&request)?;
+        // What a completion is said to be may be a lie: no token of it that the model lacks is computed.
+        let known = |id: &&u32| (**id as usize) < self.vocabulary;
+        request.expected.truncate(request.expected.iter().take_while(known).count());
         let constraint = request.constraint.as_ref();
         let grammar = constraint.map(|constraint| self.compile(&constraint.grammar)).transpose()?;
         let grammar = grammar.map(|grammar| grammar.start());
