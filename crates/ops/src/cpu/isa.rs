@@ -18,6 +18,9 @@ pub enum Isa {
     Avx512Bf16,
     /// Products of whole tiles, of bytes and of bf16.
     Amx,
+    /// Hashes of how numbers are made, in the order of another one's blocks. Only [`super::Cpu::symbolic`] makes it.
+    #[cfg(feature = "symbolic")]
+    Symbolic(&'static Isa),
 }
 
 impl Isa {
@@ -82,6 +85,8 @@ impl Isa {
             Isa::Avx512 | Isa::Avx512Vnni => "avx512",
             Isa::Avx512Bf16 => "avx512 bf16",
             Isa::Amx => "avx512 amx",
+            #[cfg(feature = "symbolic")]
+            Isa::Symbolic(_) => "symbolic",
         }
     }
 }

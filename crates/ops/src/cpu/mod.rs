@@ -107,6 +107,15 @@ impl Cpu {
         Cpu::with(threads, exact.unwrap_or(Isa::Portable))
     }
 
+    /// One whose numbers are hashes of how they were made, in the order in which `like` makes them: see `lanes/symbolic.rs`.
+    #[cfg(feature = "symbolic")]
+    pub fn symbolic(
+        threads: usize,
+        like: &'static Isa,
+    ) -> Result<Cpu, rayon::ThreadPoolBuildError> {
+        Cpu::with(threads, Isa::Symbolic(like))
+    }
+
     fn with(threads: usize, isa: Isa) -> Result<Cpu, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.max(1))

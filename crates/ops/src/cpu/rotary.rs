@@ -37,9 +37,9 @@ vectorised! {
 fn turn_kernel<L: Lanes>(head: &mut [f32], cosines: &[f32], sines: &[f32]) {
     let (first, second) = head.split_at_mut(cosines.len());
     for (((a, b), cosine), sine) in first.iter_mut().zip(second).zip(cosines).zip(sines) {
-        let (x, y) = (*a, *b);
-        *a = x * cosine - y * sine;
-        *b = y * cosine + x * sine;
+        let [x, y, cosine, sine] = [*a, *b, *cosine, *sine].map(L::Number::from);
+        *a = (x * cosine - y * sine).into();
+        *b = (y * cosine + x * sine).into();
     }
 }
 

@@ -23,6 +23,7 @@ macro_rules! instructions {
 impl Lanes for Avx512 {
     const TILES: usize = 2;
     const ROWS: usize = 12;
+    type Number = f32;
 
     #[inline(always)]
     fn prefetch(from: *const u8) {

@@ -8,12 +8,18 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
+#[cfg(feature = "symbolic")]
+mod symbolic;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
 pub use portable::Portable;
+#[cfg(feature = "symbolic")]
+pub use symbolic::{Symbolic, whole};
+
+use std::ops::{Add, Div, Mul, Sub};
 
 /// Lanes in a vector.
 pub const LANES: usize = 16;
@@ -28,11 +34,38 @@ pub fn far_bytes(streams: usize, bytes: usize) -> usize {
     if streams > 1 && bytes <= FAR_BYTES { streams * bytes } else { FAR_BYTES }
 }
 
+/// A number of one lane, where kernels compute with one: f32, or what stands for it.
+pub trait Number:
+    Copy
+    + From<f32>
+    + Into<f32>
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+{
+    fn sqrt(self) -> Self;
+    /// Of a whole number.
+    fn whole(self) -> i32;
+}
+
+impl Number for f32 {
+    #[inline(always)]
+    fn sqrt(self) -> f32 {
+        f32::sqrt(self)
+    }
+    #[inline(always)]
+    fn whole(self) -> i32 {
+        self as i32
+    }
+}
+
 /// Sixteen f32 values. The pointers given to `load` and `store` must be valid for sixteen values (of any alignment).
 pub trait Lanes: Copy {
     /// Tiles and rows of a product that the registers hold together.
     const TILES: usize;
     const ROWS: usize;
+    type Number: Number;
 
     /// Asks for the cache line at `from`, which need not exist.
     fn prefetch(from: *const u8);
@@ -265,8 +298,15 @@ macro_rules! vectorised {
                     Isa::Avx512 | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Amx => return unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
                     Isa::Avx2 | Isa::AvxVnni => return unsafe { avx2($($argument),*) },
-                    Isa::Portable => {}
+                    _ => {}
                 }
+            }
+            #[cfg(feature = "symbolic")]
+            if let Isa::Symbolic(like) = isa {
+                return match like {
+                    Isa::Portable | Isa::Avx2 | Isa::AvxVnni => $kernel::<lanes::Symbolic<1, 4> $(, $more)?>($($argument),*),
+                    _ => $kernel::<lanes::Symbolic<2, 12> $(, $more)?>($($argument),*),
+                };
             }
             let _ = isa;
             $kernel::<lanes::Portable $(, $more)?>($($argument),*);
