@@ -52,6 +52,12 @@ impl Attended for u16 {
     ) {
         #[cfg(target_arch = "x86_64")]
         if isa.pairs_keys() && keys.pages.head_dim.is_multiple_of(super::pairs::MULTIPLE) {
+            #[cfg(feature = "symbolic")]
+            if let Isa::Symbolic(_) = isa {
+                use super::pairs::Pairs;
+                type Hashes = super::super::lanes::Symbolic<2, 12>;
+                return attend_kernel::<u16, Pairs<Hashes>>(keys, scale, all, columns);
+            }
             // SAFETY: the machine has the instructions.
             return unsafe { super::pairs::attend(keys, scale, all, columns) };
         }

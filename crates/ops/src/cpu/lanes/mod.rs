@@ -16,6 +16,8 @@ pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
 pub use portable::Portable;
+#[cfg(all(feature = "symbolic", target_arch = "x86_64"))]
+pub use symbolic::pair_products;
 #[cfg(feature = "symbolic")]
 pub use symbolic::{Symbolic, whole};
 
@@ -150,6 +152,20 @@ pub trait Lanes: Copy {
     fn maximum(self) -> f32 {
         by_halves(self.to_array(), f32::max)
     }
+}
+
+/// Lanes of machines that multiply pairs of bf16, of which each holds one.
+#[cfg(target_arch = "x86_64")]
+pub trait PairLanes: Lanes {
+    /// `self` plus both products of each lane's pairs.
+    fn add_products(self, a: Self, b: Self) -> Self;
+    /// Rounded to bf16, two numbers in the bits of one.
+    fn to_pairs(self) -> [f32; LANES / 2];
+    /// Sixteen bf16 at `first`, each before that at `second`, or before zeros.
+    ///
+    /// # Safety
+    /// Both are readable for sixteen.
+    unsafe fn pair(first: *const u16, second: Option<*const u16>) -> Self;
 }
 
 /// All sixteen as one, as a tree of fixed shape: 8 and 8, 4 and 4, 2 and 2, 1 and 1.
