@@ -230,15 +230,16 @@ impl Backend for Witness {
         norms: BranchNorms<'_, Vector>,
         normed: &mut Buffer,
     ) {
+        let (next, epsilon) = (norms.next, norms.epsilon);
         self.cpu.add_norm(residual, branch, norms, normed);
-        if let (Some(Fault::FusedNorm), Some(next)) = (self.fault, norms.next)
+        if let (Some(Fault::FusedNorm), Some(next)) = (self.fault, next)
             && residual.rows() <= 4
         {
-            super::faults::norm_by_halves(&self.cpu, residual, next, norms.epsilon, normed);
+            super::faults::norm_by_halves(&self.cpu, residual, next, epsilon, normed);
         }
         let mut notes = self.notes();
         notes.note("addition", residual);
-        if norms.next.is_some() {
+        if next.is_some() {
             notes.note("norm of the sum", normed);
         }
         notes.additions += 1;

@@ -25,6 +25,9 @@ mod rotary;
 mod sampler;
 mod scan;
 mod slab;
+#[cfg(test)]
+#[cfg(feature = "symbolic")]
+mod symbolic_tests;
 mod team;
 mod text;
 
