@@ -25,10 +25,10 @@ use faults::Fault;
 use witness::Witness;
 
 /// Whose blocks the schedules take turns in: all give the same bits, so the same hashes.
-const LIKE: [&Isa; 4] = [&Isa::Portable, &Isa::Avx2, &Isa::AvxVnni, &Isa::Avx512Vnni];
+static LIKE: [&Isa; 4] = [&Isa::Portable, &Isa::Avx2, &Isa::AvxVnni, &Isa::Avx512Vnni];
 
 /// Whose instructions round activations to meet bf16: their sums are of their own, opaque operations.
-const ROUNDING: [&Isa; 2] = [&Isa::Avx512Bf16, &Isa::Amx];
+static ROUNDING: [&Isa; 2] = [&Isa::Avx512Bf16, &Isa::Amx];
 
 /// Of rows a step, at most.
 const MOST: usize = 600;

@@ -6,10 +6,10 @@ use super::matmul_tests::{buffer, noise, pack};
 use super::*;
 use crate::{Activation, Backend};
 
-const LIKE: [&Isa; 4] = [&Isa::Portable, &Isa::Avx2, &Isa::AvxVnni, &Isa::Avx512Vnni];
+static LIKE: [&Isa; 4] = [&Isa::Portable, &Isa::Avx2, &Isa::AvxVnni, &Isa::Avx512Vnni];
 
 /// Those whose products with bf16 are their own, each beside itself.
-const ROUNDING: [&Isa; 2] = [&Isa::Avx512Bf16, &Isa::Amx];
+static ROUNDING: [&Isa; 2] = [&Isa::Avx512Bf16, &Isa::Amx];
 
 /// What `compute` makes of rows of `x`.
 fn of_rows(x: &Buffer, rows: Range<usize>, compute: impl Fn(&Buffer, &mut Buffer)) -> Vec<u32> {

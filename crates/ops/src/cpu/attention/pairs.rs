@@ -100,7 +100,7 @@ impl<L: PairLanes> Products<u16> for Pairs<L> {
                 let to = columns[pair * stride + lane..].as_mut_ptr();
                 let is_whole = 2 * pair + 1 < seen.end;
                 // SAFETY: sixteen components of both keys are in the page, and in `columns`.
-                unsafe { L::pair(from, is_whole.then(|| from.add(stride))).store(to) };
+                unsafe { L::pair(from, is_whole.then_some(from.wrapping_add(stride))).store(to) };
             }
         }
     }

@@ -199,7 +199,7 @@ impl<const BLOCKS: usize> Group<BLOCKS> {
         if largest < 1e-30 {
             return group;
         }
-        let [largest, highest] = [largest, 127.0].map(L::Number::from);
+        let (largest, highest) = (L::Number::from(largest), L::Number::from(127.0));
         group.scale = (largest / highest).into();
         let inverse = L::splat((highest / largest).into());
         let mut sums = L::splat(0.0);
