@@ -11,7 +11,6 @@
 //! Hashes are of sign, mantissa and six bits of exponent, numbers below 2: none is 0, infinite or no number, so that these stand for
 //! themselves, and so that a mask or an early exit finds what it would. Rounded to bf16, 14 of the 30 bits are left.
 
-use std::array::from_fn;
 use std::ops::{Add, Div, Mul, Sub};
 
 #[cfg(target_arch = "x86_64")]
@@ -41,56 +40,53 @@ mod tag {
     pub const PAIR: u32 = 0x5851_f42d;
 }
 
-/// Every bit of the result depends on every bit of `x`, and no two have the same.
+/// A hash as a number between 2⁻⁶³ and 2, of either sign; every bit of it depends on every bit of `x`.
 #[inline(always)]
-fn scramble(mut x: u32) -> u32 {
+fn number(mut x: u32) -> f32 {
     x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);
     x = (x ^ x >> 15).wrapping_mul(0x846c_a68b);
-    x ^ x >> 16
-}
-
-/// A hash as a number between 2⁻⁶³ and 2, of either sign.
-#[inline(always)]
-fn number(hash: u32) -> f32 {
-    f32::from_bits(scramble(hash) & 0x9fff_ffff | 0x2000_0000)
+    f32::from_bits((x ^ x >> 16) & 0x9fff_ffff | 0x2000_0000)
 }
 
 /// The same for `a` and `b` as for `b` and `a`.
 #[inline(always)]
 fn either(tag: u32, a: f32, b: f32) -> u32 {
-    let (a, b) = (scramble(a.to_bits() ^ tag), scramble(b.to_bits() ^ tag));
-    a.wrapping_add(b) ^ a.wrapping_mul(b).rotate_left(16)
+    let (a, b) = (a.to_bits() ^ tag, b.to_bits() ^ tag);
+    let product = (a << 1 | 1).wrapping_mul(b << 1 | 1);
+    (product ^ product >> 16).wrapping_add(a.wrapping_add(b).wrapping_mul(tag | 1))
 }
 
 #[inline(always)]
 fn ordered(tag: u32, a: u32, b: u32) -> f32 {
-    number(scramble(a ^ tag).wrapping_mul(3).wrapping_add(b))
+    let a = (a ^ tag).wrapping_mul(0x9e37_79b1);
+    number((a ^ a >> 15).wrapping_add(b))
 }
+
+// Both ways are computed, for a compiler that takes many lanes at a time.
 
 #[inline(always)]
 fn add(a: f32, b: f32) -> f32 {
-    match (a == 0.0, b == 0.0) {
-        (true, _) => b,
-        (_, true) => a,
-        _ => number(either(tag::ADD, a, b)),
-    }
+    let sum = number(either(tag::ADD, a, b));
+    let other = if a == 0.0 { b } else { a };
+    if a == 0.0 || b == 0.0 { other } else { sum }
 }
 
 #[inline(always)]
 fn subtract(a: f32, b: f32) -> f32 {
-    let keeps = b == 0.0 || a == f32::NEG_INFINITY;
-    if keeps { a } else { ordered(tag::SUBTRACT, a.to_bits(), b.to_bits()) }
+    let difference = ordered(tag::SUBTRACT, a.to_bits(), b.to_bits());
+    if b == 0.0 || a == f32::NEG_INFINITY { a } else { difference }
 }
 
 #[inline(always)]
 fn multiply(a: f32, b: f32) -> f32 {
-    if a == 0.0 || b == 0.0 { 0.0 } else { number(either(tag::MULTIPLY, a, b)) }
+    let product = number(either(tag::MULTIPLY, a, b));
+    if a == 0.0 || b == 0.0 { 0.0 } else { product }
 }
 
 #[inline(always)]
 fn fuse(a: f32, b: f32, addend: f32) -> f32 {
-    let product = either(tag::FUSE, a, b);
-    if a == 0.0 || b == 0.0 { addend } else { ordered(tag::FUSE, product, addend.to_bits()) }
+    let sum = ordered(tag::FUSE, either(tag::FUSE, a, b), addend.to_bits());
+    if a == 0.0 || b == 0.0 { addend } else { sum }
 }
 
 #[inline(always)]
@@ -118,7 +114,8 @@ pub fn pair_products(sum: f32, a: f32, b: f32) -> f32 {
     let is_zero = |half: u32| a & 0x7fff << half == 0 || b & 0x7fff << half == 0;
     let kept = if is_zero(0) { 0 } else { 0xffff } | if is_zero(16) { 0 } else { 0xffff_0000 };
     let products = either(tag::PAIR, f32::from_bits(a & kept), f32::from_bits(b & kept));
-    if kept == 0 { sum } else { ordered(tag::PAIR, products, sum.to_bits()) }
+    let given = ordered(tag::PAIR, products, sum.to_bits());
+    if kept == 0 { sum } else { given }
 }
 
 impl From<f32> for Hash {
@@ -155,8 +152,36 @@ impl Number for Hash {
         Hash(of_one(tag::ROOT, self.0))
     }
     fn whole(self) -> i32 {
-        (scramble(self.0.to_bits()) >> 8).cast_signed()
+        of_one(tag::WHOLE, self.0).to_bits().cast_signed()
     }
+}
+
+/// What is computed of each lane.
+#[inline(always)]
+fn each(of_lane: impl Fn(usize) -> f32) -> Portable {
+    let mut lanes = [0.0; LANES];
+    for (lane, to) in lanes.iter_mut().enumerate() {
+        *to = of_lane(lane);
+    }
+    Portable(lanes)
+}
+
+/// The same with registers of eight lanes, of which a hash has need.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn each_by_eight(of_lane: impl Fn(usize) -> f32) -> Portable {
+    each(of_lane)
+}
+
+/// The same, as the machine can.
+#[inline(always)]
+fn fast(of_lane: impl Fn(usize) -> f32) -> Portable {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: it is there.
+        return unsafe { each_by_eight(of_lane) };
+    }
+    each(of_lane)
 }
 
 /// Each lane's result of two. Not inlined: kernels are long enough, and are compiled for each size of their blocks.
@@ -164,7 +189,8 @@ macro_rules! of_two {
     ($($name:ident = $function:expr;)*) => {
         $(#[inline(never)]
         fn $name(self, other: Self) -> Self {
-            Symbolic(Portable(from_fn(|lane| $function(self.0.0[lane], other.0.0[lane]))))
+            let (a, b) = (self.0.0, other.0.0);
+            Symbolic(fast(|lane| $function(a[lane], b[lane])))
         })*
     };
 }
@@ -214,7 +240,7 @@ impl<const TILES: usize, const ROWS: usize> Lanes for Symbolic<TILES, ROWS> {
     #[inline(never)]
     fn fma(self, factor: Self, addend: Self) -> Self {
         let (a, b, c) = (self.0.0, factor.0.0, addend.0.0);
-        Symbolic(Portable(from_fn(|lane| fuse(a[lane], b[lane], c[lane]))))
+        Symbolic(fast(|lane| fuse(a[lane], b[lane], c[lane])))
     }
     of_two! {
         add = add;
@@ -247,11 +273,13 @@ impl<const TILES: usize, const ROWS: usize> PairLanes for Symbolic<TILES, ROWS> 
     #[inline(never)]
     fn add_products(self, a: Self, b: Self) -> Self {
         let (sums, a, b) = (self.0.0, a.0.0, b.0.0);
-        Symbolic(Portable(from_fn(|lane| pair_products(sums[lane], a[lane], b[lane]))))
+        Symbolic(fast(|lane| pair_products(sums[lane], a[lane], b[lane])))
     }
     fn to_pairs(self) -> [f32; LANES / 2] {
         let round = |value| u32::from(half::bf16::from_f32(value).to_bits());
-        from_fn(|n| f32::from_bits(round(self.0.0[2 * n]) | round(self.0.0[2 * n + 1]) << 16))
+        std::array::from_fn(|n| {
+            f32::from_bits(round(self.0.0[2 * n]) | round(self.0.0[2 * n + 1]) << 16)
+        })
     }
     unsafe fn pair(first: *const u16, second: Option<*const u16>) -> Self {
         let at = |from: *const u16, lane| {
@@ -259,7 +287,9 @@ impl<const TILES: usize, const ROWS: usize> PairLanes for Symbolic<TILES, ROWS> 
             u32::from(unsafe { from.add(lane).read() })
         };
         let upper = |lane| second.map_or(0, |second| at(second, lane) << 16);
-        Symbolic(Portable(from_fn(|lane| f32::from_bits(at(first, lane) | upper(lane)))))
+        Symbolic(Portable(std::array::from_fn(|lane| {
+            f32::from_bits(at(first, lane) | upper(lane))
+        })))
     }
 }
 
@@ -268,7 +298,7 @@ mod tests {
     use super::*;
 
     fn lanes(seed: u32) -> Symbolic<2, 12> {
-        Symbolic(Portable(from_fn(|lane| number(seed * 16 + lane as u32))))
+        Symbolic(Portable(std::array::from_fn(|lane| number(seed * 16 + lane as u32))))
     }
 
     /// The bits of each lane.
