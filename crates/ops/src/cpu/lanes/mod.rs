@@ -7,6 +7,9 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod number;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 mod portable;
 #[cfg(feature = "symbolic")]
 mod symbolic;
@@ -15,13 +18,14 @@ mod symbolic;
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
+pub use number::Number;
+#[cfg(target_arch = "x86_64")]
+pub use pairs::PairLanes;
 pub use portable::Portable;
 #[cfg(all(feature = "symbolic", target_arch = "x86_64"))]
 pub use symbolic::pair_products;
 #[cfg(feature = "symbolic")]
 pub use symbolic::{Symbolic, whole};
-
-use std::ops::{Add, Div, Mul, Sub};
 
 /// Lanes in a vector.
 pub const LANES: usize = 16;
@@ -34,32 +38,6 @@ pub const FAR_BYTES: usize = 1 << 15;
 /// where these end before.
 pub fn far_bytes(streams: usize, bytes: usize) -> usize {
     if streams > 1 && bytes <= FAR_BYTES { streams * bytes } else { FAR_BYTES }
-}
-
-/// A number of one lane, where kernels compute with one: f32, or what stands for it.
-pub trait Number:
-    Copy
-    + From<f32>
-    + Into<f32>
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-{
-    fn sqrt(self) -> Self;
-    /// Of a whole number.
-    fn whole(self) -> i32;
-}
-
-impl Number for f32 {
-    #[inline(always)]
-    fn sqrt(self) -> f32 {
-        f32::sqrt(self)
-    }
-    #[inline(always)]
-    fn whole(self) -> i32 {
-        self as i32
-    }
 }
 
 /// Sixteen f32 values. The pointers given to `load` and `store` must be valid for sixteen values (of any alignment).
@@ -152,20 +130,6 @@ pub trait Lanes: Copy {
     fn maximum(self) -> f32 {
         by_halves(self.to_array(), f32::max)
     }
-}
-
-/// Lanes of machines that multiply pairs of bf16, of which each holds one.
-#[cfg(target_arch = "x86_64")]
-pub trait PairLanes: Lanes {
-    /// `self` plus both products of each lane's pairs.
-    fn add_products(self, a: Self, b: Self) -> Self;
-    /// Rounded to bf16, two numbers in the bits of one.
-    fn to_pairs(self) -> [f32; LANES / 2];
-    /// Sixteen bf16 at `first`, each before that at `second`, or before zeros.
-    ///
-    /// # Safety
-    /// Both are readable for sixteen.
-    unsafe fn pair(first: *const u16, second: Option<*const u16>) -> Self;
 }
 
 /// All sixteen as one, as a tree of fixed shape: 8 and 8, 4 and 4, 2 and 2, 1 and 1.
