@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::null;
 
-use super::super::lanes::{Avx512, LANES, Lanes, PairLanes};
+use super::super::lanes::{Avx512, LANES, PairLanes};
 use super::super::pages::PageHead;
 use super::QUERIES;
 use super::kernel::{Keys, PagePart, Products, Scored, Sums, attend_kernel, weigh_chunk};
