@@ -21,5 +21,6 @@ mod parity;
 mod pieces;
 mod real_models;
 mod service;
+mod symbolic;
 mod together;
 mod traps;

@@ -132,6 +132,78 @@ macro_rules! product {
     };
 }
 
+/// What multiplies tiles, once it was loaded for the rows of one or two.
+pub trait Unit {
+    type Loaded;
+
+    /// # Safety
+    /// As [`Configuration::load`].
+    unsafe fn load(first: usize, second: usize) -> Self::Loaded;
+    /// Of so many rows, with one tile of columns or two.
+    ///
+    /// # Safety
+    /// It is loaded for these rows, and the pointers are valid for what is read and written.
+    unsafe fn multiply(product: Bf16Product, rows: usize, two: bool);
+}
+
+/// The registers.
+pub struct Tiles;
+
+impl Unit for Tiles {
+    type Loaded = Configuration;
+
+    unsafe fn load(first: usize, second: usize) -> Configuration {
+        // SAFETY: as the caller says.
+        unsafe { Configuration::load(first, second) }
+    }
+
+    unsafe fn multiply(product: Bf16Product, rows: usize, two: bool) {
+        // SAFETY: as the caller says.
+        unsafe {
+            match (rows > SIDE, two) {
+                (false, false) => multiply_one_by_one(product),
+                (false, true) => multiply_one_by_two(product),
+                (true, false) => multiply_two_by_one(product),
+                (true, true) => multiply_two_by_two(product),
+            }
+        }
+    }
+}
+
+/// Hashes in their place: a product of tiles makes of a sum, a row's 32 inputs and a column's 32 weights another one, in an order
+/// that is the instruction's and no other row's.
+#[cfg(feature = "symbolic")]
+pub struct SymbolicTiles;
+
+#[cfg(feature = "symbolic")]
+impl Unit for SymbolicTiles {
+    type Loaded = ();
+
+    unsafe fn load(_: usize, _: usize) {}
+
+    unsafe fn multiply(product: Bf16Product, rows: usize, two: bool) {
+        let Bf16Product { activations, activation_bytes, weights, steps, to, stride } = product;
+        for (row, column) in (0..rows)
+            .flat_map(|row| (0..if two { 32 } else { 16 }).map(move |column| (row, column)))
+        {
+            let mut sum = 0.0;
+            for pair in 0..steps * SIDE {
+                let (step, pair) = (pair / SIDE, pair % SIDE);
+                // SAFETY: rows lie 64 bytes apart, a step's weights in sixteen pairs of each of sixteen columns.
+                unsafe {
+                    let a = activations.byte_add(step * activation_bytes + row * ROW_BYTES);
+                    let w = weights[column / SIDE].byte_add((step * SIDE + pair) * ROW_BYTES);
+                    let a = a.cast::<f32>().add(pair).read_unaligned();
+                    let w = w.cast::<f32>().add(column % SIDE).read_unaligned();
+                    sum = super::lanes::pair_products(sum, a, w);
+                }
+            }
+            // SAFETY: a row's columns lie one after another, rows `stride` bytes apart.
+            unsafe { to.byte_add(row * stride).add(column).write_unaligned(sum) };
+        }
+    }
+}
+
 product! {
     /// One tile of rows, one of columns.
     multiply_one_by_one:

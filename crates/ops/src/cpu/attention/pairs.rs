@@ -4,12 +4,11 @@
 //! Scores take components in pairs, sums take keys in pairs from a page's first: a row's own order, whatever is beside it. A
 //! total adds the rounded weights, so that a mean of equal values is that value.
 
-use std::arch::x86_64::*;
-use std::mem::transmute;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::null;
 
-use super::super::lanes::{Avx512, LANES, Lanes};
+use super::super::lanes::{Avx512, LANES, PairLanes};
 use super::super::pages::PageHead;
 use super::QUERIES;
 use super::kernel::{Keys, PagePart, Products, Scored, Sums, attend_kernel, weigh_chunk};
@@ -24,29 +23,22 @@ pub const MULTIPLE: usize = 2 * LANES;
 /// The machine has AVX-512 with bf16, and a head's length is a multiple of [`MULTIPLE`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16,avx2,fma,f16c")]
 pub unsafe fn attend(keys: &Keys<'_, u16>, scale: f32, all: &mut [Queries], columns: &mut [f32]) {
-    attend_kernel::<u16, Pairs>(keys, scale, all, columns);
+    attend_kernel::<u16, Pairs<Avx512>>(keys, scale, all, columns);
 }
 
-/// Two bf16 in each lane. Only [`attend`] makes use of it, after [`crate::cpu::Isa`] found the instructions; that is what
-/// every unsafe block here stands on, beside what is said there.
-struct Pairs;
+/// Two bf16 in each lane.
+pub struct Pairs<L>(PhantomData<L>);
 
-impl Sums for Pairs {
-    type Lanes = Avx512;
+impl<L: PairLanes> Sums for Pairs<L> {
+    type Lanes = L;
 
-    /// Both products of each lane's pairs.
     #[inline(always)]
-    fn add_products(sums: Avx512, a: Avx512, b: Avx512) -> Avx512 {
-        // SAFETY: see the type; sixteen lanes of 32 bits are as many pairs of bf16.
-        unsafe {
-            let a = transmute::<__m512, __m512bh>(a.0);
-            let b = transmute::<__m512, __m512bh>(b.0);
-            Avx512(_mm512_dpbf16_ps(sums.0, a, b))
-        }
+    fn add_products(sums: L, a: L, b: L) -> L {
+        sums.add_products(a, b)
     }
 }
 
-impl Products<u16> for Pairs {
+impl<L: PairLanes> Products<u16> for Pairs<L> {
     /// `[head_dim / 2][16]`, two components a number.
     #[inline(always)]
     fn begin(queries: &mut Queries) {
@@ -54,14 +46,10 @@ impl Products<u16> for Pairs {
         rounded.resize(rows.len() / 2, 0.0);
         let pairs = rounded.as_chunks_mut::<{ LANES / 2 }>().0;
         for (values, pairs) in rows.as_chunks::<LANES>().0.iter().zip(pairs) {
-            // SAFETY: see the type; sixteen bf16 are eight pairs.
-            *pairs = unsafe {
-                let rounded = _mm512_cvtneps_pbh(Avx512::from_array(values).0);
-                transmute::<__m256bh, [f32; LANES / 2]>(rounded)
-            };
+            *pairs = L::from_array(values).to_pairs();
         }
         rounded.resize(LANES * queries.sums.len() / QUERIES / 2, 0.0);
-        transpose_rows::<Avx512>(rounded, transposed);
+        transpose_rows::<L>(rounded, transposed);
     }
 
     #[inline(always)]
@@ -74,12 +62,12 @@ impl Products<u16> for Pairs {
         // SAFETY: any bits are an f32.
         let (before, pairs, after) = unsafe { kept.align_to::<f32>() };
         debug_assert!(before.is_empty() && after.is_empty(), "pages begin at pages of memory");
-        score::<Pairs, f32>(queries, pairs, next, scored);
+        score::<Pairs<L>, f32>(queries, pairs, next, scored);
     }
 
     #[inline(always)]
     fn weigh(queries: &mut Queries, start: usize) {
-        weigh_chunk::<Avx512>(queries, start);
+        weigh_chunk::<L>(queries, start);
         if queries.seen_of_chunk(start).is_empty() {
             return;
         }
@@ -87,15 +75,11 @@ impl Products<u16> for Pairs {
         for query in 0..queries.count {
             let weights = queries.scores[query][scored.clone()].as_chunks::<LANES>().0;
             let pairs = &mut queries.pairs[query][scored.start / 2..];
-            let mut total = Avx512::splat(0.0);
+            let mut total = L::splat(0.0);
             for (weights, pairs) in weights.iter().zip(pairs.as_chunks_mut::<{ LANES / 2 }>().0) {
-                // SAFETY: see the type; sixteen bf16 are eight pairs.
-                unsafe {
-                    let rounded = _mm512_cvtneps_pbh(Avx512::from_array(weights).0);
-                    *pairs = transmute::<__m256bh, [f32; LANES / 2]>(rounded);
-                }
+                *pairs = L::from_array(weights).to_pairs();
                 // SAFETY: sixteen bf16 were just written.
-                total = total.add(unsafe { Avx512::load_bf16_row(pairs.as_ptr().cast()) });
+                total = total.add(unsafe { L::load_bf16_row(pairs.as_ptr().cast()) });
             }
             queries.weighed[query].1 = total.sum();
         }
@@ -114,15 +98,9 @@ impl Products<u16> for Pairs {
             for lane in (0..stride).step_by(LANES) {
                 let from = page.values[2 * pair * stride + lane..].as_ptr();
                 let to = columns[pair * stride + lane..].as_mut_ptr();
-                // SAFETY: see the type; sixteen components of both keys are in the page, and in `columns`.
-                unsafe {
-                    let first = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
-                    let second = _mm256_loadu_si256(from.add(stride).cast());
-                    let second = _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(second));
-                    let both = _mm512_or_si512(first, second);
-                    let is_whole = 2 * pair + 1 < seen.end;
-                    _mm512_storeu_si512(to.cast(), if is_whole { both } else { first });
-                }
+                let is_whole = 2 * pair + 1 < seen.end;
+                // SAFETY: sixteen components of both keys are in the page, and in `columns`.
+                unsafe { L::pair(from, is_whole.then_some(from.wrapping_add(stride))).store(to) };
             }
         }
     }
@@ -132,6 +110,6 @@ impl Products<u16> for Pairs {
         let Queries { count, pairs, chunk_sums, .. } = queries;
         let seen = seen.start / 2..seen.end.div_ceil(2);
         let rows = ValueRows { values: values.columns, seen, next: null() };
-        add_values::<Pairs, f32, { CHUNK / 2 }>(*count, rows, pairs, at / 2, chunk_sums);
+        add_values::<Pairs<L>, f32, { CHUNK / 2 }>(*count, rows, pairs, at / 2, chunk_sums);
     }
 }

@@ -23,6 +23,7 @@ macro_rules! instructions {
 impl Lanes for Avx2 {
     const TILES: usize = 1;
     const ROWS: usize = 4;
+    type Number = f32;
 
     #[inline(always)]
     fn prefetch(from: *const u8) {

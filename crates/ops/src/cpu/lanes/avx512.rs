@@ -2,7 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::Lanes;
+use std::mem::transmute;
+
+use super::{LANES, Lanes, PairLanes};
 
 /// One register. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
@@ -23,6 +25,7 @@ macro_rules! instructions {
 impl Lanes for Avx512 {
     const TILES: usize = 2;
     const ROWS: usize = 12;
+    type Number = f32;
 
     #[inline(always)]
     fn prefetch(from: *const u8) {
@@ -140,6 +143,33 @@ impl Lanes for Avx512 {
                     _mm512_storeu_ps(to.add(to_stride), upper);
                 }
             }
+        }
+    }
+}
+
+/// Only where [`super::Isa`] found AVX-512 with bf16.
+#[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
+impl PairLanes for Avx512 {
+    #[inline(always)]
+    fn add_products(self, a: Avx512, b: Avx512) -> Avx512 {
+        unsafe {
+            let a = transmute::<__m512, __m512bh>(a.0);
+            let b = transmute::<__m512, __m512bh>(b.0);
+            Avx512(_mm512_dpbf16_ps(self.0, a, b))
+        }
+    }
+    #[inline(always)]
+    fn to_pairs(self) -> [f32; LANES / 2] {
+        unsafe { transmute::<__m256bh, [f32; LANES / 2]>(_mm512_cvtneps_pbh(self.0)) }
+    }
+    #[inline(always)]
+    unsafe fn pair(first: *const u16, second: Option<*const u16>) -> Avx512 {
+        unsafe {
+            let first = _mm512_cvtepu16_epi32(_mm256_loadu_si256(first.cast()));
+            let Some(second) = second else { return Avx512(_mm512_castsi512_ps(first)) };
+            let second = _mm512_cvtepu16_epi32(_mm256_loadu_si256(second.cast()));
+            let second = _mm512_slli_epi32::<16>(second);
+            Avx512(_mm512_castsi512_ps(_mm512_or_si512(first, second)))
         }
     }
 }

@@ -7,13 +7,25 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod number;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 mod portable;
+#[cfg(feature = "symbolic")]
+mod symbolic;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
+pub use number::Number;
+#[cfg(target_arch = "x86_64")]
+pub use pairs::PairLanes;
 pub use portable::Portable;
+#[cfg(all(feature = "symbolic", target_arch = "x86_64"))]
+pub use symbolic::pair_products;
+#[cfg(feature = "symbolic")]
+pub use symbolic::{Symbolic, whole};
 
 /// Lanes in a vector.
 pub const LANES: usize = 16;
@@ -33,6 +45,7 @@ pub trait Lanes: Copy {
     /// Tiles and rows of a product that the registers hold together.
     const TILES: usize;
     const ROWS: usize;
+    type Number: Number;
 
     /// Asks for the cache line at `from`, which need not exist.
     fn prefetch(from: *const u8);
@@ -265,8 +278,15 @@ macro_rules! vectorised {
                     Isa::Avx512 | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Amx => return unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
                     Isa::Avx2 | Isa::AvxVnni => return unsafe { avx2($($argument),*) },
-                    Isa::Portable => {}
+                    _ => {}
                 }
+            }
+            #[cfg(feature = "symbolic")]
+            if let Isa::Symbolic(like) = isa {
+                return match like {
+                    Isa::Portable | Isa::Avx2 | Isa::AvxVnni => $kernel::<lanes::Symbolic<1, 4> $(, $more)?>($($argument),*),
+                    _ => $kernel::<lanes::Symbolic<2, 12> $(, $more)?>($($argument),*),
+                };
             }
             let _ = isa;
             $kernel::<lanes::Portable $(, $more)?>($($argument),*);
