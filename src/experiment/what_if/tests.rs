@@ -154,8 +154,9 @@ fn an_agent_that_alone_decides_has_all_of_the_value() {
     assert!(course.diagnoses.suppressed_minority.is_empty());
     let answers = course.shapley.as_ref().unwrap().coalitions.iter();
     assert_eq!(answers.map(|one| one.answer.as_str()).collect::<String>(), "AAACCCC");
-    // Both items: of {sym, guide} and {ddx, guide} two calls of the second round each; all others are the run's.
-    assert_eq!((scene.answered(), found.calls.computed), (8, 8));
+    // Both items: of {sym, guide} and {ddx, guide} two calls of the second round each; all others are the run's. Of one item the guide is
+    // shown the same in both, since nobody's name is said: that call is known the second time.
+    assert_eq!((scene.answered(), found.calls.computed), (7, 7));
 
     let found = scene.what_if(&[without("guide")], false).unwrap();
     assert!(found.items.iter().all(|course| (course.after.as_str(), course.new) == ("A", 0)));
