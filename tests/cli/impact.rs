@@ -63,7 +63,8 @@ fn planted(old: &Path, new: &Path) -> [BTreeSet<(String, u64)>; 3] {
 /// Compares what `impact` says of `old` with a whole run that has the change, and gives what it says.
 #[track_caller]
 fn finds(scratch: &Scratch, change: &str, of_run: &str) -> Value {
-    scratch.run_one("new", &format!("{RUN} {of_run}")).succeeded();
+    let panel = if of_run.contains("--panel") { "" } else { "--panel llama" };
+    scratch.run(format!("--data questions.jsonl --out new {panel} {RUN} {of_run}")).succeeded();
     let told = scratch.wardround(format!("impact old --out impact {change}"));
     let expected = planted(&scratch.path("old"), &scratch.path("new"));
     assert!(!expected[0].is_empty(), "the change changes nothing");

@@ -151,11 +151,11 @@ mod tests {
         }
     }
 
-    /// Sets of 200 cases whose score is one of ten tenths; of a score s a share of (1 − s) / 2 is wrong, and a tenth has no answer. The true
+    /// Sets of 100 cases whose score is one of ten tenths; of a score s a share of (1 − s) / 2 is wrong, and a tenth has no answer. The true
     /// shares are known.
     #[test]
     fn of_ten_thousand_simulated_sets_the_bound_holds_in_all_but_delta() {
-        const CASES: usize = 200;
+        const CASES: usize = 100;
         let tenth = |k: u64| (k + 1) as f64 / 10.0;
         let mut random = SplitMix64::new(11);
         for of in [Base::All, Base::Acted] {
@@ -184,7 +184,7 @@ mod tests {
             }
             // A thousand are allowed; four standard deviations beside it.
             assert!(broken <= 1_120, "{of:?}: {broken} of {acted}");
-            assert!(acted > 5_000, "{of:?}: {acted}");
+            assert!(acted > 1_000, "{of:?}: {acted}");
         }
     }
 }

@@ -30,6 +30,9 @@ static LIKE: [&Isa; 4] = [&Isa::Portable, &Isa::Avx2, &Isa::AvxVnni, &Isa::Avx51
 /// Whose instructions round activations to meet bf16: their sums are of their own, opaque operations.
 static ROUNDING: [&Isa; 2] = [&Isa::Avx512Bf16, &Isa::Amx];
 
+/// Set: every shape up to 24 rows and chunks up to 600, which takes minutes; else a choice of them.
+const ALL: &str = "WARDROUND_ALL_SHAPES";
+
 /// Of rows a step, at most.
 const MOST: usize = 600;
 
@@ -207,15 +210,17 @@ fn every_shape_of_a_step_computes_a_row_as_alone() {
     let rounding = ROUNDING.iter().map(|like| (precisions()[0], std::slice::from_ref(like)));
     let cases: Vec<(WantedPrecision, &[&'static Isa])> =
         plain.into_iter().chain(rounding).collect();
+    let all = std::env::var_os(ALL).is_some();
     for family in FAMILIES {
         for (index, &(wanted, like)) in cases.iter().enumerate() {
             let mut bed = Bed::new(family, wanted, like[0]);
-            if index == 0 {
-                let chunks = [96, 191, 193, 255, 256, 257, 385, MOST];
-                bed.all_shapes(24, &chunks, &cpus(like));
-            } else {
-                bed.all_shapes(13, &[33, 97, 256], &cpus(like));
-            }
+            let (most, chunks): (usize, &[usize]) = match (all, index) {
+                (true, 0) => (24, &[96, 191, 193, 255, 256, 257, 385, MOST]),
+                (true, _) => (13, &[33, 97, 256]),
+                (false, 0) => (9, &[97, 257]),
+                (false, _) => (5, &[33, 97]),
+            };
+            bed.all_shapes(most, chunks, &cpus(like));
             let notes = bed.ops.notes();
             if let Some(parting) = &notes.parting {
                 panic!("{}, {wanted:?}, {like:?}: {parting}", family.name());

@@ -159,7 +159,8 @@ fn round_row_kernel<L: Lanes, const SHARED: usize>(x: &[f32], to: Column) {
         let group = Group::<SHARED>::round::<L>(values);
         for (block, words) in group.words.iter().enumerate().take(values.len().div_ceil(BLOCK)) {
             let sum = if block == 0 { group.sum } else { 0 };
-            let offset = (-128 * sum).cast_unsigned();
+            // Of hashes it goes around.
+            let offset = sum.wrapping_mul(-128).cast_unsigned();
             let total = L::Number::from(group.scale) * L::Number::from(sum as f32);
             let total = Into::<f32>::into(total).to_bits();
             // SAFETY: the caller of `round_row` vouches for the room.
