@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use super::store::CaseStore;
 use super::{Ask, CaseEvent};
 use crate::analysis::policy::Watch;
+use crate::console;
 use crate::experiment::case::{CaseOptions, DATASET, Worked};
 use crate::panel::PanelError;
 use crate::record::CallLine;
@@ -148,7 +149,7 @@ fn worked(job: &Job) -> Result<Worked, ApiError> {
             // The prompts are the system's: no field of the request is at fault alone.
             error => ApiError { param: None, ..error.into() },
         })?;
-    let decide = |watch: &Watch| watch.decide(&worked.line, &worked.calls);
+    let decide = |watch: &Watch| watch.decide(&worked.line, &worked.calls, console::note);
     match worked.line.error() {
         None => Ok(Worked { decision: system.policy.as_ref().map(decide), ..worked }),
         Some(error) => Err(ApiError::new(Code::Internal, error)),
