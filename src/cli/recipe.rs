@@ -359,7 +359,7 @@ fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
         let Recipe { title, decoding, .. } = &form.manifest.recipe;
         console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
     }
-    let mut outlook = Outlook::of(&planned(&recipe)?)?;
+    let mut outlook = Outlook::of(&planned(recipe)?)?;
     if scorers.keywords.is_none() {
         let absent = recipe.manifest().keyword_files().into_iter().filter(|file| !file.is_file());
         outlook.optional.extend(absent.map(|path| {

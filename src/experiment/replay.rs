@@ -188,12 +188,15 @@ pub(super) fn work_again(
     Ok(Again { cases, calls: again.len(), searches: searched.len() })
 }
 
-/// How the lines of two logs differ, by the item that they are of.
+/// Lines that differ, by the run and the item that they are of.
+type ByItem<K> = HashMap<(u32, String), Vec<(K, Change)>>;
+
+/// How the lines of two logs differ.
 fn by_item<R: Link>(
     logged: BTreeMap<R::Key, &R>,
     again: &BTreeMap<R::Key, R>,
     item: impl Fn(&R::Key) -> (u32, String),
-) -> Result<HashMap<(u32, String), Vec<(R::Key, Change)>>, Failure> {
+) -> Result<ByItem<R::Key>, Failure> {
     let again = again.iter().map(|(key, line)| (key.clone(), line)).collect();
     let mut found: HashMap<_, Vec<_>> = HashMap::new();
     for (key, change) in compare_all(&logged, &again)? {

@@ -423,7 +423,7 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
 fn forged_texts_are_found(path: &Path, log: &[Value]) {
     let trail = Trail::open(&AuditOptions {
         content: AuditContent::Full,
-        ..AuditOptions::new(&path.join("forged"))
+        ..AuditOptions::new(path.join("forged"))
     })
     .unwrap();
     let config = of(log, "config")[0];
