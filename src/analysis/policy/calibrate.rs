@@ -19,7 +19,7 @@ use crate::record::{CallLine, Decision, ItemKey, ItemLine};
 pub struct Choice {
     pub guarantee: Guarantee,
     pub score: Score,
-    /// Whether raters say what is wrong (`ratings.json`), not the file's gold: an outcome that any of them scores below [`GOOD`].
+    /// Whether raters say what is wrong (`ratings.json`), not the file's gold: an outcome that any of them scores below 2 of 3.
     pub by_raters: bool,
 }
 

@@ -28,7 +28,7 @@ use crate::record::{Advice, CallLine, Decision, ItemLine};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// [`FORM`].
+    /// The number of the file's form.
     pub wardround_policy: u32,
     pub created_at: String,
     pub synthetic: bool,
