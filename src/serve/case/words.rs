@@ -102,7 +102,7 @@ fn option_of<'a>(item: &'a Item, line: &AnswerLine) -> Option<&'a str> {
 
 /// The outcome as JSON: of a note in the form of `check --json`, of a question in a similar form.
 pub fn outcome(item: &Item, worked: &Worked) -> Value {
-    let mut value = match &worked.line {
+    match &worked.line {
         ItemLine::Note(line) => json!(Finding::of(line, &worked.calls, &worked.searches)),
         ItemLine::Answer(line) => {
             let words = |call: &CallLine| CallWords::of(ItemKind::Questions, call);
@@ -117,11 +117,7 @@ pub fn outcome(item: &Item, worked: &Worked) -> Value {
                 "notice": NOTICE,
             })
         }
-    };
-    if let Some(decision) = &worked.decision {
-        value["policy"] = json!(decision);
     }
-    value
 }
 
 /// The line of `items.jsonl`, without its place in a chain.

@@ -207,6 +207,7 @@ pub fn case(app: &App, shell: &Shell, case: &KeptCase) -> Result<String, ApiErro
         "fingerprint": ask.system.fingerprint, "seats": ask.system.seats(), "item": ask.item.id(),
         "status": status(case), "is_over": outcome.is_some(), "headline": headline(case),
         "decision": worked.and_then(|worked| worked.decision.as_ref()).map(ToString::to_string),
+        "policy": worked.and_then(|worked| worked.decision.as_ref()),
         "error": error.map(|error| &error.message), "calls": calls, "sentences": sentences,
         "question": question, "sources": finding.as_ref().map_or_else(Vec::new, sources), "finding": finding,
         "is_note": kind == ItemKind::Notes, "is_audited": app.audit.is_on(), "is_rated": case.is_rated, "unread": UNREAD,
