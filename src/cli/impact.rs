@@ -22,9 +22,7 @@ use crate::text::ellipsis;
 const SHOWN_CHARS: usize = 80;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exits with 1 if a case has another outcome, or if nothing can be compared."
-)]
+#[command(after_help = "Exits with 1 if a case has another outcome or could not be compared.")]
 pub struct Impact {
     /// Run directories; with --audit also numbers of its lines
     #[arg(required_unless_present = "audit", value_name = "RUN")]
@@ -91,7 +89,8 @@ impl Impact {
         ))?;
         let problem = match (changed, same + equal) {
             (0, 0) => "nothing could be compared".to_owned(),
-            (0, _) => return Ok(()),
+            (0, _) if apart == 0 => return Ok(()),
+            (0, _) => format!("{} could not be compared", count(apart, "case")),
             _ => format!("{} changed in outcome", count(changed, "case")),
         };
         Err(Failure::outcome(problem, None))

@@ -270,7 +270,10 @@ fn a_policy_says_of_a_servers_outcomes_what_it_says_of_a_runs() {
     assert!(none.1.contains("a policy is of medmad, which is not served"), "{none:?}");
 
     let folder = server.kill();
-    let server = Server::start_in(folder, &format!("{debating} --policy policy.toml"));
+    let server = Server::start_in(
+        folder,
+        &format!("{debating} --policy policy.toml --audit audit --audit-content full"),
+    );
     let entry = server.get("/v1/models/medmad").json();
     let told = entry["wardround"]["policy"].as_str().unwrap();
     assert!(told.starts_with("at most 99 % of all cases"), "{told}");
@@ -289,4 +292,20 @@ fn a_policy_says_of_a_servers_outcomes_what_it_says_of_a_runs() {
     // The other system has none.
     let note = server.post("/v1/check", &json!({"text": NOTE, "seed": 3})).json();
     assert!(note.get("policy").is_none(), "{note}");
+
+    // The trail has the decision beside the outcome, which is the same without a policy.
+    let folder = server.kill();
+    let files = std::fs::read_dir(folder.path().join("audit")).unwrap();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.unwrap().path()).ok());
+    let texts: Vec<String> = texts.collect();
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let lines = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let case = lines.into_iter().find(|line| line["event"] == "case" && line["system"] == "medmad");
+    let seq = case.unwrap()["seq"].to_string();
+    let replayed = wardround(folder.path())
+        .args(format!("replay --audit audit {seq} --offline").split_whitespace())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&replayed.stdout);
+    assert!(told.contains("1 line replayed, 0 differences"), "{told} {replayed:?}");
 }
