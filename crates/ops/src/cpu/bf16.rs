@@ -180,7 +180,7 @@ impl Product<'_> {
 
     #[inline(always)]
     fn dot_rows<L: PairLanes, const TILES: usize>(&self, place: Place, count: usize) {
-        by_count!(count, 12, COUNT => self.dot::<L, TILES, COUNT>(place));
+        by_count!(L, count, 12, COUNT => self.dot::<L, TILES, COUNT>(place));
     }
 
     #[inline(always)]

@@ -59,10 +59,10 @@ pub fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Ran
             let block = Block { x, rows: rows.clone(), inputs };
             let mut tile = tiles.start;
             while tile < tiles.end {
-                if L::TILES == 2 && tiles.end - tile >= 2 {
+                if const { L::TILES == 2 } && tiles.end - tile >= 2 {
                     multiply_tiles::<L, W, 2, 12, 6>(product, &block, tile, &mut widened);
                     tile += 2;
-                } else if L::TILES == 2 {
+                } else if const { L::TILES == 2 } {
                     multiply_tiles::<L, W, 1, 12, 6>(product, &block, tile, &mut widened);
                     tile += 1;
                 } else {

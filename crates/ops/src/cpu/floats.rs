@@ -87,7 +87,7 @@ fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<u
     let mut tile = tiles.start;
     while tile < tiles.end {
         // Two at a time: one row alone hides the latency of its additions so, many rows share what they load.
-        if L::TILES == 2 && tiles.end - tile >= 2 {
+        if const { L::TILES == 2 } && tiles.end - tile >= 2 {
             product.multiply_tiles::<L, 2>(tile);
             tile += 2;
         } else {
@@ -109,10 +109,10 @@ impl<W: Stored> Product<'_, W> {
         while row < self.rows {
             let left = self.rows - row;
             // Where sixteen lanes are two registers, six rows fill them.
-            row += if L::TILES == 2 {
-                by_count!(left, 12, ROWS => self.multiply::<L, TILES, ROWS>(row, tile))
+            row += if const { L::TILES == 2 } {
+                by_count!(L, left, 12, ROWS => self.multiply::<L, TILES, ROWS>(row, tile))
             } else {
-                by_count!(left, 6, ROWS => self.multiply::<L, TILES, ROWS>(row, tile))
+                by_count!(L, left, 6, ROWS => self.multiply::<L, TILES, ROWS>(row, tile))
             };
         }
     }

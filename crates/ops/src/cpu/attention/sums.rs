@@ -16,10 +16,11 @@ macro_rules! by_queries {
         let mut first = 0;
         while first < $count {
             let left = $count - first;
-            first += if <$lanes as Sums>::Lanes::ROWS == QUERIES {
-                by_count!(left, 12, H => $kernel::<$lanes $(, $more)*, H, 2>(first, $($argument),*))
+            // As constants, so that what is for other registers is not compiled.
+            first += if const { <$lanes as Sums>::Lanes::ROWS == QUERIES } {
+                by_count!(<$lanes as Sums>::Lanes, left, 12, H => $kernel::<$lanes $(, $more)*, H, 2>(first, $($argument),*))
             } else {
-                by_count!(left, 4, H => $kernel::<$lanes $(, $more)*, H, 1>(first, $($argument),*))
+                by_count!(<$lanes as Sums>::Lanes, left, 4, H => $kernel::<$lanes $(, $more)*, H, 1>(first, $($argument),*))
             };
         }
     };
@@ -163,10 +164,10 @@ fn add_page<S: Sums, T: Kept, const EACH: usize, const H: usize, const V: usize>
     assert!(rows.values.len() >= rows.seen.end * stride, "fewer values than are seen");
     let mut lane = 0;
     // Few queries leave registers for more of a row: what lies together is read together.
-    if V > 1 && H <= 3 {
+    if const { V > 1 && H <= 3 } {
         lane = add_columns::<S, T, EACH, H, 8>(rows, weights, &mut *sums, lane);
     }
-    if V > 1 && H <= 6 {
+    if const { V > 1 && H <= 6 } {
         lane = add_columns::<S, T, EACH, H, 4>(rows, weights, &mut *sums, lane);
     }
     lane = add_columns::<S, T, EACH, H, V>(rows, weights, &mut *sums, lane);

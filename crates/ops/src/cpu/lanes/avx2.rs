@@ -23,6 +23,7 @@ macro_rules! instructions {
 impl Lanes for Avx2 {
     const TILES: usize = 1;
     const ROWS: usize = 4;
+    const APART: bool = false;
     type Number = f32;
 
     #[inline(always)]

@@ -25,6 +25,7 @@ macro_rules! instructions {
 impl Lanes for Avx512 {
     const TILES: usize = 2;
     const ROWS: usize = 12;
+    const APART: bool = false;
     type Number = f32;
 
     #[inline(always)]

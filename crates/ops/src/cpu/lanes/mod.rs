@@ -25,7 +25,7 @@ pub use portable::Portable;
 #[cfg(all(feature = "symbolic", target_arch = "x86_64"))]
 pub use symbolic::pair_products;
 #[cfg(feature = "symbolic")]
-pub use symbolic::{Symbolic, whole};
+pub use symbolic::{Symbolic, Whole, whole};
 
 /// Lanes in a vector.
 pub const LANES: usize = 16;
@@ -45,6 +45,9 @@ pub trait Lanes: Copy {
     /// Tiles and rows of a product that the registers hold together.
     const TILES: usize;
     const ROWS: usize;
+    /// Whether what computes each size of block is a function of its own: what needs no instructions of a machine need not be
+    /// inlined, and the time to compile a function grows with the square of its loops.
+    const APART: bool;
     type Number: Number;
 
     /// Asks for the cache line at `from`, which need not exist.
@@ -295,31 +298,44 @@ macro_rules! vectorised {
 }
 pub(crate) use vectorised;
 
-/// `$body` with `$rows` a constant: `$count` from one on, of what is more the last number of these.
+/// `$body`, over `$lanes`, with `$rows` a constant: `$count` from one on, of what is more the last number of these.
 macro_rules! by_count {
-    ($count:expr, 4, $rows:ident => $body:expr) => {
-        by_count!(@ $count, [1 2 3] 4, $rows => $body)
+    ($lanes:ty, $count:expr, 4, $rows:ident => $body:expr) => {
+        by_count!(@ $lanes, $count, [1 2 3] 4, $rows => $body)
     };
-    ($count:expr, 6, $rows:ident => $body:expr) => {
-        by_count!(@ $count, [1 2 3 4 5] 6, $rows => $body)
+    ($lanes:ty, $count:expr, 6, $rows:ident => $body:expr) => {
+        by_count!(@ $lanes, $count, [1 2 3 4 5] 6, $rows => $body)
     };
-    ($count:expr, 12, $rows:ident => $body:expr) => {
-        by_count!(@ $count, [1 2 3 4 5 6 7 8 9 10 11] 12, $rows => $body)
+    ($lanes:ty, $count:expr, 12, $rows:ident => $body:expr) => {
+        by_count!(@ $lanes, $count, [1 2 3 4 5 6 7 8 9 10 11] 12, $rows => $body)
     };
-    (@ $count:expr, [$($few:literal)*] $most:literal, $rows:ident => $body:expr) => {
+    (@ $lanes:ty, $count:expr, [$($few:literal)*] $most:literal, $rows:ident => $body:expr) => {
         match $count {
             $($few => {
                 const $rows: usize = $few;
-                $body
+                by_count!(@ $lanes, $body)
             })*
             _ => {
                 const $rows: usize = $most;
-                $body
+                by_count!(@ $lanes, $body)
             }
+        }
+    };
+    (@ $lanes:ty, $body:expr) => {
+        if const { <$lanes as $crate::cpu::lanes::Lanes>::APART } {
+            $crate::cpu::lanes::apart(|| $body)
+        } else {
+            $body
         }
     };
 }
 pub(crate) use by_count;
+
+/// In a function of its own.
+#[inline(never)]
+pub fn apart<R>(body: impl FnOnce() -> R) -> R {
+    body()
+}
 
 #[cfg(test)]
 mod tests {

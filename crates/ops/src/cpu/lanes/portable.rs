@@ -21,6 +21,7 @@ macro_rules! lane_by_lane {
 impl Lanes for Portable {
     const TILES: usize = 1;
     const ROWS: usize = 4;
+    const APART: bool = true;
     type Number = f32;
 
     #[inline(always)]

@@ -17,9 +17,52 @@ use std::ops::{Add, Div, Mul, Sub};
 use super::PairLanes;
 use super::{LANES, Lanes, Number, Portable, by_halves};
 
+/// 64 bytes that the compiler takes not apart: kernels are compiled for each size of their blocks.
+#[derive(Clone, Copy)]
+pub struct Whole(Register);
+
+#[cfg(target_arch = "x86_64")]
+type Register = std::arch::x86_64::__m512i;
+#[cfg(not(target_arch = "x86_64"))]
+type Register = [u128; 4];
+
+/// What may be any 64 bytes.
+pub trait Bytes: Copy {}
+impl Bytes for [f32; LANES] {}
+impl Bytes for [i32; LANES] {}
+impl Bytes for [i8; 4 * LANES] {}
+
+impl Whole {
+    #[inline(always)]
+    pub fn of<T: Bytes>(values: T) -> Whole {
+        const { assert!(size_of::<T>() == size_of::<Register>()) };
+        // SAFETY: as many bytes, of which all are values.
+        Whole(unsafe { std::mem::transmute_copy(&values) })
+    }
+
+    #[inline(always)]
+    pub fn values<T: Bytes>(self) -> T {
+        const { assert!(size_of::<T>() == size_of::<Register>()) };
+        // SAFETY: as many bytes, of which all are values.
+        unsafe { std::mem::transmute_copy(&self.0) }
+    }
+}
+
 /// Sixteen hashes, in the blocks of a machine whose registers hold so many tiles and rows.
 #[derive(Clone, Copy)]
-pub struct Symbolic<const TILES: usize, const ROWS: usize>(pub(in crate::cpu) Portable);
+pub struct Symbolic<const TILES: usize, const ROWS: usize>(Whole);
+
+impl<const TILES: usize, const ROWS: usize> Symbolic<TILES, ROWS> {
+    #[inline(always)]
+    pub fn of(Portable(lanes): Portable) -> Self {
+        Symbolic(Whole::of(lanes))
+    }
+
+    #[inline(always)]
+    fn lanes(self) -> [f32; LANES] {
+        self.0.values()
+    }
+}
 
 /// One hash.
 #[derive(Clone, Copy)]
@@ -189,8 +232,8 @@ macro_rules! of_two {
     ($($name:ident = $function:expr;)*) => {
         $(#[inline(never)]
         fn $name(self, other: Self) -> Self {
-            let (a, b) = (self.0.0, other.0.0);
-            Symbolic(fast(|lane| $function(a[lane], b[lane])))
+            let (a, b) = (self.lanes(), other.lanes());
+            Symbolic::of(fast(|lane| $function(a[lane], b[lane])))
         })*
     };
 }
@@ -198,49 +241,50 @@ macro_rules! of_two {
 impl<const TILES: usize, const ROWS: usize> Lanes for Symbolic<TILES, ROWS> {
     const TILES: usize = TILES;
     const ROWS: usize = ROWS;
+    const APART: bool = true;
     type Number = Hash;
 
     fn prefetch(_: *const u8) {}
     fn prefetch_far(_: *const u8) {}
-    #[inline(always)]
+    #[inline(never)]
     fn splat(value: f32) -> Self {
-        Symbolic(Portable::splat(value))
+        Symbolic::of(Portable::splat(value))
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn load(from: *const f32) -> Self {
         // SAFETY: as the caller says.
-        Symbolic(unsafe { Portable::load(from) })
+        Symbolic::of(unsafe { Portable::load(from) })
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn load_bf16(from: *const u16) -> [Self; 2] {
         // SAFETY: as the caller says.
-        unsafe { Portable::load_bf16(from) }.map(Symbolic)
+        unsafe { Portable::load_bf16(from) }.map(Symbolic::of)
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn load_bf16_row(from: *const u16) -> Self {
         // SAFETY: as the caller says.
-        Symbolic(unsafe { Portable::load_bf16_row(from) })
+        Symbolic::of(unsafe { Portable::load_bf16_row(from) })
     }
     unsafe fn load_f16(from: *const u16) -> Self {
         // SAFETY: as the caller says.
-        Symbolic(unsafe { Portable::load_f16(from) })
+        Symbolic::of(unsafe { Portable::load_f16(from) })
     }
     unsafe fn load_u8(from: *const u8) -> Self {
         // SAFETY: as the caller says.
-        Symbolic(unsafe { Portable::load_u8(from) })
+        Symbolic::of(unsafe { Portable::load_u8(from) })
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn store(self, to: *mut f32) {
         // SAFETY: as the caller says.
-        unsafe { self.0.store(to) }
+        unsafe { Portable(self.lanes()).store(to) }
     }
     fn low_bytes(self) -> [u8; LANES] {
-        self.0.low_bytes()
+        Portable(self.lanes()).low_bytes()
     }
     #[inline(never)]
     fn fma(self, factor: Self, addend: Self) -> Self {
-        let (a, b, c) = (self.0.0, factor.0.0, addend.0.0);
-        Symbolic(fast(|lane| fuse(a[lane], b[lane], c[lane])))
+        let (a, b, c) = (self.lanes(), factor.lanes(), addend.lanes());
+        Symbolic::of(fast(|lane| fuse(a[lane], b[lane], c[lane])))
     }
     of_two! {
         add = add;
@@ -251,20 +295,22 @@ impl<const TILES: usize, const ROWS: usize> Lanes for Symbolic<TILES, ROWS> {
         min = f32::min;
     }
     fn round(self) -> Self {
-        Symbolic(Portable(self.0.0.map(|x| of_one(tag::ROUND, x))))
+        Symbolic::of(Portable(self.lanes().map(|x| of_one(tag::ROUND, x))))
     }
     fn power_of_two(self) -> Self {
-        Symbolic(Portable(self.0.0.map(|x| of_one(tag::POWER, x))))
+        Symbolic::of(Portable(self.lanes().map(|x| of_one(tag::POWER, x))))
     }
     fn zero_below(self, bound: Self, value: Self) -> Self {
-        Symbolic(self.0.zero_below(bound.0, value.0))
+        Symbolic::of(
+            Portable(self.lanes()).zero_below(Portable(bound.lanes()), Portable(value.lanes())),
+        )
     }
     unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
         // SAFETY: as the caller says.
         unsafe { Portable::transpose(from, from_stride, to, to_stride) }
     }
     fn sum(self) -> f32 {
-        by_halves(self.0.0, add)
+        by_halves(self.lanes(), add)
     }
 }
 
@@ -272,13 +318,13 @@ impl<const TILES: usize, const ROWS: usize> Lanes for Symbolic<TILES, ROWS> {
 impl<const TILES: usize, const ROWS: usize> PairLanes for Symbolic<TILES, ROWS> {
     #[inline(never)]
     fn add_products(self, a: Self, b: Self) -> Self {
-        let (sums, a, b) = (self.0.0, a.0.0, b.0.0);
-        Symbolic(fast(|lane| pair_products(sums[lane], a[lane], b[lane])))
+        let (sums, a, b) = (self.lanes(), a.lanes(), b.lanes());
+        Symbolic::of(fast(|lane| pair_products(sums[lane], a[lane], b[lane])))
     }
     fn to_pairs(self) -> [f32; LANES / 2] {
         let round = |value| u32::from(half::bf16::from_f32(value).to_bits());
         std::array::from_fn(|n| {
-            f32::from_bits(round(self.0.0[2 * n]) | round(self.0.0[2 * n + 1]) << 16)
+            f32::from_bits(round(self.lanes()[2 * n]) | round(self.lanes()[2 * n + 1]) << 16)
         })
     }
     unsafe fn pair(first: *const u16, second: Option<*const u16>) -> Self {
@@ -287,7 +333,7 @@ impl<const TILES: usize, const ROWS: usize> PairLanes for Symbolic<TILES, ROWS> 
             u32::from(unsafe { from.add(lane).read() })
         };
         let upper = |lane| second.map_or(0, |second| at(second, lane) << 16);
-        Symbolic(Portable(std::array::from_fn(|lane| {
+        Symbolic::of(Portable(std::array::from_fn(|lane| {
             f32::from_bits(at(first, lane) | upper(lane))
         })))
     }
@@ -298,7 +344,7 @@ mod tests {
     use super::*;
 
     fn lanes(seed: u32) -> Symbolic<2, 12> {
-        Symbolic(Portable(std::array::from_fn(|lane| number(seed * 16 + lane as u32))))
+        Symbolic::of(Portable(std::array::from_fn(|lane| number(seed * 16 + lane as u32))))
     }
 
     /// The bits of each lane.

@@ -106,7 +106,7 @@ pub fn rows_together<D: Dots>(rows: usize) -> usize {
 /// The columns of `tiles`, for all rows.
 #[inline(always)]
 pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, u32, F>, tiles: Range<usize>) {
-    if rows_together::<D>(product.rows) == D::ROWS {
+    if const { D::ROWS_OF_TWO == 1 } || rows_together::<D>(product.rows) == D::ROWS {
         for tile in tiles {
             product.multiply_tile::<D>(tile);
         }
@@ -132,10 +132,10 @@ impl<F: Format> Product<'_, u32, F> {
         let mut row = 0;
         while row < self.rows {
             let left = (self.rows - row).min(D::ROWS);
-            row += if D::ROWS > 4 {
-                by_count!(left, 12, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
+            row += if const { D::ROWS > 4 } {
+                by_count!(D::Floats, left, 12, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
             } else {
-                by_count!(left, 4, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
+                by_count!(D::Floats, left, 4, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
             };
         }
     }
@@ -145,7 +145,8 @@ impl<F: Format> Product<'_, u32, F> {
         let mut row = rows.start;
         while row < rows.end {
             let left = (rows.end - row).min(D::ROWS_OF_TWO);
-            row += by_count!(left, 6, ROWS => self.multiply::<D, TILES, ROWS>(tile, row));
+            row +=
+                by_count!(D::Floats, left, 6, ROWS => self.multiply::<D, TILES, ROWS>(tile, row));
         }
     }
 
