@@ -133,7 +133,7 @@ impl Diagnosis for DataError {
                     .to_owned()
             }
             DataError::Syntax { .. } => {
-                "medqa, mmlu-pro, mcq and notes files hold one JSON object a line, pubmedqa files one \
+                "medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one \
                  in all, medec and mederrbench files CSV; a CSV file's name ends in .csv"
                     .to_owned()
             }

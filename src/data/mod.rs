@@ -12,7 +12,9 @@ mod linear;
 mod mcq;
 mod medec;
 mod mederrbench;
+mod medmcqa;
 mod medqa;
+mod medxpertqa;
 mod mmlu_pro;
 mod notes;
 mod pubmedqa;
@@ -53,6 +55,10 @@ pub enum Format {
     Pubmedqa,
     /// MMLU-Pro as JSON Lines; its professional medicine questions
     MmluPro,
+    /// MedMCQA as JSON Lines, of its authors or from the Hugging Face hub
+    Medmcqa,
+    /// MedXpertQA's texts, with ten options
+    Medxpertqa,
     /// Your own questions, as JSON Lines or CSV
     Mcq,
     /// MEDEC's CSV; of it the notes of MEDEC-MS
@@ -83,6 +89,8 @@ impl Format {
             Format::Medqa => of("medqa", Questions, medqa::read),
             Format::Pubmedqa => of("pubmedqa", Questions, pubmedqa::read),
             Format::MmluPro => of("mmlu-pro", Questions, mmlu_pro::read),
+            Format::Medmcqa => of("medmcqa", Questions, medmcqa::read),
+            Format::Medxpertqa => of("medxpertqa", Questions, medxpertqa::read),
             Format::Mcq => of("mcq", Questions, mcq::read),
             Format::Medec => of("medec", Notes, medec::read),
             Format::MedecUw => of("medec-uw", Notes, medec::read_with_uw),

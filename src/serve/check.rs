@@ -26,10 +26,11 @@ use super::request::address::Address;
 use super::request::fields::{Fields, quoted, required};
 use super::response::events::{EventSource, SILENCE, cut, respond};
 use super::system_chat::{run_seed, usage};
+use crate::analysis::notes::{Finding, OperationOutcome};
 use crate::data::ItemKind;
 use crate::experiment::case::Worked;
 use crate::experiment::clock;
-use crate::record::{ItemText, Language};
+use crate::record::{ItemLine, ItemText, Language};
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -62,7 +63,7 @@ pub async fn check(
 fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask, ApiError> {
     match kind {
         "text/plain" => note_of(app, &text(bytes)?, chosen),
-        "application/fhir+json" => note_of(app, &fhir::note(&bytes)?, chosen),
+        fhir::MEDIA => note_of(app, &fhir::note(&bytes)?, chosen),
         "application/json" => {
             let fields = Fields::parse(&bytes)?;
             match fields.peek("resourceType") {
@@ -114,7 +115,7 @@ fn text(bytes: Bytes) -> Result<String, ApiError> {
         .map_err(|_| ApiError::new(Code::InvalidValue, "the note is not UTF-8"))
 }
 
-fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
+pub fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
     let language = chosen.language.as_deref().map(language).transpose()?;
     let system = app.served()?.system_for(ItemKind::Notes, chosen.system.as_deref())?.clone();
     system.refuse_length(text, "text")?;
@@ -165,7 +166,37 @@ async fn answer(
         let body = Json(json!({"id": id, "status": "queued"}));
         return Ok((StatusCode::ACCEPTED, headers, body).into_response());
     }
-    let mut running = Running::begin(&app, vec![ask.clone()], caller.as_ref())?;
+    let outcome = worked(&app, &ask, caller.as_ref()).await?;
+    let worked = Result::as_ref(&outcome).map_err(ApiError::clone)?;
+    match &worked.line {
+        ItemLine::Note(line) if wants_fhir(headers) => {
+            let finding = Finding::of(line, &worked.calls, &worked.searches);
+            let decision = worked.decision.as_ref();
+            let body = Json(OperationOutcome::of(&finding, decision, ask.system.is_synthetic));
+            Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(fhir::MEDIA))], body)
+                .into_response())
+        }
+        _ => Ok(Json(result(&ask, worked)).into_response()),
+    }
+}
+
+/// Whether FHIR is asked for, and JSON is not.
+fn wants_fhir(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).into_iter();
+    let ranges =
+        accepted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let ranges: Vec<&str> = ranges.filter_map(|range| range.split(';').next()).collect();
+    let has = |media: &str| ranges.iter().any(|range| range.trim().eq_ignore_ascii_case(media));
+    has(fhir::MEDIA) && !has("application/json")
+}
+
+/// What becomes of a case that is waited for.
+pub async fn worked(
+    app: &App,
+    ask: &Ask,
+    caller: Option<&Caller>,
+) -> Result<Arc<Result<Worked, ApiError>>, ApiError> {
+    let mut running = Running::begin(app, vec![ask.clone()], caller)?;
     let mut phase = app.phase.clone();
     loop {
         let event = tokio::select! {
@@ -173,10 +204,7 @@ async fn answer(
             () = cut(&mut phase) => return Err(ApiError::draining()),
         };
         match event {
-            Some((_, CaseEvent::Ended(outcome))) => {
-                let worked = Result::as_ref(&outcome).map_err(ApiError::clone)?;
-                return Ok(Json(result(&ask, worked)).into_response());
-            }
+            Some((_, CaseEvent::Ended(outcome))) => return Ok(outcome),
             Some(_) => {}
             None => return Err(ApiError::new(Code::Internal, "the case was lost")),
         }

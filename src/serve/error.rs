@@ -62,6 +62,7 @@ codes! {
     BodyTimeout = REQUEST_TIMEOUT "timeout_error" "body_timeout",
     BodyTooLarge = PAYLOAD_TOO_LARGE "invalid_request_error" "body_too_large",
     UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_media_type",
+    PrefetchMissing = PRECONDITION_FAILED "invalid_request_error" "prefetch_missing",
     NoInlineText = UNPROCESSABLE_ENTITY "invalid_request_error" "no_inline_text",
     QueueFull = TOO_MANY_REQUESTS "rate_limit_error" "queue_full",
     BudgetFull = TOO_MANY_REQUESTS "rate_limit_error" "budget_full",

@@ -15,6 +15,7 @@ pub mod audit;
 mod body;
 mod budget;
 mod case;
+mod cds;
 mod check;
 mod completion;
 mod connection;

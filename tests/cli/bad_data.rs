@@ -23,7 +23,7 @@ fn a_line_that_is_no_json() {
     let content = format!("{GOOD}\n{{\"question\": \"cut\n");
     let parts = [
         "x.jsonl:2: EOF while parsing a string, at column ",
-        "hint: medqa, mmlu-pro, mcq and notes files hold one",
+        "hint: medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one",
     ];
     refused("x.jsonl", content.as_bytes(), "mcq", &parts);
 }
@@ -91,7 +91,7 @@ fn text_that_is_not_utf8() {
 
 #[test]
 fn the_wrong_format_for_a_file() {
-    let formats = "hint: medqa, mmlu-pro, mcq and notes files hold one JSON object a line, pubmedqa files one in all";
+    let formats = "hint: medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one in all";
     let two = format!("{GOOD}\n{GOOD}\n");
     refused("x.jsonl", two.as_bytes(), "pubmedqa", &["x.jsonl:2: trailing characters", formats]);
     let pretty = b"{\n  \"1\": {}\n}\n";
@@ -114,8 +114,8 @@ fn the_wrong_format_for_a_file() {
     refused(
         "x.jsonl",
         GOOD.as_bytes(),
-        "medmcqa",
-        &["'medmcqa'", "medqa, pubmedqa, mmlu-pro, mcq"],
+        "medbullets",
+        &["'medbullets'", "medqa, pubmedqa, mmlu-pro, medmcqa, medxpertqa, mcq"],
     );
 }
 

@@ -29,6 +29,46 @@ fn ended(server: &Server, place: &str) -> Value {
 }
 
 #[test]
+fn a_card_of_cds_hooks_says_what_a_check_says() {
+    let server = Server::start(QUICK);
+    let listed = server.get("/cds-services").json();
+    let service = &listed["services"][0];
+    assert_eq!((&service["hook"], &service["id"]), (&json!("order-sign"), &json!("check-note")));
+    assert!(
+        service["prefetch"]["note"].as_str().unwrap().starts_with("DocumentReference?patient=")
+    );
+    let call = |body: &Value| {
+        let headers = [("content-type", "application/json")];
+        let body = &body.to_string();
+        server.ask(&Ask {
+            method: "POST",
+            path: "/cds-services/check-note",
+            headers: &headers,
+            body,
+        })
+    };
+    let data = "RmV2ZXIgZm9yIHR3byBkYXlzLiBNYWxhcmlhIGlzIHRyZWF0ZWQgd2l0aCBhc3BpcmluLg==";
+    let document = json!({"resourceType": "DocumentReference", "status": "current",
+        "content": [{"attachment": {"contentType": "text/plain", "data": data}}]});
+    let mut body = json!({"hook": "order-sign", "hookInstance": "d1577c69-dfbe-44ad-ba6d-3e05e953b2ea",
+        "fhirServer": "http://nowhere.test", "context": {"userId": "Practitioner/1", "patientId": "1", "draftOrders": {}},
+        "prefetch": {"note": {"resourceType": "Bundle", "type": "searchset", "entry": [{"resource": document}]}}});
+    let answer = call(&body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let cards = answer.json();
+    let checked = post(&server, "text/plain", NOTE, &[]).json();
+    let found = checked["sentence"].as_str().is_some();
+    let card = &cards["cards"][0];
+    assert_eq!(card["detail"].as_str().unwrap().contains("As written"), found, "{cards}");
+    assert_eq!(card["indicator"], "warning", "synthetic weights clear no note");
+    assert!(card["summary"].as_str().unwrap().len() < 140);
+    body["prefetch"] = json!({"note": null});
+    assert_eq!(call(&body).code(), (412, "prefetch_missing".to_owned()));
+    body["hook"] = json!("patient-view");
+    assert_eq!(call(&body).code(), (400, "invalid_value".to_owned()));
+}
+
+#[test]
 fn a_note_is_checked_in_every_form_with_one_outcome() {
     let server = Server::start(&format!("{QUICK} --default-seed 3"));
     let plain = post(&server, "text/plain; charset=utf-8", NOTE, &[]);
@@ -58,6 +98,17 @@ fn a_note_is_checked_in_every_form_with_one_outcome() {
         }
         assert_eq!(other, expected);
     }
+    let accept = [("accept", "application/fhir+json")];
+    let outcome = post(&server, "application/fhir+json", &document.to_string(), &accept);
+    assert_eq!(outcome.headers["content-type"], "application/fhir+json");
+    let outcome = outcome.json();
+    assert_eq!(outcome["resourceType"], "OperationOutcome");
+    let severity = match &plain["has_error"] {
+        Value::Bool(true) => "warning",
+        Value::Bool(false) => "information",
+        _ => "error",
+    };
+    assert_eq!(outcome["issue"][0]["severity"], severity, "{outcome}");
     let url = json!({"resourceType": "DocumentReference", "status": "current", "content": [{"attachment": {"contentType": "text/plain", "url": "Binary/1"}}]});
     let refused = post(&server, "application/fhir+json", &url.to_string(), &[]);
     assert_eq!(refused.code(), (422, "no_inline_text".to_owned()));

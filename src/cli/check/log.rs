@@ -167,7 +167,7 @@ impl Log {
         }
     }
 
-    fn outcome(&self, Checked { about, answer }: &Checked) -> Event {
+    fn outcome(&self, Checked { about, answer, .. }: &Checked) -> Event {
         let Answer { record, calls, searches } = answer;
         let line = CaseLine {
             fingerprint: about.fingerprint.as_deref(),

@@ -10,6 +10,8 @@ use crate::digest::hex;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::request::fields::{Fields, quoted};
 
+pub const MEDIA: &str = "application/fhir+json";
+
 /// Padding is optional, since some writers omit it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
