@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::binary::Scratch;
+use crate::rating::{rate, read};
 
 fn lines(scratch: &Scratch, path: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(scratch.path(path)).unwrap();
@@ -70,6 +71,39 @@ fn a_policy_says_of_each_outcome_what_its_score_says_and_is_bound_to_the_weights
     scratch
         .run_one("other", "--set t_max=1 --policy none.toml")
         .refused(2, &["none.toml is no policy", "`wardround calibrate` makes policies"]);
+}
+
+#[test]
+fn raters_say_what_is_wrong_and_all_of_it_has_to_be_rated() {
+    let scratch = Scratch::new();
+    scratch.questions(8);
+    scratch.run_one("own", "--set t_max=0").succeeded();
+    scratch.wardround("rate export own --notes 8 --out sheet").succeeded();
+    let key = read(&scratch.path("sheet/rate-key.json"));
+    let join = |raters: &str| {
+        scratch.wardround(format!("rate score sheet/rate-key.json {raters} --join own"))
+    };
+    let calibrate = || {
+        let flags = "calibrate own --by-raters --risk 0.99 --delta 0.5 --json --out policy.toml";
+        scratch.wardround(flags)
+    };
+    // A takes every third for wrong and B one more, which is enough; C left one out.
+    let by_a = |place: usize| Some(if place % 3 == 0 { 1 } else { 3 });
+    let by_b = |place: usize| Some(if place == 4 { 0 } else { 2 });
+    rate(&scratch, "sheet", "A", by_a);
+    rate(&scratch, "sheet", "B", by_b);
+    rate(&scratch, "sheet", "C", |place| (place != 2).then_some(3));
+    join("A.json B.json C.json").succeeded();
+    calibrate().refused(2, &["has no rating of every rater", "rate export --notes N"]);
+    join("A.json B.json").succeeded();
+    let made: Value = serde_json::from_str(&calibrate().succeeded().stdout).unwrap();
+    let items = lines(&scratch, "own/items.jsonl");
+    let entries = key["entries"].as_array().unwrap().iter().enumerate();
+    let wrong = entries.filter(|(place, entry)| {
+        let item = items.iter().find(|item| item["item"] == entry["item"]).unwrap();
+        (place % 3 == 0 || *place == 4) && item["answer"] != ""
+    });
+    assert_eq!(made["policy"]["calibration"]["wrong"], wrong.count());
 }
 
 #[test]

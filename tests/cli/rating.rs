@@ -24,7 +24,7 @@ fn question_runs() -> Scratch {
     scratch
 }
 
-fn read(path: &Path) -> Value {
+pub fn read(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn data_of(page: &str) -> Value {
 }
 
 /// A rater's file on the sheet in `folder`; `score` gives what is said of an entry by its place in the key.
-fn rate(scratch: &Scratch, folder: &str, rater: &str, score: impl Fn(usize) -> Option<u8>) {
+pub fn rate(scratch: &Scratch, folder: &str, rater: &str, score: impl Fn(usize) -> Option<u8>) {
     let key = read(&scratch.path(folder).join("rate-key.json"));
     let entries = key["entries"].as_array().unwrap().iter().enumerate();
     let entries: Vec<Value> = entries
