@@ -48,10 +48,13 @@ const ARROWS: &[(&str, &str)] = &[
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
     ("corpus", "encoder ops hub text random digest fault appended outside"),
     ("scorers", "encoder tokenizer text outside"),
-    ("hub", "encoder checkpoint text digest console fault appended variable outside"),
+    (
+        "hub",
+        "encoder model ops checkpoint chat tokenizer text digest console fault appended variable outside",
+    ),
     ("data", "text random diagnosis digest record outside"),
     // Of both crates: the upper half's knows our prompts.
-    ("synth", "prompts model tokenizer random diagnosis outside"),
+    ("synth", "prompts checkpoint model tokenizer random diagnosis outside"),
     ("prompts", "diagnosis digest record outside"),
     ("text", "record console"),
     ("record", "chat engine"),

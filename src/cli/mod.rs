@@ -127,7 +127,7 @@ enum Verb {
     /// Show, check, clear, export or import a store of calls (--calls)
     #[command(subcommand)]
     Calls(calls::CallsVerb),
-    /// List, download, verify or synthesise models
+    /// List, download, verify, import or synthesise models
     #[command(subcommand)]
     Models(models::Models),
     /// List the systems, or print the file that describes one

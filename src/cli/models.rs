@@ -1,4 +1,4 @@
-//! `models`: lists the model cards, downloads and verifies models, and makes synthetic ones.
+//! `models`: lists the model cards, downloads and verifies models, imports those of llama.cpp, and makes synthetic ones.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, Card, Checkpoint, FileCheck, HubError, HubOptions, Kind, Status};
 use crate::model::config::ConfigError;
-use crate::model::{Config, Family, ModelError};
+use crate::model::{Config, Family, ModelError, WantedType};
 use crate::panel::PanelError;
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
@@ -24,6 +24,8 @@ pub enum Models {
     Fetch(Fetch),
     /// Check a model's files against their recorded SHA-256 checksums, then read its configuration, tokenizer and chat template
     Verify(Verify),
+    /// Make a model's directory of a GGUF file: Llama, Gemma 3 or Qwen 3
+    Import(Import),
     /// Write a synthetic model: the true architecture with random weights
     Synth(Synth),
 }
@@ -51,6 +53,22 @@ pub struct Verify {
 }
 
 #[derive(Debug, Args)]
+pub struct Import {
+    /// GGUF file, whole
+    file: PathBuf,
+    /// New or empty directory to write to
+    directory: PathBuf,
+    /// Directory with the model's own tokenizer.json, to take in place of the file's tokenizer
+    #[arg(long, value_name = "DIR")]
+    tokenizer: Option<PathBuf>,
+    /// How to keep the numbers: auto (as in the file, quantised ones exactly, in f32), f32, or bf16 (half as large, rounded)
+    #[arg(long, default_value = "auto")]
+    dtype: WantedType,
+    #[command(flatten)]
+    progress: QuietFlag,
+}
+
+#[derive(Debug, Args)]
 pub struct Synth {
     /// Architecture
     #[arg(value_enum)]
@@ -74,6 +92,7 @@ impl Models {
             Models::Ls(flags) => list(&flags.options(true)?.local()),
             Models::Fetch(fetch) => fetch.run(),
             Models::Verify(verify) => verify.run(),
+            Models::Import(import) => import.run(),
             Models::Synth(synth) => synth.run(),
         }
     }
@@ -202,6 +221,33 @@ fn describe(status: &Status) -> String {
         }
         Status::Unknown => "unknown: it has no recorded checksum".to_owned(),
         Status::Missing => "MISSING".to_owned(),
+    }
+}
+
+impl Import {
+    fn run(self) -> Result<(), Failure> {
+        let Import { file, directory, tokenizer, dtype, progress } = self;
+        let mut tenths = 0;
+        let import = hub::gguf::Import {
+            file: &file,
+            directory: &directory,
+            tokenizer: tokenizer.as_deref(),
+            dtype,
+        };
+        import.run(&mut |done, total| {
+            if 10 * done / total > tenths {
+                tenths = 10 * done / total;
+                let megabytes = total / 1_000_000;
+                progress.note(format!("{} % of {megabytes} MB of weights written", 10 * tenths));
+            }
+        })?;
+        if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&directory) {
+            let remedy = "put a chat_template.jinja there, or import it with --tokenizer DIR";
+            progress.note(format!(
+                "the file has no chat template, and the model is not asked without: {remedy}"
+            ));
+        }
+        Ok(console::say(directory.display().to_string())?)
     }
 }
 

@@ -244,3 +244,28 @@ fn a_head_of_its_own_is_used_and_said_though_the_config_ties_it() {
         }
     }
 }
+
+#[test]
+fn a_gguf_file_becomes_a_model_and_nothing_becomes_of_a_damaged_one() {
+    let scratch = Scratch::new();
+    let case = crate::common::gguf::index().cases.swap_remove(2);
+    let mut whole = case.whole();
+    scratch.write("model.gguf", &whole);
+    let imported = scratch.wardround("models import model.gguf imported");
+    assert_eq!(imported.succeeded().stdout, "imported\n");
+    assert!(imported.stderr.contains("100 % of "), "{imported:#?}");
+    let verified = scratch.wardround("models verify imported");
+    assert!(verified.succeeded().stdout.contains("qwen3, 3 layers"), "{verified:#?}");
+    assert!(verified.stdout.contains("chat template"), "{verified:#?}");
+    let written = scratch.wardround("generate --model imported --prompt pain --max-tokens 4");
+    assert!(!written.succeeded().stdout.is_empty());
+    let again = scratch.wardround("models import model.gguf imported --quiet");
+    again.refused(2, &["imported exists and is not an empty directory", "hint: choose a new"]);
+    whole.pop();
+    scratch.write("model.gguf", whole);
+    let damaged = scratch.wardround("models import model.gguf other");
+    damaged.refused(3, &["not a sound GGUF file", "ends behind the file", "hint: the file is"]);
+    let names =
+        std::fs::read_dir(scratch.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!names.into_iter().any(|name| name.to_string_lossy().contains("other")));
+}

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod endpoint;
+pub mod gguf;
 pub mod golden;
 pub mod json_schema;
 pub mod places;

@@ -11,6 +11,7 @@ import torch
 
 import chats
 import encoders
+import gguf_files
 import metrics
 import models
 import ops
@@ -28,6 +29,7 @@ MAKERS = {
     "retrieval": retrieval.make,
     "metrics": metrics.make,
     "text": text.make,
+    "gguf": gguf_files.make,
 }
 
 

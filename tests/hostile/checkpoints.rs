@@ -6,7 +6,8 @@ use wardround::chat::ChatTemplate;
 use wardround::encoder::{Document, Encoder, EncoderOptions, Pair, Reranker};
 use wardround::generation::Generation;
 use wardround::hub::CheckpointFiles;
-use wardround::model::{Config, Family};
+use wardround::hub::gguf::Import;
+use wardround::model::{Config, Family, WantedType};
 use wardround::ops::checkpoint::Checkpoint;
 use wardround::ops::{Cpu, Device};
 use wardround::record::Message;
@@ -216,4 +217,23 @@ fn a_pickle_with_a_number_beyond_eight_bytes_is_refused() {
     std::fs::write(folder.path().join("pytorch_model.bin"), bytes).unwrap();
     let error = Bleurt::load(folder.path()).err().unwrap().to_string();
     assert!(error.contains("pytorch_model.bin"), "{error}");
+}
+
+#[test]
+fn gguf_files() {
+    let cases = crate::common::gguf::index().cases;
+    let longest = cases.iter().map(|case| case.whole().len()).max().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (path, directory) = (folder.path().join("model.gguf"), folder.path().join("model"));
+    withstands("GGUF", damaged(cases.iter().map(|case| case.head())), |mut bytes| {
+        // Numbers enough for every tensor, so that what follows the header is reached.
+        bytes.resize(bytes.len().next_multiple_of(32) + longest, 0);
+        std::fs::write(&path, bytes).unwrap();
+        let dtype = WantedType::Auto;
+        let import = Import { file: &path, directory: &directory, tokenizer: None, dtype };
+        match import.run(&mut |_, _| ()) {
+            Ok(()) => std::fs::remove_dir_all(&directory).unwrap(),
+            Err(_) => assert!(!directory.exists()),
+        }
+    });
 }

@@ -159,6 +159,39 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, FilesError> {
     }
 }
 
+/// Whether something stands where a new directory is to be: anything but an empty directory.
+pub fn is_occupied(path: &Path) -> bool {
+    match fs_err::read_dir(path) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(_) => path.exists(),
+    }
+}
+
+/// Has `write` fill a directory beside `directory`, which gets its name in the end: all of it is written, or nothing.
+///
+/// # Errors
+/// What `write` says; a directory that cannot be made or renamed.
+pub fn write_whole<E: From<io::Error>>(
+    directory: &Path,
+    write: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<(), E> {
+    let name =
+        directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let building = directory.with_file_name(format!(".{name}.{}", std::process::id()));
+    fs_err::create_dir_all(&building)?;
+    let written = write(&building).and_then(|()| {
+        if directory.exists() {
+            fs_err::remove_dir(directory)?;
+        }
+        Ok(fs_err::rename(&building, directory)?)
+    });
+    if written.is_err() {
+        // The error at hand is the one to tell.
+        let _ = fs_err::remove_dir_all(&building);
+    }
+    written
+}
+
 /// Whether a relative name can only lead below the directory it is joined to, on any platform.
 fn stays_inside(name: &str) -> bool {
     !name.contains(['\\', ':'])

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use thiserror::Error;
 
+use crate::checkpoint::{is_occupied, write_whole};
 use crate::diagnosis::{Blame, Diagnosis};
 pub use crate::model::Shape;
 use crate::model::{Config, ConfigError, Family};
@@ -83,28 +84,10 @@ pub fn write_checkpoint(
     texts: &[&str],
     directory: &Path,
 ) -> Result<(), SynthError> {
-    let occupied = |path: &Path| match fs_err::read_dir(path) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(_) => path.exists(),
-    };
-    if occupied(directory) {
+    if is_occupied(directory) {
         return Err(SynthError::Exists { path: directory.to_owned() });
     }
-    let name =
-        directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let building = directory.with_file_name(format!(".{name}.{}", std::process::id()));
-    fs_err::create_dir_all(&building)?;
-    let written = write_files(recipe, texts, &building).and_then(|()| {
-        if directory.exists() {
-            fs_err::remove_dir(directory)?;
-        }
-        Ok(fs_err::rename(&building, directory)?)
-    });
-    if written.is_err() {
-        // The error at hand is the one to tell.
-        let _ = fs_err::remove_dir_all(&building);
-    }
-    written
+    write_whole(directory, |building| write_files(recipe, texts, building))
 }
 
 fn write_files(recipe: &Recipe<'_>, texts: &[&str], directory: &Path) -> Result<(), SynthError> {

@@ -1,0 +1,109 @@
+//! GGUF files against gguf-py: numbers of blocks, and golden checkpoints that go the way to llama.cpp and back.
+
+use std::path::Path;
+
+use safetensors::SafeTensors;
+use wardround::generation::Generation;
+use wardround::hub::gguf::Import;
+use wardround::hub::{Environment, HubOptions, Status, resolve, verify};
+use wardround::model::{Config, WantedType};
+use wardround::ops::StoredType;
+use wardround::ops::ggml::BlockFormat;
+use wardround::tokenizer::Tokenizer;
+
+use crate::common::gguf::index;
+use crate::common::golden::{cases, largest};
+use crate::common::{self, goldens};
+
+fn import(file: &Path, directory: &Path, dtype: WantedType) {
+    let import = Import { file, directory, tokenizer: None, dtype };
+    import.run(&mut |done, total| assert!(done <= total)).unwrap();
+}
+
+#[test]
+fn blocks_of_every_type_are_the_numbers_that_ggufs_own_reader_gives() {
+    let bytes = std::fs::read(goldens().join("gguf/blocks.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let mut compared = 0;
+    for id in 0..64 {
+        let Ok(format) = BlockFormat::find(id) else { continue };
+        let blocks = tensors.tensor(&format!("{id}.blocks")).unwrap();
+        let expected = tensors.tensor(&format!("{id}.numbers")).unwrap();
+        let mut numbers = vec![0.0; blocks.shape()[0] * format.values];
+        assert_eq!(blocks.shape()[1], format.bytes, "{}", format.name);
+        format.read(blocks.data(), &mut numbers);
+        let found: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        assert!(found == expected.data(), "{}", format.name);
+        compared += 1;
+    }
+    assert_eq!(compared, tensors.len() / 2);
+}
+
+#[test]
+fn an_imported_model_has_the_bits_and_the_tokens_of_the_one_it_was_converted_from() {
+    let index = index();
+    for case in &index.cases {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, directory) = (folder.path().join("x.gguf"), folder.path().join("model"));
+        case.write(&file);
+        import(&file, &directory, WantedType::Auto);
+        let golden = cases().into_iter().find(|golden| golden.name == case.name).unwrap();
+        let read = |directory: &Path| Config::read(&directory.join("config.json")).unwrap();
+        let (ours, theirs) = (read(&directory), read(&golden.directory));
+        assert_eq!(Config { eos_ids: theirs.eos_ids.clone(), ..ours }, theirs, "{}", case.name);
+        let expected = golden.ours();
+        let imported = common::golden::Golden { directory: directory.clone(), ..golden };
+        assert!(imported.ours() == expected, "{}", case.name);
+        imported.check(&expected);
+        let tokenizer = Tokenizer::load(&directory.join("tokenizer.json")).unwrap();
+        for (text, ids) in index.texts.iter().zip(&case.ids) {
+            assert_eq!(tokenizer.encode_with(text, true).unwrap(), *ids, "{}: {text:?}", case.name);
+        }
+        let generation = |directory: &Path| {
+            let path = directory.join("generation_config.json");
+            let mut generation = Generation::read(Some(&path), &[]).unwrap();
+            generation.eos_ids.sort_unstable();
+            generation
+        };
+        let published = goldens().join("models").join(&case.name);
+        let (ours, theirs) = (generation(&directory), generation(&published));
+        assert_eq!(ours.eos_ids, theirs.eos_ids, "{}", case.name);
+        if case.name.starts_with("llama") {
+            assert_eq!(ours.sampling, theirs.sampling);
+        }
+        let options = HubOptions::new(Environment::from_lookup(|_| None).unwrap()).local();
+        let checks = verify(&resolve(directory.to_str().unwrap(), &options).unwrap()).unwrap();
+        assert!(checks.iter().all(|check| matches!(check.status, Status::Ok(_))), "{checks:?}");
+        assert!(checks.len() >= 5, "{checks:?}");
+    }
+}
+
+#[test]
+fn rounded_to_bf16_a_model_is_half_as_large_and_near() {
+    let index = index();
+    let case = index.cases.iter().find(|case| case.name == "gemma3-text").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.gguf");
+    case.write(&file);
+    let length = |name: &str, dtype| {
+        let directory = folder.path().join(name);
+        import(&file, &directory, dtype);
+        std::fs::metadata(directory.join("model.safetensors")).unwrap().len() as f32
+    };
+    let whole = length("whole", WantedType::Auto);
+    let half = length("half", WantedType::Exactly(StoredType::Bf16));
+    assert!((0.48..0.54).contains(&(half / whole)), "{half} of {whole}");
+    let golden = cases().into_iter().find(|golden| golden.name == case.name).unwrap();
+    let expected = golden.ours();
+    let rounded = common::golden::Golden { directory: folder.path().join("half"), ..golden };
+    let decoder = common::load(&rounded.directory, WantedType::Exactly(StoredType::F32));
+    let tokens = [&rounded.prompt[..], &rounded.greedy[..]].concat();
+    let ours = common::logits(&decoder, &tokens, tokens.len());
+    let off = ours
+        .iter()
+        .flatten()
+        .zip(expected.iter().flatten())
+        .map(|(one, other)| (one - other).abs());
+    let (off, largest) = (off.fold(0.0, f32::max), largest(&expected.concat()));
+    assert!(off > 0.0 && off < 0.1 * largest, "{off} of {largest}");
+}
