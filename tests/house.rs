@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "serve",
-        "report selftest analysis audit experiment panel calls engine ops data chat tokenizer text random diagnosis digest record console outside",
+        "report selftest analysis audit experiment panel calls encoder engine ops data chat tokenizer text random diagnosis digest record console outside",
     ),
     (
         "bundle",

@@ -156,6 +156,12 @@ impl Paths {
         Ok(self.read(cache))
     }
 
+    /// Allows reading the directories of encoders and rerankers.
+    #[cfg(feature = "serve")]
+    pub fn encoders<'a>(self, directories: impl IntoIterator<Item = &'a Path>) -> Paths {
+        directories.into_iter().fold(self, Paths::read_model)
+    }
+
     /// Allows reading corpora, each with its encoder.
     pub fn corpora<'a>(mut self, directories: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
         for directory in directories {

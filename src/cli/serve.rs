@@ -25,7 +25,7 @@ use crate::serve::{Loaded, LoadedSystem, ServeOptions, serve};
 
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// The models: cards, hub ids or directories; NAME= gives one another name in the API
+    /// The models, encoders and rerankers among them: cards, hub ids or directories; NAME= gives one another name in the API
     #[arg(required = true, value_name = "[NAME=]MODEL")]
     models: Vec<String>,
     #[command(flatten)]
@@ -72,7 +72,8 @@ impl Serve {
         let audit = self.audit.options();
         let hub = self.hub.options(true)?;
         let mut paths = paths(&self.options.listen)?
-            .models(sources.named.iter().map(|named| &named.model), &hub)?;
+            .models(sources.named.iter().map(|named| &named.model), &hub)?
+            .encoders(sources.encoders.iter().map(|encoder| encoder.directory.as_path()));
         paths = self.systems.paths(paths);
         if let Some(calls) = &self.hardware.calls.directory {
             // It is empty until the first call, long after everything is loaded, and stays.

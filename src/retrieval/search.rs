@@ -165,9 +165,8 @@ impl Searcher {
                     .map(|(query, (title, text))| Pair { query, title, text })
                     .collect();
                 let scores = reranker.score(&pairs)?;
-                let is_logit = reranker.is_one_logit();
                 for (candidate, score) in candidates.iter_mut().flatten().zip(scores) {
-                    candidate.score = if is_logit { logistic(score) } else { score };
+                    candidate.score = reranker.between_0_and_1(score);
                     // The order is that of the logits: the logistic function makes equals of great ones.
                     candidate.found.score = score;
                 }
@@ -242,10 +241,6 @@ impl Searcher {
 
 fn milliseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
-}
-
-fn logistic(logit: f32) -> f32 {
-    (1.0 / (1.0 + libm::exp(-f64::from(logit)))) as f32
 }
 
 /// In f64 and in order; 0 where one is 0.

@@ -4,7 +4,7 @@ use axum::http::Extensions;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-pub use self::pending::{Pending, Sent};
+pub use self::pending::{About, Pending, Sent, Told};
 use super::app::KeyRing;
 use super::case::{Ask, words};
 use super::error::{ApiError, Code};
@@ -139,6 +139,8 @@ impl Audit {
     pub fn served(&self, served: &Served, arguments: &Value) {
         let model = |id: &str, fingerprint: &str| json!({"id": id, "fingerprint": fingerprint});
         let models = served.models.iter().map(|one| model(&one.id, &one.fingerprint));
+        let encoders = served.encoders.iter();
+        let models = models.chain(encoders.map(|one| model(&one.id, &one.fingerprint)));
         let systems = served.systems.iter().map(|one| model(&one.id, &one.fingerprint));
         let event = Event::new("config")
             .with("models", models.collect::<Vec<_>>())

@@ -32,7 +32,7 @@ use crate::audit::event::Input;
 use crate::chat::TurnOptions;
 use crate::panel::PanelError;
 
-const CHAT: &str = "/v1/chat/completions";
+pub const CHAT: &str = "/v1/chat/completions";
 pub const TEXT: &str = "/v1/completions";
 /// The response header that lists fields of the request without effect.
 const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
@@ -87,7 +87,7 @@ pub async fn chat(
 }
 
 /// Whether the server can answer requests at all.
-fn check(app: &App) -> Result<(), ApiError> {
+pub fn check(app: &App) -> Result<(), ApiError> {
     app.served()?;
     app.audit.check()
 }

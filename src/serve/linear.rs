@@ -6,8 +6,10 @@ use serde_json::json;
 
 use super::case::{fhir, question, words};
 use super::request::chat::ChatRequest;
-use super::request::completions::CompletionRequest;
+use super::request::completions::{CompletionRequest, texts};
+use super::request::embeddings::EmbeddingRequest;
 use super::request::fields::{self, Fields, listed, quoted};
+use super::request::rerank::RerankRequest;
 use super::session::SESSION;
 use crate::data::ItemKind;
 use crate::linear::{self, keep};
@@ -56,6 +58,23 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
         ("completions::read, ids", &|text| {
             let ids: Vec<u32> = text.bytes().map(u32::from).collect();
             keep(CompletionRequest::read(json!({"prompt": ids}).to_string().as_bytes()));
+        }),
+        ("completions::texts", &|text| {
+            let list = vec![text.to_owned(); text.len().min(8)];
+            keep(texts("a", Some(list.into()), 8));
+        }),
+        ("embeddings::read", &|text| {
+            let body = json!({"input": [text, text], "user": text, "encoding_format": text});
+            keep(EmbeddingRequest::read(body.to_string().as_bytes()));
+        }),
+        ("rerank::read", &|text| {
+            let body = json!({"query": text, "documents": [text, {"text": text, "a": text}]});
+            keep(RerankRequest::read(body.to_string().as_bytes()));
+        }),
+        ("rerank::read, documents", &|text| {
+            let documents = vec![json!({"text": "a", "b": 1}); text.len() / 32];
+            let body = json!({"query": "a", "documents": documents});
+            keep(RerankRequest::read(body.to_string().as_bytes()));
         }),
         ("fhir::note", &|text| {
             let attachment = json!({"contentType": "text/plain", "data": STANDARD.encode(text)});

@@ -284,6 +284,16 @@ impl ModelMetrics {
         self.observe(Observed::GeneratedTokens, completion.usage.completion_tokens as f64);
     }
 
+    /// Counts a request whose texts were encoded.
+    pub fn encoded(&self, tokens: usize, after: Duration) {
+        let [model, engine] = self.labels.clone();
+        let labels = [model, engine, ("finished_reason", "stop".to_owned())];
+        self.families.succeeded.get_or_create(&labels).inc();
+        self.families.counters[0].get_or_create(&self.labels).inc_by(tokens as u64);
+        self.observe(Observed::Request, after.as_secs_f64());
+        self.observe(Observed::PromptTokens, tokens as f64);
+    }
+
     /// Copies the state of the engine.
     pub fn engine(&self, snapshot: &EngineSnapshot) {
         let (families, labels, stats) = (&self.families, &self.labels, &snapshot.stats);

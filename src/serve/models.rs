@@ -4,22 +4,62 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::encoders::ServedEncoder;
+use super::encoding::{MOST_TOKENS, longest_text};
 use super::error::{ApiError, Code, too_long};
 use super::metrics::{Metrics, ModelMetrics};
 use super::request::fields::quoted;
 use super::system::{LoadedSystem, ServedSystem};
+use super::{completion, embeddings, rerank};
 use crate::engine::EngineError;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
 use crate::selftest::last::LastSelftest;
 
 /// Bytes that a token of a text has at most, on average: three or four are usual, and of rows of spaces some more.
-const LONGEST_TOKEN: usize = 16;
+pub const LONGEST_TOKEN: usize = 16;
+
+/// What a name in the API stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Model,
+    System,
+    Encoder,
+    Reranker,
+}
+
+impl Kind {
+    /// As the list of models has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Model => "model",
+            Kind::System => "system",
+            Kind::Encoder => "encoder",
+            Kind::Reranker => "reranker",
+        }
+    }
+
+    fn one(self) -> String {
+        let article = if self == Kind::Encoder { "an" } else { "a" };
+        format!("{article} {}", self.name())
+    }
+
+    /// What it takes.
+    fn takes(self) -> &'static str {
+        match self {
+            Kind::Model => "chats and completions",
+            Kind::System => completion::CHAT,
+            Kind::Encoder => embeddings::PATH,
+            Kind::Reranker => rerank::PATH,
+        }
+    }
+}
 
 /// The served models and systems.
 pub struct Served {
     pub models: Vec<Arc<ServedModel>>,
     pub systems: Vec<Arc<ServedSystem>>,
+    pub encoders: Vec<Arc<ServedEncoder>>,
     /// A description of the process's sandbox; `None` without one.
     pub sandbox: Option<String>,
     /// The last selftest of the installation; `None` if the program was not installed from a bundle.
@@ -30,6 +70,7 @@ pub struct Served {
 pub struct Loaded {
     pub models: Vec<LoadedModel>,
     pub systems: Vec<LoadedSystem>,
+    pub encoders: Vec<ServedEncoder>,
     /// See `Served::sandbox`.
     pub sandbox: Option<String>,
     /// See `Served::selftest`.
@@ -60,7 +101,10 @@ impl Served {
     /// Bytes of the longest text that any model tokenises.
     pub fn longest_text(&self) -> usize {
         let contexts = self.models.iter().map(|model| model.context());
-        contexts.max().unwrap_or_default().saturating_mul(LONGEST_TOKEN)
+        let longest = contexts.max().unwrap_or_default().saturating_mul(LONGEST_TOKEN);
+        let encoders = self.encoders.iter();
+        let limits = encoders.map(|encoder| longest_text(encoder.reader.max_tokens()));
+        limits.fold(longest, usize::max)
     }
 }
 
@@ -146,11 +190,14 @@ impl ServedModel {
 
 impl Served {
     pub fn new(loaded: Loaded, metrics: &Metrics) -> Served {
+        let kinds = loaded.encoders.iter().map(|encoder| &encoder.identity.device_kind);
+        kinds.for_each(|kind| metrics.computes_on(kind));
         let models = loaded.models.into_iter();
         let models = models.map(|model| Arc::new(ServedModel::new(model, metrics))).collect();
         let alone = Served {
             models,
             systems: Vec::new(),
+            encoders: loaded.encoders.into_iter().map(Arc::new).collect(),
             sandbox: loaded.sandbox,
             selftest: loaded.selftest,
         };
@@ -161,39 +208,66 @@ impl Served {
 
     /// The model of this name; without a name the only model.
     pub fn find(&self, name: Option<&str>) -> Result<&Arc<ServedModel>, ApiError> {
-        let names = || {
-            let models = self.models.iter().map(|model| model.id.as_str());
-            let systems = self.systems.iter().map(|system| system.id.as_str());
-            let names: Vec<&str> = models.chain(systems).collect();
-            names.join(", ")
+        self.pick(Kind::Model, self.models.iter().map(|model| (&*model.id, model)), name)
+    }
+
+    /// The encoder or the reranker of this name; without a name the only one.
+    pub fn encoder(&self, kind: Kind, name: Option<&str>) -> Result<&Arc<ServedEncoder>, ApiError> {
+        let own = self.encoders.iter().filter(|one| one.reader.kind() == kind);
+        self.pick(kind, own.map(|one| (&*one.id, one)), name)
+    }
+
+    /// Of what is of a kind the one of this name; without a name the only one.
+    fn pick<'a, T>(
+        &self,
+        kind: Kind,
+        own: impl Iterator<Item = (&'a str, T)>,
+        name: Option<&str>,
+    ) -> Result<T, ApiError> {
+        let mut own: Vec<(&str, T)> = own.collect();
+        let place = match name {
+            None => (own.len() == 1).then_some(0),
+            Some(name) => own.iter().position(|(id, _)| *id == name),
         };
-        match (name, self.models.as_slice()) {
-            (None, [only]) => Ok(only),
-            (None, _) => Err(ApiError::of(
-                Code::MissingParameter,
-                "model",
-                format!("model is missing; there are {}", names()),
-            )),
-            (Some(name), models) => {
-                let found = models.iter().find(|model| model.id == name);
-                found.ok_or_else(|| {
-                    let message = match self.system(name) {
-                        Some(_) => {
-                            format!("{name} is a system, which takes /v1/chat/completions alone")
-                        }
-                        None => {
-                            format!("there is no model {}; there are {}", quoted(name), names())
-                        }
-                    };
-                    ApiError::of(Code::ModelNotFound, "model", message)
-                })
-            }
+        match place {
+            Some(place) => Ok(own.swap_remove(place).1),
+            None => Err(self.missing(kind, !own.is_empty(), name)),
         }
     }
 
-    /// The size of all KV caches in tokens.
+    /// The error for a request whose model is not there, or of another kind; it says what there is.
+    fn missing(&self, wanted: Kind, has_any: bool, name: Option<&str>) -> ApiError {
+        let models = self.models.iter().map(|model| (&*model.id, Kind::Model));
+        let systems = self.systems.iter().map(|system| (&*system.id, Kind::System));
+        let encoders = self.encoders.iter().map(|encoder| (&*encoder.id, encoder.reader.kind()));
+        let all: Vec<(&str, Kind)> = models.chain(systems).chain(encoders).collect();
+        let named = |(id, kind): &(&str, Kind)| match kind {
+            Kind::Model | Kind::System => (*id).to_owned(),
+            kind => format!("{id} ({})", kind.name()),
+        };
+        let names = all.iter().map(named).collect::<Vec<_>>().join(", ");
+        let found = name.and_then(|name| all.iter().find(|(id, _)| *id == name));
+        let (code, problem) = match (name, found) {
+            (None, _) if has_any => (Code::MissingParameter, "model is missing".to_owned()),
+            (None, _) => {
+                let problem = format!("this takes {}, and none is served", wanted.one());
+                (Code::ModelNotFound, problem)
+            }
+            (Some(_), Some((id, kind))) => {
+                let problem = format!("{id} is {}, which takes {} alone", kind.one(), kind.takes());
+                (Code::ModelNotFound, problem)
+            }
+            (Some(name), None) => {
+                (Code::ModelNotFound, format!("there is no model {}", quoted(name)))
+            }
+        };
+        ApiError::of(code, "model", format!("{problem}; there are {names}"))
+    }
+
+    /// The size of all KV caches in tokens; of an encoder, which has none, the most tokens of a request.
     pub fn kv_tokens(&self) -> usize {
-        self.models.iter().map(|model| model.pages * PAGE).sum()
+        let caches: usize = self.models.iter().map(|model| model.pages * PAGE).sum();
+        caches + self.encoders.len() * MOST_TOKENS
     }
 
     /// The error of an engine that died, if any.

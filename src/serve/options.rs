@@ -151,7 +151,7 @@ pub struct Limits {
     /// Maximum sequences queued or running; a request counts its prompts times n
     #[arg(long = "max-queue", value_name = "N", default_value = "512", value_parser = number())]
     pub queued_sequences: usize,
-    /// Maximum prompt tokens queued for prefill [default: 8 times the KV cache]
+    /// Maximum prompt tokens queued for prefill [default: 8 times the KV cache, and 2400000 for each encoder]
     #[arg(long = "max-queue-tokens", value_name = "TOKENS")]
     pub queued_tokens: Option<usize>,
     /// Maximum sequences per API key [default: half of --max-queue]

@@ -4,11 +4,13 @@ use serde_json::{Value, from_value, json};
 use tokio::sync::watch;
 
 use super::app::{App, Phase};
+use super::audit::Told;
 use super::case::words;
 use super::completion::{self, StartedCompletion};
 use super::error::{ApiError, Code};
 use super::models::{Loaded, Served};
 use super::options::ServeOptions;
+use super::{embeddings, rerank};
 use crate::audit::kept::Kept;
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
@@ -62,8 +64,11 @@ pub fn replay(
 }
 
 async fn request(app: &App, kept: &Kept, by_prefill: bool) -> Result<(Value, String), ApiError> {
-    let seed = kept.texts["seed"].as_u64().ok_or_else(|| lacking("seed"))?;
     let mut body = kept.texts["input"].clone();
+    if let Some(numbers) = numbers(app, kept.texts["path"].as_str(), &body).await? {
+        return Ok(numbers);
+    }
+    let seed = kept.texts["seed"].as_u64().ok_or_else(|| lacking("seed"))?;
     let fields = body.as_object_mut().ok_or_else(|| lacking("body"))?;
     for name in ["stream", "stream_options"] {
         fields.shift_remove(name);
@@ -83,6 +88,26 @@ async fn request(app: &App, kept: &Kept, by_prefill: bool) -> Result<(Value, Str
     let StartedCompletion { mut generation, mut answer, .. } = begun;
     completion::finish(app, &mut generation, &mut answer).await?;
     Ok((answer.outputs(), answer.heading.model.fingerprint.clone()))
+}
+
+/// What an encoder or a reranker gives; `None`: it was asked for by another path.
+async fn numbers(
+    app: &App,
+    path: Option<&str>,
+    body: &Value,
+) -> Result<Option<(Value, String)>, ApiError> {
+    let bytes = body.to_string();
+    let mut encoding = match path {
+        Some(embeddings::PATH) => embeddings::begin(app, bytes.as_bytes(), None)?.encoding,
+        Some(rerank::PATH) => rerank::begin(app, bytes.as_bytes(), None)?.encoding,
+        _ => return Ok(None),
+    };
+    let numbers = encoding.compute(app).await?;
+    let output = match path {
+        Some(embeddings::PATH) => embeddings::output(&numbers),
+        _ => rerank::output(&encoding.model.reader, &numbers),
+    };
+    Ok(Some((output, encoding.model.fingerprint.clone())))
 }
 
 /// The tokens of each choice; none of one that has not ended.

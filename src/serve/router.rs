@@ -13,7 +13,7 @@ use super::app::App;
 use super::case::fhir;
 use super::error::{ApiError, Code};
 use super::route::{Access, EVENTS, JSON, Route, described};
-use super::{cds, check, completion, guard, page, status, tokenize};
+use super::{cds, check, completion, embeddings, guard, page, rerank, status, tokenize};
 
 /// What the description says of the whole, and its schemas; its paths are those of [`api`].
 const DESCRIPTION: &str = include_str!("openapi.json");
@@ -53,6 +53,17 @@ fn api() -> Vec<Route> {
             .takes(JSON, Some("TextRequest"))
             .gives(JSON, Some("TextCompletion"))
             .gives(EVENTS, Some("TextCompletion")),
+        Route::post(embeddings::PATH, Api, embeddings::embed)
+            .also("/embeddings")
+            .says("Vectors of texts")
+            .takes(JSON, Some("EmbeddingRequest"))
+            .gives(JSON, Some("EmbeddingList")),
+        Route::post(rerank::PATH, Api, rerank::rerank)
+            .also("/v2/rerank")
+            .also("/rerank")
+            .says("Documents in the order in which they answer a query")
+            .takes(JSON, Some("RerankRequest"))
+            .gives(JSON, Some("Ranking")),
         Route::post("/tokenize", Api, tokenize::tokenize)
             .says("Tokens of a text or a chat")
             .takes(JSON, None)

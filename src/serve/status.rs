@@ -36,7 +36,8 @@ pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError
     let served = app.served()?;
     let models = served.models.iter().map(|model| model.entry(app.created));
     let systems = served.systems.iter().map(|system| system.entry(app.created));
-    let data: Vec<Value> = models.chain(systems).collect();
+    let encoders = served.encoders.iter().map(|encoder| encoder.entry(app.created));
+    let data: Vec<Value> = models.chain(systems).chain(encoders).collect();
     let more = json!({"sandbox": served.sandbox, "selftest": served.selftest});
     Ok(Json(json!({"object": "list", "data": data, "wardround": more})))
 }
@@ -48,6 +49,9 @@ pub async fn model(
     let served = app.served()?;
     if let Some(system) = served.system(&id) {
         return Ok(Json(system.entry(app.created)));
+    }
+    if let Some(encoder) = served.encoders.iter().find(|encoder| encoder.id == id) {
+        return Ok(Json(encoder.entry(app.created)));
     }
     Ok(Json(served.find(Some(&id))?.entry(app.created)))
 }

@@ -5,11 +5,13 @@
 #
 # OUT gets the clients (openai 3.54.0, lm-eval 0.4.13, inspect_ai 0.3.285, autogen 0.7.5 in a venv; CLIENTS names one that is there), the models
 # and the logs. With DATA, which holds medqa/, inspect_ai asks the system medmad and a group chat of autogen a model, both questions of MedQA.
+# Where WARDROUND_MINILM names the directory of all-MiniLM-L6-v2, clients of embeddings and rerankers ask too (sentence-transformers 6.2.0,
+# langchain-openai 1.7.4, chromadb 1.5.9, cohere 7.3.1 in another venv; EMBEDDERS names one that is there).
 # Takes the release binary where it is built, else the debug one; WARDROUND names another.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
@@ -53,6 +55,27 @@ if [ -n "${2:-}" ]; then
     serve "$out/gemma3" "$out/llama" "$out/qwen3" --system medmad --set medmad.record_chars=32 --set medmad.t_max=2
     "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" inspect-system "$url" medmad "$out/inspect" "$questions"
     "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" autogen "$url" qwen3 "$questions"
+    stop
+fi
+if [ -n "${WARDROUND_MINILM:-}" ]; then
+    embedders=${EMBEDDERS:-$out/embedders}
+    if [ ! -x "$embedders/bin/python" ]; then
+        python3 -m venv "$embedders"
+        "$embedders/bin/pip" install -q 'openai==3.54.0' 'sentence-transformers==6.2.0' 'langchain-openai==1.7.4' 'chromadb==1.5.9' 'cohere==7.3.1'
+    fi
+    rm -rf "$out/cross" "$out/corpus"
+    cp -r "$root/tests/goldens/retrieval/tiny-cross" "$out/cross"
+    printf 'output = "one-logit"\nquery_tokens = 40\ndocument_tokens = 40\n' >"$out/cross/encoder.toml"
+    python3 - "$root/src/cli/demo/passages.jsonl" >"$out/passages.jsonl" <<'END'
+import json, sys
+for number, line in enumerate(open(sys.argv[1])):
+    print(json.dumps({"id": str(number), "text": json.loads(line)["text"][:400].strip()}))
+END
+    printf 'name = "ours"\n[[source]]\nlabel = "ours"\nformat = "jsonl"\npath = "passages.jsonl"\nlicence = "own"\nredistribute = true\n' >"$out/ours.toml"
+    "$wardround" corpus build "$out/ours.toml" --out "$out/corpus" --encoder "$WARDROUND_MINILM" --vectors f32 --quiet
+    serve "minilm=$WARDROUND_MINILM" "$out/cross"
+    HF_HUB_OFFLINE=1 "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" embeddings "$url" minilm "$WARDROUND_MINILM" "$out/passages.jsonl" "$out/corpus/vectors.bin"
+    "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" rerank "$url" cross
     stop
 fi
 ulimit -n 8192

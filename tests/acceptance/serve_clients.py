@@ -1,4 +1,4 @@
-"""What real clients get from a server: openai-python, lm-evaluation-harness, inspect_ai. See serve.sh."""
+"""What real clients get from a server: openai-python, lm-evaluation-harness, inspect_ai, LangChain, Chroma, Cohere's client. See serve.sh."""
 
 import asyncio
 import json
@@ -57,6 +57,84 @@ def with_openai(url):
         assert asyncio.run(many()) == {text}
         print(f"openai {model}: chat, stream, n, schema, completions, seeds, errors, 64 at once")
     refused(lambda: client.chat.completions.create(model="nope", messages=[{"role": "user", "content": "a"}]), "model_not_found")
+
+
+def with_embeddings(url, model, folder, texts, vectors):
+    """Vectors of an encoder by the clients of three projects: sentence-transformers' to 1e-5, and those of a corpus of the same texts to the bit."""
+    import chromadb
+    import numpy as np
+    import tiktoken
+    from chromadb.utils.embedding_functions import OpenAIEmbeddingFunction
+    from langchain_openai import OpenAIEmbeddings
+    from openai import AsyncOpenAI, BadRequestError, OpenAI
+    from sentence_transformers import SentenceTransformer
+
+    texts = [json.loads(line)["text"] for line in open(texts)]
+    as_rows = lambda given: np.array(given, dtype=np.float32)  # noqa: E731
+    place = {"base_url": url + "/v1", "api_key": "none"}
+    client = OpenAI(**place)
+    # Without an encoding_format the client asks for base64.
+    own = as_rows([entry.embedding for entry in client.embeddings.create(model=model, input=texts).data])
+    floats = client.embeddings.create(model=model, input=texts, encoding_format="float")
+    assert np.array_equal(own, as_rows([entry.embedding for entry in floats.data]))
+    theirs = SentenceTransformer(folder, device="cpu").encode(texts)
+    apart = np.abs(own - theirs).max()
+    assert apart < 1e-5, apart
+    stored = open(vectors, "rb").read()
+    assert stored[:8] == b"WRVECTOR" and int.from_bytes(stored[12:16], "little") == 1, "the corpus has f32"
+    row = -(-4 * own.shape[1] // 64) * 64
+    rows = [np.frombuffer(stored, "<f4", own.shape[1], 64 + row * number) for number in range(len(texts))]
+    assert np.array_equal(own, as_rows(rows)), "the corpus has other vectors"
+
+    async def many():
+        async with AsyncOpenAI(**place) as others:
+            slices = [texts[at : at + size] for size in (1, 3, 7) for at in range(0, len(texts) - size, size)]
+            answers = await asyncio.gather(*[others.embeddings.create(model=model, input=one) for one in slices])
+        found = {text: entry.embedding for one, answer in zip(slices, answers) for text, entry in zip(one, answer.data)}
+        assert all(np.array_equal(as_rows(found[text]), own[texts.index(text)]) for text in found)
+        return len(slices)
+
+    count = asyncio.run(many())
+    refused(lambda: client.embeddings.create(model=model, input=["a", "fever " * 600]), "context_length_exceeded", "input[1]")
+    refused(lambda: client.embeddings.create(model=model, input="a", dimensions=64), "invalid_value", "dimensions")
+    refused(lambda: client.embeddings.create(model="nope", input="a"), "model_not_found")
+
+    chain = OpenAIEmbeddings(model=model, check_embedding_ctx_length=False, **place)
+    assert np.array_equal(as_rows(chain.embed_documents(texts)), own)
+    assert np.array_equal(as_rows(chain.embed_query(texts[0])), own[0])
+    # By default LangChain sends ids of OpenAI's tokenizer; here of one that has the bytes alone, all of them ids that the model has too.
+    of_bytes = tiktoken.Encoding("bytes", pat_str=".", mergeable_ranks={bytes([byte]): byte for byte in range(256)}, special_tokens={})
+    tiktoken.encoding_for_model = tiktoken.get_encoding = lambda name: of_bytes
+    try:
+        OpenAIEmbeddings(model=model, **place).embed_query("fever")
+        raise AssertionError("the ids of another tokenizer were taken")
+    except BadRequestError as error:
+        assert "check_embedding_ctx_length" in str(error), error
+
+    function = OpenAIEmbeddingFunction(api_key="none", api_base=url + "/v1", model_name=model)
+    collection = chromadb.EphemeralClient().create_collection("ward", embedding_function=function, metadata={"hnsw:space": "cosine"})
+    collection.add(ids=[str(number) for number in range(len(texts))], documents=texts)
+    found = collection.query(query_texts=[texts[1]], n_results=1)
+    assert found["ids"] == [["1"]] and abs(found["distances"][0][0]) < 1e-5, found
+    print(f"embeddings {model}: {len(texts)} texts, {apart:.1e} from sentence-transformers, a corpus's bits; {count} requests at once; openai, LangChain, Chroma")
+
+
+def with_rerank(url, model):
+    """A ranking by Cohere's client and by the request that Jina documents."""
+    import cohere
+    import requests
+
+    documents = ["5 mg", "the spleen", "is low", "5 mg"]
+    ask = {"model": model, "query": "the spleen?", "documents": documents}
+    ranked = cohere.ClientV2(api_key="none", base_url=url).rerank(**ask)
+    order = [result.index for result in ranked.results]
+    scores = [result.relevance_score for result in ranked.results]
+    assert sorted(order) == [0, 1, 2, 3] and scores == sorted(scores, reverse=True) and order.index(0) < order.index(3)
+    body = {**ask, "documents": [{"text": text} for text in documents], "top_n": 2, "return_documents": True}
+    reply = requests.post(f"{url}/v1/rerank", json=body, headers={"Authorization": "Bearer none"}, timeout=60).json()
+    assert [(result["index"], result["relevance_score"]) for result in reply["results"]] == list(zip(order, scores))[:2]
+    assert reply["results"][0]["document"]["text"] == documents[order[0]] and reply["usage"]["total_tokens"] > 0
+    print(f"rerank {model}: cohere {cohere.__version__} and Jina's request, {reply['usage']['total_tokens']} tokens")
 
 
 def with_lm_eval(url, model, wardround, folder):
@@ -354,4 +432,4 @@ def with_equal(url, sums, count="64"):
 
 if __name__ == "__main__":
     {"streams": with_streams, "queue": with_queue, "equal": with_equal, "gone": with_gone, "slow": with_slow, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect,
-     "inspect-system": with_inspect_system, "autogen": with_autogen}[sys.argv[1]](*sys.argv[2:])
+     "embeddings": with_embeddings, "rerank": with_rerank, "inspect-system": with_inspect_system, "autogen": with_autogen}[sys.argv[1]](*sys.argv[2:])

@@ -182,7 +182,8 @@ fn loaded() -> Loaded {
     let backbone = models.start_backbones().unwrap().remove(0);
     let model =
         LoadedModel { id: "qwen3".to_owned(), backbone, device_kind: "cpu".to_owned(), pages };
-    Loaded { models: vec![model], systems: Vec::new(), sandbox: None, selftest: None }
+    let (systems, encoders) = (Vec::new(), Vec::new());
+    Loaded { models: vec![model], systems, encoders, sandbox: None, selftest: None }
 }
 
 #[test]

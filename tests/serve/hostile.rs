@@ -14,6 +14,7 @@ use wardround::model::Family;
 
 use self::inputs::{Good, cases, completions, heads, odd_values};
 use crate::client::{Answer, Server};
+use crate::common::goldens;
 use crate::damage::{damaged, withstands};
 
 /// What nothing here may take.
@@ -116,7 +117,9 @@ fn is_well(server: &Server) {
 
 #[test]
 fn bodies_for_models() {
-    let server = Server::one(Family::Qwen3, "--context 128 --max-body 100000");
+    let encoder = goldens().join("encoders/tiny-mean");
+    let flags = format!("--context 128 --max-body 100000 {}", encoder.display());
+    let server = Server::one(Family::Qwen3, &flags);
     let (done, refused) = (Cell::new(0), Cell::new(0));
     withstands("bodies for models", bodies(completions()), |(good, body)| {
         let answer = answer(&server, &good, &body, "");

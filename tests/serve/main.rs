@@ -14,6 +14,7 @@ mod client;
 mod completions;
 mod container;
 mod durable;
+mod encoders;
 mod ends;
 mod hostile;
 mod identity;

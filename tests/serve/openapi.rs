@@ -24,7 +24,7 @@ fn resolved(schema: &Value, document: &Value) -> Value {
     }
 }
 
-fn check(document: &Value, name: &str, value: &Value) {
+pub fn check(document: &Value, name: &str, value: &Value) {
     let schema = resolved(&document["components"]["schemas"][name], document);
     assert!(is_valid(&schema, value), "no {name}: {value:#}");
 }

@@ -1,19 +1,24 @@
-//! Loads what `serve` serves: models with their names in the API, and systems on these models.
+//! Loads what `serve` serves: models with their names in the API, systems on these models, encoders and rerankers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::flags::SystemFlags;
+use crate::console;
+use crate::corpus::embed::encoder_options;
 use crate::diagnosis::Failure;
+use crate::encoder::{self, EncoderOptions, output_of};
 use crate::experiment::auxiliary_models;
 use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
-use crate::hub::{self, HubOptions};
-use crate::panel::memory::{AuxiliaryModels, KvBudget};
+use crate::hub::{self, Card, HubOptions, Kind};
+use crate::ops::Device;
+use crate::panel::memory::{AuxiliaryModel, AuxiliaryModels, KvBudget};
 use crate::panel::remote::Address;
-use crate::serve::{Loaded, LoadedModel, LoadedSystem};
+use crate::serve::{Loaded, LoadedModel, LoadedSystem, ServedEncoder};
+use crate::synth;
 
 /// A model and its name in the API.
 pub struct NamedModel {
@@ -58,6 +63,55 @@ impl NamedModel {
     }
 }
 
+/// The directory of an encoder or a reranker, and its name in the API.
+pub struct NamedFolder {
+    name: String,
+    pub directory: PathBuf,
+}
+
+impl NamedFolder {
+    /// `None` for a language model. What a card names is fetched where it is not there.
+    fn find(named: &NamedModel, hub: &HubOptions) -> Result<Option<NamedFolder>, Failure> {
+        let path = Path::new(&named.model);
+        let is_one = match path.is_dir() {
+            true => output_of(path, Card::of_directory(path)?.map(Card::known))?.is_some(),
+            false => Card::find(&named.model).is_some_and(|card| card.kind == Kind::Encoder),
+        };
+        if !is_one {
+            return Ok(None);
+        }
+        let directory = std::path::absolute(hub::folder(path, hub)?)?;
+        Ok(Some(NamedFolder { name: named.name.clone(), directory }))
+    }
+
+    fn options(&self, device: &Device) -> Result<EncoderOptions, Failure> {
+        Ok(encoder_options(&self.directory, device.clone())?)
+    }
+
+    /// What it takes beside the models, on the first of their devices.
+    fn memory(&self, device: &Device) -> Result<AuxiliaryModel, Failure> {
+        let footprint = encoder::footprint(&self.options(device)?)?;
+        let (name, device) = (self.name.clone(), device.clone());
+        Ok(AuxiliaryModel { name, footprint, device, place: Some(0) })
+    }
+
+    fn load(self, device: &Device) -> Result<ServedEncoder, Failure> {
+        let mut loaded = ServedEncoder::open(self.name.clone(), &self.options(device)?)?;
+        loaded.is_synthetic = self.directory.join(synth::MARKER).is_file();
+        loaded.notice =
+            Card::of_directory(&self.directory)?.and_then(|card| card.licence.shown.as_deref());
+        Ok(loaded)
+    }
+}
+
+/// Where encoders and rerankers run: on the first device, or on the CPU where that is one that cannot run them.
+fn encoders_device(devices: &[Device], hardware: &Hardware) -> Result<Device, Failure> {
+    match devices.first() {
+        Some(device @ (Device::Cpu(_) | Device::Cuda(_))) => Ok(device.clone()),
+        _ => Ok(Device::cpu(hardware.compute.on.threads())?),
+    }
+}
+
 fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
     for (index, model) in named.iter().enumerate() {
         if named[..index].iter().any(|other| other.name == model.name) {
@@ -71,6 +125,7 @@ fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
 /// The models and systems to serve, and the options they are loaded with.
 pub struct Sources {
     pub named: Vec<NamedModel>,
+    pub encoders: Vec<NamedFolder>,
     specs: Vec<Spec>,
     exemplars: ExemplarSets,
     hardware: Hardware,
@@ -85,18 +140,30 @@ impl Sources {
         hardware: &Hardware,
         hub: HubOptions,
     ) -> Result<Sources, Failure> {
-        let named = models.iter().map(|text| NamedModel::parse(text));
-        let named = named.collect::<Result<Vec<_>, _>>()?;
-        refuse_equal_names(&named)?;
-        for model in &named {
-            hub::check(&model.model, &hub)?;
+        let all = models.iter().map(|text| NamedModel::parse(text));
+        let all = all.collect::<Result<Vec<_>, _>>()?;
+        refuse_equal_names(&all)?;
+        let (mut encoders, mut named) = (Vec::new(), Vec::new());
+        for model in all {
+            match NamedFolder::find(&model, &hub)? {
+                Some(encoder) => encoders.push(encoder),
+                None => {
+                    hub::check(&model.model, &hub)?;
+                    named.push(model);
+                }
+            }
         }
         let kv = KvBudget { at_start: true, ..hardware.kv };
         let hardware = Hardware { known_logprobs: true, kv, ..hardware.clone() };
         let specs = systems.specs(&named, &hardware, &hub)?;
+        let is_encoder = |name: &str| encoders.iter().any(|encoder| encoder.name == name);
+        if let Some(spec) = specs.iter().find(|spec| is_encoder(spec.config.entry.name)) {
+            let message = format!("a model and a system are named {}", spec.config.entry.name);
+            return Err(Failure::usage(message, "give the model another name: NAME=MODEL"));
+        }
         let hardware =
             specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
-        Ok(Sources { named, specs, exemplars: ExemplarSets::default(), hardware, hub })
+        Ok(Sources { named, encoders, specs, exemplars: ExemplarSets::default(), hardware, hub })
     }
 
     /// Reads the exemplars of the systems, and checks that the systems can be built with them.
@@ -110,14 +177,24 @@ impl Sources {
 
     /// Reads and loads the models; two names of one model share its engine.
     pub fn load(self) -> Result<Loaded, Failure> {
-        let Sources { named, specs, mut exemplars, hardware, hub } = self;
+        let Sources { named, encoders, specs, mut exemplars, hardware, hub } = self;
         let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
         let models = Models::describe(&names, &hardware, &hub, |devices| {
+            let device = encoders_device(devices, &hardware)?;
+            let own = encoders.iter().map(|encoder| encoder.memory(&device));
+            let models = own.collect::<Result<_, _>>()?;
             let searching = specs.iter().filter(|spec| spec.corpus.is_some());
-            searching
-                .map(|spec| auxiliary_models(&[spec], &hardware, devices))
-                .try_fold(AuxiliaryModels::default(), |all, beside| Ok(all.and(&beside?)))
+            searching.map(|spec| auxiliary_models(&[spec], &hardware, devices)).try_fold(
+                AuxiliaryModels { models, mapped: 0 },
+                |all, beside| Ok(all.and(&beside?)),
+            )
         })?;
+        let device = encoders_device(&models.devices, &hardware)?;
+        if !encoders.is_empty() && matches!(models.devices.first(), Some(Device::Metal(_))) {
+            console::note("note: encoders and rerankers do not run on Metal: they run on the CPU");
+        }
+        let encoders = encoders.into_iter().map(|encoder| encoder.load(&device));
+        let encoders = encoders.collect::<Result<_, _>>()?;
         let mut libraries = Libraries::default();
         let searched = specs.iter().map(|spec| spec.library(&models, &mut libraries));
         let searched = searched.collect::<Result<Vec<_>, _>>()?;
@@ -152,7 +229,7 @@ impl Sources {
             })
         });
         let systems = systems.collect::<Result<_, Failure>>()?;
-        Ok(Loaded { models, systems, sandbox: None, selftest: None })
+        Ok(Loaded { models, systems, encoders, sandbox: None, selftest: None })
     }
 }
 

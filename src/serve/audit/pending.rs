@@ -11,7 +11,28 @@ use crate::audit::event::{Input, Texts};
 use crate::audit::key::random_name;
 use crate::digest::hex;
 use crate::serve::error::ApiError;
-use crate::serve::response::answer::Answer;
+
+/// A request that a model answers: what its lines say of it.
+pub trait Told: Sync {
+    fn about(&self) -> About;
+
+    /// What came out so far, without which nobody can repeat it.
+    fn outputs(&self) -> Value;
+
+    fn usage(&self) -> Value;
+
+    fn finish_reasons(&self) -> Value;
+}
+
+/// What both lines of a request say.
+pub struct About {
+    pub model: String,
+    pub fingerprint: String,
+    /// `None`: nothing is drawn.
+    pub seed: Option<u64>,
+    /// The digest of everything that determines the output.
+    pub request: String,
+}
 
 /// The lines of a completion: that it was begun, durable before a byte of it is sent, and how it ended; dropped before, it was cancelled
 /// by its client.
@@ -65,7 +86,7 @@ impl Pending {
         who: Who,
         path: &str,
         body: Input,
-        answer: &Answer,
+        answer: &impl Told,
     ) -> Result<Pending, ApiError> {
         let mut pending = Pending {
             audit: audit.clone(),
@@ -79,7 +100,7 @@ impl Pending {
         };
         if audit.is_on() {
             pending.call = random_name().map_err(|_| failed())?;
-            let event = pending.event("begun", answer);
+            let event = pending.event("begun", &answer.about());
             pending.tell_begun(event).await?;
         }
         Ok(pending)
@@ -106,7 +127,7 @@ impl Pending {
     }
 
     /// Logs the finished response, and waits until the line is durable.
-    pub async fn done(&mut self, answer: &Answer) -> Result<(), ApiError> {
+    pub async fn done(&mut self, answer: &impl Told) -> Result<(), ApiError> {
         if !self.audit.is_on() {
             return Ok(());
         }
@@ -115,7 +136,7 @@ impl Pending {
     }
 
     /// Logs a response that failed.
-    pub fn failed(&mut self, error: &ApiError, answer: &Answer) {
+    pub fn failed(&mut self, error: &ApiError, answer: &impl Told) {
         if self.audit.is_on() && !self.is_told {
             let event = self.end(error.code.name(), Some(answer));
             self.audit.note(event);
@@ -123,28 +144,30 @@ impl Pending {
     }
 
     /// What both lines have.
-    fn event(&self, name: &str, answer: &Answer) -> Event {
-        let heading = &answer.heading;
+    fn event(&self, name: &str, about: &About) -> Event {
         self.who
             .event(name)
             .with("call", self.call.as_str())
             .with("path", self.path.as_str())
-            .with("model", heading.model.id.as_str())
-            .with("fingerprint", heading.model.fingerprint.as_str())
-            .with("seed", heading.seed)
-            .with_sum("request", heading.digest.as_str())
+            .with("model", about.model.as_str())
+            .with("fingerprint", about.fingerprint.as_str())
+            .with("seed", about.seed)
+            .with_sum("request", about.request.as_str())
     }
 
-    fn end(&mut self, status: &str, answer: Option<&Answer>) -> Event {
+    fn end(&mut self, status: &str, answer: Option<&dyn Told>) -> Event {
         self.is_told = true;
         let mut more = Map::new();
         more.insert("path".to_owned(), self.path.as_str().into());
         let mut output = Value::Null;
         let mut event = match answer {
             Some(answer) => {
-                more.insert("seed".to_owned(), answer.heading.seed.into());
+                let about = answer.about();
+                if let Some(seed) = about.seed {
+                    more.insert("seed".to_owned(), seed.into());
+                }
                 output = answer.outputs();
-                self.event("request", answer)
+                self.event("request", &about)
                     .with("usage", answer.usage())
                     .with("finish", answer.finish_reasons())
             }

@@ -39,7 +39,7 @@ impl CompletionRequest {
     pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         let mut fields = Fields::parse(body)?;
         let model = fields.text("model")?;
-        let prompts = prompts(fields.take("prompt"))?;
+        let prompts = texts("prompt", fields.take("prompt"), MOST_PROMPTS)?;
         let mut decoding = Decoding::read(&mut fields)?;
         let max_tokens = decoding.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
         decoding.max_tokens = Some(max_tokens);
@@ -70,39 +70,37 @@ impl CompletionRequest {
 }
 
 /// Parses a string, a list of strings, a list of token ids, or a list of such lists.
-fn prompts(value: Option<Value>) -> Result<Vec<TextPrompt>, ApiError> {
-    const NAME: &str = "prompt";
+pub fn texts(field: &str, value: Option<Value>, most: usize) -> Result<Vec<TextPrompt>, ApiError> {
     const EXPECTED: &str =
         "a string, an array of strings, an array of token ids, or an array of such arrays";
-    let list = match required(value, NAME)? {
+    let list = match required(value, field)? {
         Value::String(text) => return Ok(vec![TextPrompt::Text(text)]),
         Value::Array(list) if list.is_empty() => {
-            return Err(ApiError::invalid(NAME, "prompt is empty"));
+            return Err(ApiError::invalid(field, format!("{field} is empty")));
         }
         Value::Array(list) => list,
-        other => return Err(wrong_type(NAME, &other, EXPECTED)),
+        other => return Err(wrong_type(field, &other, EXPECTED)),
     };
     let mixed = || {
-        ApiError::of(Code::InvalidType, NAME, format!("prompt mixes types; expected {EXPECTED}"))
+        ApiError::of(Code::InvalidType, field, format!("{field} mixes types; expected {EXPECTED}"))
     };
     if list[0].is_number() {
-        return Ok(vec![TextPrompt::Ids(ids(NAME, &list.into())?)]);
+        return Ok(vec![TextPrompt::Ids(ids(field, &list.into())?)]);
     }
-    if list.len() > MOST_PROMPTS {
-        let message =
-            format!("prompt has {} prompts; at most {MOST_PROMPTS} are taken", list.len());
-        return Err(ApiError::invalid(NAME, message));
+    if list.len() > most {
+        let message = format!("{field} has {} texts; at most {most} are taken", list.len());
+        return Err(ApiError::invalid(field, message));
     }
     let is_text = list[0].is_string();
     let numbered = list.into_iter().enumerate();
     let prompt = |(index, value): (usize, Value)| match value {
         Value::String(text) if is_text => Ok(TextPrompt::Text(text)),
         Value::Array(list) if !is_text && list.is_empty() => {
-            let name = format!("prompt[{index}]");
+            let name = format!("{field}[{index}]");
             Err(ApiError::invalid(&name, format!("{name} is empty")))
         }
         Value::Array(_) if !is_text => {
-            ids(&format!("prompt[{index}]"), &value).map(TextPrompt::Ids)
+            ids(&format!("{field}[{index}]"), &value).map(TextPrompt::Ids)
         }
         _ => Err(mixed()),
     };

@@ -4,5 +4,7 @@ pub mod address;
 pub mod chat;
 pub mod completions;
 pub mod decoding;
+pub mod embeddings;
 pub mod fields;
 pub mod format;
+pub mod rerank;

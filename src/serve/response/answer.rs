@@ -10,6 +10,7 @@ use super::logprobs::{self, ListWriter, Lists};
 use crate::audit::case;
 use crate::engine::{Completion, Event, TokenLogprobs};
 use crate::record::{FinishReason, Usage};
+use crate::serve::audit::{About, Told};
 use crate::serve::error::ApiError;
 use crate::serve::generation::{ChoiceEvent, Generation};
 use crate::serve::models::ServedModel;
@@ -325,17 +326,6 @@ impl Answer {
         json!({"seed": *seed as i64, "request": digest, "ignored": ignored})
     }
 
-    /// The text and tokens of every choice for the audit trail, whether streamed or not.
-    pub fn outputs(&self) -> Value {
-        let done = self.choices.iter().map(|choice| choice.done.as_ref());
-        done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})))
-            .collect()
-    }
-
-    pub fn finish_reasons(&self) -> Value {
-        (0..self.choices.len()).map(|index| self.finish_reason(index)).collect()
-    }
-
     fn finish_reason(&self, index: usize) -> Value {
         match self.choices[index].done.as_ref().map(|done| done.finish_reason) {
             Some(FinishReason::Length) => "length".into(),
@@ -343,9 +333,32 @@ impl Answer {
             None => Value::Null,
         }
     }
+}
+
+impl Told for Answer {
+    fn about(&self) -> About {
+        let Heading { model, seed, digest, .. } = &self.heading;
+        About {
+            model: model.id.clone(),
+            fingerprint: model.fingerprint.clone(),
+            seed: Some(*seed),
+            request: digest.clone(),
+        }
+    }
+
+    /// The text and tokens of every choice, whether streamed or not.
+    fn outputs(&self) -> Value {
+        let done = self.choices.iter().map(|choice| choice.done.as_ref());
+        done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})))
+            .collect()
+    }
+
+    fn finish_reasons(&self) -> Value {
+        (0..self.choices.len()).map(|index| self.finish_reason(index)).collect()
+    }
 
     /// The token usage of all choices that have ended; each prompt counts once.
-    pub fn usage(&self) -> Value {
+    fn usage(&self) -> Value {
         let mut sum = Usage::default();
         let mut reasoning = 0;
         for (index, choice) in self.choices.iter().enumerate() {

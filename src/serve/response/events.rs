@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::answer::{Answer, Step};
 use crate::serve::app::{App, Phase};
-use crate::serve::audit::{Pending, Sent};
+use crate::serve::audit::{Pending, Sent, Told};
 use crate::serve::budget::Reserved;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::generation::{ChoiceEvent, Generation};

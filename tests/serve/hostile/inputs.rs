@@ -66,6 +66,15 @@ pub fn completions() -> Vec<Good> {
         good("/tokenize", &json!({"messages": messages, "add_generation_prompt": false})),
         good("/detokenize", &json!({"tokens": [5, 6, 7]})),
         good("/apply-template", &json!({"messages": messages, "enable_thinking": false})),
+        good(
+            "/v1/embeddings",
+            &json!({"input": ["the spleen", "5 mg"], "encoding_format": "base64", "dimensions": 16, "input_type": "query", "user": "a"}),
+        ),
+        good("/v1/embeddings", &json!({"input": [[2, 5, 6, 3], [2, 7, 3]], "truncate": true})),
+        good(
+            "/v1/rerank",
+            &json!({"query": "the spleen", "documents": ["5 mg", {"text": "low"}], "top_n": 1, "return_documents": false}),
+        ),
     ]
 }
 

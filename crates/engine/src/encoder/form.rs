@@ -25,6 +25,12 @@ pub(super) struct Form {
 }
 
 impl Form {
+    /// Whether card or folder say how a model becomes vectors or scores.
+    pub(super) fn is_said(path: &Path, known: Option<KnownModel>) -> bool {
+        known.is_some_and(|known| known.encoder.is_some())
+            || [OWN, MODULES].iter().any(|name| path.join(name).is_file())
+    }
+
     /// # Errors
     /// A folder that says nowhere how its model is used; a table with an unknown field; modules that are none of ours.
     pub(super) fn read(path: &Path, known: Option<KnownModel>) -> Result<Self, EncoderError> {

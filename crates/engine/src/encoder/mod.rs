@@ -27,18 +27,33 @@ pub use card::{EncoderCard, EncoderOutput, KnownModel};
 pub use error::EncoderError;
 pub use identity::EncoderIdentity;
 pub use memory::footprint;
-pub use options::{Document, Embedded, EncoderOptions, Pair};
+pub use options::{Document, Embedded, EncoderOptions, Pair, Side};
 pub use reranker::Reranker;
+pub use tokens::Sequence;
 
 use dense::Linear;
 use folder::{CONFIG, Folder};
 use form::{Form, document_text, query_text};
 use identity::Particulars;
 use network::{Described, Network, Place};
-use tokens::{Sequence, Tokens};
+use tokens::Tokens;
 use vector::{finish, pool};
 
 use crate::ops::Device;
+
+/// What the model of a folder gives; `None`: nothing says that it is an encoder or a reranker.
+///
+/// # Errors
+/// A folder that cannot be read, or says something that is none of ours.
+pub fn output_of(
+    directory: &Path,
+    known: Option<KnownModel>,
+) -> Result<Option<EncoderOutput>, EncoderError> {
+    match Form::is_said(directory, known) {
+        false => Ok(None),
+        true => Ok(Some(Form::read(directory, known)?.card.output)),
+    }
+}
 
 /// An encoder.
 pub struct Encoder {
@@ -134,9 +149,61 @@ impl Encoder {
         self.identity.dims
     }
 
+    /// The widths that its vectors may be cut to, its own last.
+    pub fn widths(&self) -> Vec<usize> {
+        let mut widths = self.card.widths.clone();
+        widths.retain(|width| *width < self.identity.dims);
+        widths.sort_unstable();
+        widths.push(self.identity.dims);
+        widths
+    }
+
     /// Where documents are cut, special tokens included.
     pub fn max_tokens(&self) -> usize {
         self.documents.tokens.max_tokens()
+    }
+
+    /// What is read of a text without a title.
+    ///
+    /// # Errors
+    /// A text that cannot be tokenised.
+    pub fn sequence(&self, side: Side, text: &str) -> Result<Sequence, EncoderError> {
+        match side {
+            Side::Document => self.of_document(&Document { title: "", text }),
+            Side::Query => self.of_query(text),
+        }
+    }
+
+    /// The same of the token ids of a whole text, the special ones and what else the model reads around it included.
+    ///
+    /// # Errors
+    /// Ids that this model's tokenizer does not make of a text; a model that reads pairs.
+    pub fn sequence_of_ids(&self, side: Side, ids: Vec<u32>) -> Result<Sequence, EncoderError> {
+        match side {
+            Side::Document if self.card.pair => {
+                let problem = "are of one text, and the model reads a title and a text";
+                Err(EncoderError::Ids { problem: problem.to_owned() })
+            }
+            Side::Document => self.documents.tokens.ids(ids),
+            Side::Query => self.queries.tokens.ids(ids),
+        }
+    }
+
+    /// `[texts][dims]`; `dims` is one of [`Encoder::widths`]. Vectors that are cut have length 1.
+    ///
+    /// # Errors
+    /// Numbers that are not finite; a machine without room.
+    pub fn embed_sequences(
+        &self,
+        side: Side,
+        texts: &[Sequence],
+        dims: usize,
+    ) -> Result<Vec<Vec<f32>>, EncoderError> {
+        let reader = match side {
+            Side::Document => &self.documents,
+            Side::Query => &self.queries,
+        };
+        self.vectors(reader, texts, dims)
     }
 
     /// `[documents][width]`.
@@ -144,43 +211,69 @@ impl Encoder {
         &self,
         documents: &[Document<'_>],
     ) -> Result<Vec<Vec<f32>>, EncoderError> {
-        let tokens = &self.documents.tokens;
-        let sequence = |document: &Document<'_>| match self.card.pair {
-            true => tokens.pair(document.title, document.text),
-            false => tokens.text(&document_text(&self.card, document.title, document.text)),
-        };
-        let sequences = documents.iter().map(sequence).collect::<Result<_, _>>()?;
-        Ok(self.vectors(&self.documents, sequences)?.vectors)
+        let sequences = documents.iter().map(|document| self.of_document(document));
+        let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
+        self.vectors(&self.documents, &sequences, self.identity.dims)
     }
 
     /// `[queries][width]`, and whether a query was cut.
     pub fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, EncoderError> {
-        let sequence = |query: &&str| self.queries.tokens.text(&query_text(&self.card, query));
-        let sequences = queries.iter().map(sequence).collect::<Result<_, _>>()?;
-        self.vectors(&self.queries, sequences)
+        let sequences = queries.iter().map(|query| self.of_query(query));
+        let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
+        Ok(Embedded {
+            vectors: self.vectors(&self.queries, &sequences, self.identity.dims)?,
+            cut: sequences.iter().map(|text| text.left_out > 0).collect(),
+        })
     }
 
     /// `[texts][width]` of texts as they are, without a prompt; an empty text has a vector too, that of its special tokens.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncoderError> {
-        let sequence = |text: &&str| self.documents.tokens.text(text);
-        let sequences = texts.iter().map(sequence).collect::<Result<_, _>>()?;
-        Ok(self.vectors(&self.documents, sequences)?.vectors)
+        let sequences = texts.iter().map(|text| self.documents.tokens.text(text));
+        let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
+        self.vectors(&self.documents, &sequences, self.identity.dims)
     }
 
-    fn vectors(&self, reader: &Reader, texts: Vec<Sequence>) -> Result<Embedded, EncoderError> {
+    fn of_document(&self, document: &Document<'_>) -> Result<Sequence, EncoderError> {
+        let tokens = &self.documents.tokens;
+        match self.card.pair {
+            true => tokens.pair(document.title, document.text),
+            false => tokens.text(&document_text(&self.card, document.title, document.text)),
+        }
+    }
+
+    fn of_query(&self, query: &str) -> Result<Sequence, EncoderError> {
+        self.queries.tokens.text(&query_text(&self.card, query))
+    }
+
+    fn vectors(
+        &self,
+        reader: &Reader,
+        texts: &[Sequence],
+        dims: usize,
+    ) -> Result<Vec<Vec<f32>>, EncoderError> {
         let network = reader.network.as_ref().or(self.documents.network.as_ref());
         let Some(network) = network else {
-            return Ok(Embedded::default());
+            return Ok(Vec::new());
         };
         let (width, output) = (self.state_width, self.card.output);
-        let states = network.run(&texts, &|states| pool(states, width, output))?;
+        let states = network.run(texts, &|states| pool(states, width, output))?;
+        let is_normalised = self.identity.normalised || dims < self.identity.dims;
         let finish = |vector: Vec<f64>| {
             let vector = self.dense.iter().fold(vector, |vector, layer| layer.apply(&vector));
-            finish(&vector, self.identity.dims, self.identity.normalised)
+            finish(&vector, dims, is_normalised)
         };
-        Ok(Embedded {
-            vectors: states.into_iter().map(finish).collect(),
-            cut: texts.iter().map(|text| text.is_cut).collect(),
-        })
+        expect_finite(states.into_iter().map(finish).collect())
+    }
+}
+
+/// The same numbers.
+///
+/// # Errors
+/// One that is not finite, with the place of its text.
+fn expect_finite<T: AsRef<[f32]>>(numbers: Vec<T>) -> Result<Vec<T>, EncoderError> {
+    let is_broken = |one: &T| !one.as_ref().iter().all(|number| number.is_finite());
+    match numbers.iter().position(is_broken) {
+        None => Ok(numbers),
+        Some(text) => Err(EncoderError::NotFinite { place: text + 1, of: numbers.len() }),
     }
 }

@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     fn texts(count: usize) -> Vec<Sequence> {
-        let text = || Sequence { tokens: vec![1; 3], segments: vec![0; 3], is_cut: false };
+        let text = || Sequence { tokens: vec![1; 3], segments: vec![0; 3], left_out: 0 };
         (0..count).map(|_| text()).collect()
     }
 

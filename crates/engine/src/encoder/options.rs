@@ -48,6 +48,15 @@ impl EncoderOptions {
     }
 }
 
+/// Which side of a search a text is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What is found.
+    Document,
+    /// What is asked.
+    Query,
+}
+
 /// What is retrieved; the title may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Document<'a> {

@@ -4,10 +4,11 @@ use super::bert::Classifier;
 use super::card::{EncoderCard, EncoderOutput};
 use super::folder::{Folder, TOKENIZER};
 use super::form::{Form, document_text, query_text};
+use super::identity::Particulars;
 use super::network::{Described, Network, Place};
 use super::tokens::{Sequence, Tokens};
 use super::vector::pool;
-use super::{EncoderError, EncoderOptions, Pair};
+use super::{EncoderError, EncoderIdentity, EncoderOptions, Pair, expect_finite};
 
 /// A reranker. Its scores do not depend on the pairs beside them.
 pub struct Reranker {
@@ -54,11 +55,35 @@ impl Reranker {
         Ok(Reranker { network, judge, tokens, card: form.card })
     }
 
+    /// What the scores of a reranker depend on that is opened so. Its files are summed, which opening does without.
+    pub fn identity(options: &EncoderOptions) -> Result<EncoderIdentity, EncoderError> {
+        let form = Form::read(&options.directory, options.known)?;
+        let described = Described::read(&form.folder)?;
+        let limit = form.card.document_tokens;
+        let limit = Form::cut_at(limit, options.max_tokens, described.positions());
+        let particulars = Particulars {
+            known: options.known,
+            dims: 1,
+            width: 1,
+            query_tokens: limit,
+            document_tokens: limit,
+            precision: described.precision(&form.folder, options)?,
+            device: &options.device,
+            queries: None,
+        };
+        EncoderIdentity::of(&form, &particulars)
+    }
+
     /// Of each pair, higher is better: a logit, or where [`Reranker::is_one_logit`] is false a probability.
     pub fn score(&self, pairs: &[Pair<'_>]) -> Result<Vec<f32>, EncoderError> {
         let sequences: Vec<Sequence> =
             pairs.iter().map(|pair| self.sequence(pair)).collect::<Result<_, _>>()?;
-        let scores = self.network.run(&sequences, &|states| match &self.judge {
+        self.score_sequences(&sequences)
+    }
+
+    /// The same of what is read of pairs.
+    pub fn score_sequences(&self, pairs: &[Sequence]) -> Result<Vec<f32>, EncoderError> {
+        let scores = self.network.run(pairs, &|states| match &self.judge {
             Judge::Classifier { classifier, width } => {
                 classifier.score(&pool(states, *width, EncoderOutput::Cls))
             }
@@ -67,7 +92,16 @@ impl Reranker {
                 vec![1.0 / (1.0 + libm::exp(no - yes))]
             }
         })?;
-        Ok(scores.iter().flatten().map(|score| *score as f32).collect())
+        let scores = scores.iter().flatten().map(|score| [*score as f32]).collect();
+        Ok(expect_finite(scores)?.concat())
+    }
+
+    /// A score between 0 and 1: a probability as it is, the logistic function of a logit, which makes equals of great ones.
+    pub fn between_0_and_1(&self, score: f32) -> f32 {
+        match self.is_one_logit() {
+            true => (1.0 / (1.0 + libm::exp(-f64::from(score)))) as f32,
+            false => score,
+        }
     }
 
     /// Whether scores are logits, which a sigmoid brings between 0 and 1.
@@ -80,7 +114,11 @@ impl Reranker {
         self.tokens.max_tokens()
     }
 
-    fn sequence(&self, pair: &Pair<'_>) -> Result<Sequence, EncoderError> {
+    /// What is read of a pair.
+    ///
+    /// # Errors
+    /// A text that cannot be tokenised.
+    pub fn sequence(&self, pair: &Pair<'_>) -> Result<Sequence, EncoderError> {
         let query = query_text(&self.card, pair.query);
         let document = document_text(&self.card, pair.title, pair.text);
         match self.judge {

@@ -8,20 +8,38 @@ use super::network::Described;
 use super::{EncoderError, EncoderOptions};
 use crate::tokenizer::Library;
 
-/// What a model reads.
-#[derive(Debug)]
-pub(super) struct Sequence {
+/// What a model reads of a text or a pair.
+#[derive(Clone, Debug)]
+pub struct Sequence {
     pub(super) tokens: Vec<u32>,
     /// 0 or 1: which text of a pair each token is of.
     pub(super) segments: Vec<u32>,
-    /// Whether tokens were left out.
-    pub(super) is_cut: bool,
+    /// Tokens beyond the limit.
+    pub(super) left_out: usize,
+}
+
+impl Sequence {
+    /// As they are computed, special tokens included.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Of each token 0 or 1: which text of a pair it is of.
+    pub fn segments(&self) -> &[u32] {
+        &self.segments
+    }
+
+    /// Tokens of the text that are not computed, for it is longer than the model's limit.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
 }
 
 /// A tokenizer with a limit, special tokens included.
 pub(super) struct Tokens {
     tokenizer: Library,
     max_tokens: usize,
+    vocabulary: usize,
 }
 
 impl Tokens {
@@ -35,7 +53,8 @@ impl Tokens {
         let tokenizer = folder.tokenizer()?;
         folder.check_vocabulary(TOKENIZER, &tokenizer, model.vocabulary())?;
         let max_tokens = Form::cut_at(limit, options.max_tokens, model.positions());
-        Ok(Self { tokenizer: Library::new(tokenizer), max_tokens })
+        let vocabulary = model.vocabulary();
+        Ok(Self { tokenizer: Library::new(tokenizer), max_tokens, vocabulary })
     }
 
     /// An error where a text may have no token: an encoder's tokenizer adds one at least.
@@ -58,8 +77,8 @@ impl Tokens {
     pub(super) fn text(&self, text: &str) -> Result<Sequence, EncoderError> {
         let mut encoding = self.encode(text)?;
         let room = self.max_tokens.saturating_sub(self.added(false));
-        let is_cut = cut(&mut encoding, room);
-        self.finish(text.len(), is_cut, encoding, None)
+        let left_out = cut(&mut encoding, room);
+        self.finish(text.len(), left_out, encoding, None)
     }
 
     /// Cut from the end of whichever is longer.
@@ -67,8 +86,8 @@ impl Tokens {
         let (mut one, mut two) = (self.encode(first)?, self.encode(second)?);
         let room = self.max_tokens.saturating_sub(self.added(true));
         let [first_room, second_room] = shares(one.len(), two.len(), room);
-        let is_cut = cut(&mut one, first_room) | cut(&mut two, second_room);
-        self.finish(first.len() + second.len(), is_cut, one, Some(two))
+        let left_out = cut(&mut one, first_room) + cut(&mut two, second_room);
+        self.finish(first.len() + second.len(), left_out, one, Some(two))
     }
 
     /// A text between two others that are never cut; nothing is added.
@@ -85,9 +104,39 @@ impl Tokens {
             let problem = format!("{} tokens leave no room for it", self.max_tokens);
             return Err(EncoderError::Text { length: text.len(), problem });
         }
-        let is_cut = cut(&mut body, room);
+        let left_out = cut(&mut body, room);
         let tokens = [before.get_ids(), body.get_ids(), after.get_ids()].concat();
-        Ok(Sequence { segments: vec![0; tokens.len()], tokens, is_cut })
+        Ok(Sequence { segments: vec![0; tokens.len()], tokens, left_out })
+    }
+
+    /// A text that was tokenised elsewhere.
+    ///
+    /// # Errors
+    /// Ids that are not what this tokenizer makes of a text: another tokenizer's ids are numbers too, and their vector is noise.
+    pub(super) fn ids(&self, mut tokens: Vec<u32>) -> Result<Sequence, EncoderError> {
+        if let Some(id) = tokens.iter().find(|id| **id as usize >= self.vocabulary) {
+            let problem = format!("have {id}; the model's end at {}", self.vocabulary - 1);
+            return Err(EncoderError::Ids { problem });
+        }
+        let sample = self.tokenizer.post_process(self.encode("a")?, None, true);
+        let sample = sample.map_err(|error| failed(1, error.to_string()))?;
+        let (ids, mask) = (sample.get_ids(), sample.get_special_tokens_mask());
+        let before = mask.iter().take_while(|special| **special == 1).count();
+        let behind = mask[before..].iter().rev().take_while(|special| **special == 1).count();
+        let (before, behind) = (&ids[..before], &ids[ids.len() - behind..]);
+        let is_framed = tokens.starts_with(before) && tokens.ends_with(behind);
+        if tokens.len() <= before.len() + behind.len() || !is_framed {
+            let problem = format!(
+                "are not a text between the special tokens that the model's tokenizer puts there, {before:?} before and {behind:?} behind"
+            );
+            return Err(EncoderError::Ids { problem });
+        }
+        let left_out = tokens.len().saturating_sub(self.max_tokens);
+        if left_out > 0 {
+            tokens.truncate(self.max_tokens.saturating_sub(behind.len()));
+            tokens.extend(behind);
+        }
+        Ok(Sequence { segments: vec![0; tokens.len()], tokens, left_out })
     }
 
     /// The tokens of the text alone.
@@ -104,7 +153,7 @@ impl Tokens {
     fn finish(
         &self,
         length: usize,
-        is_cut: bool,
+        left_out: usize,
         first: Encoding,
         second: Option<Encoding>,
     ) -> Result<Sequence, EncoderError> {
@@ -114,7 +163,7 @@ impl Tokens {
             count if (1..=self.max_tokens).contains(&count) => Ok(Sequence {
                 tokens: encoding.get_ids().to_vec(),
                 segments: encoding.get_type_ids().to_vec(),
-                is_cut,
+                left_out,
             }),
             count => Err(failed(length, format!("{count} tokens, not 1 to {}", self.max_tokens))),
         }
@@ -125,13 +174,13 @@ fn failed(length: usize, problem: String) -> EncoderError {
     EncoderError::Text { length, problem }
 }
 
-/// Whether there were more tokens than `room`.
-fn cut(encoding: &mut Encoding, room: usize) -> bool {
-    let is_cut = encoding.len() > room;
-    if is_cut {
+/// Tokens beyond `room`, which are taken away.
+fn cut(encoding: &mut Encoding, room: usize) -> usize {
+    let left_out = encoding.len().saturating_sub(room);
+    if left_out > 0 {
         encoding.truncate(room, 0, TruncationDirection::Right);
     }
-    is_cut
+    left_out
 }
 
 /// What is left of two lengths in `room`: the longer one gives until they are equal, then both; an odd token stays with the

@@ -1,0 +1,340 @@
+//! Embeddings and rankings over HTTP: the bits of the library, whatever is asked beside them, and everything else refused by name.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
+use wardround::encoder::{Document, Encoder, EncoderOptions, Pair, Reranker, Side};
+use wardround::model::Family;
+use wardround::ops::Device;
+
+use crate::client::{Answer, Server, wardround};
+use crate::common::retrieval::{Copy, cross, cut, qwen3};
+use crate::common::{self, goldens};
+use crate::openapi::check;
+
+const TEXTS: [&str; 4] = ["the spleen is enlarged", "5 mg", "is the spleen low?", "the"];
+
+/// Links to models under their names in the API.
+fn folder(models: &[(&str, &Path)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, model) in models {
+        std::os::unix::fs::symlink(model, folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+fn serve(models: &[(&str, &Path)], flags: &str) -> Server {
+    let folder = folder(models);
+    let names: Vec<String> = models.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let command = wardround(folder.path());
+    Server::run(command, folder, &format!("{flags} {}", names.join(" ")))
+}
+
+fn options(folder: &Path) -> EncoderOptions {
+    EncoderOptions::new(folder, Device::cpu(1).unwrap())
+}
+
+fn embed(server: &Server, body: &Value) -> Answer {
+    server.post("/v1/embeddings", body)
+}
+
+/// The vectors of a response, in either form.
+fn vectors(answer: &Answer) -> Vec<Vec<f32>> {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let data = answer.json()["data"].clone();
+    let vector = |entry: &Value| match &entry["embedding"] {
+        Value::String(text) => {
+            let bytes = STANDARD.decode(text).unwrap();
+            let (numbers, rest) = bytes.as_chunks::<4>();
+            assert!(rest.is_empty());
+            numbers.iter().copied().map(f32::from_le_bytes).collect()
+        }
+        numbers => {
+            let numbers = numbers.as_array().unwrap().iter();
+            numbers.map(|number| number.as_f64().unwrap() as f32).collect()
+        }
+    };
+    data.as_array().unwrap().iter().map(vector).collect()
+}
+
+fn refused(answer: &Answer, code: (u16, &str), param: &str, says: &[&str]) {
+    let error = &answer.json()["error"];
+    assert_eq!(answer.code(), (code.0, code.1.to_owned()), "{answer:?}");
+    assert_eq!(error["param"], param);
+    let message = error["message"].as_str().unwrap();
+    assert!(says.iter().all(|part| message.contains(part)), "{message}");
+}
+
+#[test]
+fn vectors_are_those_of_a_corpus_in_every_form_and_company() {
+    let (mean, cut, asks) = (goldens().join("encoders/tiny-mean"), cut(), qwen3());
+    let server = serve(&[("mean", &mean), ("cut", cut.path()), ("asks", asks.path())], "");
+    let document = server.get("/openapi.json").json();
+    let library = Encoder::open(&options(&mean)).unwrap();
+    let documents = TEXTS.map(|text| Document { title: "", text });
+    let expected = library.embed_documents(&documents).unwrap();
+    let ask = |extra: Value| {
+        let mut body = json!({"model": "mean", "input": TEXTS});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        embed(&server, &body)
+    };
+    let whole = ask(json!({"user": "ward", "zeta": 1}));
+    check(&document, "EmbeddingList", &whole.json());
+    assert_eq!(whole.header("x-wardround-ignored"), "zeta,user");
+    let read = library.sequence(Side::Document, TEXTS[0]).unwrap();
+    let ids: Vec<Vec<u32>> = TEXTS
+        .iter()
+        .map(|text| library.sequence(Side::Document, text).unwrap().tokens().to_vec())
+        .collect();
+    let tokens: usize = ids.iter().map(Vec::len).sum();
+    assert_eq!(whole.json()["usage"], json!({"prompt_tokens": tokens, "total_tokens": tokens}));
+    assert_eq!(vectors(&whole), expected);
+    assert_eq!(vectors(&ask(json!({"encoding_format": "base64"}))), expected);
+    assert_eq!(vectors(&ask(json!({"input": ids}))), expected);
+    assert_eq!(vectors(&ask(json!({"input": read.tokens()}))), expected[..1]);
+    // One text among many others, and among other requests.
+    std::thread::scope(|scope| {
+        for client in 0..8 {
+            let (ask, expected) = (&ask, &expected);
+            scope.spawn(move || {
+                for turn in 0..8 {
+                    let own = (client + turn) % TEXTS.len();
+                    let mut texts = vec![TEXTS[own]];
+                    texts.extend(TEXTS.iter().cycle().take(turn * 30));
+                    let answer = ask(json!({"input": texts, "encoding_format": "base64"}));
+                    assert_eq!(vectors(&answer)[0], expected[own]);
+                    let alone = ask(json!({"input": TEXTS[own], "encoding_format": "base64"}));
+                    assert_eq!(vectors(&alone), expected[own..=own]);
+                }
+            });
+        }
+    });
+
+    // Equal requests have equal digests.
+    let digest = |extra: Value| ask(extra).json()["wardround"]["request"].clone();
+    assert_eq!(digest(json!({})), digest(json!({"encoding_format": "base64", "input": ids})));
+    assert_ne!(digest(json!({})), digest(json!({"input": &TEXTS[1..]})));
+
+    // Cut as a corpus of that width is.
+    let ask = |model: &str, extra: Value| {
+        let mut body = json!({"model": model, "input": TEXTS});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        embed(&server, &body)
+    };
+    for dims in [4, 8, 16] {
+        let own = EncoderOptions { dims: Some(dims), ..options(cut.path()) };
+        let expected = Encoder::open(&own).unwrap().embed_documents(&documents).unwrap();
+        assert_eq!(vectors(&ask("cut", json!({"dimensions": dims}))), expected);
+    }
+    let why = ask("cut", json!({"dimensions": 5}));
+    refused(&why, (400, "invalid_value"), "dimensions", &["is 5", "4, 8, 16 numbers"]);
+    let why = ask("mean", json!({"dimensions": 8}));
+    refused(&why, (400, "invalid_value"), "dimensions", &["16 numbers, and is not made"]);
+    refused(&ask("mean", json!({"dimensions": 17})), (400, "invalid_value"), "dimensions", &[]);
+
+    // Queries have their own prompt.
+    let library = Encoder::open(&options(asks.path())).unwrap();
+    let queries = library.embed_queries(&TEXTS).unwrap().vectors;
+    for side in ["query", "search_query"] {
+        assert_eq!(vectors(&ask("asks", json!({"input_type": side}))), queries);
+    }
+    let documents = library.embed_documents(&documents).unwrap();
+    assert_eq!(vectors(&ask("asks", json!({}))), documents);
+    assert_ne!(documents, queries);
+}
+
+#[test]
+fn what_is_not_embedded_is_refused_by_name_and_place() {
+    let (mean, cross) = (goldens().join("encoders/tiny-mean"), cross());
+    let qwen3 = common::synthetic(Family::Qwen3);
+    let models = [("mean", &*mean), ("cross", cross.path()), ("qwen3", &*qwen3)];
+    let server = serve(&models, "--context 1024");
+    let document = server.get("/openapi.json").json();
+    check(&document, "ModelList", &server.get("/v1/models").json());
+    check(&document, "Model", &server.get("/v1/models/mean").json());
+    let ask = |input: Value| embed(&server, &json!({"input": input}));
+    let long = "the ".repeat(30);
+    let says = ["input[1] has 32 tokens", "mean reads 24"];
+    refused(&ask(json!(["5 mg", long])), (400, "context_length_exceeded"), "input[1]", &says);
+    let whole = embed(&server, &json!({"input": ["5 mg", long], "truncate": true}));
+    let library = Encoder::open_folder(&mean).unwrap();
+    assert_eq!(vectors(&whole), library.embed(&["5 mg", &long]).unwrap());
+    assert_eq!(whole.json()["wardround"]["truncated"], json!([1]));
+    refused(
+        &ask(json!("the ".repeat(20_000))),
+        (400, "context_length_exceeded"),
+        "input[0]",
+        &["80000 bytes", "reads 24 tokens"],
+    );
+    for (input, param) in [
+        (json!(""), "input[0]"),
+        (json!(["5 mg", " \n"]), "input[1]"),
+        (json!([]), "input"),
+        (json!([[]]), "input[0]"),
+        (json!(vec!["a"; 2049]), "input"),
+        // Another tokenizer's ids: of no word of this one, or not between its special tokens.
+        (json!([[2, 100_256, 3]]), "input[0]"),
+        (json!([[2, 5, 3], [5, 6]]), "input[1]"),
+        (json!([2, 3]), "input[0]"),
+    ] {
+        refused(&ask(input), (400, "invalid_value"), param, &[]);
+    }
+    let many = json!(vec!["the ".repeat(20); 2048]);
+    assert_eq!(ask(many.clone()).status, 200, "2,048 texts are taken");
+    refused(&ask(json!([true])), (400, "invalid_type"), "input", &[]);
+    refused(&embed(&server, &json!({})), (400, "missing_parameter"), "input", &[]);
+
+    // A model of another kind, and one that is not there.
+    let all = "there are qwen3, mean (encoder), cross (reranker)";
+    let chat = json!([{"role": "user", "content": "a"}]);
+    for (path, body, says) in [
+        (
+            "/v1/embeddings",
+            json!({"input": "a", "model": "qwen3"}),
+            "qwen3 is a model, which takes chats and completions alone",
+        ),
+        ("/v1/embeddings", json!({"input": "a", "model": "cross"}), "cross is a reranker"),
+        ("/v1/embeddings", json!({"input": "a", "model": "zeta"}), "there is no model `zeta`"),
+        (
+            "/v1/chat/completions",
+            json!({"messages": chat, "model": "mean"}),
+            "mean is an encoder, which takes /v1/embeddings alone",
+        ),
+        ("/v1/completions", json!({"prompt": "a", "model": "cross"}), "/v1/rerank alone"),
+        (
+            "/v1/rerank",
+            json!({"query": "a", "documents": ["b"], "model": "mean"}),
+            "/v1/embeddings alone",
+        ),
+    ] {
+        let says = [says, all];
+        refused(&server.post(path, &body), (404, "model_not_found"), "model", &says);
+    }
+    // Without a name the only one of its kind is meant.
+    assert_eq!(ask(json!("5 mg")).json()["model"], "mean");
+    let body = json!({"messages": chat, "max_tokens": 2});
+    assert_eq!(server.post("/v1/chat/completions", &body).json()["model"], "qwen3");
+}
+
+#[test]
+fn documents_are_ranked_by_the_rerankers_own_score() {
+    let cross = cross();
+    let server = serve(&[("cross", cross.path())], "");
+    let document = server.get("/openapi.json").json();
+    let rerank = |extra: Value| {
+        let documents = json!(["5 mg", "the spleen", {"text": "is low"}, "5 mg"]);
+        let mut body = json!({"model": "cross", "query": "the spleen?", "documents": documents});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        server.post("/v1/rerank", &body)
+    };
+    let library = Reranker::open(&options(cross.path())).unwrap();
+    let texts = ["5 mg", "the spleen", "is low", "5 mg"];
+    let pairs = texts.map(|text| Pair { query: "the spleen?", title: "", text });
+    let scores = library.score(&pairs).unwrap();
+    let mut expected: Vec<usize> = (0..4).collect();
+    // Stable: of two equal ones the first comes first.
+    expected.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
+    let whole = rerank(json!({}));
+    check(&document, "Ranking", &whole.json());
+    let results = whole.json()["results"].as_array().unwrap().clone();
+    assert_eq!(results.len(), 4);
+    for (result, index) in results.iter().zip(&expected) {
+        assert_eq!(result["index"], *index);
+        assert_eq!(result["document"]["text"], texts[*index]);
+        let score = library.between_0_and_1(scores[*index]);
+        assert_eq!(result["relevance_score"].as_f64().unwrap() as f32, score);
+    }
+    let brief = rerank(json!({"top_n": 2, "return_documents": false})).json();
+    let own = |result: &Value| json!({"index": result["index"], "relevance_score": result["relevance_score"]});
+    assert_eq!(brief["results"], json!([own(&results[0]), own(&results[1])]));
+    assert_eq!(rerank(json!({"top_n": 99})).json()["results"], json!(results));
+    // Each document alone, and by the other paths.
+    for (index, text) in texts.iter().enumerate() {
+        let body = json!({"query": "the spleen?", "documents": [text]});
+        let alone = server.post("/v2/rerank", &body).json();
+        let among = results.iter().find(|result| result["index"] == index).unwrap();
+        assert_eq!(alone["results"][0]["relevance_score"], among["relevance_score"]);
+    }
+    let long = json!(["5 mg", "the ".repeat(40)]);
+    let says = ["documents[1] has 57 tokens", "cross reads 24"];
+    let answer = rerank(json!({"documents": long}));
+    refused(&answer, (400, "context_length_exceeded"), "documents[1]", &says);
+    let answer = rerank(json!({"documents": long, "truncate": true}));
+    assert_eq!(answer.json()["wardround"]["truncated"], json!([1]));
+    refused(&rerank(json!({"documents": ["a", ""]})), (400, "invalid_value"), "documents[1]", &[]);
+    let says = ["this takes an encoder, and none is served", "cross (reranker)"];
+    let answer = embed(&server, &json!({"input": "a"}));
+    refused(&answer, (404, "model_not_found"), "model", &says);
+}
+
+/// Weights with a row of NaN fail the text that has its word, by its place, and no text beside it.
+#[test]
+fn numbers_that_are_not_finite_are_an_error_of_the_text_alone() {
+    let broken = Copy::of(
+        "encoders/tiny-mean",
+        "output = \"mean\"\nquery_tokens = 24\ndocument_tokens = 24",
+    );
+    broken.remove("modules.json");
+    let path = broken.path().join("model.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let library = Encoder::open(&options(broken.path())).unwrap();
+    let word = library.sequence(Side::Document, "spleen").unwrap().tokens()[1] as usize;
+    let place = {
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let name = "embeddings.word_embeddings.weight";
+        let data = tensors.tensor(name).unwrap().data();
+        data.as_ptr() as usize - bytes.as_ptr() as usize + 4 * 16 * word
+    };
+    bytes[place..place + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    let server = serve(&[("broken", broken.path())], "");
+    let expected = library.embed(&["5 mg"]).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..8 {
+                    let answer = embed(&server, &json!({"input": ["5 mg", "the spleen"]}));
+                    refused(&answer, (500, "internal"), "input[1]", &["not finite"]);
+                    assert_eq!(answer.header("x-should-retry"), "false");
+                    assert_eq!(vectors(&embed(&server, &json!({"input": "5 mg"}))), expected);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_trail_has_vectors_and_scores_by_their_sums_and_repeats_them() {
+    let (mean, cross) = (goldens().join("encoders/tiny-mean"), cross());
+    let flags = "--audit audit --audit-content full --max-queue-tokens 12";
+    let server = serve(&[("mean", &mean), ("cross", cross.path())], flags);
+    let body = json!({"input": TEXTS});
+    let embedded = embed(&server, &json!({"input": TEXTS[0]}));
+    assert_eq!(embedded.status, 200);
+    // More than the queue holds.
+    let ranked = json!({"query": "the", "documents": ["the", "spleen"]});
+    assert_eq!(server.post("/v1/rerank", &ranked).status, 200);
+    assert_eq!(embed(&server, &body).status, 200, "a long request has its turn");
+    let text = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
+    let lines: Vec<Value> =
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let done: Vec<&Value> = lines.iter().filter(|line| line["event"] == "request").collect();
+    assert_eq!(lines.iter().filter(|line| line["event"] == "begun").count(), 3);
+    assert_eq!(done.len(), 3);
+    assert_eq!(
+        (&done[0]["path"], &done[1]["path"]),
+        (&json!("/v1/embeddings"), &json!("/v1/rerank"))
+    );
+    assert!(done.iter().all(|line| line["status"] == "done" && line.get("seed").is_none()));
+    assert_eq!(done[0]["fingerprint"], embedded.json()["system_fingerprint"]);
+    let config = lines.iter().find(|line| line["event"] == "config").unwrap();
+    assert_eq!(config["models"].as_array().unwrap().len(), 2);
+    let folder = server.kill();
+    let numbers: Vec<String> = done.iter().map(|line| line["seq"].to_string()).collect();
+    let replay = format!("replay --audit audit {} --offline", numbers.join(" "));
+    let (code, said) = crate::audit::run(folder.path(), &replay);
+    assert_eq!((code, said.contains("3 lines replayed, 0 differences")), (Some(0), true), "{said}");
+}
