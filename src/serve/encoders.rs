@@ -19,8 +19,8 @@ use crate::encoder::{
 
 /// What turns texts into numbers.
 pub enum Reader {
-    Encoder(Encoder),
-    Reranker(Reranker),
+    Encoder(Box<Encoder>),
+    Reranker(Box<Reranker>),
 }
 
 /// A loaded encoder or reranker.
@@ -101,11 +101,13 @@ impl ServedEncoder {
     pub fn open(id: String, options: &EncoderOptions) -> Result<ServedEncoder, Failure> {
         let output = output_of(&options.directory, options.known)?;
         let (reader, identity) = match output.is_some_and(|output| output.is_score()) {
-            true => (Reader::Reranker(Reranker::open(options)?), Reranker::identity(options)?),
+            true => {
+                (Reader::Reranker(Box::new(Reranker::open(options)?)), Reranker::identity(options)?)
+            }
             false => {
                 let encoder = Encoder::open(options)?;
                 let identity = encoder.identity().clone();
-                (Reader::Encoder(encoder), identity)
+                (Reader::Encoder(Box::new(encoder)), identity)
             }
         };
         let mut nameless = identity.clone();
