@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::metadata::shown;
 use super::{Gguf, GgufError, rope};
+use crate::console;
 use crate::model::{Config, Family};
 
 /// What the converter writes below the architecture's name; any other key may change what is computed, and is refused.
@@ -103,7 +104,8 @@ pub fn config(gguf: &Gguf, family: Family) -> Result<(Value, Config), GgufError>
 
 /// `generation_config.json`: what ends turns, and how the makers draw where the file says so.
 pub fn generation(gguf: &Gguf) -> Result<Value, GgufError> {
-    let key = |name: &str| format!("general.sampling.{name}");
+    const SAMPLING: &str = "general.sampling.";
+    let key = |name: &str| format!("{SAMPLING}{name}");
     let mut generation = ids(gguf)?;
     let mut ends = Vec::new();
     for name in ["eos", "eot", "eom"] {
@@ -119,7 +121,16 @@ pub fn generation(gguf: &Gguf) -> Result<Value, GgufError> {
     }
     add(&mut generation, json!({"eos_token_id": ends}));
     let draws = [("temp", "temperature"), ("top_p", "top_p"), ("min_p", "min_p")];
-    for (name, own) in draws.into_iter().chain([("penalty_repeat", "repetition_penalty")]) {
+    let draws = draws.into_iter().chain([("penalty_repeat", "repetition_penalty")]);
+    for key in gguf.metadata.keys().filter_map(|key| key.strip_prefix(SAMPLING)) {
+        if key != "top_k" && draws.clone().all(|(name, _)| name != key) {
+            console::note(format!(
+                "note: the file's `{SAMPLING}{}` has no counterpart here and is left out",
+                shown(key)
+            ));
+        }
+    }
+    for (name, own) in draws {
         if let Some(value) = gguf.float(&key(name))? {
             add(&mut generation, json!({own: value, "do_sample": true}));
         }
