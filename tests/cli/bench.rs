@@ -207,8 +207,8 @@ fn with_real_models_each_weight_format_stays_near_f32() {
         ),
     ] {
         let model = Path::new(&models).join(name);
-        // A development build takes half a minute for such a window.
-        let flags = ["--windows", "1", "--window", "128", "--format", "json"];
+        // A development build takes a quarter of a minute for such a window.
+        let flags = ["--windows", "1", "--window", "64", "--format", "json"];
         let text = stdout(&[&["quality"], &of_model(&model, &flags)[..]].concat());
         let report: Value = serde_json::from_str(&text).unwrap();
         let (exact, positions) = (number(&report["perplexity"]), number(&report["positions"]));

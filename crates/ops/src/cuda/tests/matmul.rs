@@ -230,9 +230,7 @@ fn check(kept: Quantisation) {
             let what = format!("{kept} {shape:?} {epilogue:?}");
             assert_near(&all, &expected, &what);
             let width = all.len() / MOST_ROWS;
-            // What is emulated takes its time: there the cuts of rows are all tried with bf16.
-            let is_emulated = cfg!(not(feature = "cuda"));
-            let few = shape.1 > MANY_INPUTS || is_emulated && kept != Quantisation::None;
+            let few = shape.1 > MANY_INPUTS || is_slow(kept);
             for rows in ROWS.into_iter().filter(|rows| !few || FEW_ROWS.contains(rows)) {
                 for room in ROOMS {
                     let can = [gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4];

@@ -35,6 +35,11 @@ use crate::{
 /// Every way to keep weights on a GPU.
 const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
 
+/// What is emulated takes its time: there every cut of rows is tried with bf16, and with other weights some are.
+fn is_slow(kept: Quantisation) -> bool {
+    cfg!(not(feature = "cuda")) && kept != Quantisation::None
+}
+
 /// The most that rounding to bf16 moves a number by, of itself: half of the last of eight bits.
 const HALF_STEP: f32 = 1.0 / 256.0;
 
