@@ -211,7 +211,8 @@ fn with_real_models_each_weight_format_stays_near_f32() {
         let flags = ["--windows", "1", "--window", "64", "--format", "json"];
         let text = stdout(&[&["quality"], &of_model(&model, &flags)[..]].concat());
         let report: Value = serde_json::from_str(&text).unwrap();
-        let (exact, positions) = (number(&report["perplexity"]), number(&report["positions"]));
+        let (exact, positions) =
+            (number(&report["perplexity"]), number(&report["text"]["positions"]));
         for (result, (format, most)) in report["results"].as_array().unwrap().iter().zip(bounds) {
             assert_eq!(result["format"], format);
             let divergence = number(&result["mean_divergence"]);

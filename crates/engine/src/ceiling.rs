@@ -193,9 +193,13 @@ pub fn held() -> usize {
 /// The most that `work` held at a time: what ceilings are set by.
 #[cfg(test)]
 pub fn measured(work: impl FnOnce() + Send + 'static) -> usize {
-    PEAK.store(0, Ordering::Relaxed);
-    bounded("measuring", Ceiling::new(usize::MAX / 2, Duration::from_secs(600)), work).unwrap();
-    PEAK.load(Ordering::Relaxed)
+    let ceiling = Ceiling::new(usize::MAX / 2, Duration::from_secs(600));
+    let work = || {
+        PEAK.set(0);
+        work();
+        PEAK.get()
+    };
+    bounded("measuring", ceiling, work).unwrap()
 }
 
 /// Does `work` as whatever has a ceiling does it, here and with all the memory and time that it wants: what is [`bounded`] in it stays on
@@ -212,7 +216,10 @@ pub fn on_this_thread<T>(work: impl FnOnce() -> T) -> T {
 }
 
 #[cfg(test)]
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// The most that this thread held: others are at work beside a test.
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
 
 static LOST: AtomicUsize = AtomicUsize::new(0);
 
@@ -252,7 +259,7 @@ impl Watch {
         }
         self.left.store(left.unwrap_or(0), Ordering::Relaxed);
         #[cfg(test)]
-        PEAK.fetch_max(self.bytes - left.unwrap_or(0), Ordering::Relaxed);
+        PEAK.set(PEAK.get().max(self.bytes - left.unwrap_or(0)));
     }
 
     /// What was allocated elsewhere may be freed here: never more is left than there was.
