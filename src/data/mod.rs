@@ -3,6 +3,7 @@
 //! [`load`] reads all items of a file, [`subset::Subset`] selects those that run.
 
 mod agreement;
+mod bad_rows;
 mod contradiction;
 mod error;
 mod item;
@@ -36,6 +37,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use agreement::count_restricted;
+pub use bad_rows::{BadRows, SkippedRow};
 pub use error::{DataError, Place, Position};
 pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
 pub use pubmedqa::TEST_FILE as PUBMEDQA_TEST_FILE;
@@ -150,34 +152,6 @@ pub struct Dataset {
     pub notices: Vec<String>,
     /// Malformed rows that were left out, in the file's order; empty with [`BadRows::Refuse`].
     pub skipped: Vec<SkippedRow>,
-}
-
-/// How malformed rows are handled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BadRows {
-    /// The file is refused.
-    #[default]
-    Refuse,
-    /// The row is left out and listed.
-    Skip,
-}
-
-impl BadRows {
-    pub fn skip_where(skip: bool) -> BadRows {
-        match skip {
-            true => BadRows::Skip,
-            false => BadRows::Refuse,
-        }
-    }
-}
-
-/// A row that was left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SkippedRow {
-    /// The row's position in the file.
-    pub row: String,
-    pub problem: String,
 }
 
 impl Dataset {

@@ -7,17 +7,22 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod count;
 mod number;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 mod portable;
 #[cfg(feature = "symbolic")]
 mod symbolic;
+#[cfg(feature = "symbolic")]
+mod whole;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
+pub use count::apart;
+pub(crate) use count::by_count;
 pub use number::Number;
 #[cfg(target_arch = "x86_64")]
 pub use pairs::PairLanes;
@@ -25,7 +30,9 @@ pub use portable::Portable;
 #[cfg(all(feature = "symbolic", target_arch = "x86_64"))]
 pub use symbolic::pair_products;
 #[cfg(feature = "symbolic")]
-pub use symbolic::{Symbolic, Whole, whole};
+pub use symbolic::{Symbolic, whole};
+#[cfg(feature = "symbolic")]
+pub use whole::Whole;
 
 /// Lanes in a vector.
 pub const LANES: usize = 16;
@@ -297,45 +304,6 @@ macro_rules! vectorised {
     };
 }
 pub(crate) use vectorised;
-
-/// `$body`, over `$lanes`, with `$rows` a constant: `$count` from one on, of what is more the last number of these.
-macro_rules! by_count {
-    ($lanes:ty, $count:expr, 4, $rows:ident => $body:expr) => {
-        by_count!(@ $lanes, $count, [1 2 3] 4, $rows => $body)
-    };
-    ($lanes:ty, $count:expr, 6, $rows:ident => $body:expr) => {
-        by_count!(@ $lanes, $count, [1 2 3 4 5] 6, $rows => $body)
-    };
-    ($lanes:ty, $count:expr, 12, $rows:ident => $body:expr) => {
-        by_count!(@ $lanes, $count, [1 2 3 4 5 6 7 8 9 10 11] 12, $rows => $body)
-    };
-    (@ $lanes:ty, $count:expr, [$($few:literal)*] $most:literal, $rows:ident => $body:expr) => {
-        match $count {
-            $($few => {
-                const $rows: usize = $few;
-                by_count!(@ $lanes, $body)
-            })*
-            _ => {
-                const $rows: usize = $most;
-                by_count!(@ $lanes, $body)
-            }
-        }
-    };
-    (@ $lanes:ty, $body:expr) => {
-        if const { <$lanes as $crate::cpu::lanes::Lanes>::APART } {
-            $crate::cpu::lanes::apart(|| $body)
-        } else {
-            $body
-        }
-    };
-}
-pub(crate) use by_count;
-
-/// In a function of its own.
-#[inline(never)]
-pub fn apart<R>(body: impl FnOnce() -> R) -> R {
-    body()
-}
 
 #[cfg(test)]
 mod tests {
