@@ -85,6 +85,9 @@ mod tests {
         let line = LINE.replace("\"label\"", "\"images\": [\"MM-1-a.jpeg\"], \"label\"");
         assert_eq!(parse(&line).unwrap().questions()[0].image.as_deref(), Some("MM-1-a.jpeg"));
         let problem = parse(&LINE.replace("\"B\", \"medical", "\"C\", \"medical")).unwrap_err();
-        assert!(problem.to_string().contains("field `label` is \"C\", not one of A, B"), "{problem}");
+        assert!(
+            problem.to_string().contains("field `label` is \"C\", not one of A, B"),
+            "{problem}"
+        );
     }
 }

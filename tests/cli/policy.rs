@@ -88,7 +88,7 @@ fn raters_say_what_is_wrong_and_all_of_it_has_to_be_rated() {
         scratch.wardround(flags)
     };
     // A takes every third for wrong and B one more, which is enough; C left one out.
-    let by_a = |place: usize| Some(if place % 3 == 0 { 1 } else { 3 });
+    let by_a = |place: usize| Some(if place.is_multiple_of(3) { 1 } else { 3 });
     let by_b = |place: usize| Some(if place == 4 { 0 } else { 2 });
     rate(&scratch, "sheet", "A", by_a);
     rate(&scratch, "sheet", "B", by_b);
@@ -101,7 +101,7 @@ fn raters_say_what_is_wrong_and_all_of_it_has_to_be_rated() {
     let entries = key["entries"].as_array().unwrap().iter().enumerate();
     let wrong = entries.filter(|(place, entry)| {
         let item = items.iter().find(|item| item["item"] == entry["item"]).unwrap();
-        (place % 3 == 0 || *place == 4) && item["answer"] != ""
+        (place.is_multiple_of(3) || *place == 4) && item["answer"] != ""
     });
     assert_eq!(made["policy"]["calibration"]["wrong"], wrong.count());
 }
