@@ -80,8 +80,9 @@ fn raters_say_what_is_wrong_and_all_of_it_has_to_be_rated() {
     scratch.run_one("own", "--set t_max=0").succeeded();
     scratch.wardround("rate export own --notes 8 --out sheet").succeeded();
     let key = read(&scratch.path("sheet/rate-key.json"));
-    let join = |raters: &str| {
-        scratch.wardround(format!("rate score sheet/rate-key.json {raters} --join own"))
+    let join = || {
+        let flags = "rate score sheet/rate-key.json A.json B.json C.json --join own";
+        scratch.wardround(flags).succeeded()
     };
     let calibrate = || {
         let flags = "calibrate own --by-raters --risk 0.99 --delta 0.5 --json --out policy.toml";
@@ -93,9 +94,10 @@ fn raters_say_what_is_wrong_and_all_of_it_has_to_be_rated() {
     rate(&scratch, "sheet", "A", by_a);
     rate(&scratch, "sheet", "B", by_b);
     rate(&scratch, "sheet", "C", |place| (place != 2).then_some(3));
-    join("A.json B.json C.json").succeeded();
+    join();
     calibrate().refused(2, &["has no rating of every rater", "rate export --notes N"]);
-    join("A.json B.json").succeeded();
+    rate(&scratch, "sheet", "C", |_| Some(3));
+    join();
     let made: Value = serde_json::from_str(&calibrate().succeeded().stdout).unwrap();
     let items = lines(&scratch, "own/items.jsonl");
     let entries = key["entries"].as_array().unwrap().iter().enumerate();
