@@ -82,7 +82,7 @@ fn raters_say_what_is_wrong_and_all_of_it_has_to_be_rated() {
     let key = read(&scratch.path("sheet/rate-key.json"));
     let join = || {
         let flags = "rate score sheet/rate-key.json A.json B.json C.json --join own";
-        scratch.wardround(flags).succeeded()
+        scratch.wardround(flags).succeeded();
     };
     let calibrate = || {
         let flags = "calibrate own --by-raters --risk 0.99 --delta 0.5 --json --out policy.toml";
