@@ -30,7 +30,7 @@ use serde_json::{Map, Value};
 
 use super::row::Row;
 use super::source::Source;
-use super::{DataError, Draft, Question, notice};
+use super::{DataError, Draft, Question, unscored};
 
 #[cfg(test)]
 mod tests;
@@ -48,9 +48,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         Ok((row.place, question))
     });
     let questions: Vec<_> = questions.collect();
-    let read = questions.iter().flatten();
-    let unscored = read.clone().filter(|(_, question)| question.gold.is_none()).count();
-    notices.extend(notice("questions without an answer, not scored", unscored, read.count()));
+    notices.extend(unscored(&questions));
     Ok(Draft::new(source.stem(), &[source], questions, notices))
 }
 

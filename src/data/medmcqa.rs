@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::error::shown;
 use super::row::Row;
 use super::source::Source;
-use super::{Choice, DataError, Draft, Question, notice};
+use super::{Choice, DataError, Draft, Question, unscored};
 
 const OPTIONS: [(char, &str); 4] = [('A', "opa"), ('B', "opb"), ('C', "opc"), ('D', "opd")];
 
@@ -26,9 +26,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         Ok((row.place, question))
     });
     let questions: Vec<_> = questions.collect();
-    let read = questions.iter().flatten();
-    let unscored = read.clone().filter(|(_, question)| question.gold.is_none()).count();
-    notices.extend(notice("questions without an answer, not scored", unscored, read.count()));
+    notices.extend(unscored(&questions));
     Ok(Draft::new("medmcqa", &[source], questions, notices))
 }
 

@@ -9,7 +9,7 @@ use super::source::Source;
 use super::{Choice, DataError, Draft, Question};
 
 /// What stands before the options in a question.
-const CHOICES: &str = "\nAnswer Choices:";
+const CHOICES: &str = "Answer Choices:";
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = source.json_lines();
@@ -30,11 +30,21 @@ fn question(row: &Row) -> Result<Question, DataError> {
         question: without_options(row, &options)?.to_owned(),
         gold: Some(row.letter("label", &options)?),
         options,
-        image: match row.get("images") {
-            None => None,
-            Some(_) => row.texts("images")?.first().map(|&name| name.to_owned()),
-        },
+        image: image(row)?,
     })
+}
+
+/// Of MedXpertQA MM: a question is asked with one image at most.
+fn image(row: &Row) -> Result<Option<String>, DataError> {
+    if row.get("images").is_none() {
+        return Ok(None);
+    }
+    match row.texts("images")?[..] {
+        [name] => Ok(Some(name.to_owned())),
+        ref several => {
+            Err(row.wrong("images", format!("holds {} images, and one is shown", several.len())))
+        }
+    }
 }
 
 /// The question without the options at its end.
@@ -48,7 +58,7 @@ fn without_options<'a>(row: &'a Row, options: &[Choice]) -> Result<&'a str, Data
     if !shown.split_whitespace().eq(expected.join(" ").split_whitespace()) {
         return Err(row.wrong("question", "ends with answer choices that are not its `options`"));
     }
-    Ok(question)
+    Ok(question.trim_end())
 }
 
 #[cfg(test)]
@@ -84,6 +94,9 @@ mod tests {
     fn a_row_with_images_says_so() {
         let line = LINE.replace("\"label\"", "\"images\": [\"MM-1-a.jpeg\"], \"label\"");
         assert_eq!(parse(&line).unwrap().questions()[0].image.as_deref(), Some("MM-1-a.jpeg"));
+        let several = line.replace("[\"MM-1-a.jpeg\"]", "[\"a.jpeg\", \"b.jpeg\"]");
+        let problem = parse(&several).unwrap_err().to_string();
+        assert!(problem.ends_with("field `images` holds 2 images, and one is shown"), "{problem}");
         let problem = parse(&LINE.replace("\"B\", \"medical", "\"C\", \"medical")).unwrap_err();
         assert!(
             problem.to_string().contains("field `label` is \"C\", not one of A, B"),

@@ -197,6 +197,13 @@ fn notice(what: &str, count: usize, total: usize) -> Option<String> {
     (count > 0).then(|| format!("{what}: {count} of {total}"))
 }
 
+/// Says how many questions have no answer.
+fn unscored(questions: &[Result<(Place, Question), DataError>]) -> Option<String> {
+    let read = questions.iter().flatten();
+    let unscored = read.clone().filter(|(_, question)| question.gold.is_none()).count();
+    notice("questions without an answer, not scored", unscored, read.count())
+}
+
 /// Reads every item of a file, the built-in ones for [`DEMO_PATH`], or a folder of notes.
 ///
 /// # Errors

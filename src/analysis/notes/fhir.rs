@@ -73,6 +73,7 @@ impl OperationOutcome {
             details: Details { text },
             diagnostics: None,
         };
+        issue.extend(ungrounded(finding).map(|text| says(Severity::Warning, text)));
         issue.extend(decision.map(|decision| match decision.decision {
             Advice::Act => says(Severity::Information, decision.to_string()),
             Advice::Escalate => says(Severity::Warning, decision.to_string()),
@@ -124,6 +125,7 @@ impl Card {
             parts.push(format!("As written: {}", escaped(written)));
             parts.push(format!("Should be: {}", escaped(due)));
         }
+        parts.extend(ungrounded(finding).map(|text| escaped(&text)));
         parts.extend(decision.map(|decision| escaped(&decision.to_string())));
         parts.extend(is_synthetic.then(|| SYNTHETIC.to_owned()));
         parts.push(format!("*{}*", finding.notice));
@@ -140,6 +142,12 @@ impl Card {
 fn changed(finding: &Finding) -> Option<[&str; 2]> {
     let written = finding.sentence.as_deref()?;
     Some([written, finding.correction.as_deref().unwrap_or("no correction was given")])
+}
+
+/// What the correction says and no source does.
+fn ungrounded(finding: &Finding) -> Option<String> {
+    let words = &finding.sources.as_ref()?.ungrounded;
+    (!words.is_empty()).then(|| format!("No source contains: {}", words.join(", ")))
 }
 
 /// Text that Markdown shows as it is: what a model or a note says makes no link, image or markup.
@@ -159,6 +167,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::analysis::notes::finding::Sources;
 
     fn finding(has_error: Option<bool>) -> Finding {
         let said = |text: &str| (has_error == Some(true)).then(|| text.to_owned());
@@ -205,6 +214,24 @@ mod tests {
         assert_eq!(indicator(&finding(Some(false)), None, true), "warning");
         assert_eq!(indicator(&finding(Some(false)), Some(&escalated()), false), "warning");
         assert_eq!(indicator(&finding(None), None, false), "warning");
+    }
+
+    #[test]
+    fn what_no_source_says_is_told() {
+        let sources = Sources {
+            named: true,
+            grounded: Some(false),
+            ungrounded: vec!["quinine".into()],
+            exhausted: false,
+            shared: Vec::new(),
+            passages: Vec::new(),
+        };
+        let finding = Finding { sources: Some(sources), ..finding(Some(true)) };
+        assert_eq!(severities(&finding, None, false), ["warning", "warning", "information"]);
+        let outcome = json!(OperationOutcome::of(&finding, None, false));
+        assert_eq!(outcome["issue"][1]["details"]["text"], "No source contains: quinine");
+        let card = json!(Card::of(&finding, None, false, "medreflex"));
+        assert!(card["detail"].as_str().unwrap().contains("No source contains\\: quinine"));
     }
 
     #[test]

@@ -119,6 +119,12 @@ pub fn generation(gguf: &Gguf) -> Result<Value, GgufError> {
             ends.push(id);
         }
     }
+    if ends.is_empty() {
+        return Err(gguf.refused(
+            "it names no token that ends a text (`tokenizer.ggml.eos_token_id`)".to_owned(),
+            "take the model's safetensors, or a file of llama.cpp's converter",
+        ));
+    }
     add(&mut generation, json!({"eos_token_id": ends}));
     let draws = [("temp", "temperature"), ("top_p", "top_p"), ("min_p", "min_p")];
     let draws = draws.into_iter().chain([("penalty_repeat", "repetition_penalty")]);

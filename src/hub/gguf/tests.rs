@@ -253,6 +253,7 @@ fn what_cannot_be_imported_is_refused_by_name() {
             set(number("tokenizer.ggml.eos_token_id", 4)),
             "`tokenizer.ggml.eos_token_id` is 4, and there are 4 tokens",
         ),
+        (without("tokenizer.ggml.eos_token_id"), "it names no token that ends a text"),
         (set(word("tokenizer.chat_template", "{% if %}")), "does not compile"),
         (changed(|made| made.tensors[0].2 = 16), "is of the type IQ2_XXS"),
         (changed(|made| made.tensors[0].2 = 77), "is of the type 77"),
