@@ -198,7 +198,9 @@ def check_item(item, calls, agents, settings):
     expect(f"{where}: calls", item["calls"], len(agents) * (last + 1))
     expect(f"{where}: calls in the log", len(calls), item["calls"])
     expect(f"{where}: rounds", [one["round"] for one in item["rounds"]], list(range(last + 1)))
-    uses_confidence = settings["confidence"] == "on"
+    if settings.get("weights", "paper") != "paper" or settings.get("gate", "disagreement") != "disagreement":
+        raise Difference("weights and gate of the paper alone are computed again")
+    uses_confidence, peers = settings["confidence"] == "on", settings.get("peers", "all")
     for number, logged in enumerate(item["rounds"]):
         place = f"{where}, round {number}"
         records = [by_round[number][agent] for agent in agents]
@@ -217,7 +219,8 @@ def check_item(item, calls, agents, settings):
         else:
             expect(f"{place}: labels", sorted(logged["labels"]), sorted(agents))
             for record in records:
-                if logged["brief"] not in record["user"]:
+                briefs = logged["brief"].split("\n\n----\n\n")
+                if peers in ("all", "none") and len(briefs) > 1 or not any(brief in record["user"] for brief in briefs):
                     raise Difference(f"{place}: the brief is not what {record['agent']} was shown")
         goes_on = number < settings["t_max"] and not agree(answers)
         expect(f"{place}: another round follows", number < last, goes_on)

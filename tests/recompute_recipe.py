@@ -3,13 +3,15 @@
     python3 tests/recompute_recipe.py FOLDER
 
 Shares no code with the program. From each cell's plan.toml, items.jsonl and calls.jsonl it computes accuracies, their means and
-deviations, the intervals by the documented generator, NetGain in both readings, paired differences, McNemar's test, agreement, and the counts of calls
+deviations, the intervals by the documented generator, NetGain in both readings, paired differences, their adjusted P-values and what they could
+have shown, McNemar's test, samples at a debate's price, agreement, and the counts of calls
 and tokens, how replies were read; the answers of every item are also looked up in the records of its calls. `results.json` must say the same. Similarity,
 which needs an encoder, is not recomputed. Exits 1 with the first difference. Python 3.11 or later, standard library only.
 """
 
 import json
 import math
+import statistics
 import sys
 import tomllib
 from collections import Counter, defaultdict
@@ -189,6 +191,9 @@ def check(folder):
     for row in results.get("paired", []):
         left, right = cells[row["method"], row["dataset"]], cells[row["baseline"], row["dataset"]]
         check_paired(row, left.verdicts(), right.verdicts())
+    check_adjusted(results.get("paired", []))
+    for row in results.get("budgets", []):
+        check_budget(row, cells[row["method"], row["dataset"]], cells[row["reference"], row["dataset"]])
     check_choices(results, recipe)
     for row in results.get("collapse", []):
         check_agreement(row, cells[row["method"], row["dataset"]])
@@ -260,14 +265,71 @@ def check_conditional(where, found, pairs):
 
 def check_paired(row, left, right):
     where = f"{row['method']} less {row['baseline']} on {row['dataset']}"
-    expected = estimate([a - b for a, b in zip(run_means(left), run_means(right))])
+    differences = [a - b for a, b in zip(run_means(left), run_means(right))]
+    expected = estimate(differences)
     expect(where, {key: row[key] for key in expected}, expected)
+    means = [math.fsum(differences[index] for index in sample) / len(differences) for sample in draws(len(differences))]
+    # A mean that is 0 but for rounding may count on either side.
+    tails = [sum(sign * mean < 1e-12 for mean in means) for sign in (1, -1)]
+    if abs(row["p_value"] - min(1.0, 2 * (1 + min(tails)) / (1 + RESAMPLES))) > 2e-3:
+        raise Difference(f"{where}: P-value: found {row['p_value']}, recomputed from tails of {tails}")
+    count, centre = len(differences), math.fsum(differences) / len(differences)
+    error = math.sqrt(math.fsum((one - centre) ** 2 for one in differences) / max(1, count - 1) / count)
+    seen = (statistics.NormalDist().inv_cdf(0.975) + statistics.NormalDist().inv_cdf(0.8)) * error
+    if not math.isclose(row["detectable"] or 0.0, seen, rel_tol=1e-6, abs_tol=1e-12):
+        raise Difference(f"{where}: what could be seen: found {row['detectable']}, recomputed {seen}")
     for run, (a, b) in enumerate(zip(left, right)):
         only_left, only_right, p = mcnemar(a, b)
         found = row["mcnemar"][run]
         expect(f"{where}: discordant", (found["only_left"], found["only_right"]), (only_left, only_right))
         if not math.isclose(found["p_value"], p, rel_tol=1e-12):
             raise Difference(f"{where}: p of run {run + 1}: found {found['p_value']}, recomputed {p}")
+
+
+def check_adjusted(rows):
+    for comparison in {row["comparison"] for row in rows}:
+        of_it = sorted((row for row in rows if row["comparison"] == comparison), key=lambda row: row["p_value"])
+        largest = 0.0
+        for rank, row in enumerate(of_it):
+            largest = min(1.0, max(largest, row["p_value"] * (len(of_it) - rank)))
+            expect(f"Holm's P-value of {row['method']} on {row['dataset']}", row["p_adjusted"], largest)
+
+
+def check_budget(row, cell, reference):
+    prices = {"calls": lambda call: 1, "tokens": lambda call: call["usage"]["prompt_tokens"] + call["usage"]["completion_tokens"]}
+    for name, price in prices.items():
+        where = f"{row['method']} on {row['dataset']} at equal {name}"
+        cost, of_sample = Counter(), Counter()
+        for call in reference.calls:
+            cost[call["run"], call["item"]] += price(call)
+        for call in cell.calls:
+            of_sample[call["run"], call["item"], call["agent"], call["sample"]] += price(call)
+        verdicts, samples, too_few = [], 0, 0
+        for number, run in enumerate(cell.runs, 1):
+            right = []
+            for item in run:
+                first = item["rounds"][0] if item["rounds"] else {"agents": [], "answers": [], "weights": []}
+                drawn, spent, taken = Counter(), 0, 0
+                for agent in first["agents"]:
+                    spent += of_sample[number, item["item"], agent, drawn[agent]]
+                    if spent > cost[number, item["item"]] and taken:
+                        break
+                    drawn[agent] += 1
+                    taken += 1
+                votes = {}
+                for at, answer in enumerate(first["answers"][:taken]):
+                    if answer:
+                        votes[answer] = votes.get(answer, 0) + round(1000 * (first["weights"][at] if first["weights"] else 1))
+                right.append(bool(votes) and max(votes, key=votes.get) == item["gold"])
+                samples += taken
+                too_few += taken > 0 and taken == len(first["agents"]) and spent < cost[number, item["item"]]
+            verdicts.append(right)
+        found, count = row[name], sum(map(len, verdicts))
+        expect(f"{where}: accuracy", found["accuracy"], sum(map(sum, verdicts)) / count)
+        expect(f"{where}: samples", found["samples"], samples / count)
+        expect(f"{where}: too few samples", found["n_exhausted"], too_few)
+        expected = estimate([a - b for a, b in zip(run_means(reference.verdicts()), run_means(verdicts))])
+        expect(f"{where}: difference", found["difference"], expected)
 
 
 def check_choices(results, recipe):

@@ -22,7 +22,8 @@ pub struct RoundLine {
     pub weights: Vec<f64>,
     /// The result of the vote over this round's answers.
     pub aggregate: String,
-    /// The text about the other agents' answers that every agent was shown in this round; empty in round 0.
+    /// The text about the other agents' answers that every agent was shown in this round; empty in round 0. Where they were shown different
+    /// ones, each of those, in panel order, with a line `----` between two.
     pub brief: String,
 }
 

@@ -5,6 +5,7 @@ mod call;
 mod completion;
 mod decision;
 mod flag;
+mod flip;
 mod item;
 mod language;
 mod note;
@@ -19,6 +20,7 @@ pub use call::{CallKey, CallLine, Parse, Stage};
 pub use completion::{AnsweredBy, SamplingLine};
 pub use decision::{Advice, Decision};
 pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
+pub use flip::{Cause, Flip};
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;
 pub use note::{

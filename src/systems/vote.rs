@@ -2,7 +2,10 @@
 
 use crate::record::{RoundLine, Stage};
 
-/// The result of a vote. Weights are integer tenths, so that sums and ties are exact.
+/// Of a weight of 1: weights are whole thousandths, so that sums and ties are exact.
+pub const WHOLE: u32 = 1000;
+
+/// The result of a vote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vote {
     /// One letter; empty where no agent gave one.
@@ -29,13 +32,13 @@ pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
         }
     }
     let supporters = supporters(answers, winner);
-    let tenths: u32 = supporters.iter().map(|agent| weights[*agent]).sum();
+    let parts: u32 = supporters.iter().map(|agent| weights[*agent]).sum();
     Vote {
         answer: winner.to_owned(),
         tie,
         team_confidence: match supporters.len() {
             0 => 0.0,
-            count => f64::from(tenths) / (10 * count) as f64,
+            count => f64::from(parts) / (WHOLE as usize * count) as f64,
         },
     }
 }
@@ -55,7 +58,7 @@ pub fn supporters(answers: &[&str], answer: &str) -> Vec<usize> {
 /// The most common letter, the first of several; empty answers have no vote.
 pub fn majority(answers: &[String]) -> String {
     let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
-    vote(&answers, &vec![1; answers.len()]).answer
+    vote(&answers, &vec![WHOLE; answers.len()]).answer
 }
 
 /// The fraction of the answers that are this letter; 0 for an empty one.
@@ -85,6 +88,11 @@ pub fn round_line(
     }
 }
 
+/// A weight as logs have it, from 0 to 1.
+pub fn of_whole(weight: u32) -> f64 {
+    f64::from(weight) / f64::from(WHOLE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,22 +104,22 @@ mod tests {
             tie,
             team_confidence,
         };
-        assert_eq!(vote(&["A", "B", "B"], &[9, 5, 3]), expected("A", false, 0.9));
-        assert_eq!(vote(&["A", "B", "B"], &[7, 5, 3]), expected("B", false, 0.4));
-        // 0.1 + 0.2 is not 0.3 in floating point; tenths are exact.
-        assert_eq!(vote(&["C", "B", "B"], &[3, 1, 2]), expected("C", true, 0.3));
-        assert_eq!(vote(&["C", "B", "A"], &[1, 5, 5]), expected("B", true, 0.5));
-        assert_eq!(vote(&["C", "B", "A"], &[10; 3]), expected("C", true, 1.0));
-        assert_eq!(vote(&["A", "B", "C"], &[5, 5, 7]), expected("C", false, 0.7));
-        assert_eq!(vote(&["J", "J", "A"], &[1, 1, 1]), expected("J", false, 0.1));
+        assert_eq!(vote(&["A", "B", "B"], &[900, 500, 300]), expected("A", false, 0.9));
+        assert_eq!(vote(&["A", "B", "B"], &[700, 500, 300]), expected("B", false, 0.4));
+        // 0.1 + 0.2 is not 0.3 in floating point.
+        assert_eq!(vote(&["C", "B", "B"], &[300, 100, 200]), expected("C", true, 0.3));
+        assert_eq!(vote(&["C", "B", "A"], &[100, 500, 500]), expected("B", true, 0.5));
+        assert_eq!(vote(&["C", "B", "A"], &[1000; 3]), expected("C", true, 1.0));
+        assert_eq!(vote(&["A", "B", "C"], &[500, 500, 700]), expected("C", false, 0.7));
+        assert_eq!(vote(&["J", "J", "A"], &[100, 100, 100]), expected("J", false, 0.1));
     }
 
     #[test]
     fn an_empty_answer_has_no_vote() {
-        let won = vote(&["", "", "D"], &[9, 9, 1]);
+        let won = vote(&["", "", "D"], &[900, 900, 100]);
         assert_eq!((won.answer.as_str(), won.tie), ("D", false));
         assert_eq!(won.team_confidence, 0.1);
-        let none = vote(&["", "", ""], &[9, 7, 1]);
+        let none = vote(&["", "", ""], &[900, 700, 100]);
         assert_eq!((none.answer.as_str(), none.tie), ("", false));
         assert_eq!(none.team_confidence, 17.0 / 30.0);
     }

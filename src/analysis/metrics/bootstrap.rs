@@ -52,10 +52,17 @@ pub fn paired_difference(
     right: &[Vec<bool>],
     units: Option<&[usize]>,
 ) -> Result<Estimate, MetricsError> {
+    mean(&differences(left, right)?, units)
+}
+
+/// Each question's mean correctness of `left` less that of `right`.
+///
+/// # Errors
+/// As of [`paired_difference`].
+pub fn differences(left: &[Vec<bool>], right: &[Vec<bool>]) -> Result<Vec<f64>, MetricsError> {
     let (left, right) = (run_means(left)?, run_means(right)?);
     equal(FIGURE, "questions", left.len(), right.len())?;
-    let differences: Vec<f64> = left.iter().zip(&right).map(|(l, r)| l - r).collect();
-    mean(&differences, units)
+    Ok(left.iter().zip(&right).map(|(l, r)| l - r).collect())
 }
 
 /// Each question's share of right answers over `[runs][questions]`.
@@ -157,6 +164,23 @@ pub fn p_values(differences: &[f64], units: Option<&[usize]>) -> Result<PValues,
         two_sided: (2.0 * tail(not_above.min(not_below))).min(1.0),
         one_sided: tail(not_above),
     })
+}
+
+/// The standard error of the mean of values, by their units; `None` of a single unit.
+///
+/// # Errors
+/// No values, one that is not finite, or not as many units as values.
+pub fn standard_error(
+    values: &[f64],
+    units: Option<&[usize]>,
+) -> Result<Option<f64>, MetricsError> {
+    let units = gather(values, units)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let residual = |unit: &Unit| unit.sum - mean * unit.size as f64;
+    let squares: f64 = units.iter().map(|unit| residual(unit) * residual(unit)).sum();
+    let count = units.len() as f64;
+    let error = (squares * count / (count - 1.0)).sqrt() / values.len() as f64;
+    Ok((units.len() > 1).then_some(error))
 }
 
 /// Questions that are drawn together: the sum of their values, and how many they are.

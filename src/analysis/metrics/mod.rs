@@ -11,6 +11,7 @@ mod error;
 pub mod kappa;
 pub mod kpcs;
 pub mod mcnemar;
+pub mod multiplicity;
 pub mod near_duplicates;
 pub mod net_gain;
 pub mod number;

@@ -1,9 +1,10 @@
 //! The results of a recipe's cells: figures, improvements, what its analyses compare; and all that as tables.
 
 pub mod analysis;
+pub mod budget;
 mod columns;
 #[cfg(test)]
-mod fixtures;
+pub(super) mod fixtures;
 mod gains;
 pub mod improvement;
 pub mod notes;

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::analysis::{CellOutcomes, on_dataset};
 use crate::analysis::metrics::baseline::unified_baseline;
-use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
+use crate::analysis::metrics::bootstrap::{self, Estimate, differences, p_values};
 use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
+use crate::analysis::metrics::multiplicity::{detectable, holm};
 use crate::diagnosis::Failure;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::Analysis;
@@ -53,6 +54,14 @@ pub struct PairedRow {
     /// The method's accuracy less the baseline's.
     #[serde(flatten)]
     pub difference: Estimate,
+    /// Two-sided, by bootstrap of the questions; then Holm's, over all rows of the same comparison. `null` in results of earlier versions.
+    #[serde(default)]
+    pub p_value: Option<f64>,
+    #[serde(default)]
+    pub p_adjusted: Option<f64>,
+    /// The smallest true difference that these questions show in four of five repetitions; `null` where all differences are equal.
+    #[serde(default)]
+    pub detectable: Option<f64>,
     /// Exact McNemar of each run both have.
     pub mcnemar: Vec<McNemar>,
     /// What the paper prints of the same two methods.
@@ -98,7 +107,21 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
             }
         }
     }
+    adjust(&mut rows);
     Ok(rows)
+}
+
+/// For the rows of each comparison together.
+fn adjust(rows: &mut [PairedRow]) {
+    use Comparison::{Best, First, Named, Unified};
+    for comparison in [Named, Best, Unified, First] {
+        let mut of_it: Vec<&mut PairedRow> =
+            rows.iter_mut().filter(|row| row.comparison == comparison).collect();
+        let p_values: Vec<f64> = of_it.iter().filter_map(|row| row.p_value).collect();
+        for (row, adjusted) in of_it.iter_mut().zip(holm(&p_values)) {
+            row.p_adjusted = Some(adjusted);
+        }
+    }
 }
 
 /// The best of the other multi-agent systems; of equal means the first in the recipe's order.
@@ -136,6 +159,8 @@ fn pair(
 ) -> Result<PairedRow, Failure> {
     let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
     let units = method.outcomes.units();
+    let units = units.as_deref();
+    let by_question = differences(&left, &right)?;
     let (method, baseline) = (method.result, baseline.result);
     let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right));
     let paper = match comparison {
@@ -151,7 +176,10 @@ fn pair(
         dataset: method.dataset.clone(),
         method: method.method.clone(),
         baseline: baseline.method.clone(),
-        difference: paired_difference(&left, &right, units.as_deref())?,
+        difference: bootstrap::mean(&by_question, units)?,
+        p_value: Some(p_values(&by_question, units)?.two_sided),
+        p_adjusted: None,
+        detectable: detectable(&by_question, units)?,
         mcnemar: tests.collect::<Result<_, _>>()?,
         paper,
     })

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow};
+use super::budget::{BudgetRow, budgets};
 use super::improvement::{ImprovementRow, improvements};
 use super::notes::full;
 use super::paired::{PairedRow, paired};
@@ -63,6 +64,8 @@ pub struct RecipeResults {
     pub netgain: Vec<NetGainRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collapse: Vec<CollapseRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -201,6 +204,7 @@ impl RecipeResults {
             .collect();
         let netgain = analysis::net_gains(recipe, &read)?;
         let paired = paired(recipe, &read)?;
+        let budgets = budgets(recipe, &read)?;
         let collapse = analysis::collapse(recipe, &read, encoder)?;
         let cases = analysis::cases(recipe, &read);
         drop(read);
@@ -218,6 +222,7 @@ impl RecipeResults {
             cells: results,
             netgain,
             paired,
+            budgets,
             collapse,
             cases,
             improvements: improvements(recipe, cells, scorer)?,

@@ -21,6 +21,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     let found = [
         net_gain(recipe, results),
         paired(recipe, results),
+        budgets(recipe, results),
         collapse(recipe, results),
         cases(recipe, results),
         (!calibrations.is_empty()).then(|| calibration::table(&calibrations)),
@@ -217,13 +218,34 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text("less", |row| method(recipe, &row.baseline))
         .interval("ours", |row| &row.difference)
         .interval("paper", |row| row.paper)
+        .text("p, Holm", |row| row.p_adjusted.map(|p| format!("{p:.3}")))
+        .number("could be seen", |row| row.detectable)
         .text("exact McNemar p, by run", |row| {
             let tests = row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value));
             tests.collect::<Vec<_>>().join(", ")
         })
         .replies(|row| read(results, &row.method, &row.dataset))
         .replies_of_the_other(|row| read(results, &row.baseline, &row.dataset))
-        .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions.")
+        .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the comparison. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here.")
+        .unless_empty()
+}
+
+/// Two rows a method: at as many calls, and at as many tokens.
+fn budgets(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let rows = results.budgets.iter().flat_map(|row| {
+        [("calls", &row.calls), ("tokens", &row.tokens)].map(|(paid, at)| (row, paid, at))
+    });
+    let rows: Vec<_> = rows.collect();
+    Table::of("budget", "Independent samples at a debate's price", &rows)
+        .grouped_by(|(row, ..)| dataset(recipe, &row.dataset).to_owned())
+        .text("method", |(row, ..)| method(recipe, &row.method))
+        .text("paid in", |(_, paid, _)| *paid)
+        .number("samples", |(.., at)| at.samples)
+        .number("accuracy", |(.., at)| at.accuracy)
+        .interval("first method less it", |(.., at)| &at.difference)
+        .number("of its samples too few", |(.., at)| at.n_exhausted)
+        .replies(|(row, ..)| read(results, &row.method, &row.dataset))
+        .note("Of each question as many of a method's samples, in their order, as cost no more than what the recipe's first method did with that question in the same run, one at the least; their vote. Tokens are those of prompts and completions, each prompt counted whole. Too few: questions, of all runs, that cost the first method more than all samples.")
         .unless_empty()
 }
 

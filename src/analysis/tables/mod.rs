@@ -3,6 +3,7 @@
 pub mod calibration;
 pub mod correction;
 pub mod costs;
+pub mod debate;
 pub mod evaluation;
 pub mod notes;
 pub mod positions;

@@ -77,6 +77,9 @@ mod tests {
         let of_papers: BTreeSet<&str> =
             papers().flat_map(|paper| of_paper(paper).unwrap()).collect();
         let apart = names().filter(|name| !of_papers.contains(name) && !name.ends_with("-api"));
-        assert_eq!(apart.collect::<Vec<_>>(), ["mediqa-corr", "medreact-encoders"]);
+        assert_eq!(
+            apart.collect::<Vec<_>>(),
+            ["mediqa-corr", "medmad-controls", "medreact-encoders"]
+        );
     }
 }

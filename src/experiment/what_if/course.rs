@@ -66,7 +66,7 @@ impl Course {
             votes: votes(before, after, panel),
             logged: after.calls.len() - after.new,
             new: after.new,
-            diagnoses: Diagnoses::new(&before.line, (changes, was != is), shapley.as_ref()),
+            diagnoses: Diagnoses::new(before, (changes, was != is), shapley.as_ref()),
             shapley,
             calls: after.calls.iter().filter(is_new).cloned().collect(),
             before: was,

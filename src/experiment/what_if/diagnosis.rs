@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::change::Change;
+use super::repeated::Repeated;
 use super::shapley::Shapley;
-use crate::record::ItemLine;
+use super::ward::Outcome;
+use crate::record::{Cause, Flip};
 
 /// What of these befell an item.
 #[derive(Debug, Default, PartialEq, Serialize)]
@@ -15,6 +17,7 @@ pub struct Diagnoses {
     pub conformed: Vec<Conformed>,
     /// Who alone turns the answer: left out, put on another model or made to answer otherwise, the others being as they are.
     pub authority: Vec<String>,
+    pub repeated: Vec<Repeated>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -25,36 +28,30 @@ pub struct Conformed {
     pub to: String,
 }
 
+impl Conformed {
+    fn of(flip: Flip<'_>) -> Conformed {
+        let Flip { agent, round, from, to, .. } = flip;
+        let [agent, from, to] = [agent, from, to].map(str::to_owned);
+        Conformed { agent, round, from, to }
+    }
+}
+
 impl Diagnoses {
     /// `turned`: whether the changes turned the answer.
     pub fn new(
-        before: &ItemLine,
+        before: &Outcome,
         (changes, turned): (&[Change], bool),
         shapley: Option<&Shapley>,
     ) -> Diagnoses {
-        let mut found = Diagnoses::default();
-        if let Some(line) = before.answer() {
-            let first = line.rounds.first().zip(line.gold.as_ref());
-            if let Some((first, gold)) = first.filter(|(_, gold)| line.answer != **gold) {
-                let given = first.agents.iter().zip(&first.answers);
-                let right =
-                    given.filter(|(_, answer)| *answer == gold).map(|(agent, _)| agent.clone());
-                let right: Vec<String> = right.collect();
-                let is_minority = 2 * right.len() < first.answers.len();
-                found.suppressed_minority = if is_minority { right } else { Vec::new() };
+        let mut found =
+            Diagnoses { repeated: Repeated::among(&before.calls), ..Diagnoses::default() };
+        if let Some(line) = before.line.answer() {
+            if line.gold.as_ref() != Some(&line.answer) {
+                let right = line.right_minority().into_iter();
+                found.suppressed_minority = right.map(str::to_owned).collect();
             }
-            for pair in line.rounds.windows(2).filter(|pair| pair[0].agents == pair[1].agents) {
-                let [last, round] = pair else { continue };
-                for (at, agent) in round.agents.iter().enumerate() {
-                    let (from, to) = (last.answers[at].clone(), round.answers[at].clone());
-                    // The agent itself gave another.
-                    let gave = last.answers.iter().filter(|answer| **answer == to).count();
-                    if from != to && !to.is_empty() && 2 * gave > last.answers.len() - 1 {
-                        let (agent, round) = (agent.clone(), round.round);
-                        found.conformed.push(Conformed { agent, round, from, to });
-                    }
-                }
-            }
+            let to_most = line.flips().filter(|flip| flip.cause == Cause::Majority);
+            found.conformed = to_most.map(Conformed::of).collect();
         }
         let mut authority: Vec<&str> = shapley.into_iter().flat_map(Shapley::pivotal).collect();
         if let Some(Some(agent)) = changes.first().map(Change::agent)
@@ -83,6 +80,10 @@ impl Diagnoses {
         if !self.authority.is_empty() {
             words.push(format!("authority: alone turns the answer: {}", self.authority.join(", ")));
         }
+        words.extend(self.repeated.iter().map(|one| {
+            let Repeated { agent, round, windows, repeated } = one;
+            format!("repeated evidence: of {agent}'s words in round {round}, {repeated} of {windows} were written before")
+        }));
         words
     }
 }

@@ -6,6 +6,7 @@
 mod change;
 mod course;
 mod diagnosis;
+mod repeated;
 mod shapley;
 #[cfg(test)]
 mod tests;

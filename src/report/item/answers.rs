@@ -7,6 +7,7 @@ use super::prompts::Prompts;
 use super::step::{Group, Step, before, places};
 use super::{Correctness, read};
 use crate::record::{CallLine, ItemText, Parse, RoundLine, Stage};
+use crate::systems::vote::WHOLE;
 
 /// The agent behind a label of the brief.
 #[derive(Serialize)]
@@ -135,7 +136,7 @@ impl<'a> Answers<'a> {
         answers.filter_map(change).collect()
     }
 
-    /// A vote for every option, then for every answer beyond them. Weights add up as whole tenths, as the system adds them.
+    /// A vote for every option, then for every answer beyond them. Weights add up as whole thousandths, as the system adds them.
     fn vote(&self, record: &'a RoundLine) -> Vec<Vote<'a>> {
         let mut candidates = self.options.clone();
         for answer in record.answers.iter().filter(|answer| !answer.is_empty()) {
@@ -143,15 +144,15 @@ impl<'a> Answers<'a> {
                 candidates.push((answer.clone(), ""));
             }
         }
-        let tenths = |weight: &f64| (weight * 10.0).round() as i64;
-        let total: i64 = record.weights.iter().map(tenths).sum();
+        let parts = |weight: &f64| (weight * f64::from(WHOLE)).round() as i64;
+        let total: i64 = record.weights.iter().map(parts).sum();
         let vote = |(letter, text): (String, &'a str)| {
             let answers = record.answers.iter().zip(&record.weights).enumerate();
             let supporting = || answers.clone().filter(|(_, (answer, _))| **answer == letter);
-            let sum: i64 = supporting().map(|(_, (_, weight))| tenths(weight)).sum();
+            let sum: i64 = supporting().map(|(_, (_, weight))| parts(weight)).sum();
             Vote {
                 text,
-                weight: format!("{:.1}", sum as f64 / 10.0),
+                weight: spell(sum),
                 percent: if total > 0 { sum * 100 / total } else { 0 },
                 supporters: supporting()
                     .map(|(place, _)| record.agents.get(place).map_or("?", String::as_str))
@@ -163,6 +164,13 @@ impl<'a> Answers<'a> {
         };
         candidates.into_iter().map(vote).collect()
     }
+}
+
+/// With one decimal, and with as many more as it has.
+fn spell(sum: i64) -> String {
+    let sum = sum as f64 / f64::from(WHOLE);
+    let tenths = format!("{sum:.1}");
+    if tenths.parse() == Ok(sum) { tenths } else { sum.to_string() }
 }
 
 /// Letters and texts; none where the item's text is missing.
@@ -186,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_add_up_as_tenths_and_answers_beyond_the_options_come_last() {
+    fn weights_add_up_exactly_and_answers_beyond_the_options_come_last() {
         let answers = Answers {
             options: ["A", "B"].map(|letter| (letter.to_owned(), "x")).to_vec(),
             gold: Some("A"),

@@ -86,7 +86,7 @@ pub(super) fn render_parts(
             title => &table.title,
             // Words in cells, or many columns, need the page's width.
             wide => table.columns.len() > 6 || table.columns[1..].iter().any(|one| one.kind == Kind::Text),
-            folded => matches!(table.name, "calibration" | "positions"),
+            folded => matches!(table.name, "calibration" | "positions" | "pairs"),
             html => Value::from_safe_string(table.html()),
         }
     };

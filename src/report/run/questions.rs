@@ -8,7 +8,7 @@ use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{mean, mean_and_std};
-use crate::analysis::tables::{self, Labelled, costs, positions};
+use crate::analysis::tables::{self, Labelled, costs, debate, positions};
 use crate::experiment::contents::Contents;
 use crate::experiment::results::{ParseCounts, Tokens};
 use crate::record::{AnswerLine, CallLine};
@@ -150,6 +150,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
         tables.push(costs::table(&[Labelled { group: "", label, of: &cost, health }]));
     }
+    tables.extend(debate::tables(&contents.plan, &all.items)?);
     tables.extend(positions::table(all.items.iter().copied()));
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     Ok(Results {

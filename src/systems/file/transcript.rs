@@ -12,7 +12,7 @@ use crate::systems::case::Verdict;
 use crate::systems::exemplars::Opinion;
 use crate::systems::mediqa_corr::{Settled, apart, together};
 use crate::systems::single_llm::{parse::Reading, verdict};
-use crate::systems::vote::{consensus, round_line, vote};
+use crate::systems::vote::{WHOLE, consensus, of_whole, round_line, vote};
 
 /// The course of an item through the stages.
 #[derive(Default)]
@@ -189,17 +189,18 @@ impl Transcript {
         let mut verdict = verdict(&readings, is_compat);
         let mut weights = None;
         if stage.vote == Vote::Confidence {
+            // In tenths: what a model says of its confidence is no finer.
             let tenths = |one: &Reading| (10.0 * one.confidence.unwrap_or(0.0)).round() as u32;
-            let tenths: Vec<u32> = readings.iter().map(tenths).collect();
+            let parts: Vec<u32> = readings.iter().map(|one| WHOLE / 10 * tenths(one)).collect();
             let letters: Vec<&str> = answers.iter().map(String::as_str).collect();
-            let weighted = vote(&letters, &tenths);
+            let weighted = vote(&letters, &parts);
             verdict = Verdict {
                 answer: weighted.answer,
                 tie: weighted.tie,
                 team_confidence: weighted.team_confidence,
                 ..verdict
             };
-            weights = Some(tenths.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect());
+            weights = Some(parts.into_iter().map(of_whole).collect());
         }
         let is_stated = readings.iter().any(|one| one.confidence.is_some());
         let stated = readings.iter().map(|one| one.confidence.unwrap_or(0.0));

@@ -4,7 +4,7 @@ use super::brief::BriefTemplate;
 use super::messages::Messages;
 use super::record::{Record, parse};
 use super::schema::schema;
-use super::settings::{Letters, Settings};
+use super::settings::{Gate, Letters, Settings};
 use super::vote::{rationale, weights};
 use crate::data::Item;
 use crate::panel::PanelError;
@@ -13,7 +13,7 @@ use crate::record::{ItemLine, Message, RoundLine, Stage};
 use crate::systems::case::{Case, Step, Verdict};
 use crate::systems::decoding::Shape;
 use crate::systems::permutation::permutation;
-use crate::systems::vote::{Vote, consensus, round_line, vote};
+use crate::systems::vote::{Vote, WHOLE, consensus, of_whole, round_line, vote};
 use crate::systems::{Opening, System, Task};
 
 /// The debate, with the prompts of a run.
@@ -35,30 +35,41 @@ impl MedMad {
 
 impl System for MedMad {
     /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees (with `always_debate` all of them), a vote.
+    /// With a [`Gate::Confidence`], the first agent's answer alone where that is sure enough.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = match self.settings.letters {
             Letters::Item => task.question()?,
             Letters::AToJ => task.question()?.with_any_letter(),
         };
         let question = case.item;
-        let mut records = self
-            .ask(&case, 0, |agent| self.messages.initial(self.settings.roles[agent], question))?;
+        let agents: Vec<(usize, &str)> = case.agents().collect();
+        let initial = |agent: usize| self.messages.initial(self.settings.roles[agent], question);
+        let first = match self.settings.gate {
+            Gate::Disagreement => 0,
+            Gate::Confidence(_) => 1,
+        };
+        let mut records = self.ask(&case, 0, &agents[..first.min(agents.len())], initial)?;
+        let is_sure = records.first().is_some_and(|record| self.is_sure(record));
+        if !is_sure {
+            records.extend(self.ask(&case, 0, &agents[first.min(agents.len())..], initial)?);
+        }
         let mut rounds = vec![self.round_line(&case, 0, &records, &[], String::new())];
-        let last = if self.settings.samples > 1 { 0 } else { self.settings.t_max };
+        let last = if self.settings.samples > 1 || is_sure { 0 } else { self.settings.t_max };
         for round in 1..=last {
             if !self.settings.always_debate && consensus(&answers(&records)) {
                 break;
             }
             // A new permutation in every round, so that labels do not identify agents across rounds (§3, App. C.5).
             // Whoever is left out is passed over: the others stand as they would with it.
-            let place = |member: usize| case.agents().position(|(there, _)| there == member);
+            let place = |member: usize| agents.iter().position(|(there, _)| *there == member);
             let order = permutation(case.seed("labels", round), task.panel.members.len());
             let order: Vec<usize> = order.into_iter().filter_map(place).collect();
-            let brief = self.brief.write(&records, &order);
-            records = self.ask(&case, round, |agent| {
-                self.messages.debate(self.settings.roles[agent], question, round, &brief)
+            let briefs = self.brief.shown(&records, &order);
+            records = self.ask(&case, round, &agents, |agent| {
+                let brief = place(agent).map_or("", |place| &briefs[place]);
+                self.messages.debate(self.settings.roles[agent], question, round, brief)
             })?;
-            rounds.push(self.round_line(&case, round, &records, &order, brief));
+            rounds.push(self.round_line(&case, round, &records, &order, together(briefs)));
         }
         let (_, vote) = self.vote(&records);
         let verdict = Verdict {
@@ -80,11 +91,19 @@ impl System for MedMad {
 }
 
 impl MedMad {
-    /// Asks every agent at once; in round 0, as often as `samples` says, a whole panel at a time.
+    /// Whether the answer stands without the others'.
+    fn is_sure(&self, record: &Record) -> bool {
+        let stated = record.confidence * f64::from(WHOLE);
+        matches!(self.settings.gate, Gate::Confidence(from) if stated >= f64::from(from))
+            && !record.answer.is_empty()
+    }
+
+    /// Asks these agents at once; in round 0, as often as `samples` says, a whole panel at a time.
     fn ask(
         &self,
         case: &Case<'_>,
         round: u32,
+        agents: &[(usize, &str)],
         messages: impl Fn(usize) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
         let options = self.settings.letters.of(case.item);
@@ -94,8 +113,8 @@ impl MedMad {
         };
         let step =
             Step::new(stage, round, purpose, Shape::under(&schema(case.item, &self.settings)));
-        let draws = (0..samples).flat_map(|sample| case.agents().map(move |agent| (sample, agent)));
-        let calls = draws.map(|(sample, (member, agent))| {
+        let draws = (0..samples).flat_map(|sample| agents.iter().map(move |agent| (sample, agent)));
+        let calls = draws.map(|(sample, &(member, agent))| {
             let mut call = case.call(&step, member, agent, messages(member));
             call.key.sample = sample;
             call
@@ -107,7 +126,7 @@ impl MedMad {
     }
 
     fn vote(&self, records: &[Record]) -> (Vec<u32>, Vote) {
-        let weights = weights(records, self.settings.confidence);
+        let weights = weights(records, &self.settings);
         let vote = vote(&answers(records), &weights);
         (weights, vote)
     }
@@ -128,11 +147,17 @@ impl MedMad {
         RoundLine {
             labels: order.iter().map(|&agent| agents[agent].to_owned()).collect(),
             confidences: records.iter().map(|record| record.confidence).collect(),
-            weights: weights.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect(),
+            weights: weights.into_iter().map(of_whole).collect(),
             aggregate: vote.answer,
             ..round_line(round, stage, gave.collect(), answers.collect(), brief)
         }
     }
+}
+
+/// What a round showed: the one brief of all, or in panel order each agent's own, a line between two.
+fn together(mut briefs: Vec<String>) -> String {
+    briefs.dedup();
+    briefs.join("\n\n----\n\n")
 }
 
 fn answers(records: &[Record]) -> Vec<&str> {
@@ -154,5 +179,51 @@ mod tests {
             let (line, made) = answer(&config, &question(5), said);
             assert_eq!((made.len(), line.rounds_run, line.answer.as_str()), (calls, rounds, "B"));
         }
+    }
+
+    #[test]
+    fn a_sure_first_agent_answers_alone_and_an_unsure_one_asks_the_panel() {
+        for (gate, confidence, calls, rounds) in
+            [("0.9", 0.9, 1, 0), ("0.9", 0.89, 6, 1), ("disagreement", 0.9, 6, 1)]
+        {
+            let gate = format!("gate={gate}");
+            let config = SystemConfig::parse("medmad", &["t_max=1", &gate]).unwrap();
+            let said = Script::new(move |key, _| {
+                let letter = if key.agent == "sym" { 'B' } else { 'C' };
+                format!(r#"{{"answer": "{letter}", "confidence": {confidence}}}"#)
+            });
+            let (line, made) = answer(&config, &question(5), said);
+            assert_eq!((made.len(), line.rounds_run), (calls, rounds), "{gate}");
+            let alone = line.rounds[0].agents == ["sym"];
+            assert_eq!(
+                (alone, line.answer.as_str()),
+                (calls == 1, if calls == 1 { "B" } else { "C" })
+            );
+        }
+        // Nothing read is never sure.
+        let config = SystemConfig::parse("medmad", &["t_max=0", "gate=0"]).unwrap();
+        let (_, made) = answer(&config, &question(5), Script::new(|_, _| String::new()));
+        assert_eq!(made.len(), 3);
+    }
+
+    #[test]
+    fn each_agent_is_shown_what_the_control_shows_it() {
+        let config = SystemConfig::parse("medmad", &["t_max=1", "peers=own"]).unwrap();
+        let said = Script::new(|key, _| {
+            let letter = if key.agent == "sym" { 'B' } else { 'C' };
+            format!(r#"{{"answer": "{letter}", "confidence": 0.9}}"#)
+        });
+        let (line, made) = answer(&config, &question(5), said);
+        for call in made.iter().filter(|call| call.round == 1) {
+            let shown = &call.messages[1].content;
+            let (own, other) = if call.agent == "sym" { ('B', 'C') } else { ('C', 'B') };
+            assert!(shown.contains(&format!("Answer: {own} |")), "{shown}");
+            assert!(!shown.contains(&format!("Answer: {other} |")), "{shown}");
+        }
+        assert_eq!(
+            line.rounds[1].brief.matches("\n----\n").count(),
+            1,
+            "two agree and are shown alike"
+        );
     }
 }

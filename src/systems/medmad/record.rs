@@ -90,6 +90,31 @@ impl case::Record for Record {
 }
 
 impl Record {
+    /// These reasons, and the answer, confidence and scores of `record`; reasons that it lacks stay away.
+    pub fn in_place_of(&self, record: &Record) -> Record {
+        let swap = |own: &String, with: &String| match own.trim() {
+            "" => String::new(),
+            _ => with.clone(),
+        };
+        let mut swapped = record.clone();
+        swapped.cot = record.cot.iter().zip(&self.cot).map(|(own, with)| swap(own, with)).collect();
+        swapped.structured_reasoning = StructuredReasoning {
+            final_support: swap(
+                &record.structured_reasoning.final_support,
+                &self.structured_reasoning.final_support,
+            ),
+            ..StructuredReasoning::default()
+        };
+        if let (Some(own), Some(with)) =
+            (&mut swapped.counterfactual_check, &self.counterfactual_check)
+        {
+            own.if_chose_other = swap(&own.if_chose_other, &with.if_chose_other);
+        }
+        swapped.debate_moves.risk_check =
+            swap(&record.debate_moves.risk_check, &self.debate_moves.risk_check);
+        swapped
+    }
+
     /// Parses an object with the key `answer`; anything else is no record.
     ///
     /// Every other field may be missing or of another type. Numbers, and lists or objects joined by `; `, are accepted as texts; a text,

@@ -15,6 +15,7 @@ use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::reading::confidence::ConfidenceReading;
 use crate::systems::settings::{settings, spelled, switch, whole};
+use crate::systems::vote::{WHOLE, of_whole};
 
 /// The number of agents, and of roles in `roles`.
 pub const AGENTS: usize = 3;
@@ -66,6 +67,46 @@ pub enum RecordForm {
     Short,
 }
 
+/// What a round of debate shows an agent of the others: the paper's brief, or a control for what of it matters (ours).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Peers {
+    /// All records.
+    #[default]
+    All,
+    /// Its own alone: whether it corrects itself without the others.
+    Own,
+    /// The others' answers, confidence and scores with reasons of unrelated questions: whether their reasons matter.
+    Noise,
+    /// None, not even its own: a second call.
+    None,
+}
+
+/// What a vote weighs; only the paper's is the paper's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weights {
+    /// The confidence, recalibrated in five steps (App. B.8).
+    #[default]
+    Paper,
+    /// The confidence as it is stated.
+    Raw,
+    /// The confidence by ReConcile's steps.
+    Reconcile,
+    /// The confidence after the counterfactual check, recalibrated as in the paper.
+    AfterCheck,
+}
+
+/// When a debate takes place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gate {
+    /// Where the panel disagrees.
+    #[default]
+    Disagreement,
+    /// The first agent is asked alone. From this confidence, in thousandths, its answer stands and nobody else is asked.
+    Confidence(u32),
+}
+
 /// Which letters an answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Letters {
@@ -101,6 +142,13 @@ settings! {
         pub confidence: bool = true,
         /// How a confidence is read that is no number from 0 to 1.
         pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
+        /// What a vote weighs.
+        pub weights: Weights = Weights::Paper,
+        /// Whose records a round of debate shows.
+        pub peers: Peers = Peers::All,
+        /// `disagreement`, or a confidence from 0 to 1 from which the first agent's answer stands alone.
+        #[serde(with = "gate")]
+        pub gate: Gate = Gate::Disagreement,
         pub counterfactual: Counterfactual = Counterfactual::On,
         /// What an agent writes: the paper's record, or a short one.
         pub record: RecordForm = RecordForm::Full,
@@ -156,7 +204,53 @@ impl config::Settings for Settings {
                 "leave counterfactual and analysis_first as they are, or take record=full",
             ));
         }
+        let takes_check = self.weights == Weights::AfterCheck;
+        if takes_check && self.counterfactual == Counterfactual::Strict
+            || takes_check && self.record == RecordForm::Short
+        {
+            return Err(Failure::usage(
+                "weights=after-check weighs a check that the records do not have",
+                "take record=full and counterfactual=on",
+            ));
+        }
+        if self.weights != Weights::Paper && !self.confidence {
+            return Err(Failure::usage(
+                "without confidence all votes weigh alike",
+                "leave weights as they are, or take confidence=on",
+            ));
+        }
+        if self.gate != Gate::Disagreement && self.samples > 1 {
+            return Err(Failure::usage(
+                "several samples are voted on without a debate, and without asking one agent first",
+                "take samples=1, or gate=disagreement",
+            ));
+        }
         Ok(Box::new(MedMad::new(self, prompts)?))
+    }
+}
+
+/// `disagreement`, or a number.
+mod gate {
+    use super::*;
+
+    const DISAGREEMENT: &str = "disagreement";
+
+    pub fn serialize<S: Serializer>(gate: &Gate, to: S) -> Result<S::Ok, S::Error> {
+        match gate {
+            Gate::Disagreement => DISAGREEMENT.serialize(to),
+            Gate::Confidence(from) => of_whole(*from).to_string().serialize(to),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Gate, D::Error> {
+        let spelled = spelled(value)?;
+        if spelled == DISAGREEMENT {
+            return Ok(Gate::Disagreement);
+        }
+        let from = spelled.parse().ok().filter(|from| (0.0..=1.0).contains(from));
+        let from = from.map(|from: f64| (from * f64::from(WHOLE)).round() as u32);
+        from.map(Gate::Confidence)
+            .ok_or_else(|| D::Error::custom("expected disagreement or a number from 0 to 1"))
     }
 }
 
@@ -202,7 +296,12 @@ mod tests {
             "record_chars=32",
             "thinking=on",
             "truncate_chars=80",
+            "gate=0.85",
+            "peers=noise",
         ]);
+        assert_eq!((settings.gate, settings.peers), (Gate::Confidence(850), Peers::Noise));
+        let spelled = toml::Value::try_from(&settings).unwrap();
+        assert_eq!(spelled["gate"].as_str(), Some("0.85"));
         assert_eq!(settings.t_max, 0);
         assert!(!settings.confidence);
         assert_eq!(settings.counterfactual, Counterfactual::Strict);

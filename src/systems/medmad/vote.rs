@@ -1,23 +1,36 @@
-//! Vote weights from recalibrated confidence, and the rationale of the voted answer.
+//! Vote weights from confidence, and the rationale of the voted answer.
 
 use super::record::Record;
+use super::settings::{Settings, Weights};
 use crate::systems::messages::truncate;
-use crate::systems::vote::supporters;
+use crate::systems::reconcile;
+use crate::systems::vote::{WHOLE, supporters};
 
-/// The weight of a self-reported confidence in tenths: f(p) of App. B.8.
-pub fn weight_tenths(confidence: f64) -> u32 {
+/// The weight of a self-reported confidence in thousandths: f(p) of App. B.8.
+fn recalibrated(confidence: f64) -> u32 {
     match confidence {
-        p if p >= 0.95 => 9,
-        p if p >= 0.85 => 7,
-        p if p >= 0.70 => 5,
-        p if p >= 0.50 => 3,
-        _ => 1,
+        p if p >= 0.95 => 900,
+        p if p >= 0.85 => 700,
+        p if p >= 0.70 => 500,
+        p if p >= 0.50 => 300,
+        _ => 100,
     }
 }
 
-/// The records' weights in tenths; 10 each without confidence (App. B.8).
-pub fn weights(records: &[Record], confidence: bool) -> Vec<u32> {
-    let weight = |record: &Record| if confidence { weight_tenths(record.confidence) } else { 10 };
+/// The records' weights in thousandths; all alike without confidence (App. B.8).
+pub fn weights(records: &[Record], settings: &Settings) -> Vec<u32> {
+    let weight = |record: &Record| match settings.weights {
+        _ if !settings.confidence => WHOLE,
+        Weights::Paper => recalibrated(record.confidence),
+        Weights::Raw => (record.confidence * f64::from(WHOLE)).round() as u32,
+        Weights::Reconcile => reconcile::weight(record.confidence),
+        // Missing, it is 0, as a missing confidence is.
+        Weights::AfterCheck => {
+            let check = record.counterfactual_check.as_ref();
+            let after = check.and_then(|check| check.confidence_after_check);
+            recalibrated(after.unwrap_or(0.0).clamp(0.0, 1.0))
+        }
+    };
     records.iter().map(weight).collect()
 }
 
@@ -44,32 +57,49 @@ fn reason(record: &Record, truncate_chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::CounterfactualCheck;
     use super::*;
+    use crate::systems::scripted::settings;
 
     #[test]
     fn recalibration_has_the_papers_steps() {
         let steps = [
-            (1.0, 9),
-            (0.95, 9),
-            (0.949, 7),
-            (0.85, 7),
-            (0.849, 5),
-            (0.7, 5),
-            (0.699, 3),
-            (0.5, 3),
-            (0.499, 1),
-            (0.0, 1),
+            (1.0, 900),
+            (0.95, 900),
+            (0.949, 700),
+            (0.85, 700),
+            (0.849, 500),
+            (0.7, 500),
+            (0.699, 300),
+            (0.5, 300),
+            (0.499, 100),
+            (0.0, 100),
         ];
-        for (confidence, tenths) in steps {
-            assert_eq!(weight_tenths(confidence), tenths, "{confidence}");
+        for (confidence, weight) in steps {
+            assert_eq!(recalibrated(confidence), weight, "{confidence}");
         }
     }
 
     #[test]
-    fn without_confidence_every_vote_counts_alike() {
-        let records = [0.99, 0.1].map(|confidence| Record { confidence, ..Record::default() });
-        assert_eq!(weights(&records, false), [10, 10]);
-        assert_eq!(weights(&records, true), [9, 1]);
+    fn weights_are_the_papers_unless_others_are_asked_for() {
+        let checked = |after| {
+            Some(CounterfactualCheck { confidence_after_check: after, ..Default::default() })
+        };
+        let records = [(0.99, checked(Some(0.6))), (0.1, checked(None)), (0.855, None)];
+        let records = records.map(|(confidence, counterfactual_check)| Record {
+            confidence,
+            counterfactual_check,
+            ..Record::default()
+        });
+        for (pair, expected) in [
+            ("weights=paper", [900, 100, 700]),
+            ("confidence=off", [1000, 1000, 1000]),
+            ("weights=raw", [990, 100, 855]),
+            ("weights=reconcile", [800, 100, 500]),
+            ("weights=after-check", [300, 100, 100]),
+        ] {
+            assert_eq!(weights(&records, &settings(&[pair])), expected, "{pair}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::reading::confidence::{ConfidenceReading, is_plain};
 use super::reading::harness;
 use super::reading::reply::Fields;
 use super::settings::{settings, switch, whole};
-use super::vote::{Vote, consensus, round_line, vote};
+use super::vote::{Vote, consensus, of_whole, round_line, vote};
 use super::{Opening, System, Task};
 use crate::data::{Choice, Item};
 use crate::diagnosis::Failure;
@@ -240,20 +240,20 @@ fn letter(opinions: &[Opinion], voted: &str) -> String {
     first.map_or(String::new(), |opinion| opinion.answer.clone())
 }
 
-/// The weight of a confidence in tenths, f(p) of Chen et al. (ACL 2024), §4.
-fn weight_tenths(confidence: f64) -> u32 {
+/// The weight of a confidence in thousandths, f(p) of Chen et al. (ACL 2024), §4.
+pub(super) fn weight(confidence: f64) -> u32 {
     match confidence {
-        p if p >= 1.0 => 10,
-        p if p >= 0.9 => 8,
-        p if p >= 0.8 => 5,
-        p if p > 0.6 => 3,
-        _ => 1,
+        p if p >= 1.0 => 1000,
+        p if p >= 0.9 => 800,
+        p if p >= 0.8 => 500,
+        p if p > 0.6 => 300,
+        _ => 100,
     }
 }
 
 /// The agents' weights, and the result of the weighted vote.
 fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
-    let weights: Vec<u32> = opinions.iter().map(|one| weight_tenths(one.confidence)).collect();
+    let weights: Vec<u32> = opinions.iter().map(|one| weight(one.confidence)).collect();
     let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let vote = vote(&keys, &weights);
@@ -273,7 +273,7 @@ fn round_of(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) ->
     let stage = if round == 0 { Stage::Initial } else { Stage::Round };
     RoundLine {
         confidences: opinions.iter().map(|one| one.confidence).collect(),
-        weights: weights.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect(),
+        weights: weights.into_iter().map(of_whole).collect(),
         aggregate: letter(opinions, &vote.answer),
         ..round_line(round, stage, agents, answers, brief)
     }

@@ -149,18 +149,18 @@ fn opinions(given: &[(&str, f64)]) -> Vec<Opinion> {
 #[test]
 fn recalibration_has_the_papers_steps() {
     let steps = [
-        (1.0, 10),
-        (0.999, 8),
-        (0.9, 8),
-        (0.899, 5),
-        (0.8, 5),
-        (0.799, 3),
-        (0.601, 3),
-        (0.6, 1),
-        (0.0, 1),
+        (1.0, 1000),
+        (0.999, 800),
+        (0.9, 800),
+        (0.899, 500),
+        (0.8, 500),
+        (0.799, 300),
+        (0.601, 300),
+        (0.6, 100),
+        (0.0, 100),
     ];
-    for (confidence, tenths) in steps {
-        assert_eq!(weight_tenths(confidence), tenths, "{confidence}");
+    for (confidence, expected) in steps {
+        assert_eq!(weight(confidence), expected, "{confidence}");
     }
 }
 
