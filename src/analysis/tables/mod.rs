@@ -5,6 +5,7 @@ pub mod correction;
 pub mod costs;
 pub mod debate;
 pub mod evaluation;
+pub mod evidence;
 pub mod notes;
 pub mod positions;
 mod search;

@@ -151,6 +151,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         tables.push(costs::table(&[Labelled { group: "", label, of: &cost, health }]));
     }
     tables.extend(debate::tables(&contents.plan, &all.items)?);
+    tables.extend(tables::evidence::table(contents));
     tables.extend(positions::table(all.items.iter().copied()));
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     Ok(Results {

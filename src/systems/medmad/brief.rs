@@ -4,7 +4,7 @@ use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
 use crate::systems::messages::truncate;
 
 use super::record::{CounterfactualCheck, Elimination, Record};
-use super::settings::{Counterfactual, Peers, RecordForm, Settings};
+use super::settings::{AGENTS, Counterfactual, Peers, RecordForm, Settings};
 
 /// Options whose scores a brief shows.
 const TOP_OPTIONS: usize = 3;
@@ -59,6 +59,14 @@ impl BriefTemplate {
             Peers::None => self.write(records, &[]),
         };
         (0..records.len()).map(shown).collect()
+    }
+
+    /// Characters of a brief at most.
+    pub fn longest(&self) -> usize {
+        let lines = self.body.lines().count() + 1 + ELIMINATIONS + TOP_OPTIONS;
+        let doctor =
+            self.head.chars().count() + self.body.chars().count() + lines * self.truncate_chars;
+        AGENTS * doctor + self.instructions.chars().count()
     }
 
     /// Each record but the agent's own with the reasons of another question where it has any.

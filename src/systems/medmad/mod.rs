@@ -7,6 +7,7 @@
 //! `protocol` alone makes calls; the other files turn text and records into text and records.
 
 pub mod brief;
+mod evidence;
 pub mod messages;
 pub mod protocol;
 pub mod record;

@@ -1,10 +1,11 @@
 //! The debate on one question, from first answers to vote: Algorithm 1 of the paper (App. B.9).
 
 use super::brief::BriefTemplate;
+use super::evidence::EvidenceTemplate;
 use super::messages::Messages;
 use super::record::{Record, parse};
 use super::schema::schema;
-use super::settings::{Gate, Letters, Settings};
+use super::settings::{Evidence, Gate, Letters, Settings};
 use super::vote::{rationale, weights};
 use crate::data::Item;
 use crate::panel::PanelError;
@@ -21,6 +22,7 @@ pub struct MedMad {
     settings: Settings,
     messages: Messages,
     brief: BriefTemplate,
+    evidence: EvidenceTemplate,
 }
 
 impl MedMad {
@@ -29,6 +31,7 @@ impl MedMad {
             settings: settings.clone(),
             messages: Messages::new(prompts, settings)?,
             brief: BriefTemplate::new(prompts, settings)?,
+            evidence: EvidenceTemplate::new(prompts, settings)?,
         })
     }
 }
@@ -43,7 +46,9 @@ impl System for MedMad {
         };
         let question = case.item;
         let agents: Vec<(usize, &str)> = case.agents().collect();
-        let initial = |agent: usize| self.messages.initial(self.settings.roles[agent], question);
+        let evidence = self.evidence.find(&case, Evidence::First)?;
+        let initial =
+            |agent: usize| self.messages.initial(self.settings.roles[agent], question, &evidence);
         let first = match self.settings.gate {
             Gate::Disagreement => 0,
             Gate::Confidence(_) => 1,
@@ -54,6 +59,7 @@ impl System for MedMad {
             records.extend(self.ask(&case, 0, &agents[first.min(agents.len())..], initial)?);
         }
         let mut rounds = vec![self.round_line(&case, 0, &records, &[], String::new())];
+        let mut evidence = String::new();
         let last = if self.settings.samples > 1 || is_sure { 0 } else { self.settings.t_max };
         for round in 1..=last {
             if !self.settings.always_debate && consensus(&answers(&records)) {
@@ -65,9 +71,13 @@ impl System for MedMad {
             let order = permutation(case.seed("labels", round), task.panel.members.len());
             let order: Vec<usize> = order.into_iter().filter_map(place).collect();
             let briefs = self.brief.shown(&records, &order);
+            if round == 1 {
+                evidence = self.evidence.find(&case, Evidence::Brief)?;
+            }
             records = self.ask(&case, round, &agents, |agent| {
                 let brief = place(agent).map_or("", |place| &briefs[place]);
-                self.messages.debate(self.settings.roles[agent], question, round, brief)
+                let brief = [brief, &evidence].concat();
+                self.messages.debate(self.settings.roles[agent], question, round, &brief)
             })?;
             rounds.push(self.round_line(&case, round, &records, &order, together(briefs)));
         }
@@ -81,10 +91,27 @@ impl System for MedMad {
         Ok(case.close(rounds, verdict).into())
     }
 
+    /// As long as the texts of all records in a brief, and passages below it.
+    fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
+        let evidence = self.evidence.longest(passage_chars)?;
+        let question = item.question()?;
+        let role = self.settings.roles.into_iter();
+        let brief = self.brief.longest();
+        let chars = |role| {
+            let initial = self.messages.initial(role, question, "");
+            let debate = self.messages.debate(role, question, 1, "");
+            let chars = |messages: Vec<Message>| -> usize {
+                messages.iter().map(|message| message.content.chars().count()).sum()
+            };
+            chars(initial).max(chars(debate) + brief)
+        };
+        Some(role.map(chars).max()? + evidence)
+    }
+
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
         let question = item.question()?;
         let roles = self.settings.roles.iter().enumerate();
-        let messages = |role| self.messages.initial(role, question);
+        let messages = |role| self.messages.initial(role, question, "");
         let opening = |(member, role): (usize, &_)| Opening { member, messages: messages(*role) };
         Some(roles.map(opening).collect())
     }
@@ -166,7 +193,13 @@ fn answers(records: &[Record]) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::panel::scripted::Script;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::diagnosis::Failure;
+    use crate::panel::scripted::{Script, panel};
+    use crate::record::Passage;
+    use crate::retrieval::{Retrieve, SearchRequest, SearchResult, Searched};
     use crate::systems::SystemConfig;
     use crate::systems::scripted::{answer, question};
 
@@ -225,5 +258,63 @@ mod tests {
             1,
             "two agree and are shown alike"
         );
+    }
+
+    /// One passage for whatever is searched for.
+    struct Library(Searched);
+
+    impl Retrieve for Library {
+        fn searched(&self) -> &Searched {
+            &self.0
+        }
+
+        fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
+            assert_eq!(
+                (request.query.as_str(), request.rerank_top_k),
+                ("Which one {examples}?", 5)
+            );
+            let passage = Passage {
+                chunk: "a/1#0".into(),
+                source: "guideline".into(),
+                title: "Asthma".into(),
+                paragraph: 0,
+                score: 1.0,
+                sha256: String::new(),
+                text: Some("Beta agonists open the airways.".into()),
+                url: None,
+                date: None,
+                licence: None,
+            };
+            Ok(SearchResult { shown: vec![passage], ..SearchResult::default() })
+        }
+    }
+
+    #[test]
+    fn passages_stand_below_first_questions_or_below_briefs() {
+        for (when, rounds) in [("first", [true, false, false]), ("brief", [false, true, true])] {
+            let config = SystemConfig::parse("medmad", &["t_max=2", &format!("evidence={when}")]);
+            let config = config.unwrap();
+            assert!(config.search().is_some());
+            let agents: Vec<String> = config.slots().into_iter().map(|slot| slot.agent).collect();
+            let said = Script::new(|key, _| {
+                let letter = if key.agent == "sym" { 'B' } else { 'C' };
+                format!(r#"{{"answer": "{letter}", "confidence": 0.9}}"#)
+            });
+            let (mut panel, calls) = panel(&agents, said);
+            panel.retriever = Some(Arc::new(Library(Searched::default())));
+            let system = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
+            let item = question(5).into();
+            system.answer(&Task { panel: &panel, dataset: "d", item: &item, run: 1 }).unwrap();
+            let shown = "[1.1] guideline: Asthma\nBeta agonists open the airways.";
+            let longest = system.longest_prompt(&item, 40).unwrap();
+            for call in calls.try_iter() {
+                let user = &call.messages[1].content;
+                assert_eq!(user.contains(shown), rounds[call.round as usize], "{when}: {user}");
+                let sent: usize =
+                    call.messages.iter().map(|message| message.content.chars().count()).sum();
+                assert!(sent <= longest, "{sent} {longest}");
+            }
+        }
+        assert!(SystemConfig::named("medmad").unwrap().search().is_none());
     }
 }

@@ -9,8 +9,9 @@ use super::protocol::MedMad;
 use crate::data::{Choice, Question};
 use crate::diagnosis::Failure;
 use crate::prompts::PromptSet;
+use crate::retrieval::Rerank;
 use crate::systems::System;
-use crate::systems::config::{self, Slot};
+use crate::systems::config::{self, SearchSettings, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::reading::confidence::ConfidenceReading;
@@ -97,6 +98,18 @@ pub enum Weights {
     AfterCheck,
 }
 
+/// Where passages of a corpus stand (ours).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    #[default]
+    Off,
+    /// Below the question, before anybody has answered.
+    First,
+    /// Below the brief of every round of debate.
+    Brief,
+}
+
 /// When a debate takes place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
@@ -149,6 +162,11 @@ settings! {
         /// `disagreement`, or a confidence from 0 to 1 from which the first agent's answer stands alone.
         #[serde(with = "gate")]
         pub gate: Gate = Gate::Disagreement,
+        /// Where passages of the run's corpus stand, found by the question's text.
+        pub evidence: Evidence = Evidence::Off,
+        /// Passages at most.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub passages: usize = 5,
         pub counterfactual: Counterfactual = Counterfactual::On,
         /// What an agent writes: the paper's record, or a short one.
         pub record: RecordForm = RecordForm::Full,
@@ -196,6 +214,11 @@ impl config::Settings for Settings {
         }
     }
 
+    fn search(&self) -> Option<SearchSettings> {
+        let is_on = self.evidence != Evidence::Off;
+        is_on.then_some(SearchSettings { rerank: Rerank::Off, labels: true })
+    }
+
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         let is_of_full = self.counterfactual != Counterfactual::On || self.analysis_first;
         if self.record == RecordForm::Short && is_of_full {
@@ -204,10 +227,9 @@ impl config::Settings for Settings {
                 "leave counterfactual and analysis_first as they are, or take record=full",
             ));
         }
-        let takes_check = self.weights == Weights::AfterCheck;
-        if takes_check && self.counterfactual == Counterfactual::Strict
-            || takes_check && self.record == RecordForm::Short
-        {
+        let has_check =
+            self.counterfactual != Counterfactual::Strict && self.record == RecordForm::Full;
+        if self.weights == Weights::AfterCheck && !has_check {
             return Err(Failure::usage(
                 "weights=after-check weighs a check that the records do not have",
                 "take record=full and counterfactual=on",
@@ -217,6 +239,13 @@ impl config::Settings for Settings {
             return Err(Failure::usage(
                 "without confidence all votes weigh alike",
                 "leave weights as they are, or take confidence=on",
+            ));
+        }
+        let is_debate = self.samples == 1 && self.t_max > 0;
+        if self.evidence == Evidence::Brief && !is_debate {
+            return Err(Failure::usage(
+                "evidence=brief stands in rounds of debate, and there are none",
+                "take evidence=first, or samples=1 and t_max=1 or more",
             ));
         }
         if self.gate != Gate::Disagreement && self.samples > 1 {
