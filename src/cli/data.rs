@@ -25,7 +25,7 @@ pub enum Data {
 
 #[derive(Debug, Args)]
 pub struct Fetch {
-    /// Datasets: medqa, pubmedqa, mmlu-pro, medec, mederrbench, medguards-keywords, or all; or files of cards
+    /// Datasets by their cards, as `data ls` lists them, or all; or files of cards
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
@@ -57,14 +57,22 @@ impl Fetch {
                 name => cards.push(DatasetCard::open(name)?),
             }
         }
+        // One publisher that cannot be reached keeps back no other's files.
+        let mut failed: Option<Failure> = None;
         for card in &cards {
-            self.from.fetch(card, &options)?;
+            if let Err(error) = self.from.fetch(card, &options) {
+                match &failed {
+                    None => failed = Some(error),
+                    Some(_) => console::note(format!("{}: {error}", card.name)),
+                }
+                continue;
+            }
             console::note(format!("{}: licence {}", card.name, card.licence.name));
             if let Some(note) = &card.note {
                 console::note(format!("note: {}: {note}", card.name));
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 }
 

@@ -15,6 +15,7 @@ mod medec;
 mod mederrbench;
 mod medmcqa;
 mod medqa;
+mod medrect;
 mod medxpertqa;
 mod mmlu_pro;
 mod notes;
@@ -69,6 +70,8 @@ pub enum Format {
     MedecUw,
     /// MedErrBench's CSV, in English, Chinese or Arabic
     Mederrbench,
+    /// MedRECT's JSON, in Japanese or English
+    Medrect,
     /// Your own notes, as a folder of .txt files, JSON Lines or CSV
     Notes,
 }
@@ -97,6 +100,7 @@ impl Format {
             Format::Medec => of("medec", Notes, medec::read),
             Format::MedecUw => of("medec-uw", Notes, medec::read_with_uw),
             Format::Mederrbench => of("mederrbench", Notes, mederrbench::read),
+            Format::Medrect => of("medrect", Notes, medrect::read),
             Format::Notes => of("notes", Notes, notes::read),
         }
     }

@@ -113,6 +113,22 @@ impl Source {
         }
     }
 
+    /// The records of a file that is one JSON array, counted from 1.
+    pub fn elements(&self) -> Result<Vec<Result<Row, DataError>>, DataError> {
+        let value =
+            json::parse(self.text()).map_err(|error| self.not_json(error.line(), &error))?;
+        let Value::Array(elements) = value else {
+            return Err(DataError::Syntax {
+                place: self.at_line(1),
+                problem: "the file is not one JSON array".to_owned(),
+            });
+        };
+        let numbered = (1..).zip(elements);
+        let row =
+            |(number, value): (usize, _)| Row::new(self.at_record(&number.to_string()), value);
+        Ok(numbered.map(row).collect())
+    }
+
     /// The error for text that is not JSON. In JSON Lines serde_json's own line number is always 1.
     fn not_json(&self, line: usize, error: &serde_json::Error) -> DataError {
         let message = error.to_string();

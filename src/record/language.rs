@@ -14,16 +14,24 @@ pub enum Language {
     English,
     Chinese,
     Arabic,
+    Japanese,
 }
 
 impl Language {
-    pub const ALL: [Language; 3] = [Language::English, Language::Chinese, Language::Arabic];
+    pub const ALL: [Language; 4] =
+        [Language::English, Language::Chinese, Language::Arabic, Language::Japanese];
+
+    /// Every name, as an error lists them.
+    pub fn names() -> String {
+        Language::ALL.map(Language::name).join(", ")
+    }
 
     pub fn name(self) -> &'static str {
         match self {
             Language::English => "english",
             Language::Chinese => "chinese",
             Language::Arabic => "arabic",
+            Language::Japanese => "japanese",
         }
     }
 }
@@ -40,7 +48,7 @@ impl FromStr for Language {
     fn from_str(name: &str) -> Result<Language, String> {
         let mut all = Language::ALL.into_iter();
         all.find(|language| language.name() == name)
-            .ok_or_else(|| format!("no language `{name}`: english, chinese or arabic"))
+            .ok_or_else(|| format!("no language `{name}`: {}", Language::names()))
     }
 }
 
@@ -57,6 +65,6 @@ mod tests {
             assert_eq!(serde_json::from_str::<Language>(&json).unwrap(), language);
         }
         let error = "English".parse::<Language>().unwrap_err();
-        assert_eq!(error, "no language `English`: english, chinese or arabic");
+        assert_eq!(error, "no language `English`: english, chinese, arabic, japanese");
     }
 }

@@ -136,8 +136,7 @@ fn note_of_json(app: &App, mut fields: Fields) -> Result<Ask, ApiError> {
 
 pub fn language(name: &str) -> Result<Language, ApiError> {
     name.parse().map_err(|_| {
-        let message = "language is not one of english, chinese, arabic";
-        ApiError::invalid("language", message)
+        ApiError::invalid("language", format!("language is not one of {}", Language::names()))
     })
 }
 

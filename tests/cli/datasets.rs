@@ -173,7 +173,7 @@ fn a_changed_byte_is_refused_and_nothing_stays() {
 #[test]
 fn what_cannot_be_fetched_is_said() {
     let scratch = Scratch::new();
-    let names = "medec, mederrbench, medguards-keywords, medqa, mmlu-pro, pubmedqa";
+    let names = "medec, mederrbench, medguards-keywords, medmcqa, medqa, medrect, medxpertqa, mmlu-pro, pubmedqa";
     scratch.wardround("data fetch medquad --to fetched").refused(2, &["`medquad`", names]);
     let offline = scratch.wardround("data fetch all --to fetched --offline");
     offline.refused(3, &["medec cannot be fetched: --offline", "data fetch medec --to DIR"]);
@@ -268,7 +268,14 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     for (source, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
         let address = source.url(file, "", Some(""));
         let bytes = match file.convert {
-            // The training set, which is not among the data at hand.
+            // What is not among the data at hand.
+            None if file.source.ends_with(".json") && file.rows.is_some() => {
+                let rows = vec!["{}"; usize::try_from(file.rows.unwrap()).unwrap()];
+                format!("[{}]", rows.join(",")).into_bytes()
+            }
+            None if file.source.ends_with(".jsonl") && file.rows.is_some() => {
+                "{}\n".repeat(usize::try_from(file.rows.unwrap()).unwrap()).into_bytes()
+            }
             None if file.rows.is_some() => {
                 let row = "ms-train-0,text,0 text,0,NA,-1,NA,NA,NA\n";
                 let header = "Text ID,Text,Sentences,Error Flag,Error Type,Error Sentence ID,Error Sentence,Corrected Sentence,Corrected Text\n";
@@ -281,6 +288,7 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
                 merged(&published(notes), file.rows.unwrap())
             }
             // The sum is that of the true file, and this one is not it.
+            Some(Conversion::JsonLines) => b"PAR1".to_vec(),
             Some(Conversion::MmluPro) => {
                 vec![0; usize::try_from(file.size_bytes.unwrap()).unwrap()]
             }
@@ -291,7 +299,10 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     files.push((card(&scratch, "mmlu", path, &parquet, "convert = \"mmlu-pro\"\n"), parquet));
     let host = Host::serve(files);
     let told = fetch(&scratch, &host, "all");
-    told.refused(3, &["professional_medicine.jsonl from http", "its card says 0e24a191921c"]);
+    let sums = ["b768a1ea34af", "0e24a191921c"].map(|sum| format!("its card says {sum}"));
+    told.refused(3, &["validation.jsonl from http", &sums[0]]);
+    assert!(told.stderr.contains("professional_medicine.jsonl from http"), "{told:#?}");
+    assert!(told.stderr.contains(&sums[1]), "{told:#?}");
     assert!(told.stderr.contains("rows of MEDEC-UW, refused"), "{told:#?}");
     fetch(&scratch, &host, "pubmedqa mmlu.toml").succeeded();
 
@@ -307,7 +318,7 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     assert_eq!(keywords.matches("ms-test-").count(), 311);
     assert!(!keywords.contains("uw-") && !keywords.contains("private"));
     let verified = scratch.wardround("data verify fetched");
-    assert_eq!(verified.succeeded().stdout.matches("  ok, by ").count(), 15, "{verified:#?}");
+    assert_eq!(verified.succeeded().stdout.matches("  ok, by ").count(), 19, "{verified:#?}");
 
     scratch.model(Family::Llama);
     for recipe in ["table1", "medguards-table3"] {

@@ -70,11 +70,11 @@ pub struct DatasetFile {
     pub path: String,
     #[serde(default)]
     pub check: Check,
-    /// Of the published file; given where `check` is by sum.
+    /// Of the published file, where it is known.
     pub size_bytes: Option<u64>,
     /// Of the published file, 64 hexadecimal digits; given where `check` is by sum, and only there.
     pub sha256: Option<String>,
-    /// Records of the published file; given where `check` is by rows.
+    /// Records of the published file; always given where `check` is by rows.
     pub rows: Option<u64>,
     /// What is made of the published file, which is not kept; without it the file is kept as it is.
     pub convert: Option<Conversion>,
@@ -97,6 +97,8 @@ pub enum Check {
 pub enum Conversion {
     /// MMLU-Pro's Parquet file to JSON Lines, its professional medicine questions alone.
     MmluPro,
+    /// A Parquet file to JSON Lines, a row a line.
+    JsonLines,
     /// MedGuards' merged CSV of MEDEC to the clinicians' keywords of its MEDEC-MS notes, as `--keywords` takes them.
     Keywords,
 }
@@ -187,8 +189,8 @@ impl DatasetFile {
         let has_sum = self.sha256.as_deref().is_some_and(|sum| is_hex(sum, 64));
         match self.check {
             _ if self.path.is_empty() || !is_inside => Some("`path` leads out of the directory"),
-            Check::Sum if !has_sum || self.size_bytes.is_none() => {
-                Some("give `size_bytes` and `sha256`, or say `check = \"rows\"` and give `rows`")
+            Check::Sum if !has_sum => {
+                Some("give `sha256`, or say `check = \"rows\"` and give `rows`")
             }
             Check::Rows if self.sha256.is_some() || self.rows.is_none() => {
                 Some("`check = \"rows\"` goes with `rows`, and with no `sha256`")

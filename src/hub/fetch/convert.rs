@@ -31,23 +31,31 @@ pub struct Converted {
 /// In words: the file is not what the conversion is for.
 pub fn convert(conversion: Conversion, path: &Path) -> Result<Converted, String> {
     match conversion {
-        Conversion::MmluPro => mmlu_pro(path),
+        Conversion::MmluPro => json_lines(path, is_medicine),
+        Conversion::JsonLines => json_lines(path, |_| Ok(true)),
         Conversion::Keywords => keywords(path),
     }
 }
 
-/// Rows of a Parquet file of flat columns and lists, as JSON Lines.
-fn mmlu_pro(path: &Path) -> Result<Converted, String> {
+/// Whether a question of MMLU-Pro is of professional medicine.
+fn is_medicine(row: &Value) -> Result<bool, String> {
+    let subject = row.get("src").ok_or_else(|| "it has no column `src`".to_owned())?;
+    Ok(subject == SUBJECT)
+}
+
+/// Rows of a Parquet file of flat columns and lists, as JSON Lines; those that are wanted.
+fn json_lines(
+    path: &Path,
+    is_wanted: fn(&Value) -> Result<bool, String>,
+) -> Result<Converted, String> {
     let file = outside::open(path).map_err(|error| error.to_string())?;
     let reader = SerializedFileReader::new(file.into_file()).map_err(|error| error.to_string())?;
     let (mut text, mut rows) = (String::new(), 0);
     for row in reader.get_row_iter(None).map_err(|error| error.to_string())? {
         let row = row.map_err(|error| error.to_string())?.to_json_value();
         rows += 1;
-        match row.get("src") {
-            None => return Err("it has no column `src`".to_owned()),
-            Some(Value::String(subject)) if subject == SUBJECT => text += &format!("{row}\n"),
-            Some(_) => {}
+        if is_wanted(&row)? {
+            text += &format!("{row}\n");
         }
     }
     Ok(Converted { text, rows, notice: None })
