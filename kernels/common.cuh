@@ -17,10 +17,10 @@ constexpr float LARGEST_BF16 = 3.38953139e38f;
 __device__ __forceinline__ float low_bf16(unsigned pair) { return __uint_as_float(pair << 16); }
 __device__ __forceinline__ float high_bf16(unsigned pair) { return __uint_as_float(pair & 0xFFFF0000u); }
 
-// eˣ = series · power_of_two, by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs. Without a branch, and by
+// eˣ = series · power, by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs. Without a branch, and by
 // sums where a conversion between float and integer would take four times as long.
 struct Exponential {
-    float series, power_of_two;
+    float series, power;
 
     // From −88.5 to 88.
     __device__ __forceinline__ explicit Exponential(float x) {
@@ -36,7 +36,7 @@ struct Exponential {
         series = __fmaf_rn(series, rest, 1.0f / 6.0f);
         series = __fmaf_rn(series, rest, 0.5f);
         series = __fadd_rn(__fmaf_rn(series, __fmul_rn(rest, rest), rest), 1.0f);
-        power_of_two = __uint_as_float((__float_as_uint(rounded) << 23) + __float_as_uint(1.0f));
+        power = power_of_two(rounded);
     }
 };
 
@@ -44,14 +44,17 @@ struct Exponential {
 __device__ __forceinline__ float exponential(float x) {
     constexpr float lowest = -87.33654f, highest = 88.0f;
     const Exponential bounded(fminf(fmaxf(x, lowest), highest));
-    return __fmul_rn(bounded.series, x < lowest ? 0.0f : bounded.power_of_two);
+    return __fmul_rn(bounded.series, x < lowest ? 0.0f : bounded.power);
 }
 
 // eˣ of what is not above 0, with the same bits by fewer instructions: a weight of attention. Zero of what is no number.
 __device__ __forceinline__ float exponential_below_one(float x) {
     // Below −87.7 the power of two is 0; the products between that and −87.3 are subnormal.
     const Exponential bounded(fmaxf(x, -88.1f));
-    return multiply_flushed(bounded.series, bounded.power_of_two);
+#ifdef WARDROUND_EMULATED
+    if (x < -88.1f) return 0.0f;  // as it is; of a hash nobody would see it
+#endif
+    return multiply_flushed(bounded.series, bounded.power);
 }
 
 // x · sigmoid(inner) · up, in the order of src/ops/cpu/activation.rs.

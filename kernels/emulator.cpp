@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "emulator.h"
+#include "emulator_hashes.h"
 #include "emulator_stack.h"
 #include "emulator_sums.h"
 
 constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 constinit thread_local unsigned emulator::lane;
+constinit thread_local bool emulator::hashes = false;
 
 namespace {
 
@@ -419,6 +421,7 @@ bool all_sum_as_hopper() {
 }  // namespace
 
 void emulator::multiply_tiles(void *slots, unsigned) {
+    if (hashes) return hash_tiles(static_cast<TileOperands *>(slots));
     if (sums_as_hopper || all_sum_as_hopper()) return sums::multiply_tiles(static_cast<TileOperands *>(slots));
     // Two neighbouring outputs of a row, in one register of any x86-64.
     using Pair = double __attribute__((vector_size(16)));
@@ -538,8 +541,11 @@ void emulator::await_products(unsigned pending) {
 // seed: what depends on the order, for want of a barrier, then shows.
 extern "C" void wardround_emulated_shuffle(uint64_t seed) { turns = seed; }
 
-// Whether this OS thread's products of tiles are summed as Hopper's tensor cores do.
-extern "C" void wardround_emulated_hopper(int is_hopper) { sums_as_hopper = is_hopper != 0; }
+// How this OS thread computes: 1: its products of tiles are summed as Hopper's tensor cores do, 2: its numbers are hashes, 0: neither.
+extern "C" void wardround_emulated_sums(int kind) {
+    sums_as_hopper = kind == 1;
+    emulator::hashes = kind == 2;
+}
 
 // The products of a warp's operands, for tests.
 extern "C" void wardround_emulated_products(emulator::TileOperands *operands) { emulator::multiply_tiles(operands, ~0u); }

@@ -115,8 +115,8 @@ struct TileOperands {
     float c[4];
 };
 
-// A `Combine` over them: an output's sixteen products and what it held are summed in f64 and rounded once; or as Hopper's
-// tensor cores sum them, where that is asked for: see kernels/emulator_sums.h.
+// A `Combine` over them: an output's sixteen products and what it held are summed in f64 and rounded once; or, where that is
+// asked for, as Hopper's tensor cores sum them (kernels/emulator_sums.h), or as hashes.
 void multiply_tiles(void *slots, unsigned present);
 
 // A lane's part in an asynchronous product of its warpgroup: see kernels/wgmma.cuh.
@@ -132,6 +132,19 @@ void multiply_async(const AsyncProduct &product);
 void begin_products();
 void commit_products();
 void await_products(unsigned pending);
+
+// Whether this OS thread's numbers are hashes of how they were made, and what operations then give: kernels/emulator_hashes.h.
+extern constinit thread_local bool hashes;
+float add(float a, float b);
+float subtract(float a, float b);
+float multiply(float a, float b);
+float fuse(float a, float b, float addend);
+float divide(float a, float b);
+float root(float x);
+float power(float x);
+
+float multiply_flushed(float a, float b);
+float float_from_half(unsigned short half);
 
 // A kernel by its name; `EMULATED_KERNEL` enters one.
 struct Kernel {
@@ -154,20 +167,38 @@ void invoke(void **arguments) { invoke(kernel, arguments, indices(kernel)); }
 
 #define EMULATED_KERNEL(name) static const emulator::Kernel emulated_kernel_##name(#name, emulator::invoke<name>);
 
-// Each rounds once; the compiler is told not to contract (-ffp-contract=off).
-inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline float __fmul_rn(float a, float b) { return a * b; }
-inline float __fadd_rn(float a, float b) { return a + b; }
-inline float __fsub_rn(float a, float b) { return a - b; }
-inline float __fdiv_rn(float a, float b) { return a / b; }
-inline float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
+#ifndef WARDROUND_CHECKED
+// Each rounds once; the compiler is told not to contract (-ffp-contract=off). Kernels compute with nothing else
+// (kernels/emulator_checks.h).
+inline float __fmaf_rn(float a, float b, float c) {
+    return emulator::hashes ? emulator::fuse(a, b, c) : __builtin_fmaf(a, b, c);
+}
+inline float __fmul_rn(float a, float b) { return emulator::hashes ? emulator::multiply(a, b) : a * b; }
+inline float __fadd_rn(float a, float b) { return emulator::hashes ? emulator::add(a, b) : a + b; }
+inline float __fsub_rn(float a, float b) { return emulator::hashes ? emulator::subtract(a, b) : a - b; }
+inline float __fdiv_rn(float a, float b) { return emulator::hashes ? emulator::divide(a, b) : a / b; }
+inline float __fsqrt_rn(float a) { return emulator::hashes ? emulator::root(a) : __builtin_sqrtf(a); }
+inline int __float2int_rn(float value) { return static_cast<int>(__builtin_rintf(value)); }
+
+// The bodies of two instructions: see kernels/ptx.cuh.
+inline float emulator::multiply_flushed(float a, float b) {
+    if (hashes) return multiply(a, b);
+    const float product = a * b;
+    return __builtin_fabsf(product) < 0x1p-126f ? __builtin_copysignf(0.0f, product) : product;
+}
+inline float emulator::float_from_half(unsigned short half) {
+    if ((half & 0x7C00) == 0x7C00) return __builtin_bit_cast(float, (half & 0x8000u) << 16 | 0x7F800000u | (half & 0x3FFu) << 13);
+    // The product puts the exponent's bias right, and makes subnormal numbers normal.
+    const float magnitude = __builtin_bit_cast(float, (half & 0x7FFFu) << 13) * 0x1p112f;
+    return (half & 0x8000) != 0 ? -magnitude : magnitude;
+}
+#endif
 inline double __dmul_rn(double a, double b) { return a * b; }
 
 inline unsigned __float_as_uint(float value) { return __builtin_bit_cast(unsigned, value); }
 inline int __float_as_int(float value) { return __builtin_bit_cast(int, value); }
 inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }
-inline int __float2int_rn(float value) { return static_cast<int>(__builtin_rintf(value)); }
 
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }

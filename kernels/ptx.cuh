@@ -255,8 +255,7 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
 // a · b, and zero where that would be a subnormal number.
 __device__ __forceinline__ float multiply_flushed(float a, float b) {
 #ifdef WARDROUND_EMULATED
-    const float product = a * b;
-    return __builtin_fabsf(product) < 0x1p-126f ? __builtin_copysignf(0.0f, product) : product;
+    return emulator::multiply_flushed(a, b);
 #else
     float product;
     asm("mul.rn.ftz.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
@@ -264,13 +263,18 @@ __device__ __forceinline__ float multiply_flushed(float a, float b) {
 #endif
 }
 
+// 2ⁿ, of n + 1.5 · 2²³: the low bits of that are n.
+__device__ __forceinline__ float power_of_two(float shifted) {
+#ifdef WARDROUND_EMULATED
+    if (emulator::hashes) return emulator::power(shifted);
+#endif
+    return __uint_as_float((__float_as_uint(shifted) << 23) + __float_as_uint(1.0f));
+}
+
 // An f16, given by its bits, as f32.
 __device__ __forceinline__ float float_from_half(unsigned short half) {
 #ifdef WARDROUND_EMULATED
-    if ((half & 0x7C00) == 0x7C00) return __uint_as_float((half & 0x8000u) << 16 | 0x7F800000u | (half & 0x3FFu) << 13);
-    // The product puts the exponent's bias right, and makes subnormal numbers normal.
-    const float magnitude = __uint_as_float((half & 0x7FFFu) << 13) * 0x1p112f;
-    return (half & 0x8000) != 0 ? -magnitude : magnitude;
+    return emulator::float_from_half(half);
 #else
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));

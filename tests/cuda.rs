@@ -7,6 +7,9 @@
 #[path = "cuda/audit.rs"]
 mod audit;
 mod common;
+#[cfg(not(feature = "cuda"))]
+#[path = "cuda/symbolic.rs"]
+mod symbolic;
 
 use std::fs;
 use std::path::Path;

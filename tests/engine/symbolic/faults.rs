@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use wardround::ops::cpu::{Buffer, Matrix, Vector};
-use wardround::ops::{Backend, BranchNorms, Cpu};
+use wardround::ops::{BranchNorms, Numbers};
+
+use super::witness::Hashing;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -20,56 +21,66 @@ pub enum Fault {
 impl Fault {
     pub const ALL: [Fault; 4] =
         [Fault::SplitByBatch, Fault::BlockAt256, Fault::OrderByThread, Fault::FusedNorm];
+}
 
-    /// A product, with the fault if it is one of products.
-    pub fn multiply(self, cpu: &Cpu, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
-        static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
-        let parts = match self {
-            Fault::SplitByBatch if x.rows() >= 8 => 2,
-            Fault::OrderByThread => 3,
-            _ => return cpu.matmul(x, weights, out),
-        };
-        let first = match self {
-            Fault::OrderByThread => ARRIVALS.fetch_add(1, Ordering::Relaxed),
-            _ => 0,
-        };
-        for part in 0..parts {
-            let (mut product, mut normed) = Default::default();
-            cpu.matmul(&part_of(x, (first + part) % parts, parts), weights, &mut product);
-            if part == 0 {
-                *out = product;
-            } else {
-                let norms = BranchNorms { post: None, next: None, epsilon: 0.0 };
-                cpu.add_norm(out, &product, norms, &mut normed);
-            }
-        }
+/// A product in a step of so many rows, with the fault if it is one of products.
+pub fn multiply<B: Hashing>(
+    (fault, rows): (Fault, usize),
+    ops: &B,
+    x: &B::Buffer,
+    weights: &B::Matrix,
+    out: &mut B::Buffer,
+) {
+    static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
+    let parts = match fault {
+        Fault::SplitByBatch if rows >= 8 => 2,
+        Fault::OrderByThread => 3,
+        _ => return ops.matmul(x, weights, out),
+    };
+    let first = match fault {
+        Fault::OrderByThread => ARRIVALS.fetch_add(1, Ordering::Relaxed),
+        _ => 0,
+    };
+    ops.matmul(&part_of(ops, x, first % parts, parts), weights, out);
+    let [rows, width] = B::shape(out);
+    let [mut product, mut normed] = [0; 2].map(|_| ops.buffer(rows, width, Numbers::Wide).unwrap());
+    for part in 1..parts {
+        ops.matmul(&part_of(ops, x, (first + part) % parts, parts), weights, &mut product);
+        let norms = BranchNorms { post: None, next: None, epsilon: 0.0 };
+        ops.add_norm(out, &product, norms, &mut normed);
     }
 }
 
 /// The inputs of one of `parts` parts, zeros for the others, which leave no trace in a sum.
-fn part_of(x: &Buffer, part: usize, parts: usize) -> Buffer {
-    let width = x.row(0).len();
-    let mut own = Buffer::default();
-    own.reshape(x.rows(), width);
-    for row in 0..x.rows() {
-        for k in 0..width {
-            own.row_mut(row)[k] = if k * parts / width == part { x.row(row)[k] } else { 0.0 };
+fn part_of<B: Hashing>(ops: &B, x: &B::Buffer, part: usize, parts: usize) -> B::Buffer {
+    let [rows, width] = B::shape(x);
+    let mut own = ops.buffer(rows, width, Numbers::Narrow).unwrap();
+    let mut numbers = ops.held(x, rows);
+    for (index, number) in numbers.iter_mut().enumerate() {
+        if index % width * parts / width != part {
+            *number = 0.0;
         }
     }
+    ops.put(rows, &numbers, &mut own);
     own
 }
 
 /// A norm that begins with the second half of its inputs.
-pub fn norm_by_halves(cpu: &Cpu, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
-    let width = x.row(0).len();
-    let mut turned = Buffer::default();
-    turned.reshape(x.rows(), width);
-    for row in 0..x.rows() {
-        turned.row_mut(row).copy_from_slice(x.row(row));
-        turned.row_mut(row).rotate_left(width / 2);
-    }
-    let mut weight = weight.0.clone();
-    weight.rotate_left(width / 2);
-    cpu.rms_norm(&turned, &Vector(weight), epsilon, out);
-    out.rows_mut().for_each(|row| row.rotate_right(width / 2));
+pub fn norm_by_halves<B: Hashing>(
+    ops: &B,
+    x: &B::Buffer,
+    weight: &B::Vector,
+    epsilon: f32,
+    out: &mut B::Buffer,
+) {
+    let [rows, width] = B::shape(x);
+    let turned = |mut numbers: Vec<f32>| {
+        numbers.chunks_mut(width).for_each(|row| row.rotate_left(width / 2));
+        numbers
+    };
+    let weight = ops.vector(turned(ops.numbers(weight))).unwrap();
+    let mut from = ops.buffer(rows, width, Numbers::Wide).unwrap();
+    ops.put(rows, &turned(ops.held(x, rows)), &mut from);
+    ops.rms_norm(&from, &weight, epsilon, out);
+    ops.put(rows, &turned(ops.held(out, rows)), out);
 }

@@ -6,11 +6,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use wardround::ops::checkpoint::RawTensor;
-use wardround::ops::cpu::{Buffer, KvPages, Matrix, Rope, Vector};
+use wardround::ops::cpu;
 use wardround::ops::sampling::{Drawn, SamplingRequest};
 use wardround::ops::{
-    Activation, AttentionShape, Backend, BranchNorms, Cpu, HeadNorms, HostStep, LayerPages,
-    Machine, Numbers, OpsError, PAGE, PageShape, Precision, Rows, StepLimits, StoredType,
+    Activation, AttentionShape, Backend, BranchNorms, Cpu, HeadNorms, LayerPages, Machine, Numbers,
+    OpsError, PAGE, PageShape, Precision, Rows, StepLimits, StoredType,
 };
 
 use super::faults::Fault;
@@ -18,10 +18,40 @@ use super::faults::Fault;
 /// Columns that are noted as one: a tile of weights.
 const TILE: usize = 16;
 
-/// The CPU with hashes for numbers, and what is known of rows. Clones share that.
+/// A machine whose numbers are hashes, and what lies in its memory.
+pub trait Hashing: Backend {
+    /// Rows, and numbers in each.
+    fn shape(buffer: &Self::Buffer) -> [usize; 2];
+    fn held(&self, buffer: &Self::Buffer, rows: usize) -> Vec<f32>;
+    /// So many rows, as an operation would leave them.
+    fn put(&self, rows: usize, numbers: &[f32], buffer: &mut Self::Buffer);
+    fn numbers(&self, vector: &Self::Vector) -> Vec<f32>;
+}
+
+impl Hashing for Cpu {
+    fn shape(buffer: &cpu::Buffer) -> [usize; 2] {
+        [buffer.rows(), buffer.row(0).len()]
+    }
+
+    fn held(&self, buffer: &cpu::Buffer, rows: usize) -> Vec<f32> {
+        self.read(buffer, rows).unwrap()
+    }
+
+    fn put(&self, rows: usize, numbers: &[f32], buffer: &mut cpu::Buffer) {
+        buffer.reshape(rows, numbers.len() / rows);
+        let numbers = numbers.iter();
+        buffer.rows_mut().flatten().zip(numbers).for_each(|(to, from)| *to = *from);
+    }
+
+    fn numbers(&self, vector: &cpu::Vector) -> Vec<f32> {
+        vector.0.clone()
+    }
+}
+
+/// Such a machine, and what is known of rows. Clones share that.
 #[derive(Clone, Debug)]
-pub struct Witness {
-    pub cpu: Cpu,
+pub struct Witness<B> {
+    pub machine: B,
     pub fault: Option<Fault>,
     notes: Arc<Mutex<Notes>>,
 }
@@ -35,6 +65,7 @@ pub struct Notes {
     /// The step under way: its rows, of them those that are left, and its operations so far.
     all: Vec<Row>,
     rows: Vec<Row>,
+    chosen: Vec<usize>,
     operation: usize,
     /// Of the step: attentions, and additions of a branch.
     attentions: usize,
@@ -81,8 +112,9 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Notes {
-    fn begin(&mut self, rows: Rows<'_>) {
+    fn begin(&mut self, rows: Rows<'_>, chosen: &[usize]) {
         self.all.clear();
+        self.chosen = chosen.to_vec();
         (self.operation, self.attentions, self.additions) = (0, 0, 0);
         for index in 0..rows.len() {
             let table = rows.tables[rows.sequences[index] as usize];
@@ -100,17 +132,18 @@ impl Notes {
         *self.steps.entry(rows.len()).or_default() += 1;
     }
 
-    /// Only these rows are left.
-    fn keep(&mut self, chosen: &[usize]) {
-        self.rows = chosen.iter().map(|&index| self.all[index]).collect();
+    /// Only the rows that give logits are left.
+    fn keep(&mut self) {
+        self.rows = self.chosen.iter().map(|&index| self.all[index]).collect();
     }
 
-    fn note(&mut self, operation: &'static str, given: &Buffer) {
+    fn note(&mut self, operation: &'static str, given: &[f32]) {
+        let width = given.len() / self.rows.len().max(1);
         for (row, from) in self.rows.iter().enumerate() {
             let tile = |tile: &[f32]| {
                 tile.iter().fold(7, |hash, value| mix(hash, u64::from(value.to_bits()))) as u32
             };
-            let tiles: Vec<u32> = given.row(row).chunks(TILE).map(tile).collect();
+            let tiles: Vec<u32> = given[row * width..][..width].chunks(TILE).map(tile).collect();
             let known = self.known.entry(from.prefix).or_default();
             match known.get(self.operation) {
                 None => known.push(tiles),
@@ -134,9 +167,9 @@ impl Notes {
     }
 }
 
-impl Witness {
-    pub fn new(cpu: Cpu) -> Witness {
-        Witness { cpu, fault: None, notes: Arc::default() }
+impl<B: Hashing> Witness<B> {
+    pub fn new(machine: B) -> Witness<B> {
+        Witness { machine, fault: None, notes: Arc::default() }
     }
 
     pub fn notes(&self) -> MutexGuard<'_, Notes> {
@@ -144,28 +177,39 @@ impl Witness {
     }
 
     /// The same notes, and another machine.
-    pub fn on(&self, cpu: &Cpu) -> Witness {
-        Witness { cpu: cpu.clone(), ..self.clone() }
+    pub fn on(&self, machine: &B) -> Witness<B> {
+        Witness { machine: machine.clone(), ..self.clone() }
+    }
+
+    fn note(&self, operation: &'static str, given: &B::Buffer) {
+        let mut notes = self.notes();
+        let given = self.machine.held(given, notes.rows.len());
+        notes.note(operation, &given);
+    }
+
+    /// The fault, with the rows of the step.
+    fn planted(&self) -> Option<(Fault, usize)> {
+        Some((self.fault?, self.notes().all.len()))
     }
 }
 
-impl Backend for Witness {
-    type Buffer = Buffer;
-    type Matrix = Matrix;
-    type Vector = Vector;
-    type Rope = Rope;
-    type Pages = KvPages;
-    type Stage = ();
-    type Step<'a> = HostStep<'a>;
+impl<B: Hashing> Backend for Witness<B> {
+    type Buffer = B::Buffer;
+    type Matrix = B::Matrix;
+    type Vector = B::Vector;
+    type Rope = B::Rope;
+    type Pages = B::Pages;
+    type Stage = B::Stage;
+    type Step<'a> = B::Step<'a>;
 
-    const MACHINE: Machine = Machine::Cpu;
+    const MACHINE: Machine = B::MACHINE;
 
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
-        self.cpu.run(step)
+        self.machine.run(step)
     }
 
     fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync)) {
-        self.cpu.for_each(count, body);
+        self.machine.for_each(count, body);
     }
 
     fn pack(
@@ -173,157 +217,171 @@ impl Backend for Witness {
         parts: &[RawTensor<'_>],
         inputs: usize,
         precision: Precision,
-    ) -> Result<Matrix, OpsError> {
-        self.cpu.pack(parts, inputs, precision)
+    ) -> Result<B::Matrix, OpsError> {
+        self.machine.pack(parts, inputs, precision)
     }
 
-    fn vector(&self, values: Vec<f32>) -> Result<Vector, OpsError> {
-        self.cpu.vector(values)
+    fn pack_gated(
+        &self,
+        gate_up: &[RawTensor<'_>; 2],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<B::Matrix, OpsError> {
+        self.machine.pack_gated(gate_up, inputs, precision)
     }
 
-    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Rope, OpsError> {
-        self.cpu.rope(inverse_frequencies, positions)
+    fn vector(&self, values: Vec<f32>) -> Result<B::Vector, OpsError> {
+        self.machine.vector(values)
     }
 
-    fn pages(&self, shape: PageShape, kept: StoredType, pages: usize) -> Result<KvPages, OpsError> {
-        self.cpu.pages(shape, kept, pages)
+    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<B::Rope, OpsError> {
+        self.machine.rope(inverse_frequencies, positions)
     }
 
-    fn buffer(&self, rows: usize, width: usize, numbers: Numbers) -> Result<Buffer, OpsError> {
-        self.cpu.buffer(rows, width, numbers)
+    fn pages(
+        &self,
+        shape: PageShape,
+        kept: StoredType,
+        pages: usize,
+    ) -> Result<B::Pages, OpsError> {
+        self.machine.pages(shape, kept, pages)
     }
 
-    fn stage(&self, shape: PageShape, heads: usize, limits: StepLimits) -> Result<(), OpsError> {
-        self.cpu.stage(shape, heads, limits)
+    fn buffer(&self, rows: usize, width: usize, numbers: Numbers) -> Result<B::Buffer, OpsError> {
+        self.machine.buffer(rows, width, numbers)
+    }
+
+    fn stage(
+        &self,
+        shape: PageShape,
+        heads: usize,
+        limits: StepLimits,
+    ) -> Result<B::Stage, OpsError> {
+        self.machine.stage(shape, heads, limits)
     }
 
     fn compute<'a>(
         &self,
         rows: Rows<'a>,
         logit_rows: &'a [usize],
-        stage: &'a mut (),
-        body: impl FnMut(HostStep<'a>),
+        stage: &'a mut B::Stage,
+        body: impl FnMut(B::Step<'a>),
     ) {
-        self.notes().begin(rows);
-        self.cpu.compute(rows, logit_rows, stage, body);
+        self.notes().begin(rows, logit_rows);
+        self.machine.compute(rows, logit_rows, stage, body);
     }
 
-    fn embed(&self, table: &Matrix, step: HostStep<'_>, scale: f32, out: &mut Buffer) {
-        self.cpu.embed(table, step, scale, out);
-        self.notes().note("embed", out);
+    fn embed(&self, table: &B::Matrix, step: B::Step<'_>, scale: f32, out: &mut B::Buffer) {
+        self.machine.embed(table, step, scale, out);
+        self.note("embed", out);
     }
 
-    fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
-        match self.fault {
-            Some(Fault::BlockAt256) if x.rows() >= 256 => {
-                super::faults::norm_by_halves(&self.cpu, x, weight, epsilon, out);
+    fn rms_norm(&self, x: &B::Buffer, weight: &B::Vector, epsilon: f32, out: &mut B::Buffer) {
+        match self.planted() {
+            Some((Fault::BlockAt256, 256..)) => {
+                super::faults::norm_by_halves(&self.machine, x, weight, epsilon, out);
             }
-            _ => self.cpu.rms_norm(x, weight, epsilon, out),
+            _ => self.machine.rms_norm(x, weight, epsilon, out),
         }
-        self.notes().note("norm", out);
+        self.note("norm", out);
     }
 
     fn add_norm(
         &self,
-        residual: &mut Buffer,
-        branch: &Buffer,
-        norms: BranchNorms<'_, Vector>,
-        normed: &mut Buffer,
+        residual: &mut B::Buffer,
+        branch: &B::Buffer,
+        norms: BranchNorms<'_, B::Vector>,
+        normed: &mut B::Buffer,
     ) {
         let (next, epsilon) = (norms.next, norms.epsilon);
-        self.cpu.add_norm(residual, branch, norms, normed);
-        if let (Some(Fault::FusedNorm), Some(next)) = (self.fault, next)
-            && residual.rows() <= 4
-        {
-            super::faults::norm_by_halves(&self.cpu, residual, next, epsilon, normed);
+        self.machine.add_norm(residual, branch, norms, normed);
+        if let (Some((Fault::FusedNorm, ..=4)), Some(next)) = (self.planted(), next) {
+            super::faults::norm_by_halves(&self.machine, residual, next, epsilon, normed);
         }
-        let mut notes = self.notes();
-        notes.note("addition", residual);
+        self.note("addition", residual);
         if next.is_some() {
-            notes.note("norm of the sum", normed);
+            self.note("norm of the sum", normed);
         }
-        notes.additions += 1;
+        self.notes().additions += 1;
     }
 
-    fn keep_logit_rows(&self, step: HostStep<'_>, buffers: [&mut Buffer; 2]) -> bool {
-        let keeps = self.cpu.keep_logit_rows(step, buffers);
+    fn keep_logit_rows(&self, step: B::Step<'_>, buffers: [&mut Buffer; 2]) -> bool {
+        let keeps = self.machine.keep_logit_rows(step, buffers);
         if keeps {
-            self.notes().keep(step.logit_rows);
+            self.notes().keep();
         }
         keeps
     }
 
     fn gather_norm(
         &self,
-        x: &Buffer,
-        step: HostStep<'_>,
-        weight: &Vector,
+        x: &B::Buffer,
+        step: B::Step<'_>,
+        weight: &B::Vector,
         epsilon: f32,
-        out: &mut Buffer,
+        out: &mut B::Buffer,
     ) {
-        self.cpu.gather_norm(x, step, weight, epsilon, out);
-        let mut notes = self.notes();
-        notes.keep(step.logit_rows);
-        notes.note("norm", out);
+        self.machine.gather_norm(x, step, weight, epsilon, out);
+        self.notes().keep();
+        self.note("norm", out);
     }
 
-    fn matmul(&self, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
-        match self.fault {
-            Some(fault) => fault.multiply(&self.cpu, x, weights, out),
-            None => self.cpu.matmul(x, weights, out),
+    fn matmul(&self, x: &B::Buffer, weights: &B::Matrix, out: &mut B::Buffer) {
+        match self.planted() {
+            Some(planted) => super::faults::multiply(planted, &self.machine, x, weights, out),
+            None => self.machine.matmul(x, weights, out),
         }
-        self.notes().note("matmul", out);
+        self.note("matmul", out);
     }
 
     fn matmul_gated(
         &self,
-        x: &Buffer,
-        weights: &Matrix,
+        x: &B::Buffer,
+        weights: &B::Matrix,
         activation: Activation,
-        products: &mut Buffer,
-        out: &mut Buffer,
+        products: &mut B::Buffer,
+        out: &mut B::Buffer,
     ) {
-        self.cpu.matmul_gated(x, weights, activation, products, out);
-        self.notes().note("gated matmul", out);
+        self.machine.matmul_gated(x, weights, activation, products, out);
+        self.note("gated matmul", out);
     }
 
     fn rotate_and_store(
         &self,
-        qkv: &mut Buffer,
-        queries: &mut Buffer,
-        norms: Option<&HeadNorms<Vector>>,
-        rope: &Rope,
-        step: HostStep<'_>,
-        pages: LayerPages<&mut KvPages>,
+        qkv: &mut B::Buffer,
+        queries: &mut B::Buffer,
+        norms: Option<&HeadNorms<B::Vector>>,
+        rope: &B::Rope,
+        step: B::Step<'_>,
+        pages: LayerPages<&mut B::Pages>,
     ) {
-        self.cpu.rotate_and_store(qkv, queries, norms, rope, step, pages);
-        self.notes().note("rotation", queries);
+        self.machine.rotate_and_store(qkv, queries, norms, rope, step, pages);
+        self.note("rotation", queries);
     }
 
     fn attention(
         &self,
-        queries: &Buffer,
+        queries: &B::Buffer,
         shape: AttentionShape,
-        step: HostStep<'_>,
-        pages: LayerPages<&KvPages>,
-        out: &mut Buffer,
+        step: B::Step<'_>,
+        pages: LayerPages<&B::Pages>,
+        out: &mut B::Buffer,
     ) {
-        self.cpu.attention(queries, shape, step, pages, out);
-        let mut notes = self.notes();
-        notes.note("attention", out);
-        notes.attentions += 1;
+        self.machine.attention(queries, shape, step, pages, out);
+        self.note("attention", out);
+        self.notes().attentions += 1;
     }
 
     fn draw(
         &self,
-        logits: &mut Buffer,
+        logits: &mut B::Buffer,
         requests: &[Option<SamplingRequest>],
-        stage: &mut (),
+        stage: &mut B::Stage,
     ) -> Result<Vec<Drawn>, OpsError> {
-        self.cpu.draw(logits, requests, stage)
+        self.machine.draw(logits, requests, stage)
     }
 
-    fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
-        self.cpu.read(buffer, rows)
+    fn read(&self, buffer: &B::Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
+        self.machine.read(buffer, rows)
     }
 }

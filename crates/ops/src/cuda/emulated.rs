@@ -26,14 +26,10 @@ use crate::{EMULATED, OpsError};
 pub use graph::Graph;
 use graph::Recorded;
 
-#[cfg(test)]
-unsafe extern "C" {
-    fn wardround_emulated_shuffle(seed: u64);
-}
-
 /// The GPU that is emulated. Clones are the same stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
+    multiprocessors: usize,
     /// What a CTA may have of dynamic shared memory.
     shared_bytes: usize,
     has_warpgroups: bool,
@@ -41,6 +37,9 @@ pub struct Stream {
     without_graphs: bool,
     /// How products are summed: as Hopper does where a GPU's results are computed again.
     sums: Sums,
+    /// Threads and CTAs take turns at random, from this seed; in order where it is 0.
+    #[cfg(feature = "symbolic")]
+    turns: u64,
     state: Arc<State>,
 }
 
@@ -62,11 +61,14 @@ impl Stream {
     /// As an H200 has.
     fn hopper(without: Without) -> Stream {
         Stream {
+            multiprocessors: 132,
             shared_bytes: 232_448,
             has_warpgroups: true,
             has_clusters: !without.clusters,
             without_graphs: without.graphs,
             sums: Sums::Usual,
+            #[cfg(feature = "symbolic")]
+            turns: 0,
             state: Arc::default(),
         }
     }
@@ -134,6 +136,20 @@ impl Stream {
         }
     }
 
+    /// Whose numbers are hashes of how they were made. Each launch is one: a step's operations can be looked at.
+    #[cfg(feature = "symbolic")]
+    pub fn symbolic(like: super::Like) -> Stream {
+        Stream {
+            multiprocessors: like.multiprocessors,
+            has_warpgroups: like.warpgroups,
+            has_clusters: like.clusters,
+            without_graphs: true,
+            sums: Sums::Hashes,
+            turns: like.turns,
+            ..Stream::hopper(Without::default())
+        }
+    }
+
     pub fn count() -> usize {
         1
     }
@@ -151,6 +167,8 @@ impl Stream {
         match self.sums {
             Sums::Usual => "cuda emulated".to_owned(),
             Sums::Hopper => format!("cuda sm_90{EMULATED}"),
+            #[cfg(feature = "symbolic")]
+            Sums::Hashes => "cuda symbolic".to_owned(),
         }
     }
 
@@ -160,7 +178,7 @@ impl Stream {
 
     /// As an H200 has, so that the same kernels are chosen.
     pub fn multiprocessors(&self) -> usize {
-        132
+        self.multiprocessors
     }
 
     pub fn has_warpgroups(&self) -> bool {
@@ -326,6 +344,15 @@ impl Stream {
                 let tried = shadow.launch(subject.as_ref(), name, &launch, &arguments);
                 self.state.failures.keep(tried);
             }
+            #[cfg(feature = "symbolic")]
+            (None, None) if self.sums == Sums::Hashes => {
+                // What follows logits decides by numbers.
+                let decides = name == c"draw" || name == c"score";
+                emulator::shuffle(self.turns);
+                let sums = if decides { Sums::Usual } else { Sums::Hashes };
+                emulator::run(name, &launch, &mut arguments, sums);
+                emulator::shuffle(0);
+            }
             (None, None) => emulator::run(name, &launch, &mut arguments, self.sums),
         }
     }
@@ -338,8 +365,7 @@ impl Stream {
     /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
     #[cfg(test)]
     pub fn shuffle(&self, seed: u64) {
-        // SAFETY: it sets a number of this thread's.
-        unsafe { wardround_emulated_shuffle(seed) };
+        emulator::shuffle(seed);
     }
 
     fn told(&self) -> Result<(), OpsError> {

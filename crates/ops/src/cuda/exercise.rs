@@ -5,8 +5,6 @@
 mod layers;
 mod products;
 
-use half::bf16;
-
 use super::matrix::Matrix;
 use super::{Buffer, Cuda, Vector};
 use crate::checkpoint::RawTensor;
@@ -66,20 +64,7 @@ fn kept_as(quantisation: Quantisation) -> Precision {
 
 impl Cuda {
     fn made_up(&self, rows: usize, width: usize, kind: Numbers) -> Result<Buffer, OpsError> {
-        let mut buffer = self.buffer(rows, width, kind)?;
-        buffer.set_rows(rows);
-        let numbers = noise(rows * width, 1);
-        let bytes = match buffer.is_wide {
-            true => bytes(&numbers),
-            false => {
-                let padding = vec![0.0; buffer.stride - width];
-                let rows = numbers.chunks_exact(width);
-                let padded = rows.flat_map(|row| row.iter().chain(&padding));
-                padded.flat_map(|number| bf16::from_f32(*number).to_le_bytes()).collect()
-            }
-        };
-        self.stream.write(&buffer.region, 0, &bytes);
-        Ok(buffer)
+        self.hold(&noise(rows * width, 1), width, kind)
     }
 
     fn noisy(&self, count: usize, seed: u64) -> Result<Vector, OpsError> {

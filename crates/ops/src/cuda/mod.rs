@@ -14,6 +14,8 @@ mod driver;
 pub mod exercise;
 mod failures;
 mod ferry;
+#[cfg(any(test, feature = "cuda-emulated"))]
+mod hold;
 mod kernels;
 mod launch;
 #[cfg(not(feature = "cuda"))]
@@ -30,6 +32,8 @@ mod scores;
 #[cfg(feature = "cuda-emulated")]
 mod shadow;
 mod stage;
+#[cfg(all(feature = "symbolic", not(feature = "cuda")))]
+mod symbolic;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -43,6 +47,8 @@ use driver::{Pinned, Stream};
 use kernels::Kernels;
 pub use matrix::Matrix;
 pub use stage::Stage;
+#[cfg(all(feature = "symbolic", not(feature = "cuda")))]
+pub use symbolic::Like;
 
 #[cfg(feature = "cuda")]
 use crate::EMULATING;

@@ -16,7 +16,10 @@ unsafe extern "C" {
         arguments: *mut *mut c_void,
     ) -> i32;
 
-    fn wardround_emulated_hopper(is_hopper: i32);
+    fn wardround_emulated_sums(kind: i32);
+
+    #[cfg(any(test, feature = "symbolic"))]
+    fn wardround_emulated_shuffle(seed: u64);
 
     #[cfg(test)]
     fn wardround_emulated_products(operands: *mut Operands);
@@ -31,14 +34,23 @@ struct Operands {
     c: [f32; 4],
 }
 
-/// How the products of tiles are summed.
+/// How the products of tiles are summed; kernels/emulator.cpp has the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sums {
     /// In f64, rounded once; or as `WARDROUND_EMULATED_SUMS` says.
-    #[cfg_attr(feature = "cuda", expect(dead_code, reason = "the driver's part is the GPU's"))]
     Usual,
     /// By the rule of Hopper's tensor cores.
     Hopper,
+    /// Not at all: numbers are hashes of how they were made.
+    #[cfg(feature = "symbolic")]
+    Hashes,
+}
+
+/// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
+#[cfg(any(test, feature = "symbolic"))]
+pub fn shuffle(seed: u64) {
+    // SAFETY: it sets a number of this thread's.
+    unsafe { wardround_emulated_shuffle(seed) };
 }
 
 /// Runs a kernel on this thread.
@@ -51,7 +63,7 @@ pub fn run(name: &CStr, launch: &Launch, arguments: &mut Arguments, sums: Sums) 
     // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names. The rest sets a number
     // of this thread's.
     let done = unsafe {
-        wardround_emulated_hopper(i32::from(sums == Sums::Hopper));
+        wardround_emulated_sums(sums as i32);
         let done = wardround_emulated_launch(
             name.as_ptr(),
             grid.as_ptr(),
@@ -60,7 +72,7 @@ pub fn run(name: &CStr, launch: &Launch, arguments: &mut Arguments, sums: Sums) 
             launch.shared_bytes as u32,
             pointers.as_mut_ptr(),
         );
-        wardround_emulated_hopper(0);
+        wardround_emulated_sums(Sums::Usual as i32);
         done
     };
     assert_eq!(done, 0, "the emulator has no kernel {name:?}");
@@ -73,9 +85,9 @@ pub fn products(lanes: &[([u32; 4], [u32; 2], [f32; 4])]) -> Vec<[f32; 4]> {
     let mut operands: Vec<Operands> = lanes.iter().map(|&(a, b, c)| Operands { a, b, c }).collect();
     // SAFETY: so many lanes' operands; the rest sets a number of this thread's.
     unsafe {
-        wardround_emulated_hopper(1);
+        wardround_emulated_sums(Sums::Hopper as i32);
         wardround_emulated_products(operands.as_mut_ptr());
-        wardround_emulated_hopper(0);
+        wardround_emulated_sums(Sums::Usual as i32);
     }
     operands.into_iter().map(|lane| lane.c).collect()
 }

@@ -101,7 +101,7 @@ impl Case {
 }
 
 /// Over every dimension that is compiled, one of which is padded; windows within a chunk and across chunks.
-fn cases() -> impl Iterator<Item = Case> {
+pub fn cases() -> impl Iterator<Item = Case> {
     let windows = [None, Some(40), Some(300)];
     let dims = [16, 64, 128, 256].into_iter().enumerate();
     dims.flat_map(move |(first, head_dim)| {
@@ -150,15 +150,16 @@ fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn decoding_has_the_bits_of_prefill() {
-    let gpu = gpu();
+    cases().for_each(|case| check_steps(&gpu(), &case));
+}
+
+pub fn check_steps(gpu: &Cuda, case: &Case) {
     let sequences = sequences();
     let prompts = sequences.rows() - 11;
-    for case in cases() {
-        let qkv = case.qkv(&sequences);
-        let at_once = case.run(&gpu, &sequences, &qkv, &[sequences.rows()]);
-        let in_steps = case.run(&gpu, &sequences, &qkv, &[301, prompts - 301, 7, 1, 3]);
-        assert!(bits(&in_steps) == bits(&at_once), "{case:?}");
-    }
+    let qkv = case.qkv(&sequences);
+    let at_once = case.run(gpu, &sequences, &qkv, &[sequences.rows()]);
+    let in_steps = case.run(gpu, &sequences, &qkv, &[301, prompts - 301, 7, 1, 3]);
+    assert!(bits(&in_steps) == bits(&at_once), "{case:?}");
 }
 
 /// A page's earlier owner may have overflowed, and have filled it further.
@@ -203,14 +204,17 @@ fn attention_in_f32_is_the_cpus() {
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn texts_that_see_ahead_do_not_depend_on_those_beside_them() {
-    let both = Sequences::new(&[300, 41, 20], 0);
     for (gpu, window) in [(gpu(), None), (gpu(), Some(12)), (gpu_in_f32(), Some(12))] {
-        let case = Case { group: 2, kv_heads: 2, head_dim: 64, window, both_ways: true };
-        let qkv = case.qkv(&both);
-        let together = case.run(&gpu, &both, &qkv, &[361]);
-        let alone =
-            case.run(&gpu, &Sequences::new(&[41, 20], 0), &qkv[300 * case.width()..], &[61]);
-        let width = case.heads() * case.head_dim;
-        assert!(bits(&alone) == bits(&together[300 * width..]), "{case:?}");
+        check_texts(&gpu, window);
     }
+}
+
+pub fn check_texts(gpu: &Cuda, window: Option<usize>) {
+    let both = Sequences::new(&[300, 41, 20], 0);
+    let case = Case { group: 2, kv_heads: 2, head_dim: 64, window, both_ways: true };
+    let qkv = case.qkv(&both);
+    let together = case.run(gpu, &both, &qkv, &[361]);
+    let alone = case.run(gpu, &Sequences::new(&[41, 20], 0), &qkv[300 * case.width()..], &[61]);
+    let width = case.heads() * case.head_dim;
+    assert!(bits(&alone) == bits(&together[300 * width..]), "{case:?}");
 }

@@ -219,29 +219,41 @@ fn check(kept: Quantisation) {
     let gpu = gpu();
     let mut fast = gpu.clone();
     fast.set_fast_math();
-    let mut met = BTreeSet::new();
     for shape in SHAPES {
         let layer = Layer::new(&gpu, shape, kept);
         let exact = layer.exact();
         for epilogue in EPILOGUES {
-            let all = layer.multiply(&gpu, epilogue);
             let rows = exact.chunks_exact(shape.0);
             let expected: Vec<_> = rows.flat_map(|products| finish(epilogue, products)).collect();
             let what = format!("{kept} {shape:?} {epilogue:?}");
-            assert_near(&all, &expected, &what);
+            assert_near(&layer.multiply(&gpu, epilogue), &expected, &what);
+            for room in ROOMS.into_iter().filter(|room| has(&gpu, *room)) {
+                let (_, found) = layer.multiply_last(&fast, epilogue, (MOST_ROWS, room));
+                assert_near(&found, &expected, &format!("{what}, fast, on {room:?}"));
+            }
+        }
+    }
+    check_company(&gpu, kept, &SHAPES);
+}
+
+fn has(gpu: &Cuda, room: Room) -> bool {
+    let can = [gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4];
+    (can[0] || !room.warpgroups) && (can[1] || room.clusters.is_none())
+}
+
+/// That every kernel gives a row the same bits, whatever the rows beside it.
+pub fn check_company(gpu: &Cuda, kept: Quantisation, shapes: &[(usize, usize)]) {
+    let mut met = BTreeSet::new();
+    for &shape in shapes {
+        let layer = Layer::new(gpu, shape, kept);
+        for epilogue in EPILOGUES {
+            let all = layer.multiply(gpu, epilogue);
+            let what = format!("{kept} {shape:?} {epilogue:?}");
             let width = all.len() / MOST_ROWS;
             let few = shape.1 > MANY_INPUTS || is_slow(kept);
             for rows in ROWS.into_iter().filter(|rows| !few || FEW_ROWS.contains(rows)) {
-                for room in ROOMS {
-                    let can = [gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4];
-                    if room.warpgroups && !can[0] || room.clusters.is_some() && !can[1] {
-                        continue;
-                    }
-                    if rows == MOST_ROWS {
-                        let (_, found) = layer.multiply_last(&fast, epilogue, (rows, room));
-                        assert_near(&found, &expected, &format!("{what}, fast, on {room:?}"));
-                    }
-                    let (matmul, found) = layer.multiply_last(&gpu, epilogue, (rows, room));
+                for room in ROOMS.into_iter().filter(|room| has(gpu, *room)) {
+                    let (matmul, found) = layer.multiply_last(gpu, epilogue, (rows, room));
                     met.insert(match matmul {
                         Matmul::Small(_) => "small",
                         Matmul::Medium(launch) if launch.grid[2] > 1 => "medium, split",
@@ -259,8 +271,8 @@ fn check(kept: Quantisation) {
                         "{what}, {rows} rows on {room:?}"
                     );
                 }
-                for cut in cuts(&gpu).into_iter().filter(|_| rows > 64) {
-                    let found = layer.multiply_cut(&gpu, epilogue, rows, cut);
+                for cut in cuts(gpu).into_iter().filter(|_| rows > 64) {
+                    let found = layer.multiply_cut(gpu, epilogue, rows, cut);
                     assert!(
                         bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
                         "{what}, {rows} rows, {cut:?}"

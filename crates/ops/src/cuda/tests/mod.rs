@@ -19,6 +19,8 @@ mod shadow;
 mod shuffle;
 #[cfg(feature = "cuda-emulated")]
 mod sums;
+#[cfg(all(feature = "symbolic", not(feature = "cuda")))]
+mod symbolic;
 mod text;
 mod wave;
 
@@ -85,22 +87,7 @@ impl Host for Cpu {
 
 impl Host for Cuda {
     fn hold(&self, numbers: &[f32], width: usize, kind: Numbers) -> Buffer {
-        let rows = numbers.len() / width;
-        let mut buffer = self.buffer(rows, width, kind).unwrap();
-        buffer.set_rows(rows);
-        let bytes: Vec<u8> = match kind {
-            Numbers::Narrow if !buffer.is_wide => {
-                let padded = numbers.chunks_exact(width).flat_map(|row| {
-                    let padding = std::iter::repeat_n(&0.0, buffer.stride - width);
-                    row.iter().chain(padding)
-                });
-                let halves = padded.map(|number| bf16::from_f32(*number));
-                halves.flat_map(bf16::to_le_bytes).collect()
-            }
-            _ => bytes(numbers),
-        };
-        self.stream.write(&buffer.region, 0, &bytes);
-        buffer
+        Cuda::hold(self, numbers, width, kind).unwrap()
     }
 
     fn numbers(&self, buffer: &Buffer, rows: usize, kind: Numbers) -> Vec<f32> {

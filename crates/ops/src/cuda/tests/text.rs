@@ -98,17 +98,23 @@ pub fn products<B: Host>(ops: &B, (outputs, inputs): (usize, usize), rows: usize
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn products_in_f32_are_the_cpus_and_rows_do_not_meet() {
     let (gpu, cpu) = (gpu_in_f32(), Cpu::new(1).unwrap());
-    for shape @ (outputs, _) in [(6, 4), (24, 32), (272, 100), (128, 1024)] {
-        let all = products(&gpu, shape, 130);
+    for shape in [(6, 4), (24, 32), (272, 100), (128, 1024)] {
+        let all = check_rows(&gpu, shape);
         for (index, (found, exact)) in all.iter().zip(products(&cpu, shape, 130)).enumerate() {
             assert_close(found, &exact, &format!("{shape:?}, product {index}"));
         }
-        for rows in [1, 7, 64] {
-            for (index, part) in products(&gpu, shape, rows).iter().enumerate() {
-                let width = if index == 0 { outputs } else { outputs / 2 };
-                let whole = &all[index][..rows * width];
-                assert!(bits(part) == bits(whole), "{shape:?}, {rows} rows, product {index}");
-            }
+    }
+}
+
+/// Products of 130 rows, and that those of fewer have their bits.
+pub fn check_rows(gpu: &Cuda, shape @ (outputs, _): (usize, usize)) -> [Vec<f32>; 3] {
+    let all = products(gpu, shape, 130);
+    for rows in [1, 7, 64] {
+        for (index, part) in products(gpu, shape, rows).iter().enumerate() {
+            let width = if index == 0 { outputs } else { outputs / 2 };
+            let whole = &all[index][..rows * width];
+            assert!(bits(part) == bits(whole), "{shape:?}, {rows} rows, product {index}");
         }
     }
+    all
 }
