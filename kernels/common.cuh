@@ -50,10 +50,10 @@ __device__ __forceinline__ float exponential(float x) {
 // eˣ of what is not above 0, with the same bits by fewer instructions: a weight of attention. Zero of what is no number.
 __device__ __forceinline__ float exponential_below_one(float x) {
     // Below −87.7 the power of two is 0; the products between that and −87.3 are subnormal.
-    const Exponential bounded(fmaxf(x, -88.1f));
 #ifdef WARDROUND_EMULATED
-    if (x < -88.1f) return 0.0f;  // as it is; of a hash nobody would see it
+    if (x < -88.1f) return 0.0f;  // as of numbers; a hash's power of two is never 0
 #endif
+    const Exponential bounded(fmaxf(x, -88.1f));
     return multiply_flushed(bounded.series, bounded.power);
 }
 

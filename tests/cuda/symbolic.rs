@@ -14,8 +14,8 @@ use wardround::model::{Family, WantedPrecision};
 use wardround::ops::Cuda;
 use wardround::ops::cuda::{Buffer, Like, Vector};
 
-use super::{FAMILIES, KEPT};
-use bed::{ALL, Bed, Sequence};
+use super::{FAMILIES, KEPT, tokens};
+use bed::{ALL, Bed, MOST, Sequence};
 use witness::Hashing;
 
 /// GPUs whose schedules differ: as an H200 and an L4 are; of one multiprocessor and two, where each size is large and no kernel is split; of
@@ -50,41 +50,72 @@ impl Hashing for Cuda {
     }
 }
 
-fn check_shapes(family: Family) {
-    let started = Instant::now();
+/// Weights of one kind by default, of every kind with all shapes.
+fn check_shapes(index: usize) {
+    let (family, started) = (FAMILIES[index], Instant::now());
     let all = std::env::var_os(ALL).is_some();
-    for quantisation in KEPT {
+    let own = &KEPT[index..=index];
+    for &quantisation in if all { &KEPT } else { own } {
         let wanted = WantedPrecision { quantisation, ..WantedPrecision::default() };
         let gpus = gpus();
         let mut bed = Bed::new(family, wanted, gpus[0].clone());
-        bed.all_shapes(9, &[70, 97], &gpus);
+        // By each GPU, one after another.
+        let (most, chunks): (usize, &[usize]) = match (all, index) {
+            (true, _) => (24, &[70, 96, 129, 129, 193, 200, 256, 257, 300, 385, MOST]),
+            (false, 0) => (6, &[70, 70, 70, 70, 70, 193, 129, 193, 129, 129]),
+            (false, _) => (6, &[70, 70, 70, 40, 40]),
+        };
+        bed.all_shapes(most, chunks, &gpus);
         let notes = bed.ops.notes();
+        let what = format!("{}, {quantisation}", family.name());
         if let Some(parting) = &notes.parting {
-            panic!("{}, {quantisation}: {parting}", family.name());
+            panic!("{what}: {parting}");
         }
         let steps: usize = notes.steps.values().sum();
         let (compared, elapsed) = (notes.compared, started.elapsed());
-        println!(
-            "{}, {quantisation}: {steps} steps, {compared} rows' operations compared, {elapsed:?}",
-            family.name()
-        );
-        let _ = all;
+        println!("{what}: {steps} steps, {compared} rows' operations compared, {elapsed:?}");
     }
 }
 
 #[test]
 fn every_shape_of_a_step_of_gemma_computes_a_row_as_alone() {
-    check_shapes(FAMILIES[0]);
+    check_shapes(0);
 }
 
 #[test]
 fn every_shape_of_a_step_of_llama_computes_a_row_as_alone() {
-    check_shapes(FAMILIES[1]);
+    check_shapes(1);
 }
 
 #[test]
 fn every_shape_of_a_step_of_qwen3_computes_a_row_as_alone() {
-    check_shapes(FAMILIES[2]);
+    check_shapes(2);
+}
+
+#[test]
+fn the_engine_computes_a_row_as_alone() {
+    let [first, second, third, fourth, _] = gpus();
+    let requests = if std::env::var_os(ALL).is_some() { 8 } else { 4 };
+    let wanted = WantedPrecision::default();
+    bed::check_engine(Family::Qwen3, wanted, requests, [first, second, third, fourth]);
+}
+
+/// Products that are cut by their size are found too: those of the real `--fast`.
+#[test]
+fn fast_products_are_found() {
+    let [first, .., one, _] = gpus();
+    let mut bed = Bed::new(Family::Llama, WantedPrecision::default(), first);
+    let stream = Sequence { tokens: tokens(1, 40), ..Sequence::default() };
+    bed.run(&mut stream.clone(), 1, 40);
+    let mut fast = one;
+    fast.set_fast_math();
+    bed.ops = bed.ops.on(&fast);
+    bed.run(&mut stream.clone(), 20, 40);
+    assert!(bed.ops.notes().parting.is_none(), "of up to 32 rows each warp takes a chunk");
+    bed.run(&mut stream.clone(), 40, 40);
+    let parting = bed.ops.notes().parting.clone().unwrap();
+    assert_eq!((parting.operation, parting.rows), ("matmul", 40), "{parting}");
+    println!("{parting}");
 }
 
 #[test]

@@ -65,8 +65,8 @@ fn part_of<B: Hashing>(ops: &B, x: &B::Buffer, part: usize, parts: usize) -> B::
     own
 }
 
-/// A norm that begins with the second half of its inputs.
-pub fn norm_by_halves<B: Hashing>(
+/// A norm that takes its inputs from the last on. (A GPU's tree of a sum would not know which half comes first.)
+pub fn norm_backwards<B: Hashing>(
     ops: &B,
     x: &B::Buffer,
     weight: &B::Vector,
@@ -75,7 +75,7 @@ pub fn norm_by_halves<B: Hashing>(
 ) {
     let [rows, width] = B::shape(x);
     let turned = |mut numbers: Vec<f32>| {
-        numbers.chunks_mut(width).for_each(|row| row.rotate_left(width / 2));
+        numbers.chunks_mut(width).for_each(|row| row.reverse());
         numbers
     };
     let weight = ops.vector(turned(ops.numbers(weight))).unwrap();

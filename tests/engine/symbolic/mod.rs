@@ -82,7 +82,7 @@ fn the_engine_computes_a_row_as_alone() {
     for (family, wanted) in FAMILIES.into_iter().zip(precisions()) {
         let mut machines = cpus(&LIKE);
         machines[0] = Cpu::symbolic(1, LIKE[0]).unwrap();
-        bed::check_engine(family, wanted, machines.try_into().unwrap());
+        bed::check_engine(family, wanted, 8, machines.try_into().unwrap());
     }
 }
 

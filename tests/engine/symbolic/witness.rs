@@ -279,7 +279,7 @@ impl<B: Hashing> Backend for Witness<B> {
     fn rms_norm(&self, x: &B::Buffer, weight: &B::Vector, epsilon: f32, out: &mut B::Buffer) {
         match self.planted() {
             Some((Fault::BlockAt256, 256..)) => {
-                super::faults::norm_by_halves(&self.machine, x, weight, epsilon, out);
+                super::faults::norm_backwards(&self.machine, x, weight, epsilon, out);
             }
             _ => self.machine.rms_norm(x, weight, epsilon, out),
         }
@@ -296,7 +296,7 @@ impl<B: Hashing> Backend for Witness<B> {
         let (next, epsilon) = (norms.next, norms.epsilon);
         self.machine.add_norm(residual, branch, norms, normed);
         if let (Some((Fault::FusedNorm, ..=4)), Some(next)) = (self.planted(), next) {
-            super::faults::norm_by_halves(&self.machine, residual, next, epsilon, normed);
+            super::faults::norm_backwards(&self.machine, residual, next, epsilon, normed);
         }
         self.note("addition", residual);
         if next.is_some() {
@@ -305,7 +305,7 @@ impl<B: Hashing> Backend for Witness<B> {
         self.notes().additions += 1;
     }
 
-    fn keep_logit_rows(&self, step: B::Step<'_>, buffers: [&mut Buffer; 2]) -> bool {
+    fn keep_logit_rows(&self, step: B::Step<'_>, buffers: [&mut B::Buffer; 2]) -> bool {
         let keeps = self.machine.keep_logit_rows(step, buffers);
         if keeps {
             self.notes().keep();

@@ -64,7 +64,9 @@ fn kept_as(quantisation: Quantisation) -> Precision {
 
 impl Cuda {
     fn made_up(&self, rows: usize, width: usize, kind: Numbers) -> Result<Buffer, OpsError> {
-        self.hold(&noise(rows * width, 1), width, kind)
+        let mut buffer = self.buffer(rows, width, kind)?;
+        self.put(rows, &noise(rows * width, 1), &mut buffer);
+        Ok(buffer)
     }
 
     fn noisy(&self, count: usize, seed: u64) -> Result<Vector, OpsError> {

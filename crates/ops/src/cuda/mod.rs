@@ -14,8 +14,6 @@ mod driver;
 pub mod exercise;
 mod failures;
 mod ferry;
-#[cfg(any(test, feature = "cuda-emulated"))]
-mod hold;
 mod kernels;
 mod launch;
 #[cfg(not(feature = "cuda"))]

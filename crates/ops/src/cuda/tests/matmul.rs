@@ -233,7 +233,15 @@ fn check(kept: Quantisation) {
             }
         }
     }
-    check_company(&gpu, kept, &SHAPES);
+    let met = check_company(&gpu, kept, &SHAPES);
+    let mut every = BTreeSet::from(["large", "medium", "medium, split", "small"]);
+    if gpu.stream.has_warpgroups() {
+        every.extend(["warpgroups of 128 rows", "warpgroups of 256 rows"]);
+    }
+    if gpu.stream.most_clustered() >= 4 {
+        every.extend(["wave", "wave, clustered"]);
+    }
+    assert_eq!(met, every);
 }
 
 fn has(gpu: &Cuda, room: Room) -> bool {
@@ -241,8 +249,12 @@ fn has(gpu: &Cuda, room: Room) -> bool {
     (can[0] || !room.warpgroups) && (can[1] || room.clusters.is_none())
 }
 
-/// That every kernel gives a row the same bits, whatever the rows beside it.
-pub fn check_company(gpu: &Cuda, kept: Quantisation, shapes: &[(usize, usize)]) {
+/// That every kernel gives a row the same bits, whatever the rows beside it. Gives the kinds that were met.
+pub fn check_company(
+    gpu: &Cuda,
+    kept: Quantisation,
+    shapes: &[(usize, usize)],
+) -> BTreeSet<&'static str> {
     let mut met = BTreeSet::new();
     for &shape in shapes {
         let layer = Layer::new(gpu, shape, kept);
@@ -281,14 +293,7 @@ pub fn check_company(gpu: &Cuda, kept: Quantisation, shapes: &[(usize, usize)]) 
             }
         }
     }
-    let mut every = BTreeSet::from(["large", "medium", "medium, split", "small"]);
-    if gpu.stream.has_warpgroups() {
-        every.extend(["warpgroups of 128 rows", "warpgroups of 256 rows"]);
-    }
-    if gpu.stream.most_clustered() >= 4 {
-        every.extend(["wave", "wave, clustered"]);
-    }
-    assert_eq!(met, every);
+    met
 }
 
 /// A million sums of sixteen products, of numbers from 2⁻²⁰ to 2²⁰.

@@ -87,7 +87,10 @@ impl Host for Cpu {
 
 impl Host for Cuda {
     fn hold(&self, numbers: &[f32], width: usize, kind: Numbers) -> Buffer {
-        Cuda::hold(self, numbers, width, kind).unwrap()
+        let rows = numbers.len() / width;
+        let mut buffer = self.buffer(rows, width, kind).unwrap();
+        self.put(rows, numbers, &mut buffer);
+        buffer
     }
 
     fn numbers(&self, buffer: &Buffer, rows: usize, kind: Numbers) -> Vec<f32> {

@@ -19,7 +19,8 @@ fn in_f32() -> Cuda {
 #[test]
 fn products_are_made_alike_by_every_kernel() {
     for kept in KEPT {
-        check_company(&symbolic(0), kept, &SHAPES[1..2]);
+        let met = check_company(&symbolic(0), kept, &SHAPES[2..3]);
+        assert!(met.len() >= 7, "{met:?}");
     }
     check_company(&symbolic(3), Quantisation::None, &SHAPES[3..4]);
     assert!(symbolic(0).warpgroups_agree().unwrap());
