@@ -62,7 +62,7 @@ fn check_shapes(index: usize) {
         // By each GPU, one after another.
         let (most, chunks): (usize, &[usize]) = match (all, index) {
             (true, _) => (24, &[70, 96, 129, 129, 193, 200, 256, 257, 300, 385, MOST]),
-            (false, 0) => (6, &[70, 70, 70, 70, 70, 193, 129, 193, 129, 129]),
+            (false, 0) => (6, &[70, 70, 70, 70, 70, 193, 129, 129, 193]),
             (false, _) => (6, &[70, 70, 70, 40, 40]),
         };
         bed.all_shapes(most, chunks, &gpus);
