@@ -28,6 +28,12 @@ const LIKE: [Like; 5] = [
     Like { multiprocessors: 2, warpgroups: true, clusters: false, turns: 5 },
 ];
 
+/// Chunks beyond 24 rows: each size by each GPU, then the largest.
+const LARGE: [usize; 26] = [
+    40, 40, 40, 40, 40, 70, 70, 70, 70, 70, 129, 129, 129, 129, 129, 193, 193, 193, 193, 193, 200,
+    256, 257, 300, 385, MOST,
+];
+
 fn gpus() -> [Cuda; 5] {
     LIKE.map(|like| Cuda::symbolic(like).unwrap())
 }
@@ -59,10 +65,10 @@ fn check_shapes(index: usize) {
         let wanted = WantedPrecision { quantisation, ..WantedPrecision::default() };
         let gpus = gpus();
         let mut bed = Bed::new(family, wanted, gpus[0].clone());
-        // By each GPU, one after another.
+        // By one GPU after another: from the first, of all shapes, else from the third.
         let (most, chunks): (usize, &[usize]) = match (all, index) {
-            (true, _) => (24, &[70, 96, 129, 129, 193, 200, 256, 257, 300, 385, MOST]),
-            (false, 0) => (6, &[70, 70, 70, 70, 70, 193, 129, 129, 193]),
+            (true, _) => (24, &LARGE),
+            (false, 0) => (6, &[40, 40, 70, 70, 70, 193, 129, 129, 193]),
             (false, _) => (6, &[70, 70, 70, 40, 40]),
         };
         bed.all_shapes(most, chunks, &gpus);
