@@ -1,0 +1,372 @@
+//! Every Eval Ever's schema 0.3.0: the figures of a run in one file, its samples in another, where its store of evaluations has them
+//! (<https://github.com/evaleval/every_eval_ever>).
+
+mod instance;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use self::instance::Instance;
+use super::identity::{Identity, PROGRAM, path_component};
+use super::sample::{Lack, Sample};
+use super::{ExportError, ExportedFile, pretty};
+use crate::analysis::figures::RunFigures;
+use crate::analysis::outcomes::Outcomes;
+use crate::digest::sha256;
+use crate::experiment::contents::Contents;
+use crate::experiment::plan::{MemberPlan, Plan};
+use crate::experiment::results::Results;
+
+const SCHEMA_VERSION: &str = "0.3.0";
+/// The one metric: of answers, or of flags on notes.
+const ACCURACY: &str = "accuracy";
+/// What stands where the schema wants something that the run does not know.
+const UNKNOWN: &str = "unknown";
+
+type Details = BTreeMap<String, String>;
+
+#[derive(Serialize)]
+struct EvaluationLog {
+    schema_version: &'static str,
+    evaluation_id: String,
+    /// When the run began; seconds since 1970, as the next.
+    evaluation_timestamp: String,
+    /// When it was finished.
+    retrieved_timestamp: String,
+    source_metadata: SourceMetadata,
+    eval_library: Software,
+    model_info: ModelInfo,
+    evaluation_results: [EvaluationResult; 1],
+    detailed_evaluation_results: DetailedResults,
+}
+
+#[derive(Serialize)]
+struct SourceMetadata {
+    source_name: &'static str,
+    source_type: &'static str,
+    source_organization_name: &'static str,
+    evaluator_relationship: &'static str,
+    additional_details: Details,
+}
+
+#[derive(Serialize)]
+struct Software {
+    name: &'static str,
+    version: String,
+}
+
+#[derive(Serialize)]
+struct ModelInfo {
+    name: String,
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    developer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference_engine: Option<Software>,
+    additional_details: Details,
+}
+
+#[derive(Serialize)]
+struct EvaluationResult {
+    evaluation_result_id: &'static str,
+    evaluation_name: String,
+    source_data: SourceData,
+    metric_config: MetricConfig,
+    score_details: ScoreDetails,
+    generation_config: GenerationConfig,
+}
+
+#[derive(Serialize)]
+struct SourceData {
+    dataset_name: String,
+    source_type: &'static str,
+    additional_details: Details,
+}
+
+#[derive(Serialize)]
+struct MetricConfig {
+    evaluation_description: &'static str,
+    metric_id: &'static str,
+    metric_name: &'static str,
+    metric_kind: &'static str,
+    metric_unit: &'static str,
+    lower_is_better: bool,
+    score_type: &'static str,
+    min_score: f64,
+    max_score: f64,
+}
+
+#[derive(Serialize)]
+struct ScoreDetails {
+    score: f64,
+    details: Details,
+    uncertainty: Uncertainty,
+}
+
+#[derive(Serialize)]
+struct Uncertainty {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence_interval: Option<Interval>,
+    num_samples: usize,
+}
+
+#[derive(Serialize)]
+struct Interval {
+    lower: f64,
+    upper: f64,
+    confidence_level: f64,
+    method: &'static str,
+}
+
+#[derive(Serialize)]
+struct GenerationConfig {
+    generation_args: GenerationArgs,
+    additional_details: Details,
+}
+
+/// How the one model was asked; of several, or of parameters that differ, the details of the model say more.
+#[derive(Serialize)]
+struct GenerationArgs {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k: Option<u32>,
+    eval_plan: EvalPlan,
+}
+
+#[derive(Serialize)]
+struct EvalPlan {
+    name: String,
+    config: Details,
+}
+
+#[derive(Serialize)]
+struct DetailedResults {
+    format: &'static str,
+    file_path: String,
+    hash_algorithm: &'static str,
+    checksum: String,
+    total_rows: usize,
+}
+
+/// The two files of a run.
+///
+/// # Errors
+/// A run without gold: a sample has a score there.
+pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>, ExportError> {
+    let plan = &contents.plan;
+    let (identity, outcomes) = (Identity::of(contents), Outcomes::of(contents));
+    let figures = RunFigures::of(&outcomes)?;
+    let Some(accuracy) = &figures.accuracy else {
+        return Err(ExportError::NoGold { run: outcomes.name() });
+    };
+    let [began, finished] = [&plan.created_at, &results.finished_at].map(|time| seconds(time));
+    let (began, finished) = (began?, finished?);
+    let evaluation_id =
+        format!("{}/{}/{finished}", plan.dataset.name, identity.id.replace('/', "_"));
+    let samples = Sample::all(contents);
+    let rows: Vec<Instance<'_>> = samples
+        .iter()
+        .filter_map(|sample| Instance::of(sample, plan, &evaluation_id, &identity))
+        .collect();
+    let mut lines = Vec::new();
+    for row in &rows {
+        serde_json::to_writer(&mut lines, row).map_err(std::io::Error::from)?;
+        lines.push(b'\n');
+    }
+    let [developer, model] = identity.folders();
+    let name = uuid(&results.head);
+    let folder = format!("data/{}/{developer}/{model}", path_component(&plan.dataset.name));
+    let samples_path = format!("{folder}/{name}_samples.jsonl");
+    let log = EvaluationLog {
+        schema_version: SCHEMA_VERSION,
+        evaluation_id: evaluation_id.clone(),
+        evaluation_timestamp: began,
+        retrieved_timestamp: finished,
+        source_metadata: source_metadata(results),
+        eval_library: Software { name: PROGRAM, version: results.version.clone() },
+        model_info: model_info(plan, &identity),
+        evaluation_results: [EvaluationResult {
+            evaluation_result_id: ACCURACY,
+            evaluation_name: plan.dataset.name.clone(),
+            source_data: source_data(plan),
+            metric_config: ACCURACY_OF_ANSWERS,
+            score_details: ScoreDetails {
+                score: accuracy.mean,
+                details: score_details(&samples, results, &accuracy.per_run, accuracy.std),
+                uncertainty: Uncertainty {
+                    confidence_interval: figures.interval.map(|interval| Interval {
+                        lower: interval.low,
+                        upper: interval.high,
+                        confidence_level: 0.95,
+                        method: "percentile bootstrap over the items",
+                    }),
+                    num_samples: rows.len(),
+                },
+            },
+            generation_config: generation_config(plan),
+        }],
+        detailed_evaluation_results: DetailedResults {
+            format: "jsonl",
+            file_path: samples_path.clone(),
+            hash_algorithm: "sha256",
+            checksum: sha256(&lines),
+            total_rows: rows.len(),
+        },
+    };
+    Ok(vec![
+        ExportedFile { path: format!("{folder}/{name}.json"), bytes: pretty(&log)? },
+        ExportedFile { path: samples_path, bytes: lines },
+    ])
+}
+
+const ACCURACY_OF_ANSWERS: MetricConfig = MetricConfig {
+    evaluation_description: "The share of items whose answer, or of notes whose flag, is the gold one, averaged over the runs; an item without an answer is wrong",
+    metric_id: ACCURACY,
+    metric_name: "Accuracy",
+    metric_kind: ACCURACY,
+    metric_unit: "proportion",
+    lower_is_better: false,
+    score_type: "continuous",
+    min_score: 0.0,
+    max_score: 1.0,
+};
+
+/// Who evaluated, and what the evaluator has to do with the model, no run knows.
+fn source_metadata(results: &Results) -> SourceMetadata {
+    SourceMetadata {
+        source_name: PROGRAM,
+        source_type: "evaluation_run",
+        source_organization_name: UNKNOWN,
+        evaluator_relationship: "other",
+        additional_details: details([
+            ("evaluator_relationship", "not stated by the run".to_owned()),
+            ("run_head", results.head.clone()),
+        ]),
+    }
+}
+
+fn model_info(plan: &Plan, identity: &Identity) -> ModelInfo {
+    let is_local = |member: &&MemberPlan| !member.is_remote();
+    let has = |of: &dyn Fn(&MemberPlan) -> bool| plan.panel.iter().all(of);
+    let is_published = !plan.synthetic && has(&|member| member.repository.is_some());
+    // Where an endpoint runs, and what it runs, the run does not know.
+    let deployment = if has(&|member| !member.is_remote()) { "self_deployed" } else { UNKNOWN };
+    let mut more = details([
+        ("deployment_type", deployment.to_owned()),
+        ("model_availability", if is_published { "open_weights" } else { UNKNOWN }.to_owned()),
+        ("synthetic_weights", plan.synthetic.to_string()),
+    ]);
+    more.extend(plan.panel.iter().map(|member| (format!("agent.{}", member.agent), told(member))));
+    ModelInfo {
+        name: identity.name.clone(),
+        id: identity.id.clone(),
+        developer: identity.developer.clone(),
+        inference_engine: plan
+            .panel
+            .iter()
+            .find(is_local)
+            .map(|_| Software { name: PROGRAM, version: plan.version.clone() }),
+        additional_details: more,
+    }
+}
+
+/// A member of the panel in one line.
+fn told(member: &MemberPlan) -> String {
+    let mut told = vec![member.backbone.clone()];
+    if let (Some(repository), Some(revision)) = (&member.repository, &member.revision) {
+        told.push(format!("{repository} at {revision}"));
+    }
+    if !member.is_remote() {
+        let MemberPlan { weights_sha256, dtype, quantisation, kv_dtype, .. } = member;
+        told.push(format!("weights {weights_sha256}, stored as {dtype}, quantised {quantisation}"));
+        told.push(format!("keys and values {kv_dtype}"));
+    }
+    told.extend(member.temperature.map(|value| format!("temperature {value}")));
+    told.extend(member.top_k.map(|value| format!("top-k {value}")));
+    told.extend(member.top_p.map(|value| format!("top-p {value}")));
+    told.join("; ")
+}
+
+fn source_data(plan: &Plan) -> SourceData {
+    let data = &plan.dataset;
+    SourceData {
+        dataset_name: data.name.clone(),
+        source_type: "other",
+        additional_details: details([
+            ("format", data.format.clone()),
+            ("sha256", data.sha256.clone()),
+            ("items", data.items.len().to_string()),
+            ("items_sha256", data.items_sha256.clone()),
+        ]),
+    }
+}
+
+fn score_details(
+    samples: &[Sample<'_>],
+    results: &Results,
+    per_run: &[f64],
+    std: Option<f64>,
+) -> Details {
+    let per_run: Vec<String> = per_run.iter().map(f64::to_string).collect();
+    let lacks = samples.iter().filter_map(Sample::lack);
+    let (failed, unread): (Vec<_>, Vec<_>) =
+        lacks.partition(|lack| matches!(lack, Lack::Failed(_)));
+    let mut more = details([
+        ("runs", results.n_runs.to_string()),
+        ("accuracy_per_run", per_run.join(", ")),
+        ("items_without_gold", results.n_without_gold.to_string()),
+        ("samples_failed_and_counted_wrong", failed.len().to_string()),
+        ("samples_unread_and_counted_wrong", unread.len().to_string()),
+    ]);
+    more.extend(std.map(|std| ("sample_standard_deviation_over_runs".to_owned(), std.to_string())));
+    more
+}
+
+fn generation_config(plan: &Plan) -> GenerationConfig {
+    let setting = |(name, value): (&String, &toml::Value)| (name.clone(), value.to_string());
+    GenerationConfig {
+        generation_args: GenerationArgs {
+            temperature: of_all(plan, |member| member.temperature),
+            top_p: of_all(plan, |member| member.top_p),
+            top_k: of_all(plan, |member| member.top_k),
+            eval_plan: EvalPlan {
+                name: plan.system.clone(),
+                config: plan.settings.iter().map(setting).collect(),
+            },
+        },
+        additional_details: details([
+            ("decoding", plan.decoding.adjective().to_owned()),
+            ("seed", plan.seed.to_string()),
+            ("prompts_sha256", plan.prompts_sha256.clone()),
+            ("device_kind", plan.engine.device_kind.clone()),
+        ]),
+    }
+}
+
+/// What all members have alike.
+fn of_all<T: PartialEq>(plan: &Plan, value: impl Fn(&MemberPlan) -> Option<T>) -> Option<T> {
+    let first = value(plan.panel.first()?);
+    first.filter(|first| plan.panel.iter().all(|member| value(member).as_ref() == Some(first)))
+}
+
+fn details<const N: usize>(pairs: [(&str, String); N]) -> Details {
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Of a time of the run (RFC 3339), since 1970.
+fn seconds(time: &str) -> Result<String, ExportError> {
+    let wrong = |reason: String| ExportError::Time { text: time.to_owned(), reason };
+    let time = humantime::parse_rfc3339(time).map_err(|error| wrong(error.to_string()))?;
+    let since = time.duration_since(std::time::UNIX_EPOCH);
+    Ok(since.map_err(|error| wrong(error.to_string()))?.as_secs().to_string())
+}
+
+/// A name of the form that the store has, always the same for a run: a UUID (version 4) of its head's digits.
+fn uuid(head: &str) -> String {
+    let sum = sha256(format!("every-eval-ever {head}"));
+    format!("{}-{}-4{}-8{}-{}", &sum[..8], &sum[8..12], &sum[13..16], &sum[17..20], &sum[20..32])
+}
