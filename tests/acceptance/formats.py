@@ -78,7 +78,7 @@ def inspect(folder):
     log = read_eval_log(str(path))
     assert log.status == "success" and len(log.samples) == len(items)
     for sample in log.samples:
-        line = items[(sample.epoch - 1, sample.id)]
+        line = items[(sample.epoch, sample.id)]
         value = sample.scores["gold"].value if sample.scores else None
         due = ("N" if lack(line) else "C" if is_right(line) else "I") if is_graded(line) else None
         assert value == due, (sample.id, value, due)

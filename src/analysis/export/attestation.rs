@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::facts::{Facts, facts};
 use super::sample::Sample;
 use super::{ExportError, ExportedFile, pretty};
 use crate::digest::sha256_file;
@@ -37,10 +38,10 @@ struct Resource {
     name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     uri: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    digest: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    digest: Facts,
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    annotations: Facts,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -105,7 +106,7 @@ impl Statement {
             kind: STATEMENT.to_owned(),
             subject: subjects(contents, results)?,
             predicate_type: TEST_RESULT.to_owned(),
-            predicate: TestResult::of(contents),
+            predicate: TestResult::of(contents)?,
         })
     }
 }
@@ -129,17 +130,17 @@ fn subjects(contents: &Contents, results: &Results) -> Result<Vec<Resource>, Exp
         }
         let annotations = match name {
             results::FILE => about(results),
-            _ => BTreeMap::new(),
+            _ => Facts::new(),
         };
-        let digest = named([("sha256", sha256_file(&path)?)]);
+        let digest = facts([("sha256", sha256_file(&path)?)]);
         subjects.push(Resource { name: name.to_owned(), uri: None, digest, annotations });
     }
     Ok(subjects)
 }
 
-fn about(results: &Results) -> BTreeMap<String, String> {
+fn about(results: &Results) -> Facts {
     let accuracy = results.figures.get("accuracy").filter(|accuracy| !accuracy.is_null());
-    let mut about = named([
+    let mut about = facts([
         ("wardround.head", results.head.clone()),
         ("wardround.version", results.version.clone()),
         ("wardround.items", results.n_items.to_string()),
@@ -152,9 +153,9 @@ fn about(results: &Results) -> BTreeMap<String, String> {
 }
 
 impl TestResult {
-    fn of(contents: &Contents) -> TestResult {
+    fn of(contents: &Contents) -> Result<TestResult, ExportError> {
         let mut items: BTreeMap<&str, Outcome> = BTreeMap::new();
-        let samples = Sample::all(contents);
+        let samples = Sample::all(contents)?;
         for sample in samples.iter().filter(|sample| sample.line.correct().is_some()) {
             let outcome = match (sample.line.correct(), sample.lack()) {
                 (_, Some(_)) => Outcome::Warned,
@@ -180,7 +181,7 @@ impl TestResult {
                 (true, true, false) => Outcome::Passed,
             };
         let configuration = configuration(contents);
-        TestResult { result, configuration, passed_tests, warned_tests, failed_tests }
+        Ok(TestResult { result, configuration, passed_tests, warned_tests, failed_tests })
     }
 }
 
@@ -191,26 +192,26 @@ fn configuration(contents: &Contents) -> Vec<Resource> {
         name: name.to_owned(),
         uri: None,
         digest,
-        annotations: BTreeMap::new(),
+        annotations: Facts::new(),
     };
     let mut resources = vec![
-        resource(plan::FILE, named([("sha256", contents.plan_sha256.clone())])),
+        resource(plan::FILE, facts([("sha256", contents.plan_sha256.clone())])),
         resource(
             &format!("data of {}", plan.dataset.name),
-            named([("sha256", plan.dataset.sha256.clone())]),
+            facts([("sha256", plan.dataset.sha256.clone())]),
         ),
     ];
     for member in &plan.panel {
         let digest = match member.is_remote() {
             // Nothing is known of what answers there.
-            true => BTreeMap::new(),
-            false => named([(WEIGHTS, member.weights_sha256.clone())]),
+            true => Facts::new(),
+            false => facts([(WEIGHTS, member.weights_sha256.clone())]),
         };
         let uri = member.repository.as_ref().map(|repository| match &member.revision {
             Some(revision) => format!("pkg:huggingface/{repository}@{revision}"),
             None => format!("pkg:huggingface/{repository}"),
         });
-        let annotations = named([
+        let annotations = facts([
             ("dtype", member.dtype.clone()),
             ("quantisation", member.quantisation.clone()),
             ("synthetic", plan.synthetic.to_string()),
@@ -221,8 +222,4 @@ fn configuration(contents: &Contents) -> Vec<Resource> {
         }
     }
     resources
-}
-
-fn named<const N: usize>(pairs: [(&str, String); N]) -> BTreeMap<String, String> {
-    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -3,11 +3,10 @@
 
 mod instance;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use self::instance::Instance;
+use super::facts::{self, Facts, facts};
 use super::identity::{Identity, PROGRAM, path_component};
 use super::sample::{Lack, Sample};
 use super::{ExportError, ExportedFile, pretty};
@@ -24,8 +23,6 @@ const ACCURACY: &str = "accuracy";
 /// What stands where the schema wants something that the run does not know.
 const UNKNOWN: &str = "unknown";
 
-type Details = BTreeMap<String, String>;
-
 #[derive(Serialize)]
 struct EvaluationLog {
     schema_version: &'static str,
@@ -41,13 +38,13 @@ struct EvaluationLog {
     detailed_evaluation_results: DetailedResults,
 }
 
+/// Who evaluated, and what the evaluator has to do with the model, no run knows.
 #[derive(Serialize)]
 struct SourceMetadata {
     source_name: &'static str,
     source_type: &'static str,
     source_organization_name: &'static str,
     evaluator_relationship: &'static str,
-    additional_details: Details,
 }
 
 #[derive(Serialize)]
@@ -64,7 +61,7 @@ struct ModelInfo {
     developer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     inference_engine: Option<Software>,
-    additional_details: Details,
+    additional_details: Facts,
 }
 
 #[derive(Serialize)]
@@ -81,7 +78,7 @@ struct EvaluationResult {
 struct SourceData {
     dataset_name: String,
     source_type: &'static str,
-    additional_details: Details,
+    additional_details: Facts,
 }
 
 #[derive(Serialize)]
@@ -100,7 +97,7 @@ struct MetricConfig {
 #[derive(Serialize)]
 struct ScoreDetails {
     score: f64,
-    details: Details,
+    details: Facts,
     uncertainty: Uncertainty,
 }
 
@@ -122,7 +119,7 @@ struct Interval {
 #[derive(Serialize)]
 struct GenerationConfig {
     generation_args: GenerationArgs,
-    additional_details: Details,
+    additional_details: Facts,
 }
 
 /// How the one model was asked; of several, or of parameters that differ, the details of the model say more.
@@ -140,7 +137,7 @@ struct GenerationArgs {
 #[derive(Serialize)]
 struct EvalPlan {
     name: String,
-    config: Details,
+    config: Facts,
 }
 
 #[derive(Serialize)]
@@ -167,15 +164,15 @@ pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>
     let (began, finished) = (began?, finished?);
     let evaluation_id =
         format!("{}/{}/{finished}", plan.dataset.name, identity.id.replace('/', "_"));
-    let samples = Sample::all(contents);
+    let samples = Sample::all(contents)?;
     let rows: Vec<Instance<'_>> = samples
         .iter()
         .filter_map(|sample| Instance::of(sample, plan, &evaluation_id, &identity))
         .collect();
-    let mut lines = Vec::new();
+    let mut lines = String::new();
     for row in &rows {
-        serde_json::to_writer(&mut lines, row).map_err(std::io::Error::from)?;
-        lines.push(b'\n');
+        lines += &one_line(&serde_json::to_string(row).map_err(std::io::Error::from)?);
+        lines.push('\n');
     }
     let [developer, model] = identity.folders();
     let name = uuid(&results.head);
@@ -186,13 +183,26 @@ pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>
         evaluation_id: evaluation_id.clone(),
         evaluation_timestamp: began,
         retrieved_timestamp: finished,
-        source_metadata: source_metadata(results),
+        source_metadata: SourceMetadata {
+            source_name: PROGRAM,
+            source_type: "evaluation_run",
+            source_organization_name: UNKNOWN,
+            evaluator_relationship: "other",
+        },
         eval_library: Software { name: PROGRAM, version: results.version.clone() },
         model_info: model_info(plan, &identity),
         evaluation_results: [EvaluationResult {
             evaluation_result_id: ACCURACY,
             evaluation_name: plan.dataset.name.clone(),
-            source_data: source_data(plan),
+            source_data: SourceData {
+                dataset_name: plan.dataset.name.clone(),
+                source_type: "other",
+                additional_details: facts([
+                    ("format", plan.dataset.format.clone()),
+                    ("sha256", plan.dataset.sha256.clone()),
+                    ("items", plan.dataset.items.len().to_string()),
+                ]),
+            },
             metric_config: ACCURACY_OF_ANSWERS,
             score_details: ScoreDetails {
                 score: accuracy.mean,
@@ -207,7 +217,7 @@ pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>
                     num_samples: rows.len(),
                 },
             },
-            generation_config: generation_config(plan),
+            generation_config: generation_config(contents, results),
         }],
         detailed_evaluation_results: DetailedResults {
             format: "jsonl",
@@ -219,7 +229,7 @@ pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>
     };
     Ok(vec![
         ExportedFile { path: format!("{folder}/{name}.json"), bytes: pretty(&log)? },
-        ExportedFile { path: samples_path, bytes: lines },
+        ExportedFile { path: samples_path, bytes: lines.into_bytes() },
     ])
 }
 
@@ -235,32 +245,18 @@ const ACCURACY_OF_ANSWERS: MetricConfig = MetricConfig {
     max_score: 1.0,
 };
 
-/// Who evaluated, and what the evaluator has to do with the model, no run knows.
-fn source_metadata(results: &Results) -> SourceMetadata {
-    SourceMetadata {
-        source_name: PROGRAM,
-        source_type: "evaluation_run",
-        source_organization_name: UNKNOWN,
-        evaluator_relationship: "other",
-        additional_details: details([
-            ("evaluator_relationship", "not stated by the run".to_owned()),
-            ("run_head", results.head.clone()),
-        ]),
-    }
-}
-
 fn model_info(plan: &Plan, identity: &Identity) -> ModelInfo {
     let is_local = |member: &&MemberPlan| !member.is_remote();
     let has = |of: &dyn Fn(&MemberPlan) -> bool| plan.panel.iter().all(of);
     let is_published = !plan.synthetic && has(&|member| member.repository.is_some());
     // Where an endpoint runs, and what it runs, the run does not know.
     let deployment = if has(&|member| !member.is_remote()) { "self_deployed" } else { UNKNOWN };
-    let mut more = details([
+    let mut more = facts([
         ("deployment_type", deployment.to_owned()),
         ("model_availability", if is_published { "open_weights" } else { UNKNOWN }.to_owned()),
         ("synthetic_weights", plan.synthetic.to_string()),
     ]);
-    more.extend(plan.panel.iter().map(|member| (format!("agent.{}", member.agent), told(member))));
+    more.extend(facts::of_panel(&plan.panel));
     ModelInfo {
         name: identity.name.clone(),
         id: identity.id.clone(),
@@ -274,48 +270,17 @@ fn model_info(plan: &Plan, identity: &Identity) -> ModelInfo {
     }
 }
 
-/// A member of the panel in one line.
-fn told(member: &MemberPlan) -> String {
-    let mut told = vec![member.backbone.clone()];
-    if let (Some(repository), Some(revision)) = (&member.repository, &member.revision) {
-        told.push(format!("{repository} at {revision}"));
-    }
-    if !member.is_remote() {
-        let MemberPlan { weights_sha256, dtype, quantisation, kv_dtype, .. } = member;
-        told.push(format!("weights {weights_sha256}, stored as {dtype}, quantised {quantisation}"));
-        told.push(format!("keys and values {kv_dtype}"));
-    }
-    told.extend(member.temperature.map(|value| format!("temperature {value}")));
-    told.extend(member.top_k.map(|value| format!("top-k {value}")));
-    told.extend(member.top_p.map(|value| format!("top-p {value}")));
-    told.join("; ")
-}
-
-fn source_data(plan: &Plan) -> SourceData {
-    let data = &plan.dataset;
-    SourceData {
-        dataset_name: data.name.clone(),
-        source_type: "other",
-        additional_details: details([
-            ("format", data.format.clone()),
-            ("sha256", data.sha256.clone()),
-            ("items", data.items.len().to_string()),
-            ("items_sha256", data.items_sha256.clone()),
-        ]),
-    }
-}
-
 fn score_details(
     samples: &[Sample<'_>],
     results: &Results,
     per_run: &[f64],
     std: Option<f64>,
-) -> Details {
+) -> Facts {
     let per_run: Vec<String> = per_run.iter().map(f64::to_string).collect();
     let lacks = samples.iter().filter_map(Sample::lack);
     let (failed, unread): (Vec<_>, Vec<_>) =
         lacks.partition(|lack| matches!(lack, Lack::Failed(_)));
-    let mut more = details([
+    let mut more = facts([
         ("runs", results.n_runs.to_string()),
         ("accuracy_per_run", per_run.join(", ")),
         ("items_without_gold", results.n_without_gold.to_string()),
@@ -326,7 +291,8 @@ fn score_details(
     more
 }
 
-fn generation_config(plan: &Plan) -> GenerationConfig {
+fn generation_config(contents: &Contents, results: &Results) -> GenerationConfig {
+    let plan = &contents.plan;
     let setting = |(name, value): (&String, &toml::Value)| (name.clone(), value.to_string());
     GenerationConfig {
         generation_args: GenerationArgs {
@@ -338,12 +304,7 @@ fn generation_config(plan: &Plan) -> GenerationConfig {
                 config: plan.settings.iter().map(setting).collect(),
             },
         },
-        additional_details: details([
-            ("decoding", plan.decoding.adjective().to_owned()),
-            ("seed", plan.seed.to_string()),
-            ("prompts_sha256", plan.prompts_sha256.clone()),
-            ("device_kind", plan.engine.device_kind.clone()),
-        ]),
+        additional_details: facts::of_run(contents, results),
     }
 }
 
@@ -353,8 +314,10 @@ fn of_all<T: PartialEq>(plan: &Plan, value: impl Fn(&MemberPlan) -> Option<T>) -
     first.filter(|first| plan.panel.iter().all(|member| value(member).as_ref() == Some(first)))
 }
 
-fn details<const N: usize>(pairs: [(&str, String); N]) -> Details {
-    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+/// JSON without what some readers, the published validator among them, take for the end of a line: within texts alone it may stand.
+fn one_line(json: &str) -> String {
+    let escaped = json.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028");
+    escaped.replace('\u{2029}', "\\u2029")
 }
 
 /// Of a time of the run (RFC 3339), since 1970.

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use self::sample::EvalSample;
+use super::facts::{self, Facts};
 use super::identity::{Identity, PROGRAM, path_component};
 use super::sample::Sample;
 use super::{ExportError, ExportedFile, pretty};
 use crate::analysis::results::Figures;
 use crate::digest::sha256;
 use crate::experiment::contents::Contents;
-use crate::experiment::plan::{MemberPlan, Plan};
 use crate::experiment::results::{Results, Tokens};
 use crate::record::CallLine;
 
@@ -45,11 +45,11 @@ struct EvalSpec<'a> {
     tags: Vec<&'static str>,
     dataset: EvalDataset<'a>,
     model: &'a str,
-    model_args: BTreeMap<String, ModelArguments<'a>>,
+    /// A line of each agent.
+    model_args: Facts,
     config: EvalConfig,
     packages: BTreeMap<&'static str, &'a str>,
-    metadata: Metadata<'a>,
-    scorers: [EvalScorer; 1],
+    metadata: Facts,
 }
 
 #[derive(Serialize)]
@@ -60,55 +60,12 @@ struct EvalDataset<'a> {
     shuffled: bool,
 }
 
-/// Of one agent of the panel.
-#[derive(Serialize)]
-struct ModelArguments<'a> {
-    backbone: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repository: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<&'a str>,
-    weights_sha256: &'a str,
-    dtype: &'a str,
-    quantisation: &'a str,
-    temperature: Option<f32>,
-    top_k: Option<u32>,
-    top_p: Option<f32>,
-}
-
 #[derive(Serialize)]
 struct EvalConfig {
     epochs: u32,
     epochs_reducer: [&'static str; 1],
     continue_on_fail: bool,
     score_on_error: bool,
-}
-
-/// What inspect_ai has no field for.
-#[derive(Serialize)]
-struct Metadata<'a> {
-    model_name: &'a str,
-    synthetic_weights: bool,
-    run_head: &'a str,
-    plan_sha256: &'a str,
-    dataset_sha256: &'a str,
-    prompts_sha256: &'a str,
-    decoding: &'static str,
-    seed: u64,
-    device_kind: &'a str,
-    samples_without_gold: usize,
-    warnings: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct EvalScorer {
-    name: &'static str,
-    metrics: [EvalMetricDefinition; 1],
-}
-
-#[derive(Serialize)]
-struct EvalMetricDefinition {
-    name: &'static str,
 }
 
 #[derive(Serialize)]
@@ -182,7 +139,7 @@ pub fn file(contents: &Contents, results: &Results) -> Result<ExportedFile, Expo
     let plan = &contents.plan;
     let identity = Identity::of(contents);
     let figures = Figures::of(contents);
-    let samples = Sample::all(contents);
+    let samples = Sample::all(contents)?;
     let task = format!("{}-{}", plan.dataset.name, plan.system);
     let id = sha256(format!("inspect {}", results.head));
     let task_id = sha256(format!("{} {}", plan.dataset.items_sha256, plan.system));
@@ -193,6 +150,9 @@ pub fn file(contents: &Contents, results: &Results) -> Result<ExportedFile, Expo
         &id[..22]
     );
     let model_usage = usage(&contents.calls.records);
+    let mut metadata = facts::of_run(contents, results);
+    metadata.insert("model_name".to_owned(), identity.name.clone());
+    metadata.insert("warnings".to_owned(), figures.warnings.join("\n"));
     let log = EvalLog {
         version: VERSION,
         status: "success",
@@ -211,7 +171,7 @@ pub fn file(contents: &Contents, results: &Results) -> Result<ExportedFile, Expo
                 shuffled: false,
             },
             model: &identity.id,
-            model_args: plan.panel.iter().map(model_arguments).collect(),
+            model_args: facts::of_panel(&plan.panel),
             config: EvalConfig {
                 epochs: plan.runs,
                 epochs_reducer: ["mean"],
@@ -219,11 +179,7 @@ pub fn file(contents: &Contents, results: &Results) -> Result<ExportedFile, Expo
                 score_on_error: true,
             },
             packages: BTreeMap::from([(PROGRAM, results.version.as_str())]),
-            metadata: metadata(contents, results, &identity, figures.warnings.clone()),
-            scorers: [EvalScorer {
-                name: SCORER,
-                metrics: [EvalMetricDefinition { name: ACCURACY }],
-            }],
+            metadata,
         },
         plan: EvalPlan {
             name: &plan.system,
@@ -242,43 +198,6 @@ pub fn file(contents: &Contents, results: &Results) -> Result<ExportedFile, Expo
         samples: samples.iter().map(|sample| EvalSample::of(sample, &identity)).collect(),
     };
     Ok(ExportedFile { path, bytes: pretty(&log)? })
-}
-
-fn model_arguments(member: &MemberPlan) -> (String, ModelArguments<'_>) {
-    let arguments = ModelArguments {
-        backbone: &member.backbone,
-        repository: member.repository.as_deref(),
-        revision: member.revision.as_deref(),
-        weights_sha256: &member.weights_sha256,
-        dtype: &member.dtype,
-        quantisation: &member.quantisation,
-        temperature: member.temperature,
-        top_k: member.top_k,
-        top_p: member.top_p,
-    };
-    (member.agent.clone(), arguments)
-}
-
-fn metadata<'a>(
-    contents: &'a Contents,
-    results: &'a Results,
-    identity: &'a Identity,
-    warnings: Vec<String>,
-) -> Metadata<'a> {
-    let plan: &Plan = &contents.plan;
-    Metadata {
-        model_name: &identity.name,
-        synthetic_weights: plan.synthetic,
-        run_head: &results.head,
-        plan_sha256: &contents.plan_sha256,
-        dataset_sha256: &plan.dataset.sha256,
-        prompts_sha256: &plan.prompts_sha256,
-        decoding: plan.decoding.adjective(),
-        seed: plan.seed,
-        device_kind: &plan.engine.device_kind,
-        samples_without_gold: results.n_without_gold,
-        warnings,
-    }
 }
 
 /// The accuracy; `None` where nothing has gold.

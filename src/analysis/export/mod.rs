@@ -3,6 +3,7 @@
 
 mod attestation;
 mod every_eval_ever;
+mod facts;
 mod identity;
 mod inspect;
 mod sample;

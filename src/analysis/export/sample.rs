@@ -2,15 +2,19 @@
 
 use std::collections::HashMap;
 
+use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
+use crate::experiment::error::RunError;
 use crate::experiment::results::Tokens;
 use crate::prompts::passages;
 use crate::record::{
-    CallLine, ItemKey, ItemLine, ItemText, Message, Parse, Says, SearchKey, SearchPlace, Stage,
+    CallLine, ItemLine, ItemText, Message, Parse, Says, SearchKey, SearchPlace, Stage,
 };
 
 /// An item in a run, and how it was worked on.
 pub struct Sample<'a> {
+    /// The number of its run, from 1.
+    pub epoch: usize,
     pub line: &'a ItemLine,
     pub text: &'a ItemText,
     /// In the order of the log.
@@ -43,8 +47,10 @@ impl Lack<'_> {
 
 impl<'a> Sample<'a> {
     /// The samples of a finished run: run by run, in the order of the plan's items.
-    pub fn all(contents: &'a Contents) -> Vec<Sample<'a>> {
-        let outcomes = contents.outcomes();
+    ///
+    /// # Errors
+    /// An item that has no line.
+    pub fn all(contents: &'a Contents) -> Result<Vec<Sample<'a>>, RunError> {
         let mut calls: HashMap<(u32, &str), Vec<Call<'a>>> = HashMap::new();
         let searches = contents.searches.by_key();
         let template = contents.plan.corpus.as_ref().map_or("", |corpus| &corpus.passage);
@@ -58,21 +64,20 @@ impl<'a> Sample<'a> {
             messages.iter_mut().for_each(|message| message.fill_in(found));
             calls.entry((line.run, &line.item)).or_default().push(Call { line, messages });
         }
-        let plan = &contents.plan;
-        let keys = (0..plan.runs).flat_map(|run| {
-            plan.dataset.items.iter().map(move |item| ItemKey {
-                dataset: plan.dataset.name.clone(),
-                run,
-                item: item.clone(),
-            })
-        });
-        let sample = |key: ItemKey| {
-            let line = *outcomes.get(&key)?;
-            let text = contents.texts.get(&key.item)?;
-            let calls = calls.remove(&(key.run, line.item())).unwrap_or_default();
-            Some(Sample { line, text, calls })
-        };
-        keys.filter_map(sample).collect()
+        let mut samples = Vec::new();
+        for (run, lines) in Outcomes::of(contents).lines.into_iter().enumerate() {
+            for (item, line) in contents.plan.dataset.items.iter().zip(lines) {
+                let (Some(line), Some(text)) = (line, contents.texts.get(item)) else {
+                    return Err(RunError::NoItem {
+                        path: contents.path.clone(),
+                        item: item.clone(),
+                    });
+                };
+                let calls = calls.remove(&(line.run(), item.as_str())).unwrap_or_default();
+                samples.push(Sample { epoch: run + 1, line, text, calls });
+            }
+        }
+        Ok(samples)
     }
 
     pub fn input(&self) -> &'a str {

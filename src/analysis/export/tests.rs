@@ -11,6 +11,7 @@ fn run(out: &std::path::Path) -> (Contents, Results) {
     for run in 0..2 {
         for name in ITEMS {
             let mut said = call(name, run, "sym");
+            said.text.push('\u{2028}');
             if name == "q2" {
                 said.parse = Parse::Unread;
             }
@@ -62,6 +63,7 @@ fn the_figures_and_samples_of_every_eval_ever() {
     assert_eq!(model["additional_details"]["model_availability"], "unknown");
     assert_eq!(model["additional_details"]["synthetic_weights"], "true");
     let text = String::from_utf8(samples.bytes.clone()).unwrap();
+    assert!(text.contains("\\u2028") && !text.contains('\u{2028}'));
     let rows: Vec<Value> = text.lines().map(|line| json(line.as_bytes())).collect();
     // None of the item without gold.
     assert_eq!(rows.len(), 4);

@@ -1,9 +1,8 @@
 //! A line of the samples' file.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::super::facts::{self, Facts};
 use super::super::identity::Identity;
 use super::super::sample::{Lack, Sample};
 use super::{ACCURACY, SCHEMA_VERSION};
@@ -31,7 +30,7 @@ pub struct Instance<'a> {
     evaluation: Evaluation,
     token_usage: TokenUsage,
     error: Option<String>,
-    metadata: BTreeMap<&'static str, String>,
+    metadata: Facts,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -104,6 +103,8 @@ impl<'a> Instance<'a> {
         let is_single = interaction == Interaction::SingleTurn;
         let Tokens { prompt, cached, completion, .. } = sample.tokens();
         let conversation = Conversation::of(sample, is_single);
+        let mut metadata = facts::of_sample(sample);
+        metadata.insert("turns".to_owned(), conversation.speakers.join("; "));
         Some(Instance {
             schema_version: SCHEMA_VERSION,
             evaluation_id,
@@ -128,7 +129,7 @@ impl<'a> Instance<'a> {
                 input_tokens_cache_read: cached,
             },
             error: sample.lack().map(Lack::in_words),
-            metadata: metadata(sample, plan, conversation.speakers),
+            metadata,
             messages: (!is_single).then_some(conversation.turns),
         })
     }
@@ -178,29 +179,4 @@ fn how(parse: Parse) -> &'static str {
         Parse::Fallback => "from the words of the reply",
         Parse::Refused | Parse::Unread => "none",
     }
-}
-
-fn metadata(
-    sample: &Sample<'_>,
-    plan: &Plan,
-    speakers: Vec<String>,
-) -> BTreeMap<&'static str, String> {
-    let unread = sample.calls.iter().filter(|call| call.line.parse == Parse::Unread).count();
-    let refused = sample.calls.iter().filter(|call| call.line.parse == Parse::Refused).count();
-    let outcome = match sample.lack() {
-        None => "answered",
-        Some(Lack::Failed(_)) => "failed",
-        Some(Lack::Unread) => "unread",
-    };
-    let mut metadata = BTreeMap::from([
-        ("run", sample.line.run().to_string()),
-        ("outcome", outcome.to_owned()),
-        ("calls", sample.calls.len().to_string()),
-        ("calls_unread", unread.to_string()),
-        ("calls_refused", refused.to_string()),
-        ("synthetic_weights", plan.synthetic.to_string()),
-        ("turns", speakers.join("; ")),
-    ]);
-    metadata.extend(sample.answer().map(|answer| ("answer", answer.to_owned())));
-    metadata
 }

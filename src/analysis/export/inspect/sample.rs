@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::super::facts::{self, Facts};
 use super::super::identity::Identity;
 use super::super::sample::{Call, Lack, Sample};
 use super::{ModelUsage, SCORER, usage};
@@ -12,8 +13,7 @@ use crate::record::{FinishReason, ItemLine, Parse, Stage};
 #[derive(Serialize)]
 pub struct EvalSample<'a> {
     id: &'a str,
-    /// From 1.
-    epoch: u32,
+    epoch: usize,
     input: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     choices: Option<Vec<&'a str>>,
@@ -23,7 +23,7 @@ pub struct EvalSample<'a> {
     output: ModelOutput<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<BTreeMap<&'static str, Score<'a>>>,
-    metadata: SampleMetadata,
+    metadata: Facts,
     model_usage: BTreeMap<&'a str, ModelUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<EvalError<'a>>,
@@ -76,15 +76,6 @@ struct Score<'a> {
 }
 
 #[derive(Serialize)]
-struct SampleMetadata {
-    run: u32,
-    outcome: &'static str,
-    calls: usize,
-    calls_unread: usize,
-    calls_refused: usize,
-}
-
-#[derive(Serialize)]
 struct EvalError<'a> {
     message: &'a str,
     /// There is none.
@@ -95,14 +86,11 @@ struct EvalError<'a> {
 impl<'a> EvalSample<'a> {
     pub fn of(sample: &'a Sample<'a>, identity: &'a Identity) -> EvalSample<'a> {
         let line = sample.line;
-        let lack = sample.lack();
-        let parsed =
-            |parse: Parse| sample.calls.iter().filter(|call| call.line.parse == parse).count();
         let scores =
             line.correct().map(|is_right| BTreeMap::from([(SCORER, score(sample, is_right))]));
         EvalSample {
             id: line.item(),
-            epoch: line.run() + 1,
+            epoch: sample.epoch,
             input: sample.input(),
             choices: sample.choices(),
             target: line.gold().unwrap_or_default(),
@@ -118,17 +106,7 @@ impl<'a> EvalSample<'a> {
                 },
             },
             scores,
-            metadata: SampleMetadata {
-                run: line.run(),
-                outcome: match lack {
-                    None => "answered",
-                    Some(Lack::Failed(_)) => "failed",
-                    Some(Lack::Unread) => "unread",
-                },
-                calls: sample.calls.len(),
-                calls_unread: parsed(Parse::Unread),
-                calls_refused: parsed(Parse::Refused),
-            },
+            metadata: facts::of_sample(sample),
             model_usage: usage(sample.calls.iter().map(|call| call.line)),
             error: line.error().map(|message| EvalError {
                 message,
