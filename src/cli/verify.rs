@@ -12,7 +12,7 @@ use crate::audit::{head, verify};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::error::resume;
+use crate::experiment::error::{RunError, resume};
 use crate::experiment::proof::Proof;
 use crate::experiment::recompute::{Drawn, chance, draw};
 use crate::experiment::results::Results;
@@ -98,6 +98,9 @@ impl Verify {
             ))?;
         }
         let Some(results) = &verified.results else {
+            if self.attestation.is_some() {
+                return Err(RunError::NoResults { path: directory.clone() }.into());
+            }
             console::say("intact so far; the run has not finished")?;
             return match self.recompute {
                 None => Ok(()),

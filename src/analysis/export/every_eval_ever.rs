@@ -246,11 +246,11 @@ const ACCURACY_OF_ANSWERS: MetricConfig = MetricConfig {
 };
 
 fn model_info(plan: &Plan, identity: &Identity) -> ModelInfo {
-    let is_local = |member: &&MemberPlan| !member.is_remote();
-    let has = |of: &dyn Fn(&MemberPlan) -> bool| plan.panel.iter().all(of);
-    let is_published = !plan.synthetic && has(&|member| member.repository.is_some());
     // Where an endpoint runs, and what it runs, the run does not know.
-    let deployment = if has(&|member| !member.is_remote()) { "self_deployed" } else { UNKNOWN };
+    let is_local = plan.panel.iter().all(|member| !member.is_remote());
+    let is_published =
+        !plan.synthetic && plan.panel.iter().all(|member| member.repository.is_some());
+    let deployment = if is_local { "self_deployed" } else { UNKNOWN };
     let mut more = facts([
         ("deployment_type", deployment.to_owned()),
         ("model_availability", if is_published { "open_weights" } else { UNKNOWN }.to_owned()),
@@ -261,11 +261,8 @@ fn model_info(plan: &Plan, identity: &Identity) -> ModelInfo {
         name: identity.name.clone(),
         id: identity.id.clone(),
         developer: identity.developer.clone(),
-        inference_engine: plan
-            .panel
-            .iter()
-            .find(is_local)
-            .map(|_| Software { name: PROGRAM, version: plan.version.clone() }),
+        inference_engine: is_local
+            .then(|| Software { name: PROGRAM, version: plan.version.clone() }),
         additional_details: more,
     }
 }

@@ -42,7 +42,11 @@ fn list(
 ) -> io::Result<()> {
     for entry in fs_err::read_dir(folder)? {
         let entry = entry?;
-        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let name = entry.file_name().into_string().map_err(|name| {
+            let problem = format!("{} has {name:?}, which is not UTF-8", folder.display());
+            io::Error::new(io::ErrorKind::InvalidData, problem)
+        })?;
+        let name = format!("{prefix}{name}");
         if ignored.iter().any(|ignored| Path::new(&name).starts_with(ignored)) {
             continue;
         }
