@@ -1,7 +1,8 @@
-//! What finished runs say: figures, comparisons, ratings, and the contents of tables.
+//! What finished runs say: figures, comparisons, ratings, the contents of tables, and exports.
 
 pub mod comparison;
 pub mod conditions;
+pub mod export;
 pub mod figures;
 pub mod health;
 mod making;

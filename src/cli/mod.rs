@@ -28,6 +28,7 @@ mod data;
 mod demo;
 mod doctor;
 pub mod exit;
+mod export;
 mod flags;
 mod forecast;
 mod generate;
@@ -98,6 +99,8 @@ enum Verb {
     Check(Box<check::Check>),
     /// Write the report of a run again, or print its tables
     Report(report::Report),
+    /// Write a finished run in a format of others: Every Eval Ever, inspect_ai's log, an in-toto statement
+    Export(export::Export),
     /// Check a run's hash chains, plan and results, or an audit trail
     Verify(Box<verify::Verify>),
     /// Repeat a run's model calls and compare the output
@@ -168,7 +171,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, WhatIf, Impact, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Export, Verify, Replay, WhatIf, Impact, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

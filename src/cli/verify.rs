@@ -7,12 +7,12 @@ use clap::{Arg, Args};
 
 use super::replay::{AgainFlags, tell};
 use super::summary::count;
-use crate::analysis::results;
+use crate::analysis::{export, results};
 use crate::audit::{head, verify};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::error::resume;
+use crate::experiment::error::{RunError, resume};
 use crate::experiment::proof::Proof;
 use crate::experiment::recompute::{Drawn, chance, draw};
 use crate::experiment::results::Results;
@@ -48,13 +48,26 @@ pub struct Verify {
     /// Check what `calls prove` wrote of one item against the head of its run, without the run
     #[arg(long, value_name = "FILE", requires = "head", conflicts_with_all = ["directory", "audit", "recompute"])]
     proof: Option<PathBuf>,
+    /// Check that a statement that `export --as in-toto` wrote is of this run, too; whoever signed it is for others to check
+    #[arg(long, value_name = "FILE", requires = "directory")]
+    attestation: Option<PathBuf>,
     #[command(flatten)]
     again: AgainFlags,
 }
 
 /// The flags of a replay mean something with --recompute alone. What the environment may set is not refused: it is there for all commands.
 fn of_recompute(argument: Arg) -> Arg {
-    let own = ["directory", "head", "audit", "heads", "without_key", "recompute", "nonce", "proof"];
+    let own = [
+        "directory",
+        "head",
+        "audit",
+        "heads",
+        "without_key",
+        "recompute",
+        "nonce",
+        "proof",
+        "attestation",
+    ];
     match own.contains(&argument.get_id().as_str()) || argument.get_env().is_some() {
         true => argument,
         false => argument.requires("recompute"),
@@ -85,6 +98,9 @@ impl Verify {
             ))?;
         }
         let Some(results) = &verified.results else {
+            if self.attestation.is_some() {
+                return Err(RunError::NoResults { path: directory.clone() }.into());
+            }
             console::say("intact so far; the run has not finished")?;
             return match self.recompute {
                 None => Ok(()),
@@ -96,6 +112,10 @@ impl Verify {
         };
         if let Some(note) = note {
             console::say(format!("note   {note}"))?;
+        }
+        if let Some(path) = &self.attestation {
+            export::check(path, &verified.contents, results)?;
+            console::say(format!("stated by {}", console::plain(&path.display().to_string())))?;
         }
         console::say(format!("head   {}\nintact", results.head))?;
         match self.recompute {

@@ -21,6 +21,7 @@ mod endpoints;
 mod evaluation;
 mod every_system;
 mod exemplars;
+mod exports;
 mod forgeries;
 mod fresh_start;
 mod impact;

@@ -1,0 +1,332 @@
+//! Every Eval Ever's schema 0.3.0: the figures of a run in one file, its samples in another, where its store of evaluations has them
+//! (<https://github.com/evaleval/every_eval_ever>).
+
+mod instance;
+
+use serde::Serialize;
+
+use self::instance::Instance;
+use super::facts::{self, Facts, facts};
+use super::identity::{Identity, PROGRAM, path_component};
+use super::sample::{Lack, Sample};
+use super::{ExportError, ExportedFile, pretty};
+use crate::analysis::figures::RunFigures;
+use crate::analysis::outcomes::Outcomes;
+use crate::digest::sha256;
+use crate::experiment::contents::Contents;
+use crate::experiment::plan::{MemberPlan, Plan};
+use crate::experiment::results::Results;
+
+const SCHEMA_VERSION: &str = "0.3.0";
+/// The one metric: of answers, or of flags on notes.
+const ACCURACY: &str = "accuracy";
+/// What stands where the schema wants something that the run does not know.
+const UNKNOWN: &str = "unknown";
+
+#[derive(Serialize)]
+struct EvaluationLog {
+    schema_version: &'static str,
+    evaluation_id: String,
+    /// When the run began; seconds since 1970, as the next.
+    evaluation_timestamp: String,
+    /// When it was finished.
+    retrieved_timestamp: String,
+    source_metadata: SourceMetadata,
+    eval_library: Software,
+    model_info: ModelInfo,
+    evaluation_results: [EvaluationResult; 1],
+    detailed_evaluation_results: DetailedResults,
+}
+
+/// Who evaluated, and what the evaluator has to do with the model, no run knows.
+#[derive(Serialize)]
+struct SourceMetadata {
+    source_name: &'static str,
+    source_type: &'static str,
+    source_organization_name: &'static str,
+    evaluator_relationship: &'static str,
+}
+
+#[derive(Serialize)]
+struct Software {
+    name: &'static str,
+    version: String,
+}
+
+#[derive(Serialize)]
+struct ModelInfo {
+    name: String,
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    developer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference_engine: Option<Software>,
+    additional_details: Facts,
+}
+
+#[derive(Serialize)]
+struct EvaluationResult {
+    evaluation_result_id: &'static str,
+    evaluation_name: String,
+    source_data: SourceData,
+    metric_config: MetricConfig,
+    score_details: ScoreDetails,
+    generation_config: GenerationConfig,
+}
+
+#[derive(Serialize)]
+struct SourceData {
+    dataset_name: String,
+    source_type: &'static str,
+    additional_details: Facts,
+}
+
+#[derive(Serialize)]
+struct MetricConfig {
+    evaluation_description: &'static str,
+    metric_id: &'static str,
+    metric_name: &'static str,
+    metric_kind: &'static str,
+    metric_unit: &'static str,
+    lower_is_better: bool,
+    score_type: &'static str,
+    min_score: f64,
+    max_score: f64,
+}
+
+#[derive(Serialize)]
+struct ScoreDetails {
+    score: f64,
+    details: Facts,
+    uncertainty: Uncertainty,
+}
+
+#[derive(Serialize)]
+struct Uncertainty {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence_interval: Option<Interval>,
+    num_samples: usize,
+}
+
+#[derive(Serialize)]
+struct Interval {
+    lower: f64,
+    upper: f64,
+    confidence_level: f64,
+    method: &'static str,
+}
+
+#[derive(Serialize)]
+struct GenerationConfig {
+    generation_args: GenerationArgs,
+    additional_details: Facts,
+}
+
+/// How the one model was asked; of several, or of parameters that differ, the details of the model say more.
+#[derive(Serialize)]
+struct GenerationArgs {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k: Option<u32>,
+    eval_plan: EvalPlan,
+}
+
+#[derive(Serialize)]
+struct EvalPlan {
+    name: String,
+    config: Facts,
+}
+
+#[derive(Serialize)]
+struct DetailedResults {
+    format: &'static str,
+    file_path: String,
+    hash_algorithm: &'static str,
+    checksum: String,
+    total_rows: usize,
+}
+
+/// The two files of a run.
+///
+/// # Errors
+/// A run without gold: a sample has a score there.
+pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>, ExportError> {
+    let plan = &contents.plan;
+    let (identity, outcomes) = (Identity::of(contents), Outcomes::of(contents));
+    let figures = RunFigures::of(&outcomes)?;
+    let Some(accuracy) = &figures.accuracy else {
+        return Err(ExportError::NoGold { run: outcomes.name() });
+    };
+    let [began, finished] = [&plan.created_at, &results.finished_at].map(|time| seconds(time));
+    let (began, finished) = (began?, finished?);
+    let evaluation_id =
+        format!("{}/{}/{finished}", plan.dataset.name, identity.id.replace('/', "_"));
+    let samples = Sample::all(contents)?;
+    let rows: Vec<Instance<'_>> = samples
+        .iter()
+        .filter_map(|sample| Instance::of(sample, plan, &evaluation_id, &identity))
+        .collect();
+    let mut lines = String::new();
+    for row in &rows {
+        lines += &one_line(&serde_json::to_string(row).map_err(std::io::Error::from)?);
+        lines.push('\n');
+    }
+    let [developer, model] = identity.folders();
+    let name = uuid(&results.head);
+    let folder = format!("data/{}/{developer}/{model}", path_component(&plan.dataset.name));
+    let samples_path = format!("{folder}/{name}_samples.jsonl");
+    let log = EvaluationLog {
+        schema_version: SCHEMA_VERSION,
+        evaluation_id: evaluation_id.clone(),
+        evaluation_timestamp: began,
+        retrieved_timestamp: finished,
+        source_metadata: SourceMetadata {
+            source_name: PROGRAM,
+            source_type: "evaluation_run",
+            source_organization_name: UNKNOWN,
+            evaluator_relationship: "other",
+        },
+        eval_library: Software { name: PROGRAM, version: results.version.clone() },
+        model_info: model_info(plan, &identity),
+        evaluation_results: [EvaluationResult {
+            evaluation_result_id: ACCURACY,
+            evaluation_name: plan.dataset.name.clone(),
+            source_data: SourceData {
+                dataset_name: plan.dataset.name.clone(),
+                source_type: "other",
+                additional_details: facts([
+                    ("format", plan.dataset.format.clone()),
+                    ("sha256", plan.dataset.sha256.clone()),
+                    ("items", plan.dataset.items.len().to_string()),
+                ]),
+            },
+            metric_config: ACCURACY_OF_ANSWERS,
+            score_details: ScoreDetails {
+                score: accuracy.mean,
+                details: score_details(&samples, results, &accuracy.per_run, accuracy.std),
+                uncertainty: Uncertainty {
+                    confidence_interval: figures.interval.map(|interval| Interval {
+                        lower: interval.low,
+                        upper: interval.high,
+                        confidence_level: 0.95,
+                        method: "percentile bootstrap over the items",
+                    }),
+                    num_samples: rows.len(),
+                },
+            },
+            generation_config: generation_config(contents, results),
+        }],
+        detailed_evaluation_results: DetailedResults {
+            format: "jsonl",
+            file_path: samples_path.clone(),
+            hash_algorithm: "sha256",
+            checksum: sha256(&lines),
+            total_rows: rows.len(),
+        },
+    };
+    Ok(vec![
+        ExportedFile { path: format!("{folder}/{name}.json"), bytes: pretty(&log)? },
+        ExportedFile { path: samples_path, bytes: lines.into_bytes() },
+    ])
+}
+
+const ACCURACY_OF_ANSWERS: MetricConfig = MetricConfig {
+    evaluation_description: "The share of items whose answer, or of notes whose flag, is the gold one, averaged over the runs; an item without an answer is wrong",
+    metric_id: ACCURACY,
+    metric_name: "Accuracy",
+    metric_kind: ACCURACY,
+    metric_unit: "proportion",
+    lower_is_better: false,
+    score_type: "continuous",
+    min_score: 0.0,
+    max_score: 1.0,
+};
+
+fn model_info(plan: &Plan, identity: &Identity) -> ModelInfo {
+    // Where an endpoint runs, and what it runs, the run does not know.
+    let is_local = plan.panel.iter().all(|member| !member.is_remote());
+    let is_published =
+        !plan.synthetic && plan.panel.iter().all(|member| member.repository.is_some());
+    let deployment = if is_local { "self_deployed" } else { UNKNOWN };
+    let mut more = facts([
+        ("deployment_type", deployment.to_owned()),
+        ("model_availability", if is_published { "open_weights" } else { UNKNOWN }.to_owned()),
+        ("synthetic_weights", plan.synthetic.to_string()),
+    ]);
+    more.extend(facts::of_panel(&plan.panel));
+    ModelInfo {
+        name: identity.name.clone(),
+        id: identity.id.clone(),
+        developer: identity.developer.clone(),
+        inference_engine: is_local
+            .then(|| Software { name: PROGRAM, version: plan.version.clone() }),
+        additional_details: more,
+    }
+}
+
+fn score_details(
+    samples: &[Sample<'_>],
+    results: &Results,
+    per_run: &[f64],
+    std: Option<f64>,
+) -> Facts {
+    let per_run: Vec<String> = per_run.iter().map(f64::to_string).collect();
+    let lacks = samples.iter().filter_map(Sample::lack);
+    let (failed, unread): (Vec<_>, Vec<_>) =
+        lacks.partition(|lack| matches!(lack, Lack::Failed(_)));
+    let mut more = facts([
+        ("runs", results.n_runs.to_string()),
+        ("accuracy_per_run", per_run.join(", ")),
+        ("items_without_gold", results.n_without_gold.to_string()),
+        ("samples_failed_and_counted_wrong", failed.len().to_string()),
+        ("samples_unread_and_counted_wrong", unread.len().to_string()),
+    ]);
+    more.extend(std.map(|std| ("sample_standard_deviation_over_runs".to_owned(), std.to_string())));
+    more
+}
+
+fn generation_config(contents: &Contents, results: &Results) -> GenerationConfig {
+    let plan = &contents.plan;
+    let setting = |(name, value): (&String, &toml::Value)| (name.clone(), value.to_string());
+    GenerationConfig {
+        generation_args: GenerationArgs {
+            temperature: of_all(plan, |member| member.temperature),
+            top_p: of_all(plan, |member| member.top_p),
+            top_k: of_all(plan, |member| member.top_k),
+            eval_plan: EvalPlan {
+                name: plan.system.clone(),
+                config: plan.settings.iter().map(setting).collect(),
+            },
+        },
+        additional_details: facts::of_run(contents, results),
+    }
+}
+
+/// What all members have alike.
+fn of_all<T: PartialEq>(plan: &Plan, value: impl Fn(&MemberPlan) -> Option<T>) -> Option<T> {
+    let first = value(plan.panel.first()?);
+    first.filter(|first| plan.panel.iter().all(|member| value(member).as_ref() == Some(first)))
+}
+
+/// JSON without what some readers, the published validator among them, take for the end of a line: within texts alone it may stand.
+fn one_line(json: &str) -> String {
+    let escaped = json.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028");
+    escaped.replace('\u{2029}', "\\u2029")
+}
+
+/// Of a time of the run (RFC 3339), since 1970.
+fn seconds(time: &str) -> Result<String, ExportError> {
+    let wrong = |reason: String| ExportError::Time { text: time.to_owned(), reason };
+    let time = humantime::parse_rfc3339(time).map_err(|error| wrong(error.to_string()))?;
+    let since = time.duration_since(std::time::UNIX_EPOCH);
+    Ok(since.map_err(|error| wrong(error.to_string()))?.as_secs().to_string())
+}
+
+/// A name of the form that the store has, always the same for a run: a UUID (version 4) of its head's digits.
+fn uuid(head: &str) -> String {
+    let sum = sha256(format!("every-eval-ever {head}"));
+    format!("{}-{}-4{}-8{}-{}", &sum[..8], &sum[8..12], &sum[13..16], &sum[17..20], &sum[20..32])
+}
