@@ -262,9 +262,11 @@ impl Stage {
         let key = plain_key(&field.key);
         let reply = Fields::read(text, finish_reason, &key);
         let (no, yes) = (field.words.first()?, field.words.get(1)?);
-        let of_word = |word: &str| match one_of(word, &[no, yes]) {
-            Some(one) => Some(one == yes),
-            None => consents(word),
+        let of_word = |said: &str| {
+            let is = |word: &&&String| said.trim().eq_ignore_ascii_case(word);
+            let word = [no, yes].iter().find(is).map(|word| word.as_str());
+            let word = word.or_else(|| one_of(said, &[no, yes]));
+            word.map_or_else(|| consents(said), |word| Some(word == yes))
         };
         let agreed = match reply.get(&key) {
             Value::Bool(agreed) => Some(*agreed),

@@ -317,6 +317,12 @@ fn medagents_2_votes_by_confidence_on_what_was_found_until_the_moderator_ends() 
     }
     assert_eq!(experts.len(), 9);
 
+    // Words that say so end it, too.
+    let (_, calls) = run("medagents-2", &[], move |agent, purpose, round| match purpose {
+        "moderator" => "I agree with all of them.".to_owned(),
+        _ => reply(9)(agent, purpose, round),
+    });
+    assert_eq!((calls.len(), calls.last().unwrap().parse), (5, Parse::Fallback));
     // A moderator whose word cannot be read ends nothing.
     let (_, calls) = run("medagents-2", &[], move |agent, purpose, round| match purpose {
         "moderator" => "They differ.".to_owned(),
