@@ -53,8 +53,16 @@ const SAID: [&str; 27] = [
     "The answer is B.",
 ];
 
+/// What agents say of each other, too.
+const AGREED: [&str; 4] = [
+    r#"{"explanation": "so", "summary": "so", "consensus_reached": "yes", "agree": "yes", "reason": "so", "converged": "yes", "finished": "yes", "answer": "B", "final_answer": "B"}"#,
+    r#"{"explanation": "not so", "agree": "no", "reason": "not so", "finished": "no", "confidence": 0.7, "answer": "C", "final_answer": "C"}"#,
+    r#"{"selected_roles": ["Neurologist", "Pharmacist"], "specialties": ["Cardiology", "Genetics", "Toxicology"]}"#,
+    "Yes, I agree.",
+];
+
 /// Settings that are tried where a system has them, beside its defaults.
-const SETTINGS: [&str; 37] = [
+const SETTINGS: [&str; 38] = [
     "shots=0",
     "shots=1",
     "shots=5",
@@ -92,6 +100,7 @@ const SETTINGS: [&str; 37] = [
     "max_tokens=77",
     "record_chars=100",
     "reask=on",
+    "by=debate",
 ];
 
 /// Writes down what is asked, and has a script answer.
@@ -182,9 +191,11 @@ fn given() -> Arc<Exemplars> {
 fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: u32) -> String {
     let agents: Vec<String> = config.slots().into_iter().map(|slot| slot.agent).collect();
     let id = item.id().to_owned();
+    let talks = item.question().is_some() && agents.len() > 1;
+    let said = [&SAID[..], if talks { &AGREED } else { &[] }].concat();
     let script = Script::new(move |key, _| {
         let drawn = sha256(format!("{number} {id} {} {} {}", key.agent, key.purpose, key.sample));
-        SAID[usize::from_str_radix(&drawn[..8], 16).unwrap() % SAID.len()].to_owned()
+        said[usize::from_str_radix(&drawn[..8], 16).unwrap() % said.len()].to_owned()
     });
     let recording = Arc::new(Recording { script: Arc::new(script), seen: Mutex::default() });
     let silent = Script::new(|_, _| String::new());
@@ -208,10 +219,9 @@ fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: 
 
 #[test]
 fn files_make_the_calls_that_programs_made() {
-    let folders = ["mediqa_corr", "single_llm", "base_llm"];
     let exemplars = given();
     let (mut hashes, mut all) = (String::new(), String::new());
-    for entry in SYSTEMS.iter().filter(|entry| folders.contains(&entry.prompts)) {
+    for entry in SYSTEMS.iter().filter(|entry| entry.file.is_some()) {
         let plain = SystemConfig::named(entry.name).unwrap();
         let has = |pair: &&&str| plain.table.contains_key(pair.split('=').next().unwrap());
         // IKIM has no other rankings, and says so.

@@ -63,7 +63,7 @@ const MEDREFLEX: Wording = Wording::Ours("the description of MedReAct'N'MedReFle
 
 /// In which `--help` lists them; others follow.
 const ORDER: &str = "medmad no-debate zero-shot few-shot cot self-consistency cot-sc healthcareagent \
-    medagents mdagents reconcile medguards base-llm medreflex medreact medprompt edinburgh \
+    medagents mdagents reconcile mac colacare mdteamgpt debate-or-vote medagents-2 medguards base-llm medreflex medreact medprompt edinburgh \
     edinburgh-mcq knowlab knowlab-cot knowlab-reason em-mixers ikim hse-nlp promptmind \
     ku-dmis wanglab maven medifact";
 

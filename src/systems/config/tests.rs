@@ -6,7 +6,7 @@ use super::*;
 use crate::diagnosis::Diagnosis;
 
 /// Every setting of every system, each with another value than its default; those of the decoding come on top.
-const OTHERS: [(&str, &str); 17] = [
+const OTHERS: [(&str, &str); 21] = [
     (
         "medmad",
         "t_max=1 always_debate=on confidence=off confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9 evidence=first passages=3",
@@ -15,7 +15,10 @@ const OTHERS: [(&str, &str); 17] = [
     ("healthcareagent", "mab_compat=on"),
     ("medagents", "form=original max_rounds=2 mab_compat=on"),
     ("mdagents", "truncate_chars=80 mab_compat=on"),
-    ("reconcile", "max_rounds=2 truncate_chars=80 confidence_reading=converted mab_compat=on"),
+    (
+        "reconcile",
+        "form=original max_rounds=2 truncate_chars=80 confidence_reading=converted mab_compat=on",
+    ),
     (
         "medguards",
         "agents=8 arbitration=vote arbitration_below=80 det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",
@@ -38,6 +41,10 @@ const OTHERS: [(&str, &str); 17] = [
     ("promptmind", "samples=2 members=3 shots=2 choice=tfidf temperatures=model"),
     ("em-mixers", "evidence=off shots=2 choice=tfidf temperatures=model"),
     ("ikim", "candidate=asked clusters=on shots=1 choice=tfidf temperatures=model"),
+    ("mac", ""),
+    ("mdteamgpt", "temperatures=model"),
+    ("debate-or-vote", "by=debate"),
+    ("medagents-2", "evidence=off"),
     ("hse-nlp", "ensemble=and shots=2 choice=tfidf temperatures=model"),
 ];
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::note::{Found, Quoted, quote, refuse_missing};
+use super::note::{Found, PASSAGES, Quoted, quote, refuse_missing};
 use super::reply::ParsedReply;
-use super::schema::{BY, Gives, PROMPT, Place, Query, ReplyKind, Stage, SystemFile, Text, YES_NO};
+use super::schema::{Gives, PROMPT, Place, Query, ReplyKind, Stage, SystemFile};
 use super::settings::Settings;
+use super::text::NamedText;
 use super::transcript::Transcript;
-use crate::data::{Item, ItemKind, Question};
+use crate::data::{Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
@@ -21,6 +22,9 @@ use crate::systems::mediqa_corr::note_line;
 use crate::systems::messages::{fill_question, messages};
 use crate::systems::{Opening, System, Task};
 
+/// The folder of the prompt that shows a passage, where a file names no folder.
+const PASSAGE_FOLDER: &str = "mediqa_corr";
+
 /// A file with its prompts and settings, ready to work on items.
 pub struct Staged {
     file: &'static SystemFile,
@@ -29,19 +33,11 @@ pub struct Staged {
     /// Of each stage.
     prompts: Vec<Prompt>,
     texts: Vec<NamedText>,
-    expert: String,
+    pub(super) expert: String,
     pub(super) passage: String,
     pub(super) exemplars: Arc<Exemplars>,
     /// Where a stage shows them.
     nearest: Option<Nearest>,
-}
-
-/// A text that prompts quote by its name.
-struct NamedText {
-    name: String,
-    text: String,
-    /// For questions of yes, no and maybe, where there is another.
-    yes_no: Option<String>,
 }
 
 impl Staged {
@@ -65,23 +61,17 @@ impl Staged {
             let example = Some(example).filter(|example| !example.is_empty());
             Prompt::new(prompts, Templates { system, user, example }, form)
         };
-        let text = |(name, text): (String, Text)| match text {
-            Text::One(text) => NamedText { name, text, yes_no: None },
-            Text::By(mut words) => {
-                let word = words.get(BY).map(|by| settings.word(by)).unwrap_or_default();
-                let text = words.remove(&word).unwrap_or_default();
-                NamedText { name, text, yes_no: words.remove(&(word + YES_NO)) }
-            }
-        };
         let mut searching = file.stages.iter().filter(|stage| stage.search.is_some());
-        let passage = searching.next().map(|_| passage(prompts, &file.prompts, false));
+        // A file outside has its own prompts beside it, but for this.
+        let folder = if file.prompts.is_empty() { PASSAGE_FOLDER } else { &file.prompts };
+        let passage = searching.next().map(|_| passage(prompts, folder, false));
         let shows = file.stages.iter().any(|stage| stage.nearest);
         Ok(Staged {
             file,
             settings: settings.clone(),
             slots,
             prompts: own.stages.into_iter().map(prompt).collect::<Result<_, PromptError>>()?,
-            texts: own.texts.into_iter().map(text).collect(),
+            texts: own.texts.into_iter().map(|text| NamedText::new(text, settings)).collect(),
             expert: own.expert.unwrap_or_default(),
             passage: passage.transpose()?.unwrap_or_default(),
             nearest: shows.then(|| Nearest::new(exemplars)),
@@ -107,29 +97,47 @@ impl Staged {
     }
 
     fn run_stages<T>(&self, case: &Case<'_, T>) -> Result<Transcript, PanelError> {
-        let item = case.task.item;
-        let mut transcript = self.begin(item)?;
-        for (stage, prompt) in self.there() {
-            for round in 0..stage.rounds {
-                if !transcript.holds(stage.when) {
+        let mut transcript = self.begin(case.task.item)?;
+        let stages: Vec<(&'static Stage, &Prompt)> =
+            self.file.stages.iter().zip(&self.prompts).collect();
+        for (group, rounds) in self.file.groups() {
+            transcript.agreed = false;
+            for round in 0..rounds {
+                if transcript.agreed {
                     break;
                 }
-                let found = self.look_up(case, stage, &transcript)?;
-                if stage.gives == Gives::Veto && found.is_none() {
-                    break;
+                for (stage, prompt) in &stages[group.clone()] {
+                    if stage.is_there(&self.settings) && transcript.holds(stage.when) {
+                        self.run_stage(case, (stage, prompt), round, &mut transcript)?;
+                    }
                 }
-                if stage.reply == ReplyKind::Option {
-                    transcript.offer(self.settings.number("options").unwrap_or(4) as usize);
-                }
-                let asked = self.ask(case, (stage, prompt, found.as_ref()), round, &transcript)?;
-                transcript.hear(stage, &asked, item, self.settings.is_compat());
-                if let (Item::Note(note), Gives::Opinion) = (item, stage.gives) {
-                    self.doubt(&mut transcript, note)?;
-                }
-                transcript.steps += 1;
             }
         }
         Ok(transcript)
+    }
+
+    fn run_stage<T>(
+        &self,
+        case: &Case<'_, T>,
+        (stage, prompt): (&'static Stage, &Prompt),
+        round: u32,
+        transcript: &mut Transcript,
+    ) -> Result<(), PanelError> {
+        let item = case.task.item;
+        let found = self.look_up(case, stage, transcript)?;
+        if stage.gives == Gives::Veto && found.is_none() {
+            return Ok(());
+        }
+        if stage.reply == ReplyKind::Option {
+            transcript.offer(self.settings.number("options").unwrap_or(4) as usize);
+        }
+        let asked = self.ask(case, (stage, prompt, found.as_ref()), round, transcript)?;
+        transcript.hear(stage, &asked, item, self.settings.is_compat());
+        if let (Item::Note(note), Gives::Opinion) = (item, stage.gives) {
+            self.doubt(transcript, note)?;
+        }
+        transcript.steps += 1;
+        Ok(())
     }
 
     /// The stages that the settings have, with their prompts.
@@ -215,18 +223,28 @@ impl Staged {
         agent: &str,
         transcript: &Transcript,
     ) -> Result<Vec<Message>, PanelError> {
-        let mut values: Vec<(&str, String)> =
-            vec![("agent", agent.to_owned()), ("said", transcript.said.join("\n\n"))];
+        let place = self.agents(stage).iter().position(|(_, one)| *one == agent);
+        let word = place.and_then(|place| transcript.words.get(place));
+        let mut values: Vec<(&str, String)> = vec![
+            ("agent", agent.to_owned()),
+            ("said", transcript.said.join("\n\n")),
+            ("own", transcript.own(agent)),
+            ("others", transcript.others(agent)),
+            ("word", word.map_or(agent, String::as_str).to_owned()),
+        ];
+        if stage.search.is_some() {
+            values.push(("passages", PASSAGES.to_owned()));
+        }
         // Of a stage that was left out, nothing.
         values.extend(self.file.stages.iter().map(|one| {
             let name = one.name.as_str();
             (name, transcript.stages.get(name).cloned().unwrap_or_default())
         }));
-        values.extend(
-            self.texts
-                .iter()
-                .map(|named| (named.name.as_str(), self.filled(named, item, transcript))),
-        );
+        let texts = self.texts.iter();
+        let texts = texts
+            .map(|named| (named.name.as_str(), self.filled(named, item, (transcript, &values))));
+        let texts: Vec<(&str, String)> = texts.collect();
+        values.extend(texts);
         if let Item::Note(note) = item {
             let id = transcript.finding.opinion.sentence_id;
             let sentence = id.and_then(|id| note.sentences.get(id)).cloned();
@@ -283,39 +301,6 @@ impl Staged {
             }
         }
     }
-
-    /// A text, with the item filled in.
-    fn filled(&self, named: &NamedText, item: &Item, transcript: &Transcript) -> String {
-        let note = match item {
-            Item::Question(question) => {
-                let other = named.yes_no.as_ref().filter(|_| is_yes_or_no(question));
-                return fill_question(other.unwrap_or(&named.text), question, &[]);
-            }
-            Item::Note(note) => note,
-        };
-        let mut values = Vec::new();
-        if has_placeholder(&named.text, "question") {
-            let leak = self.exemplars.leak.as_ref();
-            values.push(("question", leak.map_or("", |leak| leak.nearest(note)).to_owned()));
-        }
-        if has_placeholder(&named.text, "opinions") {
-            values.push(("opinions", self.exemplars.opinions(note, &self.expert)));
-        }
-        if has_placeholder(&named.text, "span") {
-            let span = transcript.quoted.as_ref().map(|quoted| quoted.words.clone());
-            values.push(("span", span.unwrap_or_default()));
-        }
-        match values.iter().any(|(_, value)| value.is_empty()) {
-            true => String::new(),
-            false => fill(&named.text, &values),
-        }
-    }
-}
-
-/// Whether a question's options are those of PubMedQA.
-fn is_yes_or_no(question: &Question) -> bool {
-    let mut options = question.options.iter().map(|option| option.text.trim().to_lowercase());
-    options.all(|option| ["yes", "no", "maybe"].contains(&option.as_str()))
 }
 
 impl System for Staged {
@@ -345,9 +330,11 @@ impl System for Staged {
         let (stage, prompt) = self.there().find(|(stage, _)| self.query(stage).is_some())?;
         let (_, agent) = self.agents(stage).into_iter().next()?;
         let mut transcript = self.begin(item).ok()?;
-        let sentences = item.note()?.sentences.iter().enumerate();
-        let longest = sentences.max_by_key(|(_, sentence)| sentence.len());
-        transcript.finding.opinion.sentence_id = longest.map(|(id, _)| id);
+        if let Item::Note(note) = item {
+            let sentences = note.sentences.iter().enumerate();
+            let longest = sentences.max_by_key(|(_, sentence)| sentence.len());
+            transcript.finding.opinion.sentence_id = longest.map(|(id, _)| id);
+        }
         let messages = self.messages((stage, prompt), item, agent, &transcript).ok()?;
         let chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
         Some(chars + stage.passages as usize * passage_chars)

@@ -1,18 +1,24 @@
 //! What a system's file must hold, and what it may not, told before anything is asked.
 
 use super::fault::Fault;
-use super::schema::Is::{Answer, Confidence, Correction, Flag, Reason, Sentence, SentenceId};
-use super::schema::{BY, Gives, Is, ReplyKind, Stage, SystemFile, Text, Vote, When, YES_NO};
+use super::schema::Is::{
+    Agreed, Answer, Confidence, Correction, Flag, Reason, Sentence, SentenceId,
+};
+use super::schema::{BY, Gives, Is, Query, ReplyKind, Stage, SystemFile, Text, Vote, When, YES_NO};
 use crate::data::ItemKind;
 use crate::prompts::placeholders;
 use crate::systems::settings::spelling;
 
 /// What prompts may quote of their item and of what was said of it.
-const OF_NOTE: &[&str] =
-    &["note", "text", "id", "sentence", "agent", "said", "options", "passages"];
-const OF_QUESTION: &[&str] = &["question", "options", "agent", "said"];
-/// What texts of notes may quote, and what shows an exemplar or an expert.
+const OF_NOTE: &[&str] = &[
+    "note", "text", "id", "sentence", "agent", "said", "own", "others", "word", "options",
+    "passages",
+];
+const OF_QUESTION: &[&str] =
+    &["question", "options", "said", "own", "others", "word", "agent", "passages"];
+/// What texts may quote, beside stages of questions, and what shows an exemplar or an expert.
 const OF_TEXT: &[&str] = &["question", "opinions", "span"];
+const OF_QUESTIONS_TEXT: &[&str] = &["question", "options", "said", "own", "others", "word"];
 const OF_EXAMPLE: &[&str] = &["number", "note", "reason", "verdict", "answer", "wrong", "right"];
 const OF_EXPERT: &[&str] = &["number", "trust", "opinion"];
 
@@ -54,17 +60,24 @@ impl SystemFile {
         self.check_agents()?;
         let is_far = self.stages.len() > MOST;
         refuse(is_far, "stage", "there are more than 100 of them", "leave some out")?;
-        let mut before: Vec<&str> = Vec::new();
-        for stage in &self.stages {
+        let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+        for (place, stage) in self.stages.iter().enumerate() {
             let fault = |fault: Fault| fault.in_stage(&stage.name);
             let name = stage.name.as_str();
-            let is_taken = before.contains(&name) || self.texts.contains_key(name);
+            let is_taken = names[..place].contains(&name) || self.texts.contains_key(name);
             refuse(is_taken, "name", "another stage or text has this name", "take another")
                 .map_err(fault)?;
-            before.push(&stage.name);
-            let quotable = if stage.rounds > 1 { &before[..] } else { &before[..before.len() - 1] };
+            self.check_group(place).map_err(fault)?;
             self.check_stage(stage).map_err(fault)?;
-            self.check_prompts(stage, quotable).map_err(fault)?;
+        }
+        for (group, rounds) in self.groups() {
+            for place in group.clone() {
+                // Later rounds quote what earlier ones said.
+                let quotable = if rounds > 1 { &names[..group.end] } else { &names[..place] };
+                let stage = &self.stages[place];
+                let fault = |fault: Fault| fault.in_stage(&stage.name);
+                self.check_prompts(stage, quotable).map_err(fault)?;
+            }
         }
         let is_note = self.takes == ItemKind::Notes;
         let decides = |stage: &Stage| match stage.reply {
@@ -104,9 +117,13 @@ impl SystemFile {
 
     fn check_text(&self, name: &str, told: &Text) -> Checked {
         self.refuse_name(name, name)?;
-        let own = if self.takes == ItemKind::Notes { OF_TEXT } else { &OF_QUESTION[..2] };
+        let stages = self.stages.iter().map(|stage| stage.name.as_str());
+        let own: Vec<&str> = match self.takes {
+            ItemKind::Notes => OF_TEXT.to_vec(),
+            ItemKind::Questions => OF_QUESTIONS_TEXT.iter().copied().chain(stages).collect(),
+        };
         for text in told.texts() {
-            refuse_unknown(name, text, own)?;
+            refuse_unknown(name, text, &own)?;
         }
         let Text::By(words) = told else { return Ok(()) };
         let choice = words.get(BY).and_then(|by| self.words(by)).unwrap_or_default();
@@ -116,6 +133,18 @@ impl SystemFile {
         let is_wrong = choice.is_empty() || !is_whole || !words.keys().all(is_word);
         let problem = "it needs `by`, a choice of [settings], and a text for each word of that";
         refuse(is_wrong, name, problem, &format!("the words are {}", choice.join(", ")))
+    }
+
+    /// Rounds of several stages lie neither in others nor beside them.
+    fn check_group(&self, last: usize) -> Checked {
+        let Some(from) = &self.stages[last].from else { return Ok(()) };
+        let first = self.stages[..=last].iter().position(|stage| stage.name == *from);
+        let hint = "name this stage or one before it";
+        refuse(first.is_none(), "from", "no such stage comes before", hint)?;
+        let mut inside = self.stages[first.unwrap_or(last)..last].iter();
+        let is_round = inside.any(|stage| stage.rounds > 1 || stage.from.is_some());
+        let hint = "let only the last of them have `rounds` and `from`";
+        refuse(is_round, "from", "a stage between has rounds of its own", hint)
     }
 
     fn check_stage(&self, stage: &Stage) -> Checked {
@@ -136,15 +165,18 @@ impl SystemFile {
         };
         let hint = "write only = { CHOICE = \"WORD\" } of [settings]";
         refuse(!stage.only.iter().all(is_choice), "only", "no choice has this word", hint)?;
-        let is_fed = stage.search.is_none() || is_note;
-        refuse(!is_fed, "search", "it is not of questions", "leave it out")?;
+        let is_lost = stage.search.is_some_and(|query| is_note == (query == Query::Question));
+        let hint = "questions: question; notes: words, note";
+        refuse(is_lost, "search", &format!("it is not of {}", self.takes), hint)?;
         let counts = [stage.rounds, stage.tries, stage.most, stage.passages];
         let is_far = counts.iter().any(|count| !(1..=100).contains(count))
             || !(0.0..=2.0).contains(&stage.temperature.unwrap_or(0.0));
         let hint = "rounds, tries, most and passages are from 1 to 100, temperature from 0 to 2";
         refuse(is_far, "rounds", "a number is out of range", hint)?;
         let (can, needs): (&[Is], &[Is]) = match (stage.reply, is_note) {
-            (ReplyKind::Fields, false) => (&[Reason, Answer, Confidence], &[Answer]),
+            (ReplyKind::Fields, false) => {
+                (&[Reason, Answer, Confidence, Agreed], &[Answer, Agreed])
+            }
             (ReplyKind::Fields, true) => {
                 (&[Reason, Flag, SentenceId, Sentence, Correction], &[Flag, SentenceId, Correction])
             }
@@ -169,10 +201,11 @@ impl SystemFile {
             false => format!("its fields can be {}", names.join(", ")),
         };
         refuse(is_wrong, "reply", "its fields do not make it", &hint)?;
-        let words = |is: Is| if is == Flag { 2 } else { 0 };
+        let words = |is: Is| if matches!(is, Flag | Agreed) { 2 } else { 0 };
         let is_bare = stage.fields.iter().any(|field| field.words.len() != words(field.is));
         let hint = "words = [\"no\", \"yes\"], and none for any other field";
-        refuse(is_bare, "fields", "a flag has two words, no error first", hint)?;
+        let problem = "a flag, or whether one agrees, has two words, that for no first";
+        refuse(is_bare, "fields", problem, hint)?;
         let is_unsaid = stage.vote == Vote::Confidence && !has(&[Confidence]);
         refuse(is_unsaid, "vote", "no field states a confidence", "add one")?;
         let hint = "write examples of questions into the prompt";
@@ -189,7 +222,8 @@ impl SystemFile {
             if stage.example.is_empty() { &[] } else { &["examples", "reasons"] };
         let names = self.texts.keys().map(String::as_str);
         let known = self.known().iter().chain(examples).chain(before).copied().chain(names);
-        let known: Vec<&str> = known.collect();
+        let is_there = |name: &&str| *name != "passages" || stage.search.is_some();
+        let known: Vec<&str> = known.filter(is_there).collect();
         refuse_unknown("system", &stage.system, &known)?;
         refuse_unknown("user", &stage.user, &known)?;
         refuse_unknown("example", &stage.example, OF_EXAMPLE)?;
@@ -209,6 +243,8 @@ impl SystemFile {
         let has = |name: &str| placeholders(&user).any(|quoted| quoted == name);
         let needs: &[&str] = match self.takes {
             _ if has("said")
+                || has("own")
+                || has("others")
                 || has("text")
                 || stage.search.is_some()
                 || has("sentence")

@@ -12,6 +12,7 @@ mod schema;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod text;
 mod transcript;
 
 use std::cell::RefCell;
@@ -32,6 +33,8 @@ include!(concat!(env!("OUT_DIR"), "/system_files.rs"));
 pub const EXTENSION: &str = ".toml";
 /// Bytes of a system's file, and of a prompt beside it, at most.
 const LONGEST: u64 = 1 << 20;
+/// Models of a panel that names none, at most.
+const PANEL: i64 = 3;
 
 impl SystemFile {
     /// Every built-in file, by the system's name.
@@ -127,7 +130,7 @@ impl SystemFile {
     /// Its line in the table of systems.
     pub fn entry(&'static self) -> SystemEntry {
         let members = self.settings.get("members").and_then(toml::Value::as_integer);
-        let is_one = self.agents.len() == 1 && members.unwrap_or(1) == 1;
+        let agents = self.agents.len() as i64 * members.unwrap_or(1);
         let name = self.source.name.as_str();
         // What a copy of a built-in file says is not its own name.
         let plan_name = self.plan_name.as_deref().filter(|_| !self.is_outside());
@@ -137,7 +140,8 @@ impl SystemFile {
             wording: Wording::Ours(&self.after),
             examples: self.examples.as_deref(),
             exemplars: self.stages.iter().any(Stage::shows),
-            default_models: is_one.then_some(1),
+            // More agents than a panel that names no models has share its first.
+            default_models: (agents == 1 || agents > PANEL).then_some(1),
             file: Some(self),
             ..SystemEntry::question(name, &self.prompts, settings::configure)
         }

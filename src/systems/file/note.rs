@@ -1,10 +1,10 @@
-//! What some stages do with a note: quote words of it, blank them out, look something up, and doubt a correction.
+//! What some stages do with an item: look something up, and with a note: quote words of it, blank them out, and doubt a correction.
 
 use super::ask::Staged;
 use super::schema::{Place, Query, Stage};
 use super::settings::Settings;
 use super::transcript::Transcript;
-use crate::data::Note;
+use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::passages;
@@ -15,8 +15,8 @@ use crate::systems::exemplars::{Exemplars, Opinion};
 
 /// What stands in a prompt for words that were blanked out.
 const BLANK: &str = "____";
-/// The placeholder of the passages in a prompt.
-const PASSAGES: &str = "{passages}";
+/// Where passages belong in a prompt that is filled in: no character of a text.
+pub const PASSAGES: &str = "\u{fdd0}passages\u{fdd1}";
 /// BERTScore F1 of a correction and its sentence, at least.
 const LEAST_LIKENESS: f64 = 0.85;
 
@@ -88,6 +88,7 @@ impl Quoted {
 }
 
 /// What was found, as a prompt quotes it.
+#[derive(Clone)]
 pub struct Found {
     place: SearchPlace,
     text: String,
@@ -121,26 +122,35 @@ impl Staged {
         &self,
         case: &Case<'_, T>,
         stage: &Stage,
-        transcript: &Transcript,
+        transcript: &mut Transcript,
     ) -> Result<Option<Found>, PanelError> {
-        let (Some(note), Some(query)) = (case.task.item.note(), self.query(stage)) else {
-            return Ok(None);
-        };
-        let query = match query {
-            Query::Note => {
+        let query = match (self.query(stage), case.task.item) {
+            (Some(Query::Question), Item::Question(question)) => question.question.clone(),
+            (Some(Query::Note), Item::Note(note)) => {
                 let shown = transcript.quoted.as_ref().map_or(note, |quoted| &quoted.blanked);
                 shown.sentences.join(" ").replace(BLANK, " ")
             }
-            Query::Words => {
+            (Some(Query::Words), Item::Note(note)) => {
                 let sentence = transcript.finding.opinion.sentence_id.map(|id| &note.sentences[id]);
                 let longest = || longest_word(sentence.map_or("", String::as_str)).to_owned();
                 transcript.words.first().cloned().unwrap_or_else(longest)
             }
+            _ => return Ok(None),
         };
-        let (place, chunks) = (SearchPlace { round: 0, step: 0 }, stage.passages as usize);
+        let chunks = stage.passages as usize;
+        // What was looked up in an earlier round is known.
+        let known = transcript.found.iter().find(|(one, of, _)| (&query, chunks) == (one, *of));
+        if let Some((.., found)) = known {
+            return Ok(found.clone());
+        }
+        let place = SearchPlace { round: 0, step: transcript.found.len() as u32 };
         let found = case.search(place, &query, chunks, chunks)?;
         let text = || passages(&self.passage, &found);
-        Ok((!found.shown.is_empty()).then(|| Found { place, text: text() }))
+        // Who answers a question is told that nothing was found.
+        let is_told = !found.shown.is_empty() || stage.search == Some(Query::Question);
+        let found = is_told.then(|| Found { place, text: text() });
+        transcript.found.push((query, chunks, found.clone()));
+        Ok(found)
     }
 
     /// An opinion under the filter: where the correction is too unlike its sentence, there is no error.

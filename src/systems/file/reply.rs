@@ -1,6 +1,7 @@
 //! What a stage's replies are: constrained by a grammar, parsed, and shown to later stages.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::schema::{FieldOf, Is, ReplyKind, Stage};
 use super::settings::Settings;
@@ -14,7 +15,9 @@ use crate::systems::exemplars::Opinion;
 use crate::systems::exemplars::reply::{Field, Form, Judgement, Style};
 use crate::systems::form;
 use crate::systems::mediqa_corr::{Words, choice, words, words_shape};
-use crate::systems::reading::reply::Passage;
+use crate::systems::reading::record::plain_key;
+use crate::systems::reading::reply::{Fields, Passage};
+use crate::systems::reading::words::{consents, one_of};
 use crate::systems::single_llm::parse::{Keys, Letter, Reading, parse};
 
 /// A parsed reply, as the call's log line has it.
@@ -22,6 +25,7 @@ use crate::systems::single_llm::parse::{Keys, Letter, Reading, parse};
 #[serde(untagged)]
 pub enum ParsedReply {
     Answer(Reading),
+    Stance(Stance),
     Judgement(Judgement),
     Medec(base_llm::Reading),
     Words(Words),
@@ -37,7 +41,24 @@ impl Record for ParsedReply {
     }
 }
 
+/// Whether somebody who answers nothing says that the rounds may end, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stance {
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agreed: Option<bool>,
+}
+
 impl ParsedReply {
+    /// Whether a reply that was asked for it says that its agent agrees.
+    pub fn agreed(&self) -> Option<bool> {
+        match self {
+            ParsedReply::Answer(reading) => reading.agreed,
+            ParsedReply::Stance(stance) => stance.agreed,
+            _ => None,
+        }
+    }
+
     /// Flag, sentence and correction, of a reply that gives any.
     pub fn opinion(asked: &Asked<ParsedReply>) -> Option<Opinion> {
         let (flag, sentence_id, correction) = match &asked.value {
@@ -51,9 +72,14 @@ impl ParsedReply {
 
     /// As later prompts quote it.
     pub fn shown(asked: &Asked<ParsedReply>) -> String {
-        let joined = |parts: [&str; 2]| {
-            let parts = parts.into_iter().filter(|part| !part.is_empty());
+        let joined = |parts: &[&str]| {
+            let parts = parts.iter().copied().filter(|part| !part.is_empty());
             parts.collect::<Vec<_>>().join(" ")
+        };
+        let agreed = match asked.value.agreed() {
+            Some(true) => "Agreed: yes.",
+            Some(false) => "Agreed: no.",
+            None => "",
         };
         match &asked.value {
             ParsedReply::Words(words) => words.words.join(", "),
@@ -63,11 +89,14 @@ impl ParsedReply {
                     "" => "no answer".to_owned(),
                     letter => format!("Answer: {letter}"),
                 };
-                joined([reading.thought.as_deref().unwrap_or_default(), &answer])
+                let sure = reading.confidence.map(|sure| format!("(confidence {sure})"));
+                let thought = reading.thought.as_deref().unwrap_or_default();
+                joined(&[thought, agreed, &answer, sure.as_deref().unwrap_or_default()])
             }
+            ParsedReply::Stance(stance) => joined(&[&stance.reason, agreed]),
             ParsedReply::Judgement(said) => {
                 let opinion = ParsedReply::opinion(asked).unwrap_or_default();
-                joined([&said.reason, &opinion.in_words()])
+                joined(&[&said.reason, &opinion.in_words()])
             }
             ParsedReply::Medec(_) => ParsedReply::opinion(asked).unwrap_or_default().in_words(),
         }
@@ -137,13 +166,14 @@ impl Stage {
                 Shape::regex(form::letter(question))
             }
             (ReplyKind::Fields, Item::Question(question)) => {
-                let schema = |is| match is {
-                    Is::Answer => form::answer(question),
-                    Is::Confidence => form::confidence(),
+                let schema = |field: &FieldOf| match (field.is, &field.words[..]) {
+                    (Is::Answer, _) => form::answer(question),
+                    (Is::Confidence, _) => form::confidence(),
+                    (Is::Agreed, [no, yes]) => form::choice(&[no, yes]),
                     _ => decoding.reasons(),
                 };
                 let fields = self.fields.iter();
-                Shape::record(fields.map(|field| (field.key.as_str(), schema(field.is))).collect())
+                Shape::record(fields.map(|field| (field.key.as_str(), schema(field))).collect())
             }
             (ReplyKind::Fields, Item::Note(note)) => self.form(settings).shape(note, decoding),
             (ReplyKind::Medec, Item::Note(note)) => base_llm::shape(note, decoding),
@@ -167,6 +197,9 @@ impl Stage {
     ) -> (ParsedReply, Parse) {
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
+            (ReplyKind::Fields, Item::Question(_)) if !self.answers() => {
+                as_reply(self.stance(text, finish_reason), ParsedReply::Stance)
+            }
             (
                 ReplyKind::Letter | ReplyKind::LetterAsWritten | ReplyKind::Fields,
                 Item::Question(question),
@@ -209,7 +242,39 @@ impl Stage {
             mab_compat: settings.is_compat(),
             is_trimmed: self.reply == ReplyKind::Letter,
         };
-        as_reply(parse(text, finish_reason, letter, &question.options), ParsedReply::Answer)
+        let (mut reading, parse) = parse(text, finish_reason, letter, &question.options);
+        reading.agreed = self.agreed(text, finish_reason).and_then(|(_, agreed)| agreed);
+        (ParsedReply::Answer(reading), parse)
+    }
+
+    fn stance(&self, text: &str, finish_reason: FinishReason) -> (Stance, Parse) {
+        let (reply, agreed) = self.agreed(text, finish_reason).unzip();
+        let agreed = agreed.flatten();
+        let key = plain_key(self.key(Is::Reason).unwrap_or_default());
+        let reason = reply.as_ref().map_or(String::new(), |reply| reply.prose(&key));
+        let parse = reply.map_or(Parse::Unread, |reply| reply.parse.if_read(agreed.is_some()));
+        (Stance { reason, agreed }, parse)
+    }
+
+    /// The fields of a reply that was asked whether its agent agrees, and whether it does: one of the two words, else what the text says.
+    fn agreed(&self, text: &str, finish_reason: FinishReason) -> Option<(Fields, Option<bool>)> {
+        let field = self.fields.iter().find(|field| field.is == Is::Agreed)?;
+        let key = plain_key(&field.key);
+        let reply = Fields::read(text, finish_reason, &key);
+        let (no, yes) = (field.words.first()?, field.words.get(1)?);
+        let of_word = |said: &str| {
+            let is = |word: &&&String| said.trim().eq_ignore_ascii_case(word);
+            let word = [no, yes].iter().find(is).map(|word| word.as_str());
+            let word = word.or_else(|| one_of(said, &[no, yes]));
+            word.map_or_else(|| consents(said), |word| Some(word == yes))
+        };
+        let agreed = match reply.get(&key) {
+            Value::Bool(agreed) => Some(*agreed),
+            Value::String(word) => of_word(word),
+            _ if reply.parse == Parse::Fallback => consents(reply.text()),
+            _ => None,
+        };
+        Some((reply, agreed))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The keys of a system's file.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -83,9 +84,11 @@ pub struct Stage {
     /// Those that are asked; empty: all.
     #[serde(default)]
     pub agents: Vec<String>,
-    /// How often it is gone through, while its condition holds.
+    /// How often it is gone through, while its condition holds, and until all say in a field that they agree.
     #[serde(default = "once")]
     pub rounds: u32,
+    /// The stage with which each of its rounds begins, so that they go through all stages between, too.
+    pub from: Option<String>,
     /// How often a call is made at most while its reply cannot be read.
     #[serde(default = "once")]
     pub tries: u32,
@@ -205,12 +208,13 @@ pub enum Gives {
     Filled,
 }
 
-/// For what a corpus is searched: the last word, or the longest of the sentence; the note, without the quoted words.
+/// For what a corpus is searched: the last word, or the longest of the sentence; the note, without the quoted words; the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Query {
     Words,
     Note,
+    Question,
 }
 
 /// Where words are quoted from: the first sentence that holds them, in any case; the last that does, and they are blanked out everywhere.
@@ -241,7 +245,7 @@ pub enum Vote {
 pub struct FieldOf {
     pub key: String,
     pub is: Is,
-    /// Of a flag: the word for no error, and the word for one.
+    /// Of a flag: the word for no error, and the word for one. Of whether somebody agrees: that for no, and that for yes.
     #[serde(default)]
     pub words: Vec<String>,
     /// The choice whose word `off` leaves it out; another is the style of the exemplars' reasons.
@@ -259,6 +263,8 @@ pub enum Is {
     SentenceId,
     Sentence,
     Correction,
+    /// Whether the rounds may end.
+    Agreed,
     Text,
 }
 
@@ -275,6 +281,18 @@ impl Text {
 }
 
 impl SystemFile {
+    /// The stages that are gone through together, by their places, and how often.
+    pub fn groups(&self) -> Vec<(Range<usize>, u32)> {
+        let (mut groups, mut start) = (Vec::new(), 0);
+        while let Some(first) = self.stages.get(start) {
+            let is_last = |stage: &Stage| stage.from.as_ref() == Some(&first.name);
+            let last = start + self.stages[start..].iter().position(is_last).unwrap_or(0);
+            groups.push((start..last + 1, self.stages[last].rounds));
+            start = last + 1;
+        }
+        groups
+    }
+
     /// Puts texts in place of the names of the files that have them.
     ///
     /// # Errors

@@ -157,10 +157,14 @@ impl config::Settings for Filed {
 
     fn max_calls(&self) -> u32 {
         let slots = self.slots();
-        let stages = self.file.stages.iter().filter(|stage| stage.is_there(&self.settings));
-        let calls = stages.map(|stage| {
+        let groups = self.file.groups().into_iter();
+        let calls = groups.flat_map(|(group, rounds)| {
+            let stages = self.file.stages[group].iter();
+            stages.filter(|stage| stage.is_there(&self.settings)).map(move |one| (one, rounds))
+        });
+        let calls = calls.map(|(stage, rounds)| {
             let asked = slots.iter().filter(|slot| stage.asks(&slot.agent));
-            (asked.count() as u32).saturating_mul(stage.rounds * stage.tries)
+            (asked.count() as u32).saturating_mul(rounds * stage.tries)
         });
         let calls = calls.fold(0_u32, u32::saturating_add);
         calls.saturating_mul(self.settings.number("samples").unwrap_or(1))

@@ -5,5 +5,6 @@ mod ikim;
 mod knowlab;
 mod own;
 mod prompted;
+mod questions;
 mod searching;
 mod staged;

@@ -2,25 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use super::note::Quoted;
+use super::note::{Found, Quoted};
 use super::reply::ParsedReply;
-use super::schema::{Gives, ReplyKind, Stage, Vote, When};
+use super::schema::{Gives, Is, ReplyKind, Stage, Vote, When};
 use crate::data::{Item, Note};
 use crate::panel::Asked;
 use crate::record::{self, Flag, RoundLine};
 use crate::systems::case::Verdict;
+use crate::systems::config::SOLO;
 use crate::systems::exemplars::Opinion;
 use crate::systems::mediqa_corr::{Settled, apart, together};
 use crate::systems::single_llm::{parse::Reading, verdict};
 use crate::systems::vote::{WHOLE, consensus, of_whole, round_line, vote};
+
+/// What an agent said, behind its name.
+fn line((agent, said): &(String, String)) -> String {
+    format!("{agent}: {said}")
+}
 
 /// The course of an item through the stages.
 #[derive(Default)]
 pub struct Transcript {
     /// Of each stage that was gone through, what its agents said last.
     pub stages: BTreeMap<&'static str, String>,
-    /// All that was said, in order.
+    /// All that was said, in order, several agents' words behind their names.
     pub said: Vec<String>,
+    /// What each agent said last, and what those said who were asked last.
+    own: BTreeMap<String, String>,
+    last: Vec<(String, String)>,
+    /// Whether all who were asked about it last said that they agree.
+    pub agreed: bool,
+    /// What was searched for, with the number of passages, and what was found.
+    pub found: Vec<(String, usize, Option<Found>)>,
     /// Times that agents of a question were asked.
     pub steps: u32,
     /// The last words, those quoted of the note, and the options among which they stand.
@@ -66,32 +79,36 @@ impl Transcript {
         item: &Item,
         is_compat: bool,
     ) {
-        let shown: Vec<String> = match asked {
-            [one] => vec![ParsedReply::shown(one)],
-            several => {
-                let line = |one: &Asked<ParsedReply>| {
-                    format!("{}: {}", one.call.agent, ParsedReply::shown(one))
-                };
-                several.iter().map(line).collect()
-            }
-        };
         let agents: Vec<String> = asked.iter().map(|one| one.call.agent.clone()).collect();
-        self.stages.insert(&stage.name, shown.join("\n\n"));
-        self.said.extend(shown);
+        let shown: Vec<String> = asked.iter().map(ParsedReply::shown).collect();
+        self.last = agents.iter().cloned().zip(shown.iter().cloned()).collect();
+        self.own.extend(self.last.iter().cloned());
+        let lines: Vec<String> = self.last.iter().map(line).collect();
+        match &shown[..] {
+            [one] => self.stages.insert(&stage.name, one.clone()),
+            _ => self.stages.insert(&stage.name, lines.join("\n\n")),
+        };
+        // Who is alone needs no name.
+        self.said.extend(if agents == [SOLO] { shown } else { lines });
+        if stage.key(Is::Agreed).is_some() {
+            self.agreed = asked.iter().all(|one| one.value.agreed() == Some(true));
+        }
         let opinions: Option<Vec<Opinion>> = asked.iter().map(ParsedReply::opinion).collect();
         if let Some(opinions) = opinions {
             self.judge(stage, agents.iter().cloned().zip(opinions).collect());
         }
-        if let (Item::Note(note), [one]) = (item, asked)
+        if let [one] = asked
             && let ParsedReply::Words(said) = &one.value
         {
             let word = said.first();
-            match (stage.gives, stage.reply) {
-                (Gives::Filled, _) => self.fill(stage, one, word.unwrap_or_default(), note),
-                (_, ReplyKind::Quoted) => {
+            match (stage.gives, stage.reply, item) {
+                (Gives::Filled, _, Item::Note(note)) => {
+                    self.fill(stage, one, word.unwrap_or_default(), note);
+                }
+                (_, ReplyKind::Quoted, Item::Note(note)) => {
                     self.quoted = word.and_then(|word| Quoted::of(note, word, stage.place));
                 }
-                (_, ReplyKind::Sentence) => {
+                (_, ReplyKind::Sentence, _) => {
                     self.finding.opinion.sentence_id = word.and_then(|word| word.parse().ok());
                 }
                 _ => self.words.clone_from(&said.words),
@@ -100,6 +117,17 @@ impl Transcript {
         if stage.answers() {
             self.answer(stage, agents, asked, is_compat);
         }
+    }
+
+    /// What an agent said last.
+    pub fn own(&self, agent: &str) -> String {
+        self.own.get(agent).cloned().unwrap_or_default()
+    }
+
+    /// What the others said who were asked last.
+    pub fn others(&self, agent: &str) -> String {
+        let others = self.last.iter().filter(|(one, _)| one != agent);
+        others.map(line).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Puts the quoted words second among the last ones, as the authors' code does, and takes so many of all.

@@ -115,8 +115,8 @@ fn lower(value: &Value) -> Value {
     }
 }
 
-/// A key in lower case, its words joined by `_`.
-fn plain_key(key: &str) -> String {
+/// A key in lower case, its words joined by `_`, and of several names of an answer or a confidence the shortest.
+pub fn plain_key(key: &str) -> String {
     let key = key.trim().to_lowercase().replace([' ', '-'], "_");
     match key.as_str() {
         "final_answer" | "correct_answer" | "answer_choice" | "best_answer" => "answer".to_owned(),

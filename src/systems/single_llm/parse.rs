@@ -43,6 +43,9 @@ pub struct Reading {
     /// From 0 to 1, where the prompt asked for it and the completion states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
+    /// Whether its agent agrees, where the prompt asked for that and the completion says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<bool>,
 }
 
 impl Record for Reading {
@@ -110,7 +113,7 @@ fn read_thought(
     keys: Keys<'_>,
     options: &[Choice],
 ) -> (Reading, Parse) {
-    let field = |value: &Value, key: &str| value.get(key.to_lowercase()).cloned();
+    let field = |value: &Value, key: &str| value.get(record::plain_key(key)).cloned();
     let record = |value: &Value| {
         let answer = text(&field(value, keys.answer)?);
         let reason = field(value, keys.reason).as_ref().map(text).unwrap_or_default();
@@ -121,7 +124,8 @@ fn read_thought(
         record::read(completion, finish_reason, record)
     {
         let answer = of_field(&written, completion, options);
-        return (Reading { thought: Some(reason), answer, confidence, written: None }, parse);
+        let thought = Some(reason);
+        return (Reading { thought, answer, confidence, ..Reading::default() }, parse);
     }
     let (thought, _) = lines(without_thinking(completion));
     let answer = of_text(completion, options);

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use crate::diagnosis::Failure;
 use crate::panel::scripted::Script;
+use crate::prompts::PromptSet;
 use crate::record::{AnswerLine, CallLine, Stage};
 use crate::systems::SystemConfig;
-use crate::systems::scripted::{answer, check, note, question};
+use crate::systems::scripted::{answer, check, exemplars, note, question};
 
 const DEBATE: &str = r#"takes = "questions"
 agents = ["first", "second", "judge"]
@@ -106,15 +107,114 @@ agents = ["a", "b", "c"]
 name = "answer"
 vote = "confidence"
 user = "{question} {options}"
-fields = [{ key = "answer", is = "answer" }, { key = "sure", is = "confidence" }]
+fields = [{ key = "final_answer", is = "answer" }, { key = "How sure", is = "confidence" }]
 "#;
     let script = Script::new(|key, _| match key.agent.as_str() {
-        "a" => r#"{"answer": "B", "sure": 0.9}"#.to_owned(),
-        _ => r#"{"answer": "C", "sure": "30 %"}"#.to_owned(),
+        "a" => r#"{"final_answer": "B", "How sure": 0.9}"#.to_owned(),
+        _ => r#"{"final_answer": "C", "How sure": "30 %"}"#.to_owned(),
     });
     let (line, _) = answer(&open(text, &[]).unwrap(), &question(5), script);
     assert_eq!((line.answer.as_str(), line.team_confidence), ("B", 0.9));
     assert_eq!(line.rounds[0].confidences, [0.9, 0.3, 0.3]);
+}
+
+/// Two doctors and a chair, round by round, until both doctors are content; who is told nothing new is not told of it.
+const ROUNDS: &str = r#"takes = "questions"
+agents = ["first", "second", "chair"]
+[texts]
+earlier = "The chair: {chair}"
+[[stage]]
+name = "doctors"
+agents = ["first", "second"]
+system = "{earlier}"
+user = "You are {agent}. {question} {options} {own} | {others}"
+fields = [{ key = "why", is = "reason" }, { key = "content", is = "agreed", words = ["not yet", "content"] }, { key = "answer", is = "answer" }]
+[[stage]]
+name = "chair"
+from = "doctors"
+rounds = 4
+agents = ["chair"]
+user = "{doctors}"
+reply = "prose"
+[[stage]]
+name = "final"
+agents = ["chair"]
+user = "{said}"
+reply = "letter"
+"#;
+
+#[test]
+fn rounds_of_several_stages_end_where_all_agree() {
+    let config = open(ROUNDS, &[]).unwrap();
+    assert_eq!(config.max_calls(), 4 * 3 + 1);
+    let script = |content: u32| {
+        Script::new(move |key, _| match (key.agent.as_str(), key.purpose.as_str()) {
+            ("chair", "final") => "D".to_owned(),
+            ("chair", _) => format!("speak {}", key.round),
+            (agent, _) => {
+                let word =
+                    if key.round >= content || agent == "first" { "Content" } else { "not yet" };
+                format!(r#"{{"why": "{agent} {}", "content": "{word}", "answer": "B"}}"#, key.round)
+            }
+        })
+    };
+    let (line, calls) = answer(&config, &question(5), script(2));
+    let asked: Vec<&str> = calls.iter().map(|call| call.purpose.as_str()).collect();
+    let round = ["doctors", "doctors", "chair"];
+    assert_eq!(asked, [&round[..], &round, &["final"]].concat());
+    assert_eq!(line.answer, "D");
+    // The chair is heard in the round in which all agree, too.
+    let texts = |at: usize| -> Vec<&str> {
+        calls[at].messages.iter().map(|message| message.content.as_str()).collect()
+    };
+    let options = "A: option A\nB: option B\nC: option C\nD: option D\nE: option E";
+    assert_eq!(texts(0), [format!("You are first. Which one {{examples}}? {options}  | ")]);
+    let second = format!(
+        "You are second. Which one {{examples}}? {options} second 0 Agreed: no. Answer: B | chair: speak 1"
+    );
+    assert_eq!(texts(4), ["The chair: speak 1", &second]);
+    let said = [
+        "first: first 0 Agreed: yes. Answer: B",
+        "second: second 0 Agreed: no. Answer: B",
+        "chair: speak 1",
+        "first: first 2 Agreed: yes. Answer: B",
+        "second: second 2 Agreed: yes. Answer: B",
+        "chair: speak 3",
+    ];
+    assert_eq!(texts(6), [said.join("\n\n")]);
+    assert_eq!(answer(&config, &question(5), script(99)).1.len(), 13);
+}
+
+#[test]
+fn a_question_is_searched_for_by_its_text() {
+    let text = r#"takes = "questions"
+[[stage]]
+name = "answer"
+search = "question"
+passages = 1
+user = "{passages} {question} {options}"
+reply = "letter"
+"#;
+    let config = open(text, &[]).unwrap();
+    assert!(config.search().is_some());
+    let (_, calls) = answer(&config, &question(2), Script::new(|_, _| "B".to_owned()));
+    let prompt = &calls[0].messages[0].content;
+    assert!(prompt.starts_with("Asthma: Inhaled beta agonists"), "{prompt}");
+    // No text of a question is where they belong.
+    let mut other = question(2);
+    other.question = "What are {passages}?".to_owned();
+    let (_, calls) = answer(&config, &other, Script::new(|_, _| "B".to_owned()));
+    assert_eq!(
+        calls[0].messages[0].content,
+        prompt.replace("Which one {examples}?", "What are {passages}?")
+    );
+    let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
+    assert!(system.longest_prompt(&question(2).into(), 100) > Some(100));
+    // Where nothing is found, that is told.
+    other.question = " ".to_owned();
+    let (_, calls) = answer(&config, &other, Script::new(|_, _| "B".to_owned()));
+    let prompt = &calls[0].messages[0].content;
+    assert!(prompt.starts_with("(no passages were found)"), "{prompt}");
 }
 
 #[test]
@@ -183,6 +283,32 @@ fn faults_are_told_with_their_line_and_key() {
             "line 5: stage opinion, reply: its fields",
         ),
         ("judge.txt", "judges.txt", "judges.txt`: "),
+        (
+            "rounds = 2",
+            "rounds = 2\nfrom = \"judge\"",
+            "line 14: stage debate, from: no such stage",
+        ),
+        (
+            "reply = \"letter\"",
+            "reply = \"letter\"\nrounds = 2\nfrom = \"opinion\"",
+            "line 25: stage judge, from: a stage between has rounds of its own",
+        ),
+        (
+            "{ key = \"reason\", is = \"reason\" }",
+            "{ key = \"agree\", is = \"agreed\" }",
+            "line 8: stage opinion, fields: a flag, or whether one agrees, has two words",
+        ),
+        (
+            "rounds = 2",
+            "search = \"note\"",
+            "line 13: stage debate, search: it is not of questions",
+        ),
+        ("So far", "{passages}", "line 15: stage debate, user: nothing is named {passages} here"),
+        (
+            "rounds = 2",
+            "rounds = 2\nsearch = \"question\"",
+            "line 16: stage debate, user: the prompt does not contain {passages}",
+        ),
         ("takes = \"questions\"", "takes = \"questions\"\nsettings = { shots = 99 }", "settings: "),
     ] {
         let text = DEBATE.replacen(old, new, 1);
