@@ -312,8 +312,8 @@ fn medagents_2_votes_by_confidence_on_what_was_found_until_the_moderator_ends() 
     let place = SearchPlace { round: 0, step: 0 };
     for call in &experts {
         let parts = &call.messages.last().unwrap().parts;
-        let of_search = |part: &(Part, String)| part.0 == Part::Passages { passages: place };
-        assert_eq!(parts.iter().filter(|part| of_search(part)).count(), 1);
+        let of_search = |part: &&Part| **part == Part::Passages { passages: place };
+        assert_eq!(parts.iter().filter(of_search).count(), 1);
     }
     assert_eq!(experts.len(), 9);
 
