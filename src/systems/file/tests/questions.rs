@@ -209,7 +209,9 @@ fn mdteamgpt_passes_on_the_summary_alone_until_the_reviewer_finds_convergence() 
         });
     let first = told(&calls, "second-specialist", "consultation", 0);
     assert_holds(&first, &["as its second-specialist"], &[]);
-    assert!(calls.iter().all(|call| call.sampling.temperature.is_none()));
+    let own = calls[0].sampling.temperature;
+    assert!(own != Some(0.0) && own != Some(0.7), "{own:?}");
+    assert!(calls.iter().all(|call| call.sampling.temperature == own));
 }
 
 #[test]
