@@ -210,7 +210,7 @@ fn mdteamgpt_passes_on_the_summary_alone_until_the_reviewer_finds_convergence() 
     let first = told(&calls, "second-specialist", "consultation", 0);
     assert_holds(&first, &["as its second-specialist"], &[]);
     let own = calls[0].sampling.temperature;
-    assert!(own != Some(0.0) && own != Some(0.7), "{own:?}");
+    assert_ne!(own, Some(0.7));
     assert!(calls.iter().all(|call| call.sampling.temperature == own));
 }
 
