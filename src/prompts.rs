@@ -59,9 +59,9 @@ pub struct PromptSet {
 }
 
 impl PromptSet {
-    /// Every text of one system, in the order of the names.
-    pub fn texts(&self, system: &str) -> impl Iterator<Item = &str> {
-        self.of(system).map(|(_, text)| text.as_str())
+    /// Every text of one system with its name, in the order of the names.
+    pub fn texts(&self, system: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.of(system).map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
     fn of(&self, system: &str) -> impl Iterator<Item = (&String, &String)> {

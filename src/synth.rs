@@ -1,5 +1,5 @@
 //! Synthetic checkpoints, whose vocabulary is learned from MED-MAD's prompts and this project's own questions. Other systems' prompts
-//! are left out, so that a new system changes no synthetic model.
+//! and those of its controls are left out, so that a new one changes no synthetic model.
 
 use std::path::Path;
 
@@ -7,13 +7,17 @@ pub use wardround_engine::synth::{MARKER, Recipe, Shape, SynthError};
 
 use crate::prompts::PromptSet;
 
+/// The texts of MED-MAD that its paper does not have a use for.
+const CONTROLS: [&str; 3] = ["medmad/evidence.txt", "medmad/passage.txt", "medmad/unrelated.txt"];
+
 /// Writes a checkpoint to `directory`, all of it or nothing.
 ///
 /// # Errors
 /// When the directory holds something already, or a file cannot be written.
 pub fn write_checkpoint(recipe: &Recipe<'_>, directory: &Path) -> Result<(), SynthError> {
     let prompts = PromptSet::embedded();
-    let mut texts: Vec<&str> = prompts.texts("medmad").collect();
+    let papers = prompts.texts("medmad").filter(|(name, _)| !CONTROLS.contains(name));
+    let mut texts: Vec<&str> = papers.map(|(_, text)| text).collect();
     texts.push(include_str!("data/demo.jsonl"));
     wardround_engine::synth::write_checkpoint(recipe, &texts, directory)
 }

@@ -204,7 +204,7 @@ fn tokens_that_do_not_fit_are_refused() {
     for verb in ["generate", "logprobs"] {
         let given =
             |tokens: &str| scratch.wardround(format!("{verb} --model llama --tokens {tokens}"));
-        let unknown = "token id 99999 is beyond the model's 1024 embeddings";
+        let unknown = "token id 99999 is beyond the model's 960 embeddings";
         given("1,99999").refused(2, &[unknown]);
         given("1,x").refused(2, &["invalid value 'x' for '--tokens"]);
         let counts = "a prompt of 16385 tokens leaves no room in the context of 16384";

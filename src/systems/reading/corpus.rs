@@ -66,7 +66,7 @@ pub(super) fn replies(system: &str) -> Vec<Value> {
 pub(super) fn without_prompt(reply: &Value) -> String {
     let prompts = PromptSet::embedded();
     let prompts = prompts.texts(reply["system"].as_str().unwrap());
-    let prompts: Vec<Message> = prompts.map(|text| Message::new("user", text)).collect();
+    let prompts: Vec<Message> = prompts.map(|(_, text)| Message::new("user", text)).collect();
     let own = reply["sentences"].as_array().into_iter().flatten();
     let own = own.chain(reply["options"].as_object().into_iter().flat_map(Map::values));
     let own: Vec<String> = own.map(|text| text.as_str().unwrap().to_owned()).collect();
