@@ -5,7 +5,7 @@
 //! `error_sentence_id` (from 1), `error_sentence`, `corrected_sentence` and `error_type`; `metadata.original_text` is the text where it is
 //! there, else the sentences one after the other. Other fields are ignored. A note's language is detected from its script.
 //!
-//! A line without the next number goes on with the sentence before. A record is refused whose lines do not begin with 1, or whose error is another of its sentences than that of its id.
+//! A line without a number goes on with the sentence before. A record is refused whose numbers do not count from 1, or whose error is another of its sentences than that of its id.
 
 use super::error::{quoted, shown};
 use super::row::Row;
@@ -61,11 +61,15 @@ fn sentences(row: &Row) -> Result<Vec<String>, DataError> {
         let next = format!("{}. ", sentences.len() + 1);
         if let Some(sentence) = line.strip_prefix(&next) {
             sentences.push(sentence.trim().to_owned());
-        } else if let Some(last) = sentences.last_mut() {
-            *last = format!("{last} {line}");
-        } else {
-            let problem = format!("begins with {}, and not with 1.", quoted(line));
-            return Err(row.wrong("sentences", problem));
+            continue;
+        }
+        let number = line.split_once(". ").map(|(number, _)| number.parse::<usize>());
+        match sentences.last_mut() {
+            Some(last) if !matches!(number, Some(Ok(_))) => *last = format!("{last} {line}"),
+            _ => {
+                let problem = format!("has the line {} where {next}is due", quoted(line));
+                return Err(row.wrong("sentences", problem));
+            }
         }
     }
     Ok(sentences)
@@ -164,7 +168,8 @@ mod tests {
             ("error_sentence_id", json!(3), "and sentence 3 is"),
             ("error_flag", json!(0), "is given, where the flag is 0"),
             ("error_flag", json!("1"), "not 0 or 1"),
-            ("sentences", json!("2. 治療を開始した。"), "and not with 1."),
+            ("sentences", json!("2. 治療を開始した。"), "where 1. is due"),
+            ("sentences", json!("1. 70歳の男性。\n3. 治療を開始した。"), "where 2. is due"),
             ("corrected_sentence", Value::Null, "is missing"),
             ("sample_id", Value::Null, "is missing"),
         ] {

@@ -19,6 +19,7 @@ pub mod messages;
 pub mod permutation;
 #[cfg(test)]
 mod planted;
+mod quote;
 pub mod reading;
 pub mod reconcile;
 #[cfg(test)]

@@ -46,7 +46,8 @@ pub fn budgets(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<Budget
         return Ok(rows);
     }
     for dataset in &recipe.dataset {
-        let here = on_dataset(cells, &dataset.name);
+        let mut here = on_dataset(cells, &dataset.name);
+        here.retain(|cell| !cell.outcomes.items().is_empty());
         let Some((reference, others)) = here.split_first() else { continue };
         let reference_costs = &Costs::of(reference);
         for method in others.iter().filter(|cell| is_sampled(cell)) {

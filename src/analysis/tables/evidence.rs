@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
 use crate::prompts::label;
-use crate::record::{CallLine, ItemText, SearchLine};
+use crate::record::{CallLine, ItemText, Part, SearchLine};
 use crate::systems::medreflex::evidence::leaks;
 
 /// `None` of a run on questions that searched nothing.
@@ -54,10 +54,9 @@ struct Replies {
 
 impl Replies {
     fn take(&mut self, call: &CallLine, shown: &HashSet<String>) {
-        let has_passages = call.messages.iter().any(|message| {
-            shown.iter().all(|label| message.content.contains(&format!("\n[{label}] ")))
-        });
-        if has_passages && !shown.is_empty() {
+        let mut parts = call.messages.iter().flat_map(|message| &message.parts);
+        let is_asked = parts.any(|part| matches!(part, Part::Passages { .. }));
+        if is_asked && !shown.is_empty() {
             let named: HashSet<String> = cited(&call.text).collect();
             self.asked += 1;
             self.naming += usize::from(!named.is_disjoint(shown));

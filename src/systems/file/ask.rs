@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::note::{Found, PASSAGES, Quoted, quote, refuse_missing};
+use super::note::{Quoted, refuse_missing};
 use super::reply::ParsedReply;
 use super::schema::{Gives, PROMPT, Place, Query, ReplyKind, Stage, SystemFile};
 use super::settings::Settings;
@@ -20,6 +20,7 @@ use crate::systems::exemplars::prompt::{Prompt, Templates, difference};
 use crate::systems::exemplars::{Choice, Exemplars};
 use crate::systems::mediqa_corr::note_line;
 use crate::systems::messages::{fill_question, messages};
+use crate::systems::quote::{Found, PASSAGES, quote};
 use crate::systems::{Opening, System, Task};
 
 /// The folder of the prompt that shows a passage, where a file names no folder.

@@ -7,16 +7,14 @@ use super::transcript::Transcript;
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::prompts::passages;
-use crate::record::{Flag, Message, Part, SearchPlace};
+use crate::record::{Flag, SearchPlace};
 use crate::systems::case::Case;
 use crate::systems::exemplars::vectors::no_encoder;
 use crate::systems::exemplars::{Exemplars, Opinion};
+use crate::systems::quote::Found;
 
 /// What stands in a prompt for words that were blanked out.
 const BLANK: &str = "____";
-/// Where passages belong in a prompt that is filled in: no character of a text.
-pub const PASSAGES: &str = "\u{fdd0}passages\u{fdd1}";
 /// BERTScore F1 of a correction and its sentence, at least.
 const LEAST_LIKENESS: f64 = 0.85;
 
@@ -87,28 +85,6 @@ impl Quoted {
     }
 }
 
-/// What was found, as a prompt quotes it.
-#[derive(Clone)]
-pub struct Found {
-    place: SearchPlace,
-    text: String,
-}
-
-/// The messages with what was found, which the log keeps by reference, in the last.
-pub fn quote(mut messages: Vec<Message>, found: Option<&Found>) -> Vec<Message> {
-    let Some(last) = messages.pop() else { return messages };
-    let text = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
-    messages.push(match (last.content.split_once(PASSAGES), found) {
-        (Some((before, after)), Some(found)) => {
-            let quoted = (Part::Passages { passages: found.place }, found.text.clone());
-            Message::of_parts(&last.role, vec![text(before), quoted, text(after)])
-        }
-        (None, Some(_)) => Message::of_parts(&last.role, vec![text(&last.content)]),
-        (_, None) => Message::new("user", last.content.replace(PASSAGES, "")),
-    });
-    messages
-}
-
 /// The longest word of a sentence, the first of several.
 pub fn longest_word(sentence: &str) -> &str {
     let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '-'));
@@ -145,10 +121,9 @@ impl Staged {
         }
         let place = SearchPlace { round: 0, step: transcript.found.len() as u32 };
         let found = case.search(place, &query, chunks, chunks)?;
-        let text = || passages(&self.passage, &found);
         // Who answers a question is told that nothing was found.
         let is_told = !found.shown.is_empty() || stage.search == Some(Query::Question);
-        let found = is_told.then(|| Found { place, text: text() });
+        let found = is_told.then(|| Found::new(&found, &self.passage));
         transcript.found.push((query, chunks, found.clone()));
         Ok(found)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::note::{Found, Quoted};
+use super::note::Quoted;
 use super::reply::ParsedReply;
 use super::schema::{Gives, Is, ReplyKind, Stage, Vote, When};
 use crate::data::{Item, Note};
@@ -12,6 +12,7 @@ use crate::systems::case::Verdict;
 use crate::systems::config::SOLO;
 use crate::systems::exemplars::Opinion;
 use crate::systems::mediqa_corr::{Settled, apart, together};
+use crate::systems::quote::Found;
 use crate::systems::single_llm::{parse::Reading, verdict};
 use crate::systems::vote::{WHOLE, consensus, of_whole, round_line, vote};
 

@@ -3,9 +3,11 @@
 use super::settings::{Evidence, Settings};
 use crate::data::Question;
 use crate::panel::PanelError;
-use crate::prompts::{PromptError, PromptSet, fill, passages};
-use crate::record::SearchPlace;
+use crate::prompts::{PromptError, PromptSet, fill};
+use crate::record::{Message, SearchPlace};
 use crate::systems::case::Case;
+use crate::systems::config::passage;
+use crate::systems::quote::{Found, PASSAGES, quote};
 
 /// What agents are shown of a corpus; of a run without evidence nothing.
 #[derive(Clone, Debug)]
@@ -22,23 +24,41 @@ impl EvidenceTemplate {
             when: settings.evidence,
             passages: settings.passages,
             section: prompts.get("medmad/evidence", &["passages"])?,
-            passage: prompts.get("medmad/passage", &["text"])?,
+            passage: passage(prompts, "medmad", true)?,
         })
     }
 
-    /// What stands below the prompts of `when`; empty where they have no evidence.
+    /// What the prompts of `when` quote; `None` where they quote nothing.
     ///
     /// # Errors
     /// A corpus that cannot be searched.
-    pub fn find(&self, case: &Case<'_, Question>, when: Evidence) -> Result<String, PanelError> {
+    pub fn find(
+        &self,
+        case: &Case<'_, Question>,
+        when: Evidence,
+    ) -> Result<Option<Found>, PanelError> {
         if self.when != when {
-            return Ok(String::new());
+            return Ok(None);
         }
         let place = SearchPlace { round: u32::from(when == Evidence::Brief), step: 0 };
         let query = case.item.question.trim();
         let found = case.search(place, query, self.passages, self.passages)?;
-        let shown = passages(&self.passage, &found);
-        Ok(format!("\n\n{}", fill(&self.section, &[("passages", &shown)])))
+        Ok(Some(Found::new(&found, &self.passage)))
+    }
+
+    /// The messages that `write` makes of the section of passages, which is empty where nothing is quoted.
+    pub fn beside(
+        &self,
+        found: Option<&Found>,
+        write: impl FnOnce(&str) -> Vec<Message>,
+    ) -> Vec<Message> {
+        match found {
+            None => write(""),
+            Some(_) => {
+                let section = fill(&self.section, &[("passages", PASSAGES)]);
+                quote(write(&format!("\n\n{section}")), found)
+            }
+        }
     }
 
     /// Characters that evidence adds to a prompt at most; `None` without.

@@ -53,10 +53,10 @@ impl Messages {
         Ok(messages)
     }
 
-    /// Round 0: the question alone, or with `evidence` below it.
-    pub fn initial(&self, role: Role, question: &Question, evidence: &str) -> Vec<Message> {
+    /// Round 0: the question, and `below` it evidence, if there is any.
+    pub fn initial(&self, role: Role, question: &Question, below: &str) -> Vec<Message> {
         let user = fill_question(&self.initial_user, question, &[]);
-        self.pair(role, &self.initial_system, user + evidence)
+        self.pair(role, &self.initial_system, user + below)
     }
 
     /// Round `round`, from 1: the question and the brief of all three agents.

@@ -9,6 +9,8 @@
 pub mod brief;
 mod evidence;
 pub mod messages;
+#[cfg(test)]
+mod planted_effects;
 pub mod protocol;
 pub mod record;
 pub mod schema;

@@ -46,9 +46,12 @@ impl System for MedMad {
         };
         let question = case.item;
         let agents: Vec<(usize, &str)> = case.agents().collect();
-        let evidence = self.evidence.find(&case, Evidence::First)?;
-        let initial =
-            |agent: usize| self.messages.initial(self.settings.roles[agent], question, &evidence);
+        let found = self.evidence.find(&case, Evidence::First)?;
+        let initial = |agent: usize| {
+            let role = self.settings.roles[agent];
+            let write = |below: &str| self.messages.initial(role, question, below);
+            self.evidence.beside(found.as_ref(), write)
+        };
         let first = match self.settings.gate {
             Gate::Disagreement => 0,
             Gate::Confidence(_) => 1,
@@ -59,7 +62,7 @@ impl System for MedMad {
             records.extend(self.ask(&case, 0, &agents[first.min(agents.len())..], initial)?);
         }
         let mut rounds = vec![self.round_line(&case, 0, &records, &[], String::new())];
-        let mut evidence = String::new();
+        let mut found = None;
         let last = if self.settings.samples > 1 || is_sure { 0 } else { self.settings.t_max };
         for round in 1..=last {
             if !self.settings.always_debate && consensus(&answers(&records)) {
@@ -72,12 +75,16 @@ impl System for MedMad {
             let order: Vec<usize> = order.into_iter().filter_map(place).collect();
             let briefs = self.brief.shown(&records, &order);
             if round == 1 {
-                evidence = self.evidence.find(&case, Evidence::Brief)?;
+                found = self.evidence.find(&case, Evidence::Brief)?;
             }
             records = self.ask(&case, round, &agents, |agent| {
-                let brief = place(agent).map_or("", |place| &briefs[place]);
-                let brief = [brief, &evidence].concat();
-                self.messages.debate(self.settings.roles[agent], question, round, &brief)
+                let (role, brief) =
+                    (self.settings.roles[agent], place(agent).map(|at| &briefs[at]));
+                let write = |below: &str| {
+                    let brief = [brief.map_or("", String::as_str), below].concat();
+                    self.messages.debate(role, question, round, &brief)
+                };
+                self.evidence.beside(found.as_ref(), write)
             })?;
             rounds.push(self.round_line(&case, round, &records, &order, together(briefs)));
         }
@@ -310,6 +317,9 @@ mod tests {
             for call in calls.try_iter() {
                 let user = &call.messages[1].content;
                 assert_eq!(user.contains(shown), rounds[call.round as usize], "{when}: {user}");
+                // The log refers to what was found: a corpus that may not be copied is not.
+                let logged = serde_json::to_string(&call).unwrap();
+                assert!(!logged.contains("open the airways"), "{logged}");
                 let sent: usize =
                     call.messages.iter().map(|message| message.content.chars().count()).sum();
                 assert!(sent <= longest, "{sent} {longest}");
