@@ -154,7 +154,7 @@ impl Spec {
                 ));
             }
             (None, Some(_)) => {
-                let hint = "leave --corpus out, or run medreflex or medreact";
+                let hint = "leave --corpus out, or run a system that searches: medreflex, medreact, medmad with --set evidence=first";
                 return Err(Failure::usage(format!("{name} searches no corpus"), hint));
             }
         };
