@@ -8,8 +8,10 @@ use serde_json::{Map, Value};
 
 use super::health::ParseHealth;
 use super::metrics::over_runs::{OverRuns, mean};
-use super::notes::{CorrectionScorer, NoteFigures};
+use super::notes::{CorrectionScorer, NoteFigures, ScoresByPair};
+use super::open::OpenFigures;
 use super::outcomes::Outcomes;
+use super::scale::ScaleFigures;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::{Defect, RunError};
 use crate::experiment::results::{self, Results};
@@ -36,6 +38,12 @@ pub struct Figures {
     /// Of a run on notes, without what neural measures say; absent of one on questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<NoteFigures>,
+    /// Of a run on open questions, without what neural measures say; absent of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenFigures>,
+    /// Of a run whose options are steps of a scale; absent of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<ScaleFigures>,
 }
 
 impl Figures {
@@ -57,6 +65,8 @@ impl Figures {
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run: mean(&rounds),
             notes: has_notes.then(|| NoteFigures::of(&outcomes, &CorrectionScorer::default())),
+            open: OpenFigures::of(contents, &ScoresByPair::new()),
+            scale: ScaleFigures::of(contents),
         }
     }
 

@@ -7,7 +7,6 @@ use clap::Args;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
-use crate::data::{Format, PUBMEDQA_TEST_FILE};
 use crate::experiment::error::RunError;
 use crate::experiment::exemplars;
 use crate::experiment::spec::Spec;
@@ -185,9 +184,8 @@ impl Paths {
         let experts = spec.exemplars.iter().flat_map(|shown| &shown.files.experts);
         let experts = experts.map(|given| exemplars::expert(given).0);
         // The one file that is read beside the questions.
-        let beside = (spec.format == Format::Pubmedqa).then(|| folder_of(&spec.data));
-        let beside =
-            beside.map(|folder| folder.join(PUBMEDQA_TEST_FILE)).filter(|file| file.is_file());
+        let beside = spec.format.beside().map(|name| folder_of(&spec.data).join(name));
+        let beside = beside.filter(|file| file.is_file());
         let paths = match &spec.hardware.calls.directory {
             Some(calls) => self.write(calls)?,
             None => self,
@@ -301,20 +299,25 @@ pub fn folder_of(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Format;
     use crate::systems::SystemConfig;
 
     #[test]
     fn beside_pubmedqas_questions_one_file_may_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in ["ori_pqal.json", PUBMEDQA_TEST_FILE, "other.json"] {
+        for name in ["ori_pqal.json", "test_ground_truth.json", "other.json"] {
             fs_err::write(at(name), "{}").unwrap();
         }
-        let config = SystemConfig::named("medmad").unwrap();
-        let mut spec = Spec::new(config, at("ori_pqal.json"), Format::Pubmedqa).unwrap();
-        spec.panel.clear();
-        let mut read = Paths::default().run(&spec).unwrap().policy.read;
-        read.retain(|path| path.starts_with(folder.path()));
-        assert_eq!(read, [at("ori_pqal.json"), at(PUBMEDQA_TEST_FILE)]);
+        for format in [Format::Pubmedqa, Format::PubmedqaOpen, Format::Mcq] {
+            let config = SystemConfig::named("medmad").unwrap();
+            let mut spec = Spec::new(config, at("ori_pqal.json"), format).unwrap();
+            spec.panel.clear();
+            let mut read = Paths::default().run(&spec).unwrap().policy.read;
+            read.retain(|path| path.starts_with(folder.path()));
+            let beside = (format != Format::Mcq).then(|| at("test_ground_truth.json"));
+            let expected: Vec<_> = std::iter::once(at("ori_pqal.json")).chain(beside).collect();
+            assert_eq!(read, expected, "{format}");
+        }
     }
 }

@@ -77,7 +77,7 @@ fn question(row: &Row, first: First) -> Result<Question, DataError> {
         question: row.text("question")?.to_owned(),
         options: options.into_iter().collect::<Result<_, DataError>>()?,
         gold: row.get("cop").map(|answer| first.letter(row, answer)).transpose()?.flatten(),
-        image: None,
+        ..Question::default()
     })
 }
 

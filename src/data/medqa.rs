@@ -44,7 +44,7 @@ fn question(row: &Row, number: usize) -> Result<Question, DataError> {
         question: row.text("question")?.to_owned(),
         options,
         gold: Some(gold),
-        image: None,
+        ..Question::default()
     };
     if question.option(gold) != Some(row.text("answer")?) {
         return Err(row.wrong("answer", format!("is not the text of option {gold}")));

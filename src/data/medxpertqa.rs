@@ -31,6 +31,7 @@ fn question(row: &Row) -> Result<Question, DataError> {
         gold: Some(row.letter("label", &options)?),
         options,
         image: image(row)?,
+        ..Question::default()
     })
 }
 

@@ -79,7 +79,7 @@ fn question(row: &Row, fillers: &mut usize) -> Result<Question, DataError> {
         question: row.text("question")?.to_owned(),
         gold: place.and_then(|place| options.get(place)).map(|one| one.letter),
         options,
-        image: None,
+        ..Question::default()
     })
 }
 

@@ -6,6 +6,7 @@ mod agreement;
 mod bad_rows;
 mod contradiction;
 mod error;
+mod format;
 mod item;
 pub mod json;
 #[cfg(test)]
@@ -19,9 +20,11 @@ mod medrect;
 mod medxpertqa;
 mod mmlu_pro;
 mod notes;
+mod open;
 mod pubmedqa;
 mod row;
 mod running_text;
+pub mod scale;
 mod script;
 mod sentences;
 mod source;
@@ -30,112 +33,19 @@ mod table;
 mod without;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-
-use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
 
 pub use agreement::count_restricted;
 pub use bad_rows::{BadRows, SkippedRow};
 pub use error::{DataError, Place, Position};
+pub use format::Format;
 pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
-pub use pubmedqa::TEST_FILE as PUBMEDQA_TEST_FILE;
 use row::Row;
+pub use script::language;
 use source::Source;
 
 /// The path that stands for the built-in questions, in [`load`] and in plans.
 pub const DEMO_PATH: &str = "built-in/demo.jsonl";
-
-/// The format of a file of questions or notes. Its name is the same on the command line, in plans and in [`fmt::Display`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// MedQA's own JSON Lines, with 4 or 5 options
-    Medqa,
-    /// PubMedQA's ori_pqal.json, with test_ground_truth.json beside it
-    Pubmedqa,
-    /// MMLU-Pro as JSON Lines; its professional medicine questions
-    MmluPro,
-    /// MedMCQA as JSON Lines, of its authors or from the Hugging Face hub
-    Medmcqa,
-    /// MedXpertQA's texts, with ten options
-    Medxpertqa,
-    /// Your own questions, as JSON Lines or CSV
-    Mcq,
-    /// MEDEC's CSV; of it the notes of MEDEC-MS
-    Medec,
-    /// MEDEC's CSV with the notes of MEDEC-UW, only for those who signed their data use agreement
-    MedecUw,
-    /// MedErrBench's CSV, in English, Chinese or Arabic
-    Mederrbench,
-    /// MedRECT's JSON, in Japanese or English
-    Medrect,
-    /// Your own notes, as a folder of .txt files, JSON Lines or CSV
-    Notes,
-}
-
-/// The name of a format, the kind of its items, and the function that reads it.
-struct Reader {
-    name: &'static str,
-    kind: ItemKind,
-    read: Read,
-}
-
-type Read = fn(&Source) -> Result<Draft, DataError>;
-
-impl Format {
-    /// The table of formats.
-    fn reader(self) -> Reader {
-        use ItemKind::{Notes, Questions};
-        let of = |name, kind, read: Read| Reader { name, kind, read };
-        match self {
-            Format::Medqa => of("medqa", Questions, medqa::read),
-            Format::Pubmedqa => of("pubmedqa", Questions, pubmedqa::read),
-            Format::MmluPro => of("mmlu-pro", Questions, mmlu_pro::read),
-            Format::Medmcqa => of("medmcqa", Questions, medmcqa::read),
-            Format::Medxpertqa => of("medxpertqa", Questions, medxpertqa::read),
-            Format::Mcq => of("mcq", Questions, mcq::read),
-            Format::Medec => of("medec", Notes, medec::read),
-            Format::MedecUw => of("medec-uw", Notes, medec::read_with_uw),
-            Format::Mederrbench => of("mederrbench", Notes, mederrbench::read),
-            Format::Medrect => of("medrect", Notes, medrect::read),
-            Format::Notes => of("notes", Notes, notes::read),
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        self.reader().name
-    }
-
-    /// Whether the notes are MEDEC's, whose figures and near-duplicates are computed in its own way.
-    pub fn is_medec(self) -> bool {
-        matches!(self, Format::Medec | Format::MedecUw)
-    }
-
-    /// The kind of the items in a file of this format.
-    pub fn kind(self) -> ItemKind {
-        self.reader().kind
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = DataError;
-
-    fn from_str(name: &str) -> Result<Self, DataError> {
-        let mut formats = Format::value_variants().iter().copied();
-        formats
-            .find(|format| format.name() == name)
-            .ok_or_else(|| DataError::UnknownFormat(name.to_owned()))
-    }
-}
 
 /// A file of questions or notes that was read and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,7 +114,8 @@ fn notice(what: &str, count: usize, total: usize) -> Option<String> {
 /// Says how many questions have no answer.
 fn unscored(questions: &[Result<(Place, Question), DataError>]) -> Option<String> {
     let read = questions.iter().flatten();
-    let unscored = read.clone().filter(|(_, question)| question.gold.is_none()).count();
+    let is_unscored = |question: &Question| question.gold.is_none() && question.reference.is_none();
+    let unscored = read.clone().filter(|(_, question)| is_unscored(question)).count();
     notice("questions without an answer, not scored", unscored, read.count())
 }
 
@@ -311,19 +222,6 @@ fn first_of_its_id(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::Diagnosis;
-
-    #[test]
-    fn a_format_has_one_name_everywhere() {
-        for &format in Format::value_variants() {
-            assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
-            assert_eq!(format.to_possible_value().unwrap().get_name(), format.name());
-            assert_eq!(serde_json::to_value(format).unwrap(), format.name());
-        }
-        let error = "csv".parse::<Format>().unwrap_err();
-        assert_eq!(error.to_string(), "unknown format `csv`");
-        assert!(error.hint().unwrap().contains("mmlu-pro"));
-    }
 
     /// The ids that are left of a file with bad rows, and where those stood.
     fn skipping(name: &str, content: &str, format: Format) -> (Vec<String>, Vec<SkippedRow>) {

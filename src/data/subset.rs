@@ -124,7 +124,7 @@ mod tests {
             question: String::new(),
             options: Vec::new(),
             gold: None,
-            image: None,
+            ..Question::default()
         };
         (0..count).map(question).map(Item::from).collect()
     }

@@ -160,7 +160,7 @@ impl Spec {
         });
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
-            prompts_sha256: self.config.prompts_sha256(&prompts),
+            prompts_sha256: self.config.prompts_sha256(&prompts, false),
             files: searched.chain(shown).collect(),
             settings: self.config.call_settings(self.decoding, &prompts)?,
             system: self.config.build(&prompts, &exemplars)?,

@@ -156,7 +156,7 @@ pub fn texts(ids: &[impl AsRef<str>]) -> Vec<ItemText> {
         question: format!("Which, {id}?"),
         options: [('A', "one".to_owned()), ('B', "two".to_owned())].into(),
         answer: Some("B".to_owned()),
-        image: None,
+        ..QuestionText::default()
     };
     let texts = ids.iter().map(|id| ItemText::Question(question(id.as_ref())));
     texts.collect()
@@ -164,10 +164,15 @@ pub fn texts(ids: &[impl AsRef<str>]) -> Vec<ItemText> {
 
 /// A log in a new directory, with a text for every item of the plan.
 pub fn start(path: &Path, plan: &Plan) -> Log {
+    start_with(path, plan, &texts(&plan.dataset.items))
+}
+
+/// The same with these texts, which are the plan's items.
+pub fn start_with(path: &Path, plan: &Plan, texts: &[ItemText]) -> Log {
     let mut plan = plan.clone();
-    let texts = texts(&plan.dataset.items);
-    plan.dataset.items_sha256 = texts::sha256(&texts).unwrap();
-    Log::start(Directory::create(path, &plan, &texts).unwrap()).unwrap()
+    plan.dataset.items = texts.iter().map(|text| text.item().to_owned()).collect();
+    plan.dataset.items_sha256 = texts::sha256(texts).unwrap();
+    Log::start(Directory::create(path, &plan, texts).unwrap()).unwrap()
 }
 
 pub fn call(item: &str, run: u32, agent: &str) -> CallLine {
@@ -245,9 +250,7 @@ pub fn item(item: &str, run: u32) -> AnswerLine {
         rounds_run: 1,
         calls: 2,
         tie: item == "q2",
-        error: None,
-        prev: String::new(),
-        hash: String::new(),
+        ..AnswerLine::default()
     }
 }
 

@@ -35,7 +35,14 @@ pub struct AnswerLine {
     pub run: u32,
     pub item: String,
     pub gold: Option<String>,
+    /// Of an open question: the answer that others are held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     pub rounds: Vec<RoundLine>,
+    /// Of an open question: the agents' answers, which the letters of its rounds stand for from A on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// A letter; of an open question, a text. Empty where there is none.
     pub answer: String,
     /// `null` where there is no gold.
     pub correct: Option<bool>,
@@ -53,6 +60,16 @@ pub struct AnswerLine {
 }
 
 impl AnswerLine {
+    /// The answer as its rounds name it: a letter, of an open question that of the text that it is. Empty without an answer.
+    pub fn letter(&self) -> String {
+        if self.options.is_empty() {
+            return self.answer.clone();
+        }
+        let mut options = ('A'..).zip(&self.options);
+        let own = options.find(|(_, option)| **option == self.answer);
+        own.map(|(letter, _)| letter.to_string()).unwrap_or_default()
+    }
+
     /// The team's confidence in its answer; `None` without an answer, and in a system that asks its agents for no confidence.
     pub fn stated_confidence(&self) -> Option<f64> {
         let is_asked = self.rounds.iter().any(|round| !round.confidences.is_empty());

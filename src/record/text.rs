@@ -24,10 +24,18 @@ impl ItemText {
             ItemText::Note(text) => &text.item,
         }
     }
+
+    /// An open question; `None` of any other item.
+    pub fn open(&self) -> Option<&QuestionText> {
+        match self {
+            ItemText::Question(text) if text.options.is_empty() => Some(text),
+            _ => None,
+        }
+    }
 }
 
-/// A multiple-choice question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A question, of multiple choice or open.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionText {
     pub item: String,
@@ -36,6 +44,9 @@ pub struct QuestionText {
     pub options: BTreeMap<char, String>,
     /// The gold letter; `null` if the file has none.
     pub answer: Option<String>,
+    /// Of an open question, which has no options: the answer that others are held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// A file or a URL; `null` if there is none.
     pub image: Option<String>,
 }

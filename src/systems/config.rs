@@ -11,6 +11,7 @@ use super::System;
 use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
 use super::file::{SystemFile, SystemText};
+use super::proposals::{self, WithProposals};
 use super::settings::{SettingsError, pairs, replace};
 use super::table::{SYSTEMS, SystemEntry};
 use crate::data::ItemKind;
@@ -266,14 +267,16 @@ impl SystemConfig {
         })
     }
 
-    /// The hash of the prompts that it uses, in hex.
-    pub fn prompts_sha256(&self, prompts: &PromptSet) -> String {
+    /// The hash of the prompts that it uses, in hex; with those of open questions, where they are asked.
+    pub fn prompts_sha256(&self, prompts: &PromptSet, is_open: bool) -> String {
         let built_in = prompts.sha256(self.prompts());
         let own = match self.file() {
             Some(file) => sha256(built_in + &json!(file).to_string()),
             None => built_in,
         };
-        if self.decoding.reask { sha256(own + &prompts.sha256(REASK_FOLDER)) } else { own }
+        let more = [(self.decoding.reask, REASK_FOLDER), (is_open, proposals::FOLDER)];
+        let more = more.into_iter().filter(|(is_used, _)| *is_used);
+        more.fold(own, |own, (_, folder)| sha256(own + &prompts.sha256(folder)))
     }
 
     /// How it searches a corpus; `None` where it does not.
@@ -299,7 +302,11 @@ impl SystemConfig {
         prompts: &PromptSet,
         exemplars: &Arc<Exemplars>,
     ) -> Result<Box<dyn System>, Failure> {
-        self.settings.build(prompts, exemplars)
+        let system = self.settings.build(prompts, exemplars)?;
+        match self.entry.takes {
+            ItemKind::Questions => Ok(Box::new(WithProposals::new(system, self, prompts)?)),
+            ItemKind::Notes => Ok(system),
+        }
     }
 
     /// The names of the systems that work on items of this kind.

@@ -108,7 +108,7 @@ mod tests {
             question: "Which?".into(),
             options: "ABC".chars().map(choice).collect(),
             gold: None,
-            image: None,
+            ..Question::default()
         };
         assert!(accepts(letter(&question), "C"));
         assert!(!accepts(letter(&question), "D"));

@@ -19,6 +19,7 @@ pub mod messages;
 pub mod permutation;
 #[cfg(test)]
 mod planted;
+pub mod proposals;
 mod quote;
 pub mod reading;
 pub mod reconcile;

@@ -238,7 +238,7 @@ fn files_make_the_calls_that_programs_made() {
                 config.table,
                 config.max_calls(),
                 config.default_models(),
-                config.prompts_sha256(&PromptSet::embedded()),
+                config.prompts_sha256(&PromptSet::embedded(), false),
                 entry.wording.to_string(),
                 entry.examples,
                 entry.exemplars,

@@ -30,7 +30,7 @@ pub fn question(options: usize) -> Question {
         question: "Which one {examples}?".into(),
         options: ('A'..='J').take(options).map(choice).collect(),
         gold: Some('B'),
-        image: None,
+        ..Question::default()
     }
 }
 

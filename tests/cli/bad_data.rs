@@ -115,7 +115,10 @@ fn the_wrong_format_for_a_file() {
         "x.jsonl",
         GOOD.as_bytes(),
         "medbullets",
-        &["'medbullets'", "medqa, pubmedqa, mmlu-pro, medmcqa, medxpertqa, mcq"],
+        &[
+            "'medbullets'",
+            "medqa, pubmedqa, pubmedqa-open, mmlu-pro, medmcqa, medxpertqa, mcq, open, scale",
+        ],
     );
 }
 

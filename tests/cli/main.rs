@@ -33,6 +33,7 @@ mod medreact_recipes;
 mod medreflex;
 mod multi_agent;
 mod notes;
+mod open;
 mod own_system;
 mod policy;
 mod rating;

@@ -82,7 +82,7 @@ fn record_schema() -> Value {
         question: "Which?".to_owned(),
         options: ('A'..='D').map(choice).collect(),
         gold: None,
-        image: None,
+        ..Question::default()
     };
     schema(&question, &settings)
 }

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use crate::analysis::scale::is_scale;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::difference::FieldDifference;
+use crate::record::ItemText;
 
 /// The ids that every run has, in the order of the first. Without `common` they must be all that any has.
 ///
@@ -50,9 +52,13 @@ fn ids(contents: &Contents) -> HashSet<&str> {
     items.map(String::as_str).collect()
 }
 
-/// The file's bytes and format decide which questions there are; its name and path do not matter.
+/// The file's bytes and format decide which questions there are; its name and path do not matter. Judged answers are others in each file,
+/// and are compared where the questions are the same.
 fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> {
     let (left, right) = (&first.plan.dataset, &other.plan.dataset);
+    if is_scale(first) && is_scale(other) {
+        return refuse_other_questions(first, other);
+    }
     let facts = [
         ("dataset.format", &left.format, &right.format),
         ("dataset.sha256", &left.sha256, &right.sha256),
@@ -68,6 +74,28 @@ fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> 
                 "only runs over one and the same file are compared",
             ))
         }
+    }
+}
+
+/// The first two paragraphs are the question, what follows the answer that is judged.
+fn refuse_other_questions(first: &Contents, other: &Contents) -> Result<(), Failure> {
+    let question = |text: &ItemText| -> Option<Vec<String>> {
+        let ItemText::Question(question) = text else { return None };
+        Some(question.question.split("\n\n").take(2).map(str::to_owned).collect())
+    };
+    let is_other = |(id, text): &(&String, &ItemText)| {
+        other.texts.get(*id).is_some_and(|theirs| question(theirs) != question(text))
+    };
+    match first.texts.iter().find(is_other) {
+        None => Ok(()),
+        Some((id, _)) => Err(Failure::usage(
+            format!(
+                "{} and {} judge answers to other questions: {id} is another in each",
+                first.path.display(),
+                other.path.display()
+            ),
+            "only judgements of answers to the same questions are compared",
+        )),
     }
 }
 

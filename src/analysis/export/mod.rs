@@ -6,6 +6,7 @@ mod every_eval_ever;
 mod facts;
 mod identity;
 mod inspect;
+mod judge;
 mod sample;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
 use crate::experiment::results::Results;
 use crate::fault::faults;
+use crate::prompts::PromptError;
 
 /// Whose format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,6 +33,10 @@ pub enum Form {
     Inspect,
     /// A statement of in-toto with the sums of the run's files, to be signed
     InToto,
+    /// Answers to open questions as questions for a judge, on a scale from 1 to 10
+    Judge,
+    /// The same, on a scale of wrong and right
+    JudgeRight,
 }
 
 /// A file to write.
@@ -46,6 +52,13 @@ faults! {
     pub enum ExportError {
         #[error("{run} has no item with gold, and a sample of Every Eval Ever has a score")]
         NoGold { run: String } => Usage, "`--as inspect` takes items without gold";
+        #[error("{run} has no answers in words that a judge could hold against references")]
+        NothingToJudge { run: String } => Usage, "give a run on open questions: --format open or pubmedqa-open";
+        #[error("{run}, question {item}: there is no reference to hold its answer against")]
+        NoReference { run: String, item: String } => Usage,
+            "write an `answer` for every question, or leave those without out with --ids";
+        #[error(transparent)]
+        Prompt(error: #[from] PromptError) => error.blame(), error.hint();
         #[error("the run's time {text} is none: {reason}")]
         Time { text: String, reason: String } => Artefact;
         #[error("{path} is no statement of in-toto about an evaluation: {reason}")]
@@ -76,6 +89,8 @@ impl Form {
             Form::EveryEvalEver => every_eval_ever::files(contents, results),
             Form::Inspect => Ok(vec![inspect::file(contents, results)?]),
             Form::InToto => Ok(vec![attestation::file(contents, results)?]),
+            Form::Judge => Ok(vec![judge::file(contents, "steps")?]),
+            Form::JudgeRight => Ok(vec![judge::file(contents, "right")?]),
         }
     }
 }

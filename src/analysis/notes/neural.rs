@@ -5,7 +5,9 @@ use std::path::Path;
 
 use super::correction::{Pairing, pairing};
 use super::quality::{NeuralScores, ScoresByPair};
+use crate::analysis::open;
 use crate::analysis::outcomes::Outcomes;
+use crate::data::language;
 use crate::encoder::EncoderError;
 use crate::experiment::contents::Contents;
 use crate::record::Language;
@@ -46,7 +48,7 @@ fn bertscores(
 /// Pairs of reference and candidate, by language; each once.
 pub type Pairs = BTreeMap<Language, BTreeSet<(String, String)>>;
 
-/// Every pair of a graded note in these runs.
+/// Every pair of a graded note in these runs, and of an open question's reference and answer.
 pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
     let mut pairs = Pairs::new();
     for contents in runs {
@@ -55,6 +57,10 @@ pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
                 let of_language = pairs.entry(note.language).or_default();
                 of_language.insert((reference.to_owned(), candidate.to_owned()));
             }
+        }
+        for (reference, answer) in contents.answers().values().filter_map(|line| open::pair(line)) {
+            let of_language = pairs.entry(language(reference)).or_default();
+            of_language.insert((reference.to_owned(), answer.to_owned()));
         }
     }
     pairs

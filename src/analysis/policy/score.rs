@@ -80,16 +80,16 @@ impl Score {
     }
 
     fn of_answer(self, line: &AnswerLine) -> Option<f64> {
-        let last = line.rounds.last();
+        let (last, letter) = (line.rounds.last(), line.letter());
         match self {
             Score::Agreement => {
                 let answers = &last?.answers;
-                share(answers.iter().map(|answer| (*answer == line.answer, 1.0)))
+                share(answers.iter().map(|answer| (*answer == letter, 1.0)))
             }
             Score::Weight => {
                 let last = last.filter(|last| last.weights.len() == last.answers.len())?;
                 let weights = last.answers.iter().zip(&last.weights);
-                share(weights.map(|(answer, weight)| (*answer == line.answer, *weight)))
+                share(weights.map(|(answer, weight)| (*answer == letter, *weight)))
             }
             Score::Confidence => line.stated_confidence(),
         }

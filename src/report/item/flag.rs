@@ -122,7 +122,7 @@ impl Flag {
         let right = !error && item.correct == Some(true);
         let wrong = item.gold.is_some() && !right;
         let first = item.rounds.first().filter(|_| !error);
-        let changed = first.is_some_and(|round| round.aggregate != item.answer);
+        let changed = first.is_some_and(|round| round.aggregate != item.letter());
         let right_at_first =
             first.is_some_and(|round| Some(&round.aggregate) == item.gold.as_ref());
         let last = item.rounds.iter().rfind(|round| round.answers.len() > 1);

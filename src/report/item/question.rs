@@ -4,13 +4,21 @@ use super::step::before;
 use super::{Correctness, Leg, Mark, Own, Turn};
 use crate::record::AnswerLine;
 use crate::report::escape::plural;
+use crate::text::ellipsis;
+
+/// Characters of an answer in the list.
+const SAID_CHARS: usize = 60;
 
 pub fn found(item: &AnswerLine) -> Mark {
     mark(&item.answer, item)
 }
 
-fn mark(letter: &str, item: &AnswerLine) -> Mark {
-    Mark { said: letter.to_owned(), verdict: Correctness::of(letter, item.gold.as_deref()) }
+/// The head of an answer in words.
+fn mark(answer: &str, item: &AnswerLine) -> Mark {
+    Mark {
+        said: ellipsis(answer, SAID_CHARS),
+        verdict: Correctness::of(answer, item.gold.as_deref()),
+    }
 }
 
 pub fn own(item: &AnswerLine) -> Own<'_> {
@@ -22,7 +30,7 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
         first: rounds.map(|round| mark(&round.aggregate, item)),
         found: found(item),
         trail: trail(item),
-        outcome: vec![outcome(item)],
+        outcome: outcome(item),
         counts: format!(
             "{}{} after the first, {}.",
             confidence
@@ -38,12 +46,17 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
     }
 }
 
-fn outcome(item: &AnswerLine) -> String {
-    match (&item.gold, found(item).verdict) {
-        (None, _) => "The question has no gold answer.".to_owned(),
+fn outcome(item: &AnswerLine) -> Vec<String> {
+    let told = match (&item.gold, found(item).verdict) {
+        (None, _) => match &item.reference {
+            Some(reference) => format!("The reference: {reference}"),
+            None => "The question has no gold answer.".to_owned(),
+        },
         (Some(gold), Correctness::Right) => format!("Right: the gold answer is {gold}."),
         (Some(gold), _) => format!("Wrong: the gold answer is {gold}."),
-    }
+    };
+    let is_long = item.answer.chars().count() > SAID_CHARS;
+    is_long.then(|| format!("The answer: {}", item.answer)).into_iter().chain([told]).collect()
 }
 
 fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {

@@ -50,9 +50,7 @@ pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundLine>, answer: &str) 
         calls: 3 * rounds.len() as u32,
         rounds,
         tie: false,
-        error: None,
-        prev: String::new(),
-        hash: String::new(),
+        ..AnswerLine::default()
     }
 }
 

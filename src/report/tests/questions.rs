@@ -55,7 +55,7 @@ pub fn contents_of(plan: Plan, items: Vec<AnswerLine>, calls: Vec<CallLine>) -> 
             question: "Is it so?".into(),
             options: [('A', "yes".to_owned()), ('B', "no".to_owned())].into(),
             answer: item.gold.clone(),
-            image: None,
+            ..QuestionText::default()
         })
     }));
     let items = items.into_iter().map(ItemLine::from).collect();
@@ -69,7 +69,7 @@ fn text(script: &Script) -> ItemText {
         question: script.stem.clone(),
         options: options.map(|(letter, (text, ..))| (letter, text.clone())).collect(),
         answer: script.gold.clone(),
-        image: None,
+        ..QuestionText::default()
     })
 }
 

@@ -79,7 +79,7 @@ mod tests {
             question: "Which <u>one</u>?".to_owned(),
             options: [('B', "two".to_owned()), ('C', "three".to_owned())].into(),
             answer: Some("B".to_owned()),
-            image: None,
+            ..QuestionText::default()
         });
         let page = render(&found, &[("q1".to_owned(), text)].into()).unwrap();
         for part in [

@@ -112,7 +112,7 @@ mod tests {
             question: text.into(),
             options: ('A'..='J').zip(options).map(choice).collect(),
             gold: None,
-            image: None,
+            ..Question::default()
         }
     }
 

@@ -1,0 +1,139 @@
+//! The formats of files of questions and notes, and the reader of each.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use super::source::Source;
+use super::{
+    DataError, Draft, ItemKind, mcq, medec, mederrbench, medmcqa, medqa, medrect, medxpertqa,
+    mmlu_pro, notes, open, pubmedqa, scale,
+};
+
+/// The format of a file of questions or notes. Its name is the same on the command line, in plans and in [`fmt::Display`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// MedQA's own JSON Lines, with 4 or 5 options
+    Medqa,
+    /// PubMedQA's ori_pqal.json, with test_ground_truth.json beside it
+    Pubmedqa,
+    /// The same without options, to be answered in words
+    PubmedqaOpen,
+    /// MMLU-Pro as JSON Lines; its professional medicine questions
+    MmluPro,
+    /// MedMCQA as JSON Lines, of its authors or from the Hugging Face hub
+    Medmcqa,
+    /// MedXpertQA's texts, with ten options
+    Medxpertqa,
+    /// Your own questions, as JSON Lines or CSV
+    Mcq,
+    /// Your own questions without options, as JSON Lines or CSV
+    Open,
+    /// Questions whose options are steps of a scale, such as `export --as judge` writes
+    Scale,
+    /// MEDEC's CSV; of it the notes of MEDEC-MS
+    Medec,
+    /// MEDEC's CSV with the notes of MEDEC-UW, only for those who signed their data use agreement
+    MedecUw,
+    /// MedErrBench's CSV, in English, Chinese or Arabic
+    Mederrbench,
+    /// MedRECT's JSON, in Japanese or English
+    Medrect,
+    /// Your own notes, as a folder of .txt files, JSON Lines or CSV
+    Notes,
+}
+
+/// The name of a format, the kind of its items, and the function that reads it.
+pub(super) struct Reader {
+    name: &'static str,
+    kind: ItemKind,
+    pub read: Read,
+}
+
+pub(super) type Read = fn(&Source) -> Result<Draft, DataError>;
+
+impl Format {
+    /// The table of formats.
+    pub(super) fn reader(self) -> Reader {
+        use ItemKind::{Notes, Questions};
+        let of = |name, kind, read: Read| Reader { name, kind, read };
+        match self {
+            Format::Medqa => of("medqa", Questions, medqa::read),
+            Format::Pubmedqa => of("pubmedqa", Questions, pubmedqa::read),
+            Format::PubmedqaOpen => of("pubmedqa-open", Questions, pubmedqa::read_open),
+            Format::MmluPro => of("mmlu-pro", Questions, mmlu_pro::read),
+            Format::Medmcqa => of("medmcqa", Questions, medmcqa::read),
+            Format::Medxpertqa => of("medxpertqa", Questions, medxpertqa::read),
+            Format::Mcq => of("mcq", Questions, mcq::read),
+            Format::Open => of("open", Questions, open::read),
+            Format::Scale => of("scale", Questions, scale::read),
+            Format::Medec => of("medec", Notes, medec::read),
+            Format::MedecUw => of("medec-uw", Notes, medec::read_with_uw),
+            Format::Mederrbench => of("mederrbench", Notes, mederrbench::read),
+            Format::Medrect => of("medrect", Notes, medrect::read),
+            Format::Notes => of("notes", Notes, notes::read),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.reader().name
+    }
+
+    /// Whether the notes are MEDEC's, whose figures and near-duplicates are computed in its own way.
+    pub fn is_medec(self) -> bool {
+        matches!(self, Format::Medec | Format::MedecUw)
+    }
+
+    /// What is read beside a file of this format, where it is there.
+    pub fn beside(self) -> Option<&'static str> {
+        matches!(self, Format::Pubmedqa | Format::PubmedqaOpen).then_some(pubmedqa::TEST_FILE)
+    }
+
+    /// Whether its questions are answered in words.
+    pub fn is_open(self) -> bool {
+        matches!(self, Format::Open | Format::PubmedqaOpen)
+    }
+
+    /// The kind of the items in a file of this format.
+    pub fn kind(self) -> ItemKind {
+        self.reader().kind
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = DataError;
+
+    fn from_str(name: &str) -> Result<Self, DataError> {
+        let mut formats = Format::value_variants().iter().copied();
+        formats
+            .find(|format| format.name() == name)
+            .ok_or_else(|| DataError::UnknownFormat(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::Diagnosis;
+
+    #[test]
+    fn a_format_has_one_name_everywhere() {
+        for &format in Format::value_variants() {
+            assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
+            assert_eq!(format.to_possible_value().unwrap().get_name(), format.name());
+            assert_eq!(serde_json::to_value(format).unwrap(), format.name());
+        }
+        let error = "csv".parse::<Format>().unwrap_err();
+        assert_eq!(error.to_string(), "unknown format `csv`");
+        assert!(error.hint().unwrap().contains("mmlu-pro"));
+    }
+}
