@@ -4,21 +4,14 @@ use super::step::before;
 use super::{Correctness, Leg, Mark, Own, Turn};
 use crate::record::AnswerLine;
 use crate::report::escape::plural;
-use crate::text::ellipsis;
 
-/// Characters of an answer in the list.
-const SAID_CHARS: usize = 60;
-
+/// The letter, of an open question that of the text that is its answer.
 pub fn found(item: &AnswerLine) -> Mark {
-    mark(&item.answer, item)
+    mark(&item.letter(), item)
 }
 
-/// The head of an answer in words.
-fn mark(answer: &str, item: &AnswerLine) -> Mark {
-    Mark {
-        said: ellipsis(answer, SAID_CHARS),
-        verdict: Correctness::of(answer, item.gold.as_deref()),
-    }
+fn mark(letter: &str, item: &AnswerLine) -> Mark {
+    Mark { said: letter.to_owned(), verdict: Correctness::of(letter, item.gold.as_deref()) }
 }
 
 pub fn own(item: &AnswerLine) -> Own<'_> {
@@ -55,8 +48,9 @@ fn outcome(item: &AnswerLine) -> Vec<String> {
         (Some(gold), Correctness::Right) => format!("Right: the gold answer is {gold}."),
         (Some(gold), _) => format!("Wrong: the gold answer is {gold}."),
     };
-    let is_long = item.answer.chars().count() > SAID_CHARS;
-    is_long.then(|| format!("The answer: {}", item.answer)).into_iter().chain([told]).collect()
+    let in_words = (!item.options.is_empty() && !item.answer.is_empty())
+        .then(|| format!("The answer: {}", item.answer));
+    in_words.into_iter().chain([told]).collect()
 }
 
 fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {

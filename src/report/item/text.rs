@@ -6,14 +6,14 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::analysis::rating::marking::place;
-use crate::record::{NoteLine, NoteText, QuestionText};
+use crate::record::{AnswerLine, NoteLine, NoteText, QuestionText};
 
 #[derive(Serialize)]
 pub struct Text<'a> {
     /// Their concatenation is the text.
     pub segments: Vec<Segment>,
     /// Of a question: letter to text.
-    options: Option<&'a BTreeMap<char, String>>,
+    options: Option<BTreeMap<char, &'a str>>,
     /// Where the question's image is; pages load none.
     image: Option<&'a str>,
 }
@@ -27,11 +27,14 @@ pub struct Segment {
 }
 
 impl<'a> Text<'a> {
-    pub fn of_question(text: &'a QuestionText) -> Text<'a> {
+    /// An open question's options are its agents' own answers.
+    pub fn of_question(text: &'a QuestionText, item: &'a AnswerLine) -> Text<'a> {
+        let own = ('A'..).zip(item.options.iter().map(String::as_str));
+        let options = text.options.iter().map(|(letter, text)| (*letter, text.as_str()));
         let stem = text.question.trim().to_owned();
         Text {
             segments: vec![Segment { text: stem, located: false, gold: false }],
-            options: Some(&text.options),
+            options: Some(options.chain(own).collect()),
             image: text.image.as_deref(),
         }
     }
