@@ -228,6 +228,31 @@ def check_item(item, calls, agents, settings):
     expect(f"{where}: correct", item["correct"], None if item["gold"] is None else chosen == item["gold"])
 
 
+def check_open(item, proposals):
+    """The agents' own answers to an open question are its options, each once; the letter that won is one of them. What is left is as a question
+    with options has it."""
+    where = f"item {item['item']}, run {item['run']}"
+    said = {}
+    for call in proposals:
+        is_read = call["parse"] in ("ok", "repaired", "fallback")
+        expect(f"{where}: what {call['agent']} said is empty", call["record"]["text"].strip() == "", not is_read)
+        if is_read:
+            text = call["record"]["text"].strip()
+            said.setdefault(" ".join(re.findall(r"[^\W_]+", text.lower())), text)
+    options = item.get("options", [])
+    expect(f"{where}: options", sorted(options), sorted(said.values()))
+    expect(f"{where}: gold and correct", (item["gold"], item["correct"]), (None, None))
+    letters = [chr(ord("A") + at) for at in range(len(options))]
+    won = [letter for letter, text in zip(letters, options) if text == item["answer"]]
+    if len(options) < 2:
+        expect(f"{where}: answer", item["answer"], options[0] if options else "")
+        expect(f"{where}: calls", item["calls"], len(proposals))
+        answers = ["A" if call["parse"] in ("ok", "repaired", "fallback") else "" for call in proposals]
+        expect(f"{where}: answers", item["rounds"][0]["answers"], answers)
+        return None
+    return {**item, "answer": won[0] if won else "", "calls": item["calls"] - len(proposals)}
+
+
 def shown(message):
     """Its text; what it quotes of a corpus stands in the log of searches."""
     parts = message["content"]
@@ -317,19 +342,33 @@ def check(directory):
     any_letter = plan["settings"]["letters"] == "a-j"
     letters = {one["item"]: None if any_letter else list(one["options"]) for one in dataset}
 
-    records, keys = {}, set()
+    # An item that errored may have been tried again: its last line counts.
+    outcomes = {(item["run"], item["item"]): item for item in items}
+    open_ones = {one["item"] for one in dataset if one["kind"] == "question" and not one["options"]}
+
+    records, keys, proposals = {}, set(), {}
     for call in calls:
         key = (call["run"], call["item"], call["agent"], call["round"], call["purpose"], call["sample"])
         if key in keys:
             raise Difference(f"call {call['seq']}: {key} comes twice")
         keys.add(key)
-        records.setdefault((call["run"], call["item"]), []).append(read_call(call, letters[call["item"]]))
+        of_item = (call["run"], call["item"])
+        if call["item"] in open_ones and call["purpose"] == "proposal":
+            proposals.setdefault(of_item, []).append(call)
+            continue
+        own = letters[call["item"]]
+        if call["item"] in open_ones and not any_letter:
+            own = [chr(ord("A") + at) for at in range(len(outcomes[of_item].get("options", [])))]
+        records.setdefault(of_item, []).append(read_call(call, own))
 
-    # An item that errored may have been tried again: its last line counts.
-    outcomes = {(item["run"], item["item"]): item for item in items}
     planned = {(run, item) for run in range(1, plan["runs"] + 1) for item in plan["dataset"]["items"]}
     expect("items: those that the plan names", sorted(outcomes), sorted(planned))
     for key, item in outcomes.items():
+        if item["error"] is None and item["item"] in open_ones:
+            asked = sorted(proposals.get(key, []), key=lambda call: (agents.index(call["agent"]), call["sample"]))
+            item = check_open(item, asked)
+        if item is None:
+            continue
         if item["error"] is None:
             check_item(item, records.get(key, []), agents, plan["settings"])
         else:

@@ -14,6 +14,7 @@ use crate::experiment::what_if::{Asked, Change, Course, Swap, Vote, what_if};
 use crate::experiment::whole_file::{create_private_directory, write_private};
 use crate::panel::stand_in::Forced;
 use crate::report;
+use crate::text::ellipsis;
 
 const JSON: &str = "what-if.json";
 const PAGE: &str = "what-if.html";
@@ -118,9 +119,15 @@ impl WhatIf {
     }
 }
 
+/// Characters of an answer in words; the page and the JSON have all of it.
+const SAID_CHARS: usize = 80;
+
 /// Prints what became of an item.
 fn tell(course: &Course) -> std::io::Result<()> {
-    let shown = |said: &str| if said.is_empty() { "none".to_owned() } else { said.to_owned() };
+    let shown = |said: &str| match said {
+        "" => "none".to_owned(),
+        said => ellipsis(said, SAID_CHARS),
+    };
     let gold = course.gold.as_ref().map_or_else(String::new, |gold| format!(", gold {gold}"));
     let (before, after) = (shown(&course.before), shown(&course.after));
     let turned = if course.is_changed() { "" } else { " (unchanged)" };

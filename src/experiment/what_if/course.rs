@@ -96,7 +96,7 @@ fn votes(before: &Outcome, after: &Outcome, panel: &[String]) -> Vec<Vote> {
     let mut votes = BTreeMap::new();
     for (is_after, outcome) in [(false, before), (true, after)] {
         for call in &outcome.calls {
-            let Some(said) = said(&call.record) else { continue };
+            let Some(said) = said(&call.record, &outcome.line) else { continue };
             let place = panel.iter().position(|agent| *agent == call.agent);
             let place = place.unwrap_or(panel.len());
             let key = (call.round, place, call.agent.clone(), call.purpose.clone(), call.sample);
@@ -115,10 +115,15 @@ fn votes(before: &Outcome, after: &Outcome, panel: &[String]) -> Vec<Vote> {
     votes.into_iter().map(vote).collect()
 }
 
-/// What a reply says of the item; `None` of one that says nothing of it.
-fn said(reply: &Reply) -> Option<String> {
+/// What a reply says of the item; `None` of one that says nothing of it. An open question's letters stand for other texts where other agents
+/// answered: their texts are compared.
+fn said(reply: &Reply, line: &ItemLine) -> Option<String> {
+    let options = line.answer().map_or(&[][..], |line| &line.options);
     Some(match reply.says() {
-        Says::Answer(letter) => letter.to_owned(),
+        Says::Answer(letter) => {
+            let mut named = ('A'..).zip(options).filter(|(own, _)| *letter == own.to_string());
+            named.next().map_or(letter, |(_, text)| text).to_owned()
+        }
         Says::Flag(flag, id) => {
             let flag = flag.map_or("", |flag| if flag { "error" } else { "no error" });
             id.map_or_else(|| flag.to_owned(), |id| format!("{flag}, sentence {}", id + 1))
@@ -126,4 +131,22 @@ fn said(reply: &Reply) -> Option<String> {
         Says::Sentence(text) | Says::Correction(text) => text.unwrap_or_default().to_owned(),
         Says::Action(_) | Says::Score(_) | Says::Other => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::AnswerLine;
+
+    #[test]
+    fn a_letter_of_an_open_question_is_the_text_that_it_stands_for() {
+        let reply = Reply::of(serde_json::json!({"answer": "B"}));
+        let said = |options: &[&str]| {
+            let options = options.iter().map(|text| (*text).to_owned()).collect();
+            said(&reply, &AnswerLine { options, ..AnswerLine::default() }.into())
+        };
+        assert_eq!(said(&["Vitamin K.", "Protamine."]).unwrap(), "Protamine.");
+        assert_eq!(said(&["Protamine."]).unwrap(), "B");
+        assert_eq!(said(&[]).unwrap(), "B");
+    }
 }
