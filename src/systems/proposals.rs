@@ -183,13 +183,18 @@ impl SystemConfig {
         samples.and_then(|samples| samples.try_into().ok()).unwrap_or(1)
     }
 
+    /// The agents' own answers to an open question.
+    pub fn proposals(&self) -> u32 {
+        self.samples().saturating_mul(self.slots().len() as u32)
+    }
+
     /// # Errors
     /// More answers than options can have letters.
     pub fn check_proposals(&self) -> Result<(), Failure> {
-        let (agents, each) = (self.slots().len() as u32, self.samples());
-        if agents.saturating_mul(each) <= MOST {
+        if self.proposals() <= MOST {
             return Ok(());
         }
+        let (agents, each) = (self.slots().len(), self.samples());
         Err(Failure::usage(
             format!(
                 "{}: {agents} agents with {each} answers each to an open question, and options have the letters A to J",

@@ -87,14 +87,20 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// The options of a question, in the order of their letters.
+    /// The options of a question, in the order of their letters; `None` of one without.
     pub fn choices(&self) -> Option<Vec<&'a str>> {
         match self.text {
-            ItemText::Question(question) => {
+            ItemText::Question(question) if !question.options.is_empty() => {
                 Some(question.options.values().map(String::as_str).collect())
             }
-            ItemText::Note(_) => None,
+            _ => None,
         }
+    }
+
+    /// The gold letter or flag, of an open question the answer that others are held against; empty where there is none.
+    pub fn target(&self) -> &'a str {
+        let reference = || self.text.open()?.reference.as_deref();
+        self.line.gold().or_else(reference).unwrap_or_default()
     }
 
     /// `None` where there is an answer.
