@@ -106,16 +106,17 @@ def read(call, letters):
     said = {"answer": own.get("answer", ""), "confidence": own.get("confidence"), "agreed": own.get("agreed")}
     # What a protocol goes on with where a reply gave nothing stands apart.
     said["own"] = own.get("assumed", {}) | own
+    said["whom"] = said["own"].get("experts")
     try:
         record = json.loads(call["text"])
     except ValueError:
         record = None
-    if isinstance(record, dict) and call["purpose"] == "wish" and record.get("talk") in ("yes", "no") and isinstance(record.get("experts", []), list):
-        expect(f"call {call['seq']}: wish", said["own"]["experts"], record["experts"] if record["talk"] == "yes" else [])
     if isinstance(record, dict) and "contradiction" not in own and call["parse"] != "refused":
         letter = record.get("answer", record.get("final_answer"))
         if isinstance(letter, str) and re.fullmatch("[A-J]", letter):
             said["answer"] = letter if letter in letters else ""
+        if record.get("talk") in ("yes", "no") and isinstance(record.get("experts", []), list):
+            said["whom"] = record["experts"] if record["talk"] == "yes" else []
         sure = record.get("confidence")
         if isinstance(sure, (int, float)) and not isinstance(sure, bool) and 0 <= sure <= 1:
             said["confidence"] = float(sure)
@@ -127,7 +128,7 @@ def read(call, letters):
         if field in own:
             expect(f"{where}: record.{field}", own[field], said[field])
     if call["parse"] in ("unread", "refused"):
-        expect(f"{where}: answer of what could not be read", said["answer"], "")
+        expect(f"{where}: answer of what could not be read", own.get("answer", ""), "")
     return said
 
 
@@ -236,8 +237,11 @@ def debate(course, experts):
             if silent:
                 break
             step += 1
-            wishes = [set(wish["own"]["experts"]) for wish in course.at(step).ask("wish", *experts)]
-            speakers = [expert for number, expert in enumerate(experts, 1) if wishes[number - 1] - {number}]
+            speakers = []
+            for number, wish in enumerate(course.at(step).ask("wish", *experts), 1):
+                whom = [one for one in wish["whom"] if 1 <= one <= len(experts)]
+                expect(f"{course.where}, step {step}: whom expert {number} wants to talk to", wish["own"]["experts"], whom)
+                speakers += [f"expert-{number}"] if set(whom) - {number} else []
             silent, talked = not speakers, talked or bool(speakers)
             course.at(step).ask("comment", *speakers)
         if talked:

@@ -31,8 +31,8 @@ struct Protocol {
     says: fn(Asked<'_>) -> String,
     /// Of case 1, on which all agree at once, 2 after a round, 3 never, 4 with replies that cannot be read, 5 a tie: the answer and the calls.
     outcomes: [(&'static str, u32); 5],
-    /// Whether a vote decides, and not a moderator.
-    votes: bool,
+    /// Agents without a place of their own in `--panel`, which have the last seats: one of them decides, and no vote does.
+    beside: &'static [&'static str],
 }
 
 const PROTOCOLS: [Protocol; 9] = [
@@ -41,63 +41,63 @@ const PROTOCOLS: [Protocol; 9] = [
         seats: 5,
         says: mac,
         outcomes: [("B", 5), ("B", 10), ("C", 25), ("B", 25), ("A", 25)],
-        votes: true,
+        beside: &[],
     },
     Protocol {
         run: "colacare",
         seats: 4,
         says: colacare,
         outcomes: [("B", 8), ("B", 16), ("C", 24), ("B", 24), ("A", 24)],
-        votes: true,
+        beside: &[],
     },
     Protocol {
         run: "mdteamgpt",
         seats: 6,
         says: mdteamgpt,
         outcomes: [("B", 6), ("B", 11), ("C", 31), ("B", 31), ("A", 31)],
-        votes: true,
+        beside: &[],
     },
     Protocol {
         run: "debate-or-vote",
         seats: 5,
         says: debate_or_vote,
         outcomes: [("B", 5), ("D", 5), ("D", 5), ("B", 5), ("A", 5)],
-        votes: true,
+        beside: &[],
     },
     Protocol {
         run: "debate-or-vote --set by=debate",
         seats: 5,
         says: debate_or_vote,
         outcomes: [("B", 30), ("B", 30), ("D", 30), ("B", 30), ("A", 30)],
-        votes: true,
+        beside: &[],
     },
     Protocol {
         run: "medagents-2 --set evidence=off",
         seats: 5,
         says: medagents_2,
         outcomes: [("B", 5), ("B", 9), ("A", 13), ("B", 13), ("A", 13)],
-        votes: true,
+        beside: &[],
     },
     Protocol {
         run: "reconcile --set form=original --set max_rounds=2",
         seats: 3,
         says: reconcile,
         outcomes: [("B", 3), ("B", 6), ("C", 9), ("B", 9), ("A", 9)],
-        votes: true,
+        beside: &[],
     },
     Protocol {
         run: "mdagents",
         seats: 5,
         says: mdagents,
         outcomes: [("B", 2), ("B", 8), ("C", 8), ("", 8), ("A", 15)],
-        votes: false,
+        beside: &["moderator", "recruiter"],
     },
     Protocol {
         run: "mdagents --set form=original --set max_rounds=2 --set max_turns=2",
         seats: 5,
         says: mdagents,
         outcomes: [("B", 2), ("B", 26), ("C", 60), ("", 14), ("A", 19)],
-        votes: false,
+        beside: &["moderator", "recruiter"],
     },
 ];
 
@@ -275,12 +275,16 @@ fn drive(protocol: &Protocol) -> Scratch {
         format!("{row}\n")
     };
     scratch.write("questions.jsonl", (1..=5).map(row).collect::<String>());
-    let seats = (0..protocol.seats).map(|seat| endpoint(protocol.says, seat));
-    let panel = seats.collect::<Vec<_>>().join(",");
-    let run = protocol.run;
+    let seats: Vec<String> =
+        (0..protocol.seats).map(|seat| endpoint(protocol.says, seat)).collect();
+    let (panel, others) = seats.split_at(protocol.seats - protocol.beside.len());
+    let others = protocol.beside.iter().zip(others);
+    let others: String =
+        others.map(|(agent, model)| format!(" --set slot.{agent}={model}")).collect();
+    let (run, panel) = (protocol.run, panel.join(","));
     scratch
         .wardround(format!(
-            "run {run} --data questions.jsonl --format mcq --panel {panel} --quiet --out out"
+            "run {run} --data questions.jsonl --format mcq --panel {panel}{others} --quiet --out out"
         ))
         .succeeded();
     scratch.wardround("verify out").succeeded();
@@ -295,10 +299,10 @@ fn every_branch_of_a_protocol_is_taken() {
         let answers = contents.answers();
         let found = answers.values().map(|one| (one.answer.as_str(), one.calls));
         assert_eq!(found.collect::<Vec<_>>(), protocol.outcomes, "{}", protocol.run);
-        let ties = answers.values().map(|one| one.tie);
+        let ties: Vec<bool> = answers.values().map(|one| one.tie).collect();
         assert_eq!(
-            ties.collect::<Vec<_>>(),
-            [false, false, false, false, true],
+            ties,
+            [false, false, false, false, protocol.beside.is_empty()],
             "{}",
             protocol.run
         );
