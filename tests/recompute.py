@@ -1,4 +1,4 @@
-"""Recomputes a MED-MAD run directory from plan.toml and calls.jsonl alone, and compares.
+"""Recomputes a run directory of MED-MAD, or of a panel that panels.py knows, from plan.toml and calls.jsonl alone, and compares.
 
     python3 tests/recompute.py DIR
 
@@ -16,19 +16,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+import panels
 from health import parse_health, warnings
-
-
-class Difference(Exception):
-    """What was found, and what should be there."""
-
-
-def expect(where, found, expected):
-    """Numbers may differ in their last bits: sums may be taken in another order."""
-    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (found, expected))
-    same = math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-12) if numbers else found == expected
-    if not same:
-        raise Difference(f"{where}: found {found!r}, recomputed {expected!r}")
+from panels import Difference, expect, vote
 
 
 # The files.
@@ -162,20 +152,6 @@ def weight(confidence):
     return 1
 
 
-def vote(answers, weights):
-    """The answer, whether it was a tie, and the team's confidence. A tie goes to the first in panel order."""
-    sums = {}
-    for answer, tenths in zip(answers, weights):
-        if answer:
-            sums[answer] = sums.get(answer, 0) + tenths
-    best = max(sums.values(), default=0)
-    winners = [answer for answer in sums if sums[answer] == best]
-    chosen = winners[0] if winners else ""
-    support = [tenths for answer, tenths in zip(answers, weights) if answer and answer == chosen]
-    # Nobody could be read: nobody is confident.
-    return chosen, len(winners) > 1, sum(support) / (10 * len(support)) if support else 0.0
-
-
 def agree(answers):
     return answers[0] != "" and len(set(answers)) == 1
 
@@ -205,7 +181,7 @@ def check_item(item, calls, agents, settings):
         answers = [record["answer"] for record in records]
         confidences = [record["confidence"] for record in records]
         weights = [weight(one) if uses_confidence else 10 for one in confidences]
-        chosen, tie, team = vote(answers, weights)
+        chosen, tie, team = vote(answers, weights, 10)
         expect(f"{place}: answers", logged["answers"], answers)
         for name, found, expected in zip(agents, logged["confidences"], confidences, strict=True):
             expect(f"{place}: confidence of {name}", found, expected)
@@ -331,15 +307,18 @@ def check(directory):
         "item_lines": len(items),
     }
 
-    for name, papers in (("weights", "paper"), ("gate", "disagreement"), ("record", "full")):
-        if plan["settings"].get(name, papers) != papers:
-            raise Difference(f"{name} = {plan['settings'][name]} is not computed again, the paper's {papers} alone is")
-    roles = plan["settings"]["roles"].split(",")
-    agents = agents_of(roles)
-    expect("plan: agents of the panel", [member["agent"] for member in plan["panel"]], agents)
+    settings, agents = plan["settings"], [member["agent"] for member in plan["panel"]]
+    is_medmad = plan["system"] == "medmad"
+    if is_medmad:
+        for name, papers in (("weights", "paper"), ("gate", "disagreement"), ("record", "full")):
+            if settings.get(name, papers) != papers:
+                raise Difference(f"{name} = {settings[name]} is not computed again, the paper's {papers} alone is")
+        expect("plan: agents of the panel", agents, agents_of(settings["roles"].split(",")))
+    elif plan["system"] not in panels.PROTOCOLS:
+        raise Difference(f"{plan['system']} is not computed again")
 
     dataset = [json.loads(line) for line in texts.splitlines()]
-    any_letter = plan["settings"]["letters"] == "a-j"
+    any_letter = settings.get("letters") == "a-j"
     letters = {one["item"]: None if any_letter else list(one["options"]) for one in dataset}
 
     # An item that errored may have been tried again: its last line counts.
@@ -359,18 +338,22 @@ def check(directory):
         own = letters[call["item"]]
         if call["item"] in open_ones and not any_letter:
             own = [chr(ord("A") + at) for at in range(len(outcomes[of_item].get("options", [])))]
-        records.setdefault(of_item, []).append(read_call(call, own))
+        records.setdefault(of_item, []).append(read_call(call, own) if is_medmad else call)
 
     planned = {(run, item) for run in range(1, plan["runs"] + 1) for item in plan["dataset"]["items"]}
     expect("items: those that the plan names", sorted(outcomes), sorted(planned))
     for key, item in outcomes.items():
+        own = letters[item["item"]]
         if item["error"] is None and item["item"] in open_ones:
             asked = sorted(proposals.get(key, []), key=lambda call: (agents.index(call["agent"]), call["sample"]))
+            own = [chr(ord("A") + at) for at in range(len(item.get("options", [])))]
             item = check_open(item, asked)
         if item is None:
             continue
-        if item["error"] is None:
-            check_item(item, records.get(key, []), agents, plan["settings"])
+        if item["error"] is None and is_medmad:
+            check_item(item, records.get(key, []), agents, settings)
+        elif item["error"] is None:
+            panels.check_item(plan["system"], item, records.get(key, []), own, settings)
         else:
             expect(f"item {item['item']}, run {item['run']}: answer of an error", item["answer"], "")
 

@@ -59,7 +59,12 @@ impl Outlook {
             let is_readable = is_there(&spec.data)
                 && spec.exemplars.as_ref().is_none_or(|exemplars| is_there(&exemplars.notes))
                 && (spec.exemplars.is_some() || !spec.config.entry.exemplars);
-            let inputs = is_readable.then(|| spec.read_with(&mut sets)).transpose()?;
+            let inputs = is_readable.then(|| spec.read_with(&mut sets)).transpose();
+            // Of several it says which.
+            let inputs = match runs.len() {
+                1 => inputs?,
+                _ => inputs.map_err(|error| error.about(label))?,
+            };
             let forecast = spec.forecast(inputs.as_ref())?;
             outlook.add(spec, &forecast)?;
             for one in missing {

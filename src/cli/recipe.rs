@@ -321,12 +321,8 @@ pub fn write_cells<'a>(
 /// Every cell of a recipe, and what it is called.
 pub(super) fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
     let cells = cells(&recipe.forms)?;
-    let label = |cell: &Cell<'_>| {
-        let variant = cell.variant.map_or(String::new(), |variant| format!("{variant}: "));
-        format!("{variant}{} on {}", cell.method.label, cell.dataset.label)
-    };
     let planned = cells.iter().zip(recipe.specs()?);
-    Ok(planned.map(|(cell, spec)| Planned { label: label(cell), spec }).collect())
+    Ok(planned.map(|(cell, spec)| Planned { label: cell.title(), spec }).collect())
 }
 
 /// Does it with one recipe after another: what one of several lacks ends none of those after it.

@@ -36,6 +36,8 @@ mod notes;
 mod open;
 mod own_system;
 mod policy;
+#[cfg(feature = "remote")]
+mod protocols;
 mod rating;
 #[cfg(feature = "remote")]
 mod real_models;

@@ -7,10 +7,11 @@ use wardround::systems::SystemConfig;
 use crate::binary::Scratch;
 
 /// A system, its settings, and the calls that a question takes where noise cannot change them: recruits without a role do not come.
-const SYSTEMS: [(&str, &str, &[u32]); 4] = [
+const SYSTEMS: [(&str, &str, &[u32]); 5] = [
     ("medagents", "", &[9, 16, 23]),
     ("medagents", "--set form=original --set max_rounds=1", &[]),
     ("mdagents", "", &[]),
+    ("mdagents", "--set form=original --set max_rounds=2 --set max_turns=2", &[]),
     ("reconcile", "", &[6, 9, 12]),
 ];
 

@@ -33,6 +33,12 @@ pub struct Cell<'a> {
 }
 
 impl Cell<'_> {
+    /// What it is called, its recipe's variant included.
+    pub fn title(&self) -> String {
+        let variant = self.variant.map_or(String::new(), |variant| format!("{variant}: "));
+        format!("{variant}{} on {}", self.method.label, self.dataset.label)
+    }
+
     /// Where the cell's run lies, under the recipe's folder.
     pub fn directory(&self, out: &Path) -> PathBuf {
         let name = format!("{}-{}", self.method.name, self.dataset.name);

@@ -70,7 +70,9 @@ impl RecipeRun {
         let cells = cells(&self.forms)?;
         let specs = self.specs()?;
         let mut sets = ExemplarSets::default();
-        let inputs = specs.iter().map(|spec| spec.read_with(&mut sets));
+        let inputs = cells.iter().zip(&specs).map(|(cell, spec)| {
+            spec.read_with(&mut sets).map_err(|error| error.about(&cell.title()))
+        });
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let names = specs.iter().map(Spec::slot_models);
         let names = names.collect::<Result<Vec<_>, _>>()?.concat();
@@ -81,8 +83,11 @@ impl RecipeRun {
             auxiliary_models(&specs.iter().collect::<Vec<_>>(), &hardware, devices)
         })?;
         let mut libraries = Libraries::default();
-        let runs = specs.into_iter().zip(inputs);
-        let runs = runs.map(|(spec, inputs)| spec.resolve_with(inputs, &models, &mut libraries));
+        let runs = cells.iter().zip(specs.into_iter().zip(inputs));
+        let runs = runs.map(|(cell, (spec, inputs))| {
+            let run = spec.resolve_with(inputs, &models, &mut libraries);
+            run.map_err(|error| error.about(&cell.title()))
+        });
         let runs = runs.collect::<Result<Vec<_>, _>>()?;
         Ok(ResolvedRecipe { cells: cells.into_iter().zip(runs).collect(), models })
     }

@@ -14,7 +14,10 @@ const OTHERS: [(&str, &str); 21] = [
     ("cot-sc", "samples=2 examples=medqa mab_compat=on"),
     ("healthcareagent", "mab_compat=on"),
     ("medagents", "form=original max_rounds=2 mab_compat=on"),
-    ("mdagents", "truncate_chars=80 mab_compat=on"),
+    (
+        "mdagents",
+        "form=original max_rounds=2 max_turns=2 temperatures=model truncate_chars=80 mab_compat=on",
+    ),
     (
         "reconcile",
         "form=original max_rounds=2 truncate_chars=80 confidence_reading=converted mab_compat=on",
@@ -95,6 +98,7 @@ fn bad_settings_are_refused_by_name() {
         ("medagents", "form=paper", "harness or original"),
         ("medagents", "max_rounds=0", "a whole number from 1 to 100"),
         ("mdagents", "mab_compat=yes", "on or off"),
+        ("mdagents", "max_turns=0", "a whole number from 1 to 100"),
         ("medmad", "thinking=maybe", "on, off, where-possible or provider"),
         ("medmad", "confidence_reading=rounded", "clamped or converted"),
         ("cot", "max_tokens=0", "a whole number from 1 to 1000000, or provider"),
@@ -121,7 +125,7 @@ fn bad_settings_are_refused_by_name() {
         message("medmad", "roles=sym,ddx,doc"),
         "setting roles: \"sym,ddx,doc\" is not one or 3 of sym, ddx, guide"
     );
-    assert_eq!(message("mdagents", "form=original"), "there is no setting form");
+    assert_eq!(message("healthcareagent", "form=original"), "there is no setting form");
     for (name, known) in [
         ("medmad", "samples, t_max"),
         ("cot", "record_chars, samples"),
@@ -151,6 +155,8 @@ fn an_item_takes_so_many_calls_at_most() {
     for (name, pairs, calls) in [
         ("healthcareagent", &[][..], 7),
         ("mdagents", &[], 15),
+        ("mdagents", &["form=original"], 288),
+        ("mdagents", &["form=original", "max_rounds=1", "max_turns=1"], 27),
         ("reconcile", &["max_rounds=2"], 9),
     ] {
         let system = SystemConfig::parse(name, pairs).unwrap();

@@ -1,9 +1,12 @@
-//! MDAgents (Kim et al., NeurIPS 2024) as MedAgentBoard runs it: depending on a question's complexity one doctor answers, or several experts
-//! or teams do and a moderator decides.
+//! MDAgents (Kim et al., NeurIPS 2024): depending on a question's complexity one doctor answers, or several experts or teams do and a
+//! moderator decides.
 //!
-//! There is no discussion: experts are asked once and teams do not read each other's reports, so the only trajectories are initial answers
-//! (MED-MAD, B.7).
+//! In two forms. In MedAgentBoard's there is no discussion: experts are asked once and teams do not read each other's reports, so the only
+//! trajectories are initial answers (MED-MAD, B.7). In that of the authors' released code (mitmedialab/MDAgents, main.py and utils.py; it states no
+//! licence, and was read for facts alone) experts talk with one another in rounds of turns ([`debate`]), the final review team works twice
+//! ([`teams`]), and the answers that decide have temperature 0. What is left out of it or read otherwise stands in `docs/running.md`.
 
+pub mod debate;
 pub mod recruits;
 mod teams;
 #[cfg(test)]
@@ -11,10 +14,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
-use self::recruits::read_experts;
+use self::recruits::{Expert, read_experts};
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
@@ -29,9 +31,9 @@ use super::vote::{round_line, support};
 use super::{Opening, System, Task};
 use crate::data::Item;
 use crate::diagnosis::Failure;
-use crate::panel::{Asked, PanelError};
+use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::{PromptSet, fill};
-use crate::record::{FinishReason, ItemLine, Parse, Stage};
+use crate::record::{FinishReason, ItemLine, Parse, RoundLine, Stage};
 
 const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
 
@@ -47,10 +49,40 @@ const EXPERTS: usize = 5;
 const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
 
+/// The form of the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// MedAgentBoard's.
+    #[default]
+    Harness,
+    /// The authors'.
+    Original,
+}
+
+/// The sampling temperatures of the original.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Temperatures {
+    /// 0 of the answers that decide, as in the authors' code; of all others the models' own.
+    #[default]
+    Paper,
+    /// The models' own, or the run's.
+    Model,
+}
+
 settings! {
     /// How MDAgents runs.
     pub struct Settings {
-        /// Characters of an expert's explanation that the decision's prompt shows.
+        pub form: Form = Form::Harness,
+        /// Rounds of the original's debate at most, after each of which all experts answer again.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub max_rounds: u32 = 5,
+        /// Turns of such a round at most.
+        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+        pub max_turns: u32 = 5,
+        pub temperatures: Temperatures = Temperatures::Paper,
+        /// Characters of an expert's explanation that the decision's prompt shows; in the original all.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
         pub truncate_chars: usize = 200,
         /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
@@ -66,6 +98,10 @@ fn agent_name(agent: usize) -> String {
     format!("agent-{}", agent + 1)
 }
 
+fn expert_name(expert: usize) -> String {
+    format!("expert-{}", expert + 1)
+}
+
 impl config::Settings for Settings {
     fn slots(&self) -> Vec<Slot> {
         // The agents have one of the panel's models each; the moderator, who also decides, and the recruiter have the first.
@@ -75,11 +111,22 @@ impl config::Settings for Settings {
     fn max_calls(&self) -> u32 {
         // MedAgentBoard's recruiter may name any number of experts, which `mab_compat` asks all.
         // Of an advanced question: complexity, recruitment, decision, and each team's calls, of which its lead makes two.
-        (3 + TEAMS * (MEMBERS + 1)) as u32
+        let of_teams = (TEAMS * (MEMBERS + 1)) as u32;
+        match self.form {
+            Form::Harness => 3 + of_teams,
+            // Every team may call itself a final review's. In a turn each expert says whether it talks, and then what.
+            Form::Original => {
+                let experts = EXPERTS as u32;
+                let of_round = 1 + experts * (1 + 2 * self.max_turns);
+                3 + (2 * of_teams).max(experts + self.max_rounds * of_round)
+            }
+        }
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::read(prompts)? }))
+        let mab_compat = self.mab_compat && self.form == Form::Harness;
+        let settings = Settings { mab_compat, ..self.clone() };
+        Ok(Box::new(MdAgents { settings, messages: Messages::read(prompts)? }))
     }
 }
 
@@ -88,36 +135,25 @@ struct MdAgents {
     messages: Messages,
 }
 
-/// Initial answers, and the decision on them.
-type Answered = (Vec<Asked<Explained>>, Asked<Explained>);
+/// The rounds of answers, and the decision on them.
+type Answered = (Vec<RoundLine>, Asked<Explained>);
 
 impl System for MdAgents {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?.as_written(self.settings.mab_compat);
-        let complexity = self.complexity(&case)?;
-        let (first, decision) = match complexity {
-            "basic" => (vec![self.answer_alone(&case)?], None),
-            "advanced" => {
-                let (reports, decision) = self.ask_teams(&case)?;
-                (reports, Some(decision))
-            }
-            _ => {
-                let (opinions, decision) = self.ask_experts(&case)?;
-                (opinions, Some(decision))
-            }
+        let (rounds, decision) = match self.complexity(&case)? {
+            "basic" => self.answer_alone(&case)?,
+            "advanced" => self.ask_teams(&case)?,
+            _ => self.ask_experts(&case)?,
         };
-        let agents = first.iter().map(|one| one.call.agent.clone()).collect();
-        let answers: Vec<String> = first.iter().map(|one| one.value.answer.clone()).collect();
-        let last = decision.or(first.into_iter().next()).map(|one| one.value);
-        let Explained { explanation, answer, .. } = last.unwrap_or_default();
+        let Explained { explanation, answer, .. } = decision.value;
         let verdict = Verdict {
-            team_confidence: support(&answers, &answer),
+            team_confidence: rounds.last().map_or(0.0, |round| support(&round.answers, &answer)),
             rationale: explanation,
             answer,
             tie: false,
         };
-        let round = round_line(0, Stage::Initial, agents, answers, String::new());
-        Ok(case.close(vec![round], verdict).into())
+        Ok(case.close(rounds, verdict).into())
     }
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
@@ -130,7 +166,7 @@ impl MdAgents {
     /// One of [`LEVELS`].
     fn complexity(&self, case: &Case<'_>) -> Result<&'static str, PanelError> {
         let fields = vec![("complexity", choice(&LEVELS))];
-        let step = self.record_step(Stage::Aside, "complexity", fields);
+        let step = Step::new(Stage::Aside, 0, "complexity", Shape::record(fields));
         let messages = self.messages.complexity.fill_question(case.item, &[]);
         let call = case.call(&step, MODERATOR, "moderator", messages);
         let mab_compat = self.settings.mab_compat;
@@ -141,10 +177,23 @@ impl MdAgents {
         Ok(asked.value.complexity)
     }
 
-    fn answer_alone(&self, case: &Case<'_>) -> Result<Asked<Explained>, PanelError> {
-        let step = self.opinion_step(case, Stage::Initial, "answer");
+    fn is_original(&self) -> bool {
+        self.settings.form == Form::Original
+    }
+
+    fn answer_alone(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
+        let step = self.opinion_step(case, (Stage::Initial, 0), "answer");
         let messages = self.messages.basic.fill_question(case.item, &[]);
-        case.ask(case.call(&step, 0, agent_name(0), messages), self.reader(case))
+        let call = self.deciding(case.call(&step, 0, agent_name(0), messages));
+        let answer = case.ask(call, self.reader(case))?;
+        let round = answers((Stage::Initial, 0), std::slice::from_ref(&answer), String::new());
+        Ok((vec![round], answer))
+    }
+
+    /// A call whose answer is the question's: in the original it has a temperature of its own.
+    fn deciding(&self, call: Call) -> Call {
+        let is_papers = self.is_original() && self.settings.temperatures == Temperatures::Paper;
+        Call { temperature: is_papers.then_some(0.0).or(call.temperature), ..call }
     }
 
     /// The experts' opinions and the decision on them.
@@ -155,7 +204,7 @@ impl MdAgents {
             ("hierarchy", self.settings.decoding.string()),
         ]);
         let fields = vec![("experts", array(expert, EXPERTS, EXPERTS))];
-        let step = self.record_step(Stage::Aside, "recruitment", fields);
+        let step = Step::new(Stage::Aside, 0, "recruitment", Shape::record(fields));
         let count = [("count", &*EXPERTS.to_string())];
         let mut messages = self.messages.experts.fill_question(case.item, &count);
         if let Some(last) = messages.last_mut().filter(|_| self.settings.mab_compat) {
@@ -171,50 +220,52 @@ impl MdAgents {
             return Err(PanelError::NoExperts { item: case.item.id.clone() });
         }
 
-        let step = self.opinion_step(case, Stage::Initial, "opinion");
+        let step = self.opinion_step(case, (Stage::Initial, 0), "opinion");
         let calls = experts.iter().enumerate().map(|(at, expert)| {
             let values = [("role", expert.role.as_str()), ("expertise", &expert.expertise)];
             let messages = self.messages.opinion.fill_question(case.item, &values);
-            case.call(&step, at % AGENTS, format!("expert-{}", at + 1), messages)
+            case.call(&step, at % AGENTS, expert_name(at), messages)
         });
         let opinions = case.ask_all(calls, self.reader(case))?;
-
-        let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
-            let Explained { explanation, answer, .. } = &opinion.value;
-            let values = [
-                ("role", expert.role.as_str()),
-                ("answer", answer),
-                ("explanation", &truncate(explanation, self.settings.truncate_chars)),
-            ];
-            fill(&self.messages.opinion_block, &values)
-        });
-        let shown = shown.collect::<Vec<_>>().join("\n\n");
+        if self.is_original() {
+            return self.debate(case, &experts, &opinions);
+        }
+        let shown = self.shown(&experts, &opinions, self.settings.truncate_chars);
         let templates = &self.messages.decision_on_opinions;
-        let decision = self.decide(case, templates, ("opinions", &shown))?;
-        Ok((opinions, decision))
+        let decision = self.decide(case, 0, templates, &[("opinions", &shown)])?;
+        Ok((vec![answers((Stage::Initial, 0), &opinions, String::new())], decision))
     }
 
-    /// The moderator's decision on opinions or reports.
+    /// The experts' opinions, as prompts show them, with so many characters of each explanation.
+    fn shown(&self, experts: &[Expert], opinions: &[Asked<Explained>], chars: usize) -> String {
+        let shown = experts.iter().zip(opinions).map(|(expert, opinion)| {
+            let Explained { explanation, answer, .. } = &opinion.value;
+            let explanation = truncate(explanation, chars);
+            let values =
+                [("role", expert.role.as_str()), ("answer", answer), ("explanation", &explanation)];
+            fill(&self.messages.opinion_block, &values)
+        });
+        shown.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The moderator's decision on opinions or reports, the last of which were given in this round.
     fn decide(
         &self,
         case: &Case<'_>,
+        round: u32,
         templates: &Templates,
-        said: (&str, &str),
+        said: &[(&str, &str)],
     ) -> Result<Asked<Explained>, PanelError> {
-        let step = self.opinion_step(case, Stage::Final, "decision");
-        let messages = templates.fill_question(case.item, &[said]);
-        case.ask(case.call(&step, MODERATOR, "moderator", messages), self.reader(case))
+        let step = self.opinion_step(case, (Stage::Final, round), "decision");
+        let messages = templates.fill_question(case.item, said);
+        let call = self.deciding(case.call(&step, MODERATOR, "moderator", messages));
+        case.ask(call, self.reader(case))
     }
 
-    fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
+    fn opinion_step(&self, case: &Case<'_>, at: (Stage, u32), purpose: &'static str) -> Step {
         let fields =
             vec![("explanation", self.settings.decoding.reasons()), ("answer", answer(case.item))];
-        self.record_step(stage, purpose, fields)
-    }
-
-    /// All steps are in round 0: no agent answers twice.
-    fn record_step(&self, stage: Stage, purpose: &'static str, fields: Vec<(&str, Value)>) -> Step {
-        Step::new(stage, 0, purpose, Shape::record(fields))
+        Step::new(at.0, at.1, purpose, Shape::record(fields))
     }
 
     /// A parser of records with an answer.
@@ -233,6 +284,13 @@ impl MdAgents {
             (Explained { explanation, answer, written: None }, parse)
         }
     }
+}
+
+/// A round of answers, after this brief.
+fn answers((stage, round): (Stage, u32), given: &[Asked<Explained>], brief: String) -> RoundLine {
+    let agents = given.iter().map(|one| one.call.agent.clone()).collect();
+    let answers = given.iter().map(|one| one.value.answer.clone()).collect();
+    round_line(round, stage, agents, answers, brief)
 }
 
 #[derive(Serialize)]
@@ -284,5 +342,14 @@ prompt_files! {
         /// One team's report in the decision's prompt.
         report_block: "report" ["group", "goal", "answer", "explanation"],
         decision_on_reports: "decision-reports" [] ["question", "options", "reports"],
+        /// What an expert of the original is, whatever it is asked.
+        expert: "original-expert" ["role", "expertise"],
+        wish: "original-wish" ["question", "options", "opinions", "comments", "experts"],
+        comment: "original-comment" ["question", "options", "opinions", "comments", "experts"],
+        answer: "original-answer" ["question", "options", "opinions", "comments"],
+        summary: "original-summary" [] ["question", "options", "opinions"],
+        decision_on_debate: "original-decision" [] ["question", "options", "summary", "opinions"],
+        /// What a team that reviews finally is shown beside its usual prompts.
+        reviewed: "original-reviewed" ["reports"],
     }
 }

@@ -96,7 +96,10 @@ fn answer_alone(object: &Map<String, Value>) -> Option<Value> {
     let is_beside = |key: &str| BESIDE.contains(&key.to_lowercase().as_str());
     let mut others = object.iter().filter(|(key, _)| !is_beside(key));
     let (key, text) = others.next().filter(|_| others.next().is_none())?;
+    // `{"D": "E"}` names two.
+    let is_other = |text: &str| text.parse().is_ok_and(char::is_alphabetic) && text != key;
     let answer = match key.as_bytes() {
+        [b'A'..=b'J'] if is_other(text.as_str()?.trim()) => return None,
         [b'A'..=b'J'] => format!("{key}: {}", text.as_str()?),
         _ if NAMES.contains(&plain_key(key).as_str()) => text.as_str()?.to_owned(),
         _ => return None,
@@ -168,6 +171,7 @@ mod tests {
         for other in [
             r#"{"option": "A", "pros": "x", "cons": "y"}"#,
             r#"{"D": 4}"#,
+            r#"{"D": "E"}"#,
             r#"{"A": "x", "B": "y"}"#,
             r#"{"K": "x"}"#,
             r#"{"option": "A", "reason": "r"} {"option": "B", "reason": "r"}"#,

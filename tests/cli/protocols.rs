@@ -1,0 +1,367 @@
+//! Every panel on questions against endpoints that follow a script, an endpoint a seat, so that all branches of its protocol are taken: its agents
+//! agree at once, after a round or never, a reply cannot be read, a vote is tied. An independent script makes the same of the calls.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+use regex::Regex;
+use serde_json::{Value, json};
+use wardround::experiment::contents::Contents;
+use wardround::record::{ItemLine, Reply};
+
+use crate::binary::Scratch;
+use crate::remote::{said, serve};
+use crate::tampering::seal_anew;
+
+/// A call: to whom, by the place in the panel, on which case, how often it was asked about it before, and what.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    seat: usize,
+    case: usize,
+    before: usize,
+    text: &'a str,
+}
+
+struct Protocol {
+    /// With its settings.
+    run: &'static str,
+    seats: usize,
+    says: fn(Asked<'_>) -> String,
+    /// Of case 1, on which all agree at once, 2 after a round, 3 never, 4 with replies that cannot be read, 5 a tie: the answer and the calls.
+    outcomes: [(&'static str, u32); 5],
+    /// Agents without a place of their own in `--panel`, which have the last seats: one of them decides, and no vote does.
+    beside: &'static [&'static str],
+}
+
+const PROTOCOLS: [Protocol; 9] = [
+    Protocol {
+        run: "mac",
+        seats: 5,
+        says: mac,
+        outcomes: [("B", 5), ("B", 10), ("C", 25), ("B", 25), ("A", 25)],
+        beside: &[],
+    },
+    Protocol {
+        run: "colacare",
+        seats: 4,
+        says: colacare,
+        outcomes: [("B", 8), ("B", 16), ("C", 24), ("B", 24), ("A", 24)],
+        beside: &[],
+    },
+    Protocol {
+        run: "mdteamgpt",
+        seats: 6,
+        says: mdteamgpt,
+        outcomes: [("B", 6), ("B", 11), ("C", 31), ("B", 31), ("A", 31)],
+        beside: &[],
+    },
+    Protocol {
+        run: "debate-or-vote",
+        seats: 5,
+        says: debate_or_vote,
+        outcomes: [("B", 5), ("D", 5), ("D", 5), ("B", 5), ("A", 5)],
+        beside: &[],
+    },
+    Protocol {
+        run: "debate-or-vote --set by=debate",
+        seats: 5,
+        says: debate_or_vote,
+        outcomes: [("B", 30), ("B", 30), ("D", 30), ("B", 30), ("A", 30)],
+        beside: &[],
+    },
+    Protocol {
+        run: "medagents-2 --set evidence=off",
+        seats: 5,
+        says: medagents_2,
+        outcomes: [("B", 5), ("B", 9), ("A", 13), ("B", 13), ("A", 13)],
+        beside: &[],
+    },
+    Protocol {
+        run: "reconcile --set form=original --set max_rounds=2",
+        seats: 3,
+        says: reconcile,
+        outcomes: [("B", 3), ("B", 6), ("C", 9), ("B", 9), ("A", 9)],
+        beside: &[],
+    },
+    Protocol {
+        run: "mdagents",
+        seats: 5,
+        says: mdagents,
+        outcomes: [("B", 2), ("B", 8), ("C", 8), ("", 8), ("A", 15)],
+        beside: &["moderator", "recruiter"],
+    },
+    Protocol {
+        run: "mdagents --set form=original --set max_rounds=2 --set max_turns=2",
+        seats: 5,
+        says: mdagents,
+        outcomes: [("B", 2), ("B", 26), ("C", 60), ("", 14), ("A", 19)],
+        beside: &["moderator", "recruiter"],
+    },
+];
+
+/// What nobody can read.
+const MUMBLE: &str = "hm";
+
+/// A record with this answer, under every key that a prompt asks for, of an agent that agrees or does not.
+fn record(asked: Asked<'_>, answer: &str, agrees: bool) -> String {
+    sure(asked, answer, agrees, 0.85)
+}
+
+fn sure(
+    Asked { case, before, .. }: Asked<'_>,
+    answer: &str,
+    agrees: bool,
+    confidence: f64,
+) -> String {
+    let why = format!("Of case {case}, said {before} times.");
+    let word = if agrees { "yes" } else { "no" };
+    let mut record = json!({"confidence": confidence});
+    for key in ["explanation", "summary", "reason", "reasoning", "thought", "feedback"] {
+        record[key] = json!(why);
+    }
+    for key in ["consensus_reached", "agree", "converged", "finished"] {
+        record[key] = json!(word);
+    }
+    for key in ["answer", "final_answer"] {
+        record[key] = json!(answer);
+    }
+    record.to_string()
+}
+
+/// The letter of a seat.
+fn of(letters: &str, seat: usize) -> &str {
+    &letters[seat..=seat]
+}
+
+/// The last seat leads.
+fn mac(asked: Asked<'_>) -> String {
+    match asked {
+        Asked { seat: 4, case: 1, .. } => record(asked, "B", true),
+        Asked { seat: 4, case: 2, before, .. } => record(asked, "B", before > 0),
+        Asked { seat: 4, case: 3, .. } => record(asked, "C", false),
+        Asked { seat: 4, .. } | Asked { seat: 1, case: 4, .. } => MUMBLE.to_owned(),
+        Asked { seat, case: 2, before: 0, .. } => record(asked, of("ABBC", seat), false),
+        Asked { seat, case: 4, .. } => record(asked, of("D.BB", seat), false),
+        Asked { seat, case: 5, .. } => record(asked, of("ABAB", seat), false),
+        _ => record(asked, "B", true),
+    }
+}
+
+/// Analyses and reviews take turns, and so do the last seat's syntheses and decisions.
+fn colacare(asked: Asked<'_>) -> String {
+    let Asked { seat, case, before, .. } = asked;
+    match (seat, case, before % 2) {
+        (3, 3, 1) => record(asked, "C", false),
+        (3, 4 | 5, 1) | (1, 4, 1) | (2, 5, 1) => MUMBLE.to_owned(),
+        (2, 2, 1) if before == 1 => record(asked, "D", false),
+        (2, 3, 1) => record(asked, "C", false),
+        (0 | 1, 5, 1) => record(asked, of("AD", seat), true),
+        _ => record(asked, "B", true),
+    }
+}
+
+/// Triage sits first, the lead and the reviewer last.
+fn mdteamgpt(asked: Asked<'_>) -> String {
+    match asked {
+        Asked { seat: 0, case: 4, .. } => MUMBLE.to_owned(),
+        Asked { seat: 0, .. } => r#"{"selected_roles": ["Neurologist", "Pharmacist"]}"#.to_owned(),
+        Asked { seat: 4, case, .. } => format!("Consistency: none on case {case}."),
+        Asked { seat: 5, case: 2, before, .. } => record(asked, "B", before > 0),
+        Asked { seat: 5, case: 3, .. } => record(asked, "C", false),
+        Asked { seat: 5, case: 4 | 5, .. } | Asked { seat: 2, case: 4, .. } => MUMBLE.to_owned(),
+        Asked { seat: 3, case: 5, .. } => MUMBLE.to_owned(),
+        Asked { seat, case: 5, .. } => record(asked, of(".AD", seat), false),
+        _ => record(asked, "B", true),
+    }
+}
+
+fn debate_or_vote(asked: Asked<'_>) -> String {
+    let Asked { seat, case, before, .. } = asked;
+    match (case, seat) {
+        (2, _) if before == 0 => record(asked, of("ABCDD", seat), false),
+        (3, _) => record(asked, of("ABCDD", seat), false),
+        (4, 0 | 4) | (5, 4) => MUMBLE.to_owned(),
+        (4, _) => record(asked, of(".BBC", seat), false),
+        (5, _) => record(asked, of("ABAB", seat), false),
+        _ => record(asked, "B", true),
+    }
+}
+
+/// Triage sits first, the moderator last; one who is sure outweighs two who are not.
+fn medagents_2(asked: Asked<'_>) -> String {
+    match asked {
+        Asked { seat: 0 | 4, case: 4, .. } | Asked { seat: 1, case: 4, .. } => MUMBLE.to_owned(),
+        Asked { seat: 0, .. } => r#"{"specialties": ["Cardiology", "Toxicology"]}"#.to_owned(),
+        Asked { seat: 4, case: 2, before, .. } => record(asked, "", before > 0),
+        Asked { seat: 4, case, .. } => record(asked, "", case == 1),
+        Asked { seat: 3, case: 5, .. } => MUMBLE.to_owned(),
+        Asked { seat: 1, case: 2, before: 0, .. } | Asked { seat: 1, case: 3, .. } => {
+            sure(asked, "A", false, 0.9)
+        }
+        Asked { case: 3, .. } => sure(asked, "B", false, 0.4),
+        Asked { seat, case: 4, .. } => {
+            sure(asked, of("..BC", seat), false, 0.9 - seat as f64 / 10.0)
+        }
+        Asked { seat, case: 5, .. } => sure(asked, of(".AB", seat), false, 0.5),
+        _ => record(asked, "B", true),
+    }
+}
+
+fn reconcile(asked: Asked<'_>) -> String {
+    let Asked { seat, case, before, .. } = asked;
+    match (case, seat) {
+        (2, 0) if before == 0 => sure(asked, "A", false, 0.4),
+        (3, _) => sure(asked, of("AAC", seat), false, [0.5, 0.6, 0.95][seat]),
+        (4, 1) | (5, 2) => MUMBLE.to_owned(),
+        (5, _) => sure(asked, of("AD", seat), false, [0.82, 0.89][seat]),
+        _ => record(asked, "B", true),
+    }
+}
+
+/// Case 1 is basic, and 5 for teams; of the experts two talk to each other in 2, all to all in 3. The moderator sits fourth, the recruiter last.
+fn mdagents(asked: Asked<'_>) -> String {
+    let Asked { seat, case, text, .. } = asked;
+    let asks = |part: &str| text.contains(part);
+    let talks = |whom: &str| format!(r#"{{"talk": "yes", "experts": [{whom}]}}"#);
+    match (seat, case) {
+        (3 | 4, 4) => MUMBLE.to_owned(),
+        (3, _) if asks("How complex") => {
+            let level = ["basic", "intermediate", "intermediate", "", "advanced"][case - 1];
+            format!(r#"{{"complexity": "{level}"}}"#)
+        }
+        (3, _) if asks("What the experts wrote") => format!("All of case {case}."),
+        (3, _) => record(asked, of(".BC.A", case - 1), true),
+        (4, 5) => {
+            let team =
+                |goal: &str| json!({"goal": goal, "members": ["Doctor", "Nurse", "Pharmacist"]});
+            json!({"teams": [team("IAT"), team("Surgery"), team("FRDT")]}).to_string()
+        }
+        (4, _) => r#"{"experts": ["Ea", "Eb", "Ec", "Ed", "Ee"]}"#.to_owned(),
+        (_, 3) if asks("Do you want to talk") => talks("1, 2, 3, 4, 5"),
+        (_, 4) if asks("Do you want to talk") || asks("You are a Radiologist") => MUMBLE.to_owned(),
+        (_, 2) if asks("Do you want to talk") => {
+            let is_first =
+                asks("since:\n\nnothing") && (asks("You are a Ea") || asks("You are a Eb"));
+            if is_first { talks("1, 2") } else { r#"{"talk": "no"}"#.to_owned() }
+        }
+        _ => record(asked, "B", true),
+    }
+}
+
+/// The endpoint of a seat, which counts what it is asked of each case; every prompt names its case.
+fn endpoint(says: fn(Asked<'_>) -> String, seat: usize) -> String {
+    let counts: Mutex<BTreeMap<usize, usize>> = Mutex::default();
+    let named = Regex::new(r"case (\d)").unwrap();
+    serve(move |request: &Value| {
+        let messages = request["messages"].as_array().unwrap().iter();
+        let text: String = messages.map(|one| one["content"].as_str().unwrap()).collect();
+        let case: usize = named.captures(&text).unwrap()[1].parse().unwrap();
+        let mut counts = counts.lock().unwrap();
+        let count = counts.entry(case).or_default();
+        *count += 1;
+        said(&says(Asked { seat, case, before: *count - 1, text: &text }))
+    })
+}
+
+/// Runs a protocol on the five cases, as `out`.
+fn drive(protocol: &Protocol) -> Scratch {
+    let scratch = Scratch::new();
+    let row = |case: usize| {
+        let options = ["aspirin", "codeine", "heparin", "insulin"];
+        let question = format!("Which drug is given in case {case}?");
+        let row = json!({"id": format!("q{case}"), "question": question, "options": options, "answer": "B"});
+        format!("{row}\n")
+    };
+    scratch.write("questions.jsonl", (1..=5).map(row).collect::<String>());
+    let seats: Vec<String> =
+        (0..protocol.seats).map(|seat| endpoint(protocol.says, seat)).collect();
+    let (panel, others) = seats.split_at(protocol.seats - protocol.beside.len());
+    let others = protocol.beside.iter().zip(others);
+    let others: String =
+        others.map(|(agent, model)| format!(" --set slot.{agent}={model}")).collect();
+    let (run, panel) = (protocol.run, panel.join(","));
+    scratch
+        .wardround(format!(
+            "run {run} --data questions.jsonl --format mcq --panel {panel}{others} --quiet --out out"
+        ))
+        .succeeded();
+    scratch.wardround("verify out").succeeded();
+    scratch
+}
+
+#[test]
+fn every_branch_of_a_protocol_is_taken() {
+    for protocol in &PROTOCOLS {
+        let scratch = drive(protocol);
+        let contents = Contents::read(&scratch.path("out")).unwrap();
+        let answers = contents.answers();
+        let found = answers.values().map(|one| (one.answer.as_str(), one.calls));
+        assert_eq!(found.collect::<Vec<_>>(), protocol.outcomes, "{}", protocol.run);
+        let ties: Vec<bool> = answers.values().map(|one| one.tie).collect();
+        assert_eq!(
+            ties,
+            [false, false, false, false, protocol.beside.is_empty()],
+            "{}",
+            protocol.run
+        );
+        let unread = |item: &str| {
+            let of_item = contents.calls.records.iter().filter(|call| call.item == item);
+            of_item.filter(|call| call.text == MUMBLE && call.basis().is_none()).count()
+        };
+        assert!(unread("q1") == 0 && unread("q4") > 0, "{}", protocol.run);
+    }
+}
+
+fn recompute(scratch: &Scratch) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recompute.py");
+    // Without writing its bytecode into the sources.
+    let mut python = Command::new("python3");
+    python.arg("-B").arg(script).arg(scratch.path("out")).output().unwrap()
+}
+
+#[test]
+#[ignore = "needs python3 of 3.11 or later"]
+fn with_python_every_protocols_outcomes_are_recomputed_and_a_changed_vote_is_found() {
+    for protocol in &PROTOCOLS {
+        let scratch = drive(protocol);
+        let out = scratch.path("out");
+        let output = recompute(&scratch);
+        let told = String::from_utf8_lossy(&output.stdout);
+        let calls: u32 = protocol.outcomes.iter().map(|(_, calls)| calls).sum();
+        let expected = format!("5 items and {calls} calls recomputed, no difference");
+        assert_eq!(told.trim(), expected, "{}: {output:?}", protocol.run);
+
+        let sound = Contents::read(&out).unwrap();
+        let differs = |contents: &Contents, part: &str| {
+            seal_anew(contents, &out);
+            let output = recompute(&scratch);
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(output.status.code(), Some(1), "{}: {output:?}", protocol.run);
+            assert!(told.contains(part), "{}: no {part:?} in {told}", protocol.run);
+        };
+        // An outcome that its votes do not make.
+        for place in 0..sound.items.records.len() {
+            let mut contents = sound.clone();
+            let ItemLine::Answer(item) = &mut contents.items.records[place] else { panic!() };
+            item.answer = "D".to_owned();
+            item.correct = Some(false);
+            let is_changed = sound.items.records[place] != contents.items.records[place];
+            if is_changed {
+                differs(&contents, "answer and tie: found ('D', ");
+            }
+        }
+        // A vote, and what was read of it, that the outcome is not made of.
+        let mut contents = sound.clone();
+        let is_vote = |record: &Reply| record.as_value()["answer"] == "B";
+        let vote = contents.calls.records.iter_mut().find(|call| is_vote(&call.record)).unwrap();
+        vote.text = vote.text.replace(r#"answer":"B""#, r#"answer":"D""#);
+        differs(&contents, "record.answer: found 'B', recomputed 'D'");
+        let vote = contents.calls.records.iter_mut().find(|call| is_vote(&call.record)).unwrap();
+        let mut record = vote.record.as_value().clone();
+        record["answer"] = json!("D");
+        vote.record = Reply::of(record);
+        differs(&contents, "item q");
+    }
+}

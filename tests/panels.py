@@ -1,0 +1,273 @@
+"""The protocols of panels on questions: whom each asks, in which order, until when, and whose answer counts. recompute.py has a protocol ask
+again; the calls of the log answer it, and what comes of them must be the log's items.
+
+Shares no code with the program.
+"""
+
+import json
+import math
+import re
+
+
+class Difference(Exception):
+    """What was found, and what should be there."""
+
+
+def expect(where, found, expected):
+    """Numbers may differ in their last bits: sums may be taken in another order."""
+    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        for pair in zip(found, expected):
+            expect(where, *pair)
+        return
+    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (found, expected))
+    same = math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-12) if numbers else found == expected
+    if not same:
+        raise Difference(f"{where}: found {found!r}, recomputed {expected!r}")
+
+
+def vote(answers, weights, whole):
+    """The answer, whether it was a tie, and the mean weight of its supporters, of which `whole` is 1. A tie goes to the first in panel order."""
+    sums = {}
+    for answer, weight in zip(answers, weights):
+        if answer:
+            sums[answer] = sums.get(answer, 0) + weight
+    best = max(sums.values(), default=0)
+    winners = [answer for answer in sums if sums[answer] == best]
+    chosen = winners[0] if winners else ""
+    support = [weight for answer, weight in zip(answers, weights) if answer and answer == chosen]
+    # Nobody could be read: nobody is confident.
+    return chosen, len(winners) > 1, sum(support) / (whole * len(support)) if support else 0.0
+
+
+class Course:
+    """An item's calls as its protocol asks for them, and the rounds and the outcome that they make."""
+
+    def __init__(self, where, calls, letters, settings):
+        self.where, self.letters, self.settings = where, letters, settings
+        self.calls = {(call["purpose"], call["agent"], call["round"]): call for call in calls}
+        self.step, self.rounds, self.last, self.outcome = 0, [], None, ("", False, 0.0)
+
+    def at(self, step):
+        self.step = step
+        return self
+
+    def ask(self, purpose, *agents):
+        """What the agents say, who are asked at once."""
+        said = []
+        for agent in agents:
+            call = self.calls.pop((purpose, agent, self.step), None)
+            if call is None:
+                raise Difference(f"{self.where}: no {purpose} of {agent} in step {self.step}")
+            said.append(read(call, self.letters))
+        self.step += 1
+        return said
+
+    def answer(self, purpose, *agents, weigh=None):
+        """The same of what they answer the question; it is the outcome, but where none of it can be read and there was one before."""
+        step, said = self.step, self.ask(purpose, *agents)
+        answers = [one["answer"] for one in said]
+        weights = [1000 if weigh is None else weigh(one["confidence"]) for one in said]
+        chosen, tie, confidence = vote(answers, weights, 1000)
+        if weigh is None:
+            confidence = answers.count(chosen) / len(answers) if chosen else 0.0
+        if chosen or not self.rounds:
+            self.outcome = chosen, tie, confidence
+        self.last = chosen, tie, confidence
+        stated = weigh is not None and any(one["confidence"] is not None for one in said)
+        self.rounds.append({
+            "round": step,
+            "stage": "initial" if not self.rounds else "final" if len(agents) == 1 else "round",
+            "agents": list(agents),
+            "answers": answers,
+            "confidences": [one["confidence"] or 0.0 for one in said] if stated else [],
+            "weights": [weight / 1000 for weight in weights],
+            "aggregate": chosen,
+        })
+        return said
+
+    def check(self, item, calls):
+        if self.calls:
+            raise Difference(f"{self.where}: nobody asks for {sorted(self.calls)[0]}")
+        expect(f"{self.where}: calls", item["calls"], calls)
+        expect(f"{self.where}: number of rounds", len(item["rounds"]), len(self.rounds))
+        for logged, computed in zip(item["rounds"], self.rounds):
+            for field, value in computed.items():
+                expect(f"{self.where}, round {computed['round']}: {field}", logged[field], value)
+        expect(f"{self.where}: rounds_run", item["rounds_run"], self.rounds[-1]["round"])
+        found = item["answer"], item["tie"]
+        expect(f"{self.where}: answer and tie", found, self.outcome[:2])
+        expect(f"{self.where}: team_confidence", item["team_confidence"], self.outcome[2])
+        expect(f"{self.where}: correct", item["correct"], None if item["gold"] is None else item["answer"] == item["gold"])
+
+
+def read(call, letters):
+    """Answer, confidence and consent of a reply. What is no plain record is read by rules that tests/replies holds: of it the call's own stands."""
+    own = call["record"]
+    said = {"answer": own.get("answer", ""), "confidence": own.get("confidence"), "agreed": own.get("agreed")}
+    # What a protocol goes on with where a reply gave nothing stands apart.
+    said["own"] = own.get("assumed", {}) | own
+    said["whom"] = said["own"].get("experts")
+    try:
+        record = json.loads(call["text"])
+    except ValueError:
+        record = None
+    if isinstance(record, dict) and "contradiction" not in own and call["parse"] != "refused":
+        letter = record.get("answer", record.get("final_answer"))
+        if isinstance(letter, str) and re.fullmatch("[A-J]", letter):
+            said["answer"] = letter if letter in letters else ""
+        if record.get("talk") in ("yes", "no") and isinstance(record.get("experts", []), list):
+            said["whom"] = record["experts"] if record["talk"] == "yes" else []
+        sure = record.get("confidence")
+        if isinstance(sure, (int, float)) and not isinstance(sure, bool) and 0 <= sure <= 1:
+            said["confidence"] = float(sure)
+        for key in ("consensus_reached", "agree", "converged", "finished"):
+            if record.get(key) in ("yes", "no"):
+                said["agreed"] = record[key] == "yes"
+    where = f"call {call['seq']} ({call['agent']}, {call['purpose']}, item {call['item']}, run {call['run']})"
+    for field in ("answer", "confidence", "agreed"):
+        if field in own:
+            expect(f"{where}: record.{field}", own[field], said[field])
+    if call["parse"] in ("unread", "refused"):
+        expect(f"{where}: answer of what could not be read", own.get("answer", ""), "")
+    return said
+
+
+def agree(said):
+    return all(one["agreed"] is True for one in said)
+
+
+def mac(course):
+    for _ in range(5):
+        course.answer("doctors", *(f"doctor-{number}" for number in range(1, 5)))
+        if agree(course.answer("supervisor", "supervisor")):
+            return
+
+
+def colacare(course):
+    team = "internal-medicine", "surgery", "radiology"
+    for _ in range(3):
+        course.answer("analysis", *team)
+        course.answer("synthesis", "coordinator")
+        reviews = course.answer("review", *team)
+        course.answer("decision", "coordinator")
+        if agree(reviews):
+            return
+
+
+def mdteamgpt(course):
+    course.ask("triage", "triage")
+    for _ in range(6):
+        course.answer("consultation", "first-specialist", "second-specialist", "third-specialist")
+        course.ask("summary", "lead")
+        if agree(course.answer("safety", "reviewer")):
+            return
+
+
+def debate_or_vote(course):
+    agents = [f"agent-{number}" for number in range(1, 6)]
+    course.answer("opinion", *agents)
+    for _ in range(5 if course.settings["by"] == "debate" else 0):
+        course.answer("debate", *agents)
+
+
+def medagents_2(course):
+    tenths = lambda confidence: 100 * math.floor(10 * (confidence or 0.0) + 0.5)
+    course.ask("triage", "triage")
+    for _ in range(3):
+        course.answer("experts", "first-expert", "second-expert", "third-expert", weigh=tenths)
+        if agree(course.ask("moderator", "moderator")):
+            return
+
+
+def reconcile(course):
+    """f(p) of Chen et al. (ACL 2024), §4."""
+
+    def weigh(p):
+        return 1000 if p >= 1 else 800 if p >= 0.9 else 500 if p >= 0.8 else 300 if p > 0.6 else 100
+
+    agents, original = [f"agent-{number}" for number in range(1, 4)], course.settings["form"] == "original"
+    said = course.answer("initial", *agents, weigh=weigh)
+    for number in range(course.settings["max_rounds"]):
+        answers = {one["answer"] for one in said}
+        # MedAgentBoard's hears no silence, and asks after a discussion alone.
+        alike = len(answers if original else answers - {""}) == 1 and answers != {""}
+        if alike and (original or number > 0):
+            break
+        said = course.answer("discussion", *agents, weigh=weigh)
+    course.outcome = course.last
+
+
+def mdagents(course):
+    level = course.at(0).ask("complexity", "moderator")[0]["own"]["complexity"]
+    if level == "basic":
+        course.at(0).answer("answer", "agent-1")
+        return
+    recruits = course.at(0).ask("recruitment", "recruiter")[0]["own"]
+    original = course.settings.get("form") == "original"
+    if level == "advanced":
+        last = teams_of(course, recruits["teams"], original)
+    else:
+        experts = [f"expert-{number}" for number, _ in enumerate(recruits["experts"], 1)]
+        course.at(0).answer("opinion", *experts)
+        last = debate(course, experts) if original else 0
+    answer = course.at(last).ask("decision", "moderator")[0]["answer"]
+    answers = course.rounds[-1]["answers"]
+    course.outcome = answer, False, answers.count(answer) / len(answers) if answer else 0.0
+
+
+def teams_of(course, teams, original):
+    """All work at once; in the original those of the final review do so again."""
+    numbered = list(enumerate(teams, 1))
+    reviewing = [(at, team) for at, team in numbered if original and re.search(r"final review|\bfrdt\b", team["goal"].lower())]
+    for step, sitting in enumerate([numbered, reviewing] if reviewing else [numbered]):
+        leads = [f"team-{at}-lead" for at, _ in sitting]
+        course.at(step).ask("request", *leads)
+        course.at(step).ask("investigation", *(f"team-{at}-assistant-{n}" for at, team in sitting for n in range(1, len(team["members"]))))
+        (course.at(step).ask if step else course.at(step).answer)("report", *leads)
+    return 1 if reviewing else 0
+
+
+def debate(course, experts):
+    """The step of the last answers or wishes."""
+    step, silent = 0, len(experts) < 2
+    for _ in range(course.settings["max_rounds"]):
+        course.at(step).ask("summary", "moderator")
+        talked = False
+        for _ in range(course.settings["max_turns"]):
+            if silent:
+                break
+            step += 1
+            speakers = []
+            for number, wish in enumerate(course.at(step).ask("wish", *experts), 1):
+                whom = [one for one in wish["whom"] if 1 <= one <= len(experts)]
+                expect(f"{course.where}, step {step}: whom expert {number} wants to talk to", wish["own"]["experts"], whom)
+                speakers += [f"expert-{number}"] if set(whom) - {number} else []
+            silent, talked = not speakers, talked or bool(speakers)
+            course.at(step).ask("comment", *speakers)
+        if talked:
+            step += 1
+            course.at(step).answer("opinion", *experts)
+        if silent:
+            break
+    return step
+
+
+PROTOCOLS = {
+    "mac": mac,
+    "colacare": colacare,
+    "mdteamgpt": mdteamgpt,
+    "debate-or-vote": debate_or_vote,
+    "medagents-2": medagents_2,
+    "reconcile": reconcile,
+    "mdagents": mdagents,
+}
+
+
+def check_item(system, item, calls, letters, settings):
+    """One answered item against what its protocol makes of its calls."""
+    for name in ("mab_compat", "reask"):
+        if settings.get(name, "off") != "off":
+            raise Difference(f"{name} = {settings[name]} is not computed again")
+    course = Course(f"item {item['item']}, run {item['run']}", calls, letters, settings)
+    PROTOCOLS[system](course)
+    course.check(item, len(calls))
