@@ -24,7 +24,7 @@ use super::error::{ApiError, Code};
 use super::guard::{Asking, Caller, Identity};
 use super::request::address::Address;
 use super::request::fields::{Fields, quoted, required};
-use super::response::events::{EventSource, SILENCE, cut, respond};
+use super::response::events::{EventSource, SILENCE, cut, respond, sign_of_life};
 use super::system_chat::{run_seed, usage};
 use crate::analysis::notes::{Finding, OperationOutcome};
 use crate::data::ItemKind;
@@ -357,7 +357,7 @@ impl EventSource for Followed {
             let event = tokio::select! {
                 event = self.events.recv() => event?,
                 () = cut(&mut self.phase) => return None,
-                () = sleep(SILENCE) => return Some(": working\n\n".to_owned()),
+                () = sleep(SILENCE) => return Some(sign_of_life(true)),
             };
             let (name, value) = match event {
                 CaseEvent::Begun => continue,
