@@ -26,7 +26,7 @@ use super::request::address::Address;
 use super::request::fields::{Fields, quoted, required};
 use super::response::events::{EventSource, SILENCE, cut, respond, sign_of_life};
 use super::system_chat::{run_seed, usage};
-use crate::analysis::notes::{Finding, OperationOutcome};
+use crate::analysis::notes::{Finding, operation_outcome};
 use crate::data::ItemKind;
 use crate::experiment::case::Worked;
 use crate::experiment::clock;
@@ -171,7 +171,7 @@ async fn answer(
         ItemLine::Note(line) if wants_fhir(headers) => {
             let finding = Finding::of(line, &worked.calls, &worked.searches);
             let decision = worked.decision.as_ref();
-            let body = Json(OperationOutcome::of(&finding, decision, ask.system.is_synthetic));
+            let body = Json(operation_outcome(&finding, decision, ask.system.is_synthetic));
             Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(fhir::MEDIA))], body)
                 .into_response())
         }
