@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "bundle",
-        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console fault size appended outside",
+        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console fault size appended outside build_info",
     ),
     ("report", "selftest analysis experiment systems panel data text diagnosis record"),
     (

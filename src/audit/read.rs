@@ -3,7 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+
 use super::files::{self, Line};
+use super::key::Key;
 use crate::diagnosis::Failure;
 use crate::outside;
 
@@ -58,19 +61,58 @@ pub fn raw(
 }
 
 /// Which lines are wanted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct Filter {
-    /// Not before this time, in UTC, as in `2026-03-01` or `2026-03-01T09:30:00Z`.
+    /// Lines from this time on, in UTC: 2026-03-01 or 2026-03-01T09:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub from: Option<String>,
-    /// Not after it; a day counts whole.
+    /// Lines up to this time; a day counts whole
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub to: Option<String>,
+    /// Lines of this key or user
+    #[arg(long, value_name = "NAME")]
     pub actor: Option<String>,
+    /// Lines of this event: request, case, login, forget, …
+    #[arg(long, value_name = "NAME")]
     pub event: Option<String>,
-    /// The digest of a request as its answer has it, under the trail's key.
+    /// The line of an answer, by its `wardround.request`
+    #[arg(long, value_name = "SHA256")]
     pub request: Option<String>,
 }
 
+/// A time in UTC, or a day, as it was written.
+pub fn time(text: &str) -> Result<String, String> {
+    let whole = match text.len() {
+        10 => format!("{text}T00:00:00Z"),
+        _ => text.to_owned(),
+    };
+    match humantime::parse_rfc3339(&whole) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => {
+            Err("expected a time in UTC, such as 2026-03-01 or 2026-03-01T09:30:00Z".to_owned())
+        }
+    }
+}
+
 impl Filter {
+    /// With the request as the trail has it: by its sum under the trail's key.
+    ///
+    /// # Errors
+    /// A trail without its key, where a request is asked for.
+    pub fn keyed(mut self, directory: &Path) -> Result<Filter, Failure> {
+        if let Some(digest) = &mut self.request {
+            let missing = || {
+                Failure::usage(
+                    format!("{} has no key", directory.display()),
+                    "--request needs the key of the trail",
+                )
+            };
+            let key = Key::find(directory)?.ok_or_else(missing)?;
+            *digest = key.sum_bytes(digest.as_bytes());
+        }
+        Ok(self)
+    }
+
     pub fn wants(&self, line: &Line) -> bool {
         let at = line.text("at_utc");
         let is = |wanted: &Option<String>, name: &str| {

@@ -253,14 +253,9 @@ impl ComponentKind {
 }
 
 impl fmt::Display for ComponentKind {
+    /// As manifests write it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            ComponentKind::Program => "program",
-            ComponentKind::Model => "model",
-            ComponentKind::Scorer => "scorer",
-            ComponentKind::Encoder => "encoder",
-            ComponentKind::Data => "data",
-        })
+        self.serialize(formatter)
     }
 }
 

@@ -11,8 +11,7 @@ use self::flags::{begin, user};
 use super::summary::count;
 use crate::audit::files::Line;
 use crate::audit::forget::{Request, Selection, forget};
-use crate::audit::key::Key;
-use crate::audit::read::{Filter, lines};
+use crate::audit::read::{Filter, lines, time};
 use crate::audit::{Accepted, AuditOptions, Event};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -60,7 +59,7 @@ pub struct Show {
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]
-    filter: FilterFlags,
+    filter: Filter,
 }
 
 #[derive(Debug, Args)]
@@ -71,7 +70,7 @@ pub struct Export {
     #[arg(long, value_enum, default_value = "jsonl")]
     format: Format,
     #[command(flatten)]
-    filter: FilterFlags,
+    filter: Filter,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -80,25 +79,6 @@ enum Format {
     Jsonl,
     /// A table of the main fields
     Csv,
-}
-
-#[derive(Debug, Args)]
-struct FilterFlags {
-    /// Lines from this time on, in UTC: 2026-03-01 or 2026-03-01T09:30:00Z
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    from: Option<String>,
-    /// Lines up to this time; a day counts whole
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    to: Option<String>,
-    /// Lines of this key or user
-    #[arg(long, value_name = "NAME")]
-    actor: Option<String>,
-    /// Lines of this event: request, case, login, forget, …
-    #[arg(long, value_name = "NAME")]
-    event: Option<String>,
-    /// The line of an answer, by its `wardround.request`
-    #[arg(long, value_name = "SHA256")]
-    request: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -133,7 +113,7 @@ pub struct Accept {
 
 impl Show {
     fn run(self) -> Result<(), Failure> {
-        let filter = self.filter.filter(&self.directory)?;
+        let filter = self.filter.keyed(&self.directory)?;
         match self.format {
             Some(format) => format.write(&self.directory, &filter),
             None => show_table(&self.directory, &filter),
@@ -152,31 +132,10 @@ impl Accept {
 
 run_each!(AuditVerb: Show, Export, Forget, Accept);
 
-impl FilterFlags {
-    /// The filter; the trail has requests by their keyed hash, which needs the trail's key.
-    fn filter(self, directory: &Path) -> Result<Filter, Failure> {
-        let FilterFlags { from, to, actor, event, request } = self;
-        let request = match request {
-            None => None,
-            Some(digest) => {
-                let key = Key::find(directory)?;
-                let missing = || {
-                    Failure::usage(
-                        format!("{} has no key", directory.display()),
-                        "--request needs the key of the trail",
-                    )
-                };
-                Some(key.ok_or_else(missing)?.sum_bytes(digest.as_bytes()))
-            }
-        };
-        Ok(Filter { from, to, actor, event, request })
-    }
-}
-
 impl Export {
     fn run(self) -> Result<(), Failure> {
         let Export { directory, format, filter } = self;
-        let filter = filter.filter(&directory)?;
+        let filter = filter.keyed(&directory)?;
         refuse_missing(&directory)?;
         // Logged first, so that no export is missing in the trail.
         let trail = begin(&AuditOptions::new(&directory), "audit export", None)?;
@@ -268,19 +227,6 @@ fn csv_row(cells: &[impl AsRef<str>]) -> Result<String, Failure> {
     writer.write_record(cells).map_err(std::io::Error::from)?;
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn time(text: &str) -> Result<String, String> {
-    let whole = match text.len() {
-        10 => format!("{text}T00:00:00Z"),
-        _ => text.to_owned(),
-    };
-    match humantime::parse_rfc3339(&whole) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(_) => {
-            Err("expected a time in UTC, such as 2026-03-01 or 2026-03-01T09:30:00Z".to_owned())
-        }
-    }
 }
 
 #[cfg(test)]

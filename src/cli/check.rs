@@ -19,7 +19,7 @@ use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
-use crate::analysis::notes::{Finding, OperationOutcome};
+use crate::analysis::notes::{Finding, operation_outcome};
 use crate::analysis::policy::{Policy, Subject};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -145,8 +145,8 @@ impl Check {
         let decision = policy.map(|policy| policy.decide(&record.into(), &calls));
         match self.json {
             _ if self.fhir => {
-                let outcome = OperationOutcome::of(&finding, decision.as_ref(), is_synthetic);
-                console::say(format!("{:#}", json!(outcome)))?;
+                let outcome = operation_outcome(&finding, decision.as_ref(), is_synthetic);
+                console::say(format!("{outcome:#}"))?;
             }
             true => {
                 let mut value = json!(finding);

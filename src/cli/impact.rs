@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, MovedCorpusFlags};
+use super::interrupt;
 use super::options::PromptFlags;
+use super::replay::AgainFlags;
 use super::summary::count;
-use super::{interrupt, run};
 use crate::cli::exit::Failure;
 use crate::console::say;
 use crate::experiment::contents::Contents;
@@ -23,6 +23,7 @@ const SHOWN_CHARS: usize = 80;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exits with 1 if a case has another outcome or could not be compared.")]
+#[command(mut_arg("panel", |panel| panel.help("Other models, or where they have moved; of a trail as NAME=MODEL")))]
 pub struct Impact {
     /// Run directories; with --audit also numbers of its lines
     #[arg(required_unless_present = "audit", value_name = "RUN")]
@@ -33,18 +34,10 @@ pub struct Impact {
     /// Write impact.json and impact.html into this new directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Other models, or where they have moved; of a trail as NAME=MODEL
-    #[arg(long, value_name = "A,B,C")]
-    panel: Vec<String>,
-    /// The data file, where it has moved
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
     #[command(flatten)]
     prompts: PromptFlags,
     #[command(flatten)]
-    corpus: MovedCorpusFlags,
-    #[command(flatten)]
-    execution: ExecutionFlags,
+    again: AgainFlags,
 }
 
 impl Impact {
@@ -64,12 +57,10 @@ impl Impact {
         let stop = interrupt::watch();
         for directory in self.what.iter().filter(|text| number(text).is_none()) {
             let contents = Contents::read(Path::new(directory))?;
-            let mut execution = self.execution.clone();
+            let mut again = self.again.clone();
             // What was said is checked all positions at once, whatever the plan drafted; where it is another, that only costs time.
-            execution.hardware.draft.get_or_insert(MOST_DRAFT as usize);
-            let (panel, corpus) = (self.panel.clone(), self.corpus.clone());
-            let mut spec = run::again(&contents.plan, &execution, panel, corpus)?;
-            spec.data = self.data.clone().unwrap_or(spec.data);
+            again.execution.hardware.draft.get_or_insert(MOST_DRAFT as usize);
+            let mut spec = again.spec(&contents.plan)?;
             spec.prompts = self.prompts.prompts.clone().or(spec.prompts);
             kept.push(impact::of_run(&contents, spec, stop.clone())?);
         }
@@ -115,11 +106,11 @@ impl Impact {
         let of_group = |group: Vec<crate::audit::kept::Retained>| {
             let arguments = group[0].arguments.clone();
             crate::serve::impact::impact(directory, group, || {
-                let (models, mut systems) =
-                    super::replay::requested(&arguments, &self.panel, &self.corpus)?;
+                let AgainFlags { panel, corpus, execution, .. } = &self.again;
+                let (models, mut systems) = super::replay::requested(&arguments, panel, corpus)?;
                 let prompts = &mut systems.prompts.prompts;
                 *prompts = self.prompts.prompts.clone().or(prompts.take());
-                let (hardware, hub) = (&self.execution.hardware, self.execution.hub_options()?);
+                let (hardware, hub) = (&execution.hardware, execution.hub_options()?);
                 super::serve::sources::Sources::check(&models, &systems, hardware, hub)?.load()
             })
         };

@@ -11,7 +11,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, Card, Checkpoint, FileCheck, HubError, HubOptions, Kind, Status};
 use crate::model::config::ConfigError;
-use crate::model::{Config, Family, ModelError, WantedType};
+use crate::model::{Config, Family, ModelError};
 use crate::panel::PanelError;
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
@@ -62,18 +62,12 @@ pub struct Verify {
     signature: Option<PathBuf>,
 }
 
+// Its own group would have the name of what it flattens.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub struct Import {
-    /// GGUF file, whole
-    file: PathBuf,
-    /// New or empty directory to write to
-    directory: PathBuf,
-    /// Directory with the model's own tokenizer.json, to take in place of the file's tokenizer
-    #[arg(long, value_name = "DIR")]
-    tokenizer: Option<PathBuf>,
-    /// How to keep the numbers: auto (as in the file, quantised ones exactly, in f32), f32, or bf16 (half as large, rounded)
-    #[arg(long, default_value = "auto")]
-    dtype: WantedType,
+    #[command(flatten)]
+    import: hub::gguf::Import,
     #[command(flatten)]
     progress: QuietFlag,
 }
@@ -260,14 +254,8 @@ fn describe(status: &Status) -> String {
 
 impl Import {
     fn run(self) -> Result<(), Failure> {
-        let Import { file, directory, tokenizer, dtype, progress } = self;
+        let Import { import, progress } = self;
         let mut tenths = 0;
-        let import = hub::gguf::Import {
-            file: &file,
-            directory: &directory,
-            tokenizer: tokenizer.as_deref(),
-            dtype,
-        };
         import.run(&mut |done, total| {
             if 10 * done / total > tenths {
                 tenths = 10 * done / total;
@@ -275,13 +263,13 @@ impl Import {
                 progress.note(format!("{} % of {megabytes} MB of weights written", 10 * tenths));
             }
         })?;
-        if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&directory) {
+        if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&import.directory) {
             let remedy = "put a chat_template.jinja there, or import it with --tokenizer DIR";
             progress.note(format!(
                 "the file has no chat template, and the model is not asked without: {remedy}"
             ));
         }
-        Ok(console::say(directory.display().to_string())?)
+        Ok(console::say(import.directory.display().to_string())?)
     }
 }
 

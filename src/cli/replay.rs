@@ -1,6 +1,5 @@
 //! `replay`: repeats the calls of a run or of an audit trail, and reports where the output differs.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -18,8 +17,9 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::hardware::{Hardware, MOST_DRAFT};
+use crate::experiment::plan::Plan;
 use crate::experiment::replay::{Asked, Replayed, replay};
-use crate::record::CallKey;
+use crate::experiment::spec::Spec;
 
 #[derive(Debug, Args)]
 pub struct Replay {
@@ -36,26 +36,26 @@ pub struct Replay {
     /// token; what differs is found just as well
     #[arg(long)]
     by_prefill: bool,
+    /// Replay the run of another version of wardround
+    #[arg(long)]
+    allow_version: bool,
     #[command(flatten)]
     again: AgainFlags,
 }
 
 /// Where what a run was made of is now, and what its calls are computed on.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct AgainFlags {
     /// The models, where they have moved
     #[arg(long, value_name = "A,B,C")]
-    panel: Vec<String>,
+    pub panel: Vec<String>,
     /// The data file, where it has moved
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Replay the run of another version of wardround
-    #[arg(long)]
-    allow_version: bool,
     #[command(flatten)]
-    corpus: MovedCorpusFlags,
+    pub corpus: MovedCorpusFlags,
     #[command(flatten)]
-    execution: ExecutionFlags,
+    pub execution: ExecutionFlags,
 }
 
 impl AgainFlags {
@@ -70,21 +70,17 @@ impl AgainFlags {
         Ok(hardware)
     }
 
-    /// Repeats calls of a run: of these items, and where `only` says so these calls alone.
-    pub fn replay(
-        mut self,
-        contents: &Contents,
-        items: &[String],
-        by_prefill: bool,
-        only: Option<&HashSet<CallKey>>,
-    ) -> Result<Replayed, Failure> {
-        self.hardware(by_prefill)?;
-        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
-        if let Some(data) = self.data {
-            spec.data = data;
-        }
-        let asked = Asked { items, allow_version: self.allow_version, by_prefill, only };
-        replay(contents, spec, &asked, interrupt::watch())
+    /// The spec that repeats `plan`.
+    pub fn spec(self, plan: &Plan) -> Result<Spec, Failure> {
+        let mut spec = run::again(plan, &self.execution, self.panel, self.corpus)?;
+        spec.data = self.data.unwrap_or(spec.data);
+        Ok(spec)
+    }
+
+    /// Repeats calls of a run.
+    pub fn replay(mut self, contents: &Contents, asked: &Asked<'_>) -> Result<Replayed, Failure> {
+        self.hardware(asked.by_prefill)?;
+        replay(contents, self.spec(&contents.plan)?, asked, interrupt::watch())
     }
 }
 
@@ -136,7 +132,9 @@ impl Replay {
             return Err(Failure::usage("several run directories were given", hint));
         };
         let contents = Contents::read(Path::new(directory))?;
-        let replayed = self.again.replay(&contents, &self.items, self.by_prefill, None)?;
+        let Replay { items, allow_version, by_prefill, .. } = self;
+        let asked = Asked { items: &items, allow_version, by_prefill, only: None };
+        let replayed = self.again.replay(&contents, &asked)?;
         let mut calls = count(replayed.calls, "call");
         if replayed.searches > 0 {
             calls += &format!(", {} of its searches made again", replayed.searches);

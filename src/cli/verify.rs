@@ -15,6 +15,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::error::{RunError, resume};
 use crate::experiment::proof::Proof;
 use crate::experiment::recompute::{Drawn, chance, draw};
+use crate::experiment::replay::Asked;
 use crate::experiment::results::Results;
 
 /// What helps where a trail lacks its key.
@@ -51,6 +52,9 @@ pub struct Verify {
     /// Check that a statement that `export --as in-toto` wrote is of this run, too; whoever signed it is for others to check
     #[arg(long, value_name = "FILE", requires = "directory")]
     attestation: Option<PathBuf>,
+    /// Replay the run of another version of wardround
+    #[arg(long)]
+    allow_version: bool,
     #[command(flatten)]
     again: AgainFlags,
 }
@@ -136,7 +140,9 @@ impl Verify {
         }
         let items: HashSet<&str> = keys.iter().map(|key| key.item.as_str()).collect();
         let items: Vec<String> = items.into_iter().map(str::to_owned).collect();
-        let replayed = self.again.replay(contents, &items, true, Some(&keys))?;
+        let allow_version = self.allow_version;
+        let asked = Asked { items: &items, allow_version, by_prefill: true, only: Some(&keys) };
+        let replayed = self.again.replay(contents, &asked)?;
         for percent in [1, 5, 10] {
             let chance = 100.0 * chance(of, keys.len(), percent);
             console::say(format!(

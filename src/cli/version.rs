@@ -33,11 +33,11 @@ impl Version {
         let changed = if dirty { ", changed" } else { "" };
         let epoch = source_date_epoch.map_or("not stated".to_owned(), |epoch| epoch.to_string());
         let rows = [
-            ("version", version.to_owned()),
-            ("commit", format!("{}{changed}", commit.unwrap_or("not stated"))),
-            ("rustc", rustc.to_owned()),
-            ("target", target.to_owned()),
-            ("profile", profile.to_owned()),
+            ("version", version),
+            ("commit", format!("{}{changed}", commit.as_deref().unwrap_or("not stated"))),
+            ("rustc", rustc),
+            ("target", target),
+            ("profile", profile),
             ("features", features.join(", ")),
             ("epoch", epoch),
         ];

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::flags::{ExecutionFlags, MovedCorpusFlags};
+use super::interrupt;
+use super::replay::AgainFlags;
 use super::summary::count;
-use super::{interrupt, run};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -51,19 +51,11 @@ pub struct WhatIf {
     /// Write what-if.json and the page what-if.html into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The models of the run, where they have moved
-    #[arg(long, value_name = "A,B,C")]
-    panel: Vec<String>,
-    /// The data file, where it has moved
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
     /// Take the calls of another version of wardround for this one's
     #[arg(long)]
     allow_version: bool,
     #[command(flatten)]
-    corpus: MovedCorpusFlags,
-    #[command(flatten)]
-    execution: ExecutionFlags,
+    again: AgainFlags,
 }
 
 impl WhatIf {
@@ -78,18 +70,15 @@ impl WhatIf {
             }
             create_private_directory(out)?;
         }
-        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
-        if let Some(data) = self.data {
-            spec.data = data;
-        }
+        let quiet = self.again.execution.progress;
+        let spec = self.again.spec(&contents.plan)?;
         let changes = (self.without.into_iter().map(Change::Without))
             .chain(self.swap.into_iter().map(Change::Swap))
             .chain(self.answer.into_iter().map(Change::Answer))
             .chain(self.drop_sentence.into_iter().map(Change::DropSentence));
-        let (changes, quiet) = (changes.collect::<Vec<_>>(), self.execution.progress);
         let asked = Asked {
             items: &self.items,
-            changes: &changes,
+            changes: &changes.collect::<Vec<_>>(),
             shapley: self.shapley,
             allow_version: self.allow_version,
             tell: &|what| quiet.note(what),

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value};
 
 use super::build::reading::{NewChunk, NewDocument};
@@ -19,20 +21,47 @@ use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::VectorType;
 use crate::outside;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Args)]
 pub struct ImportOptions {
+    /// New or empty directory to write to
+    #[arg(value_name = "DIRECTORY")]
     pub out: PathBuf,
-    /// `.npy`, `[texts][width]`, f32 or f16.
+    /// Vectors: a NumPy file of f32 or f16, one row per text
+    #[arg(long, value_name = "FILE.npy")]
     pub vectors: PathBuf,
-    /// A JSON array.
+    /// Their ids: a JSON array, in the order of the rows
+    #[arg(long, value_name = "FILE.json")]
     pub ids: PathBuf,
-    /// A JSON object by id.
+    /// Their texts: a JSON object from id to a text, or to an object with title and text as MedCPT publishes them
+    #[arg(long, value_name = "FILE.json")]
     pub texts: PathBuf,
+    /// Label of this source, in passages and for --sources
+    #[arg(long, default_value = "import")]
     pub label: String,
+    /// Its licence
+    #[arg(long, default_value = "not stated")]
     pub licence: String,
+    /// The encoder that made the vectors, which reads queries: its directory, or its card's name
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR|CARD")]
     pub encoder: PathBuf,
+    /// Data type of the stored vectors
+    #[arg(long = "keep", default_value = "f16", value_name = "TYPE", value_parser = vector_types())]
     pub dtype: VectorType,
+    /// Also build a BM25 index, for --hybrid
+    #[arg(long)]
     pub bm25: bool,
+}
+
+/// A parser of how vectors are kept.
+pub fn vector_types() -> impl TypedValueParser<Value = VectorType> {
+    let whole = PossibleValue::new("i8");
+    let whole = whole.help("Whole numbers from −127 to 127 under one scale a row");
+    let names = [PossibleValue::new("f16"), PossibleValue::new("f32"), whole];
+    PossibleValuesParser::new(names).map(|name| match &*name {
+        "f32" => VectorType::F32,
+        "i8" => VectorType::I8,
+        _ => VectorType::F16,
+    })
 }
 
 /// Writes the corpus beside its place and moves it there when it is whole; where that fails nothing stays, and what was killed is

@@ -14,7 +14,7 @@ use super::check::{Chosen, note_of, worked};
 use super::error::{ApiError, Code};
 use super::guard::Asking;
 use super::request::fields::{Fields, required};
-use crate::analysis::notes::{Card, Finding};
+use crate::analysis::notes::{self, Finding};
 use crate::data::ItemKind;
 use crate::record::ItemLine;
 
@@ -52,7 +52,7 @@ pub async fn check_note(
     };
     let finding = Finding::of(line, &worked.calls, &worked.searches);
     let system = &ask.system;
-    let card = Card::of(&finding, worked.decision.as_ref(), system.is_synthetic, &system.id);
+    let card = notes::card(&finding, worked.decision.as_ref(), system.is_synthetic, &system.id);
     Ok(Json(json!({"cards": [card]})))
 }
 

@@ -24,9 +24,9 @@ use super::error::{ApiError, Code};
 use super::guard::{Asking, Caller, Identity};
 use super::request::address::Address;
 use super::request::fields::{Fields, quoted, required};
-use super::response::events::{EventSource, SILENCE, cut, respond};
+use super::response::events::{EventSource, SILENCE, cut, respond, sign_of_life};
 use super::system_chat::{run_seed, usage};
-use crate::analysis::notes::{Finding, OperationOutcome};
+use crate::analysis::notes::{Finding, operation_outcome};
 use crate::data::ItemKind;
 use crate::experiment::case::Worked;
 use crate::experiment::clock;
@@ -171,7 +171,7 @@ async fn answer(
         ItemLine::Note(line) if wants_fhir(headers) => {
             let finding = Finding::of(line, &worked.calls, &worked.searches);
             let decision = worked.decision.as_ref();
-            let body = Json(OperationOutcome::of(&finding, decision, ask.system.is_synthetic));
+            let body = Json(operation_outcome(&finding, decision, ask.system.is_synthetic));
             Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(fhir::MEDIA))], body)
                 .into_response())
         }
@@ -357,7 +357,7 @@ impl EventSource for Followed {
             let event = tokio::select! {
                 event = self.events.recv() => event?,
                 () = cut(&mut self.phase) => return None,
-                () = sleep(SILENCE) => return Some(": working\n\n".to_owned()),
+                () = sleep(SILENCE) => return Some(sign_of_life(true)),
             };
             let (name, value) = match event {
                 CaseEvent::Begun => continue,

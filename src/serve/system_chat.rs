@@ -18,7 +18,7 @@ use super::generation::random_seed;
 use super::request::chat::ChatRequest;
 use super::request::decoding::{Decoding, Streaming};
 use super::request::fields::listed;
-use super::response::events::{EventSource, SILENCE, cut, data, respond};
+use super::response::events::{EventSource, SILENCE, cut, data, respond, sign_of_life, written};
 use super::system::ServedSystem;
 use crate::audit::case;
 use crate::data::Item;
@@ -233,7 +233,7 @@ impl EventSource for Streamed {
         }
         let next = tokio::select! {
             next = self.answering.next() => next,
-            () = sleep(SILENCE) => return Some(self.sign_of_life()),
+            () = sleep(SILENCE) => return Some(sign_of_life(self.has_begun)),
         };
         Some(match next {
             Ok((choice, event)) => self.events(choice, event),
@@ -254,10 +254,6 @@ impl EventSource for Streamed {
 }
 
 impl Streamed {
-    fn sign_of_life(&self) -> String {
-        format!(": {}\n\n", if self.has_begun { "working" } else { "queued" })
-    }
-
     fn events(&mut self, choice: usize, event: CaseEvent) -> String {
         let takes = self.answering.heading.system.takes();
         let mut chunks = match event {
@@ -284,15 +280,8 @@ impl Streamed {
             chunk["usage"] = self.answering.usage();
             chunks.push(chunk);
         }
-        if is_done && let Some(last) = chunks.last_mut() {
-            last["wardround"] = self.answering.own_fields();
-        }
-        let mut text: String = chunks.iter().map(data).collect();
-        if is_done {
-            text += "data: [DONE]\n\n";
-            self.is_over = true;
-        }
-        text
+        self.is_over = is_done;
+        written(chunks, is_done.then(|| self.answering.own_fields()))
     }
 
     fn delta(&self, index: usize, delta: Value, finish_reason: Option<&str>) -> Value {

@@ -24,14 +24,21 @@ impl Found {
 /// The messages with what was found in the last.
 pub fn quote(mut messages: Vec<Message>, found: Option<&Found>) -> Vec<Message> {
     let Some(last) = messages.pop() else { return messages };
-    let text = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
-    messages.push(match (last.content.split_once(PASSAGES), found) {
-        (Some((before, after)), Some(found)) => {
-            let quoted = (Part::Passages { passages: found.place }, found.text.clone());
-            Message::of_parts(&last.role, vec![text(before), quoted, text(after)])
-        }
-        (None, Some(_)) => Message::of_parts(&last.role, vec![text(&last.content)]),
-        (_, None) => Message::new("user", last.content.replace(PASSAGES, "")),
+    messages.push(match found {
+        Some(found) => quoted(&last.role, &last.content, std::slice::from_ref(found)),
+        None => Message::new("user", last.content.replace(PASSAGES, "")),
     });
     messages
+}
+
+/// A message of a text, in which [`PASSAGES`] stands where each search's find belongs.
+pub fn quoted(role: &str, text: &str, found: &[Found]) -> Message {
+    let part = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
+    let mut texts = text.splitn(found.len() + 1, PASSAGES);
+    let mut parts: Vec<_> = texts.next().map(part).into_iter().collect();
+    for (found, after) in found.iter().zip(texts) {
+        parts.push((Part::Passages { passages: found.place }, found.text.clone()));
+        parts.push(part(after));
+    }
+    Message::of_parts(role, parts)
 }

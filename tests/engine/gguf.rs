@@ -16,6 +16,7 @@ use crate::common::golden::{cases, largest};
 use crate::common::{self, goldens};
 
 fn import(file: &Path, directory: &Path, dtype: WantedType) {
+    let (file, directory) = (file.to_owned(), directory.to_owned());
     let import = Import { file, directory, tokenizer: None, dtype };
     import.run(&mut |done, total| assert!(done <= total)).unwrap();
 }

@@ -230,10 +230,11 @@ fn gguf_files() {
         bytes.resize(bytes.len().next_multiple_of(32) + longest, 0);
         std::fs::write(&path, bytes).unwrap();
         let dtype = WantedType::Auto;
-        let import = Import { file: &path, directory: &directory, tokenizer: None, dtype };
+        let (file, directory) = (path.clone(), directory.clone());
+        let import = Import { file, directory, tokenizer: None, dtype };
         match import.run(&mut |_, _| ()) {
-            Ok(()) => std::fs::remove_dir_all(&directory).unwrap(),
-            Err(_) => assert!(!directory.exists()),
+            Ok(()) => std::fs::remove_dir_all(&import.directory).unwrap(),
+            Err(_) => assert!(!import.directory.exists()),
         }
     });
 }

@@ -3,10 +3,9 @@
 
 mod instance;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use self::instance::Instance;
-use super::facts::{self, Facts, facts};
+use super::facts::{self, Facts, facts, without_nulls};
 use super::identity::{Identity, PROGRAM, path_component};
 use super::sample::{Lack, Sample};
 use super::{ExportError, ExportedFile, pretty};
@@ -20,134 +19,9 @@ use crate::experiment::results::Results;
 const SCHEMA_VERSION: &str = "0.3.0";
 /// The one metric: of answers, or of flags on notes.
 const ACCURACY: &str = "accuracy";
+const DESCRIPTION: &str = "The share of items whose answer, or of notes whose flag, is the gold one, averaged over the runs; an item without an answer is wrong";
 /// What stands where the schema wants something that the run does not know.
 const UNKNOWN: &str = "unknown";
-
-#[derive(Serialize)]
-struct EvaluationLog {
-    schema_version: &'static str,
-    evaluation_id: String,
-    /// When the run began; seconds since 1970, as the next.
-    evaluation_timestamp: String,
-    /// When it was finished.
-    retrieved_timestamp: String,
-    source_metadata: SourceMetadata,
-    eval_library: Software,
-    model_info: ModelInfo,
-    evaluation_results: [EvaluationResult; 1],
-    detailed_evaluation_results: DetailedResults,
-}
-
-/// Who evaluated, and what the evaluator has to do with the model, no run knows.
-#[derive(Serialize)]
-struct SourceMetadata {
-    source_name: &'static str,
-    source_type: &'static str,
-    source_organization_name: &'static str,
-    evaluator_relationship: &'static str,
-}
-
-#[derive(Serialize)]
-struct Software {
-    name: &'static str,
-    version: String,
-}
-
-#[derive(Serialize)]
-struct ModelInfo {
-    name: String,
-    id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    developer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    inference_engine: Option<Software>,
-    additional_details: Facts,
-}
-
-#[derive(Serialize)]
-struct EvaluationResult {
-    evaluation_result_id: &'static str,
-    evaluation_name: String,
-    source_data: SourceData,
-    metric_config: MetricConfig,
-    score_details: ScoreDetails,
-    generation_config: GenerationConfig,
-}
-
-#[derive(Serialize)]
-struct SourceData {
-    dataset_name: String,
-    source_type: &'static str,
-    additional_details: Facts,
-}
-
-#[derive(Serialize)]
-struct MetricConfig {
-    evaluation_description: &'static str,
-    metric_id: &'static str,
-    metric_name: &'static str,
-    metric_kind: &'static str,
-    metric_unit: &'static str,
-    lower_is_better: bool,
-    score_type: &'static str,
-    min_score: f64,
-    max_score: f64,
-}
-
-#[derive(Serialize)]
-struct ScoreDetails {
-    score: f64,
-    details: Facts,
-    uncertainty: Uncertainty,
-}
-
-#[derive(Serialize)]
-struct Uncertainty {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    confidence_interval: Option<Interval>,
-    num_samples: usize,
-}
-
-#[derive(Serialize)]
-struct Interval {
-    lower: f64,
-    upper: f64,
-    confidence_level: f64,
-    method: &'static str,
-}
-
-#[derive(Serialize)]
-struct GenerationConfig {
-    generation_args: GenerationArgs,
-    additional_details: Facts,
-}
-
-/// How the one model was asked; of several, or of parameters that differ, the details of the model say more.
-#[derive(Serialize)]
-struct GenerationArgs {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_p: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_k: Option<u32>,
-    eval_plan: EvalPlan,
-}
-
-#[derive(Serialize)]
-struct EvalPlan {
-    name: String,
-    config: Facts,
-}
-
-#[derive(Serialize)]
-struct DetailedResults {
-    format: &'static str,
-    file_path: String,
-    hash_algorithm: &'static str,
-    checksum: String,
-    total_rows: usize,
-}
 
 /// The two files of a run.
 ///
@@ -165,87 +39,89 @@ pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>
     let evaluation_id =
         format!("{}/{}/{finished}", plan.dataset.name, identity.id.replace('/', "_"));
     let samples = Sample::all(contents)?;
-    let rows: Vec<Instance<'_>> = samples
+    let rows: Vec<Value> = samples
         .iter()
-        .filter_map(|sample| Instance::of(sample, plan, &evaluation_id, &identity))
+        .filter_map(|sample| instance::of(sample, plan, &evaluation_id, &identity))
         .collect();
-    let mut lines = String::new();
-    for row in &rows {
-        lines += &one_line(&serde_json::to_string(row).map_err(std::io::Error::from)?);
-        lines.push('\n');
-    }
+    let lines: String = rows.iter().map(|row| one_line(&row.to_string()) + "\n").collect();
     let [developer, model] = identity.folders();
     let name = uuid(&results.head);
     let folder = format!("data/{}/{developer}/{model}", path_component(&plan.dataset.name));
     let samples_path = format!("{folder}/{name}_samples.jsonl");
-    let log = EvaluationLog {
-        schema_version: SCHEMA_VERSION,
-        evaluation_id: evaluation_id.clone(),
-        evaluation_timestamp: began,
-        retrieved_timestamp: finished,
-        source_metadata: SourceMetadata {
-            source_name: PROGRAM,
-            source_type: "evaluation_run",
-            source_organization_name: UNKNOWN,
-            evaluator_relationship: "other",
+    let interval = figures.interval.map(|interval| {
+        json!({
+            "lower": interval.low,
+            "upper": interval.high,
+            "confidence_level": 0.95,
+            "method": "percentile bootstrap over the items",
+        })
+    });
+    let log = json!({
+        "schema_version": SCHEMA_VERSION,
+        "evaluation_id": evaluation_id,
+        // When the run began and when it was finished, in seconds since 1970.
+        "evaluation_timestamp": began,
+        "retrieved_timestamp": finished,
+        // Who evaluated, and what the evaluator has to do with the model, no run knows.
+        "source_metadata": {
+            "source_name": PROGRAM,
+            "source_type": "evaluation_run",
+            "source_organization_name": UNKNOWN,
+            "evaluator_relationship": "other",
         },
-        eval_library: Software { name: PROGRAM, version: results.version.clone() },
-        model_info: model_info(plan, &identity),
-        evaluation_results: [EvaluationResult {
-            evaluation_result_id: ACCURACY,
-            evaluation_name: plan.dataset.name.clone(),
-            source_data: SourceData {
-                dataset_name: plan.dataset.name.clone(),
-                source_type: "other",
-                additional_details: facts([
+        "eval_library": {"name": PROGRAM, "version": results.version},
+        "model_info": model_info(plan, &identity),
+        "evaluation_results": [{
+            "evaluation_result_id": ACCURACY,
+            "evaluation_name": plan.dataset.name,
+            "source_data": {
+                "dataset_name": plan.dataset.name,
+                "source_type": "other",
+                "additional_details": facts([
                     ("format", plan.dataset.format.clone()),
                     ("sha256", plan.dataset.sha256.clone()),
                     ("items", plan.dataset.items.len().to_string()),
                 ]),
             },
-            metric_config: ACCURACY_OF_ANSWERS,
-            score_details: ScoreDetails {
-                score: accuracy.mean,
-                details: score_details(&samples, results, &accuracy.per_run, accuracy.std),
-                uncertainty: Uncertainty {
-                    confidence_interval: figures.interval.map(|interval| Interval {
-                        lower: interval.low,
-                        upper: interval.high,
-                        confidence_level: 0.95,
-                        method: "percentile bootstrap over the items",
-                    }),
-                    num_samples: rows.len(),
-                },
+            "metric_config": {
+                "evaluation_description": DESCRIPTION,
+                "metric_id": ACCURACY,
+                "metric_name": "Accuracy",
+                "metric_kind": ACCURACY,
+                "metric_unit": "proportion",
+                "lower_is_better": false,
+                "score_type": "continuous",
+                "min_score": 0.0,
+                "max_score": 1.0,
             },
-            generation_config: generation_config(contents, results),
+            "score_details": {
+                "score": accuracy.mean,
+                "details": score_details(&samples, results, &accuracy.per_run, accuracy.std),
+                "uncertainty": without_nulls(json!({
+                    "confidence_interval": interval,
+                    "num_samples": rows.len(),
+                })),
+            },
+            "generation_config": {
+                "generation_args": generation_args(plan),
+                "additional_details": facts::of_run(contents, results),
+            },
         }],
-        detailed_evaluation_results: DetailedResults {
-            format: "jsonl",
-            file_path: samples_path.clone(),
-            hash_algorithm: "sha256",
-            checksum: sha256(&lines),
-            total_rows: rows.len(),
+        "detailed_evaluation_results": {
+            "format": "jsonl",
+            "file_path": samples_path,
+            "hash_algorithm": "sha256",
+            "checksum": sha256(&lines),
+            "total_rows": rows.len(),
         },
-    };
+    });
     Ok(vec![
         ExportedFile { path: format!("{folder}/{name}.json"), bytes: pretty(&log)? },
         ExportedFile { path: samples_path, bytes: lines.into_bytes() },
     ])
 }
 
-const ACCURACY_OF_ANSWERS: MetricConfig = MetricConfig {
-    evaluation_description: "The share of items whose answer, or of notes whose flag, is the gold one, averaged over the runs; an item without an answer is wrong",
-    metric_id: ACCURACY,
-    metric_name: "Accuracy",
-    metric_kind: ACCURACY,
-    metric_unit: "proportion",
-    lower_is_better: false,
-    score_type: "continuous",
-    min_score: 0.0,
-    max_score: 1.0,
-};
-
-fn model_info(plan: &Plan, identity: &Identity) -> ModelInfo {
+fn model_info(plan: &Plan, identity: &Identity) -> Value {
     // Where an endpoint runs, and what it runs, the run does not know.
     let is_local = plan.panel.iter().all(|member| !member.is_remote());
     let is_published =
@@ -257,14 +133,13 @@ fn model_info(plan: &Plan, identity: &Identity) -> ModelInfo {
         ("synthetic_weights", plan.synthetic.to_string()),
     ]);
     more.extend(facts::of_panel(&plan.panel));
-    ModelInfo {
-        name: identity.name.clone(),
-        id: identity.id.clone(),
-        developer: identity.developer.clone(),
-        inference_engine: is_local
-            .then(|| Software { name: PROGRAM, version: plan.version.clone() }),
-        additional_details: more,
-    }
+    without_nulls(json!({
+        "name": identity.name,
+        "id": identity.id,
+        "developer": identity.developer,
+        "inference_engine": is_local.then(|| json!({"name": PROGRAM, "version": plan.version})),
+        "additional_details": more,
+    }))
 }
 
 fn score_details(
@@ -288,21 +163,23 @@ fn score_details(
     more
 }
 
-fn generation_config(contents: &Contents, results: &Results) -> GenerationConfig {
-    let plan = &contents.plan;
+/// How the one model was asked; of several, or of parameters that differ, the details of the model say more.
+fn generation_args(plan: &Plan) -> Value {
     let setting = |(name, value): (&String, &toml::Value)| (name.clone(), value.to_string());
-    GenerationConfig {
-        generation_args: GenerationArgs {
-            temperature: of_all(plan, |member| member.temperature),
-            top_p: of_all(plan, |member| member.top_p),
-            top_k: of_all(plan, |member| member.top_k),
-            eval_plan: EvalPlan {
-                name: plan.system.clone(),
-                config: plan.settings.iter().map(setting).collect(),
-            },
+    without_nulls(json!({
+        "temperature": of_all(plan, |member| member.temperature).and_then(digits),
+        "top_p": of_all(plan, |member| member.top_p).and_then(digits),
+        "top_k": of_all(plan, |member| member.top_k),
+        "eval_plan": {
+            "name": plan.system,
+            "config": plan.settings.iter().map(setting).collect::<Facts>(),
         },
-        additional_details: facts::of_run(contents, results),
-    }
+    }))
+}
+
+/// The number as it is written: in eight bytes, 0.7 of four would be another.
+fn digits(number: f32) -> Option<f64> {
+    number.to_string().parse().ok()
 }
 
 /// What all members have alike.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::sample::{Lack, Sample};
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::MemberPlan;
@@ -12,6 +14,14 @@ pub type Facts = BTreeMap<String, String>;
 
 pub fn facts<const N: usize>(pairs: [(&str, String); N]) -> Facts {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// An object without the fields that have no value.
+pub fn without_nulls(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
 }
 
 /// How a run was made.

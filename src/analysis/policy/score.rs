@@ -108,12 +108,9 @@ impl Score {
 }
 
 impl fmt::Display for Score {
+    /// As policies write it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Score::Agreement => "agreement",
-            Score::Weight => "weight",
-            Score::Confidence => "confidence",
-        })
+        self.serialize(f)
     }
 }
 

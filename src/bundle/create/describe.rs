@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use aho_corasick::AhoCorasick;
-use serde::Deserialize;
 
 use super::Request;
 use super::contents::Contents;
+use crate::build_info::BuildInfo;
 use crate::bundle::manifest::{
     Build, Component, ComponentKind, FORMAT, Manifest, Requires, Role, SourceState,
 };
@@ -61,40 +61,25 @@ pub fn manifest(
             memory_bytes: largest_model(contents),
             disk_bytes: 0,
         },
-        source: built.as_ref().and_then(Built::source),
-        build: built.map(Built::build),
+        source: built.as_ref().and_then(source),
+        build: built.map(build),
         previous: None,
         components: contents.components.clone(),
         files: contents.items.iter().map(|(path, item)| item.entry(path)).collect(),
     })
 }
 
-/// What `wardround version --json` says.
-#[derive(Deserialize)]
-struct Built {
-    /// Where the build was told of one.
-    commit: Option<String>,
-    dirty: bool,
-    rustc: String,
-    target: String,
-    profile: String,
-    features: Vec<String>,
-    source_date_epoch: Option<u64>,
+fn source(built: &BuildInfo) -> Option<SourceState> {
+    Some(SourceState { commit: built.commit.clone()?, dirty: built.dirty })
 }
 
-impl Built {
-    fn source(&self) -> Option<SourceState> {
-        Some(SourceState { commit: self.commit.clone()?, dirty: self.dirty })
-    }
-
-    fn build(self) -> Build {
-        let Built { rustc, target, profile, features, source_date_epoch, .. } = self;
-        Build { rustc, target, profile, features, source_date_epoch }
-    }
+fn build(built: BuildInfo) -> Build {
+    let BuildInfo { rustc, target, profile, features, source_date_epoch, .. } = built;
+    Build { rustc, target, profile, features, source_date_epoch }
 }
 
 /// Asks a program how it was built; `None` of one that does not say, or runs on another kind of machine.
-fn built(program: &Path) -> Option<Built> {
+fn built(program: &Path) -> Option<BuildInfo> {
     let mut version = Command::new(program);
     version.args(["version", "--json"]).stdin(Stdio::null()).stderr(Stdio::null());
     let output = program::start(|| version.output()).ok();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::super::options::{QuietFlag, model_folder};
 use super::super::sandboxed::folder_of;
@@ -15,7 +15,7 @@ use crate::corpus::build::{self as builder, BuildOptions, Pace};
 use crate::corpus::description::Source;
 use crate::corpus::embed::{Embed, encoder_of, encoder_options};
 use crate::corpus::formats::Format;
-use crate::corpus::import::{ImportOptions, import};
+use crate::corpus::import::{ImportOptions, import, vector_types};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::{Compute, DeviceChoice};
@@ -49,8 +49,8 @@ pub struct Build {
     #[arg(long, value_name = "D")]
     search_dims: Option<usize>,
     /// Data type of the stored vectors
-    #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
-    vectors: VectorFlag,
+    #[arg(long, default_value = "f16", value_name = "TYPE", value_parser = vector_types())]
+    vectors: VectorType,
     /// Maximum number of documents per source
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -93,7 +93,7 @@ impl Build {
             data,
             out: self.out.clone(),
             encoder: encoder_options.directory,
-            dtype: self.vectors.into(),
+            dtype: self.vectors,
             search_dims: self.search_dims,
             limit: self.limit,
             bm25: self.bm25,
@@ -215,35 +215,11 @@ impl Add {
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// New or empty directory to write to
-    directory: PathBuf,
-    /// Vectors: a NumPy file of f32 or f16, one row per text
-    #[arg(long, value_name = "FILE.npy")]
-    vectors: PathBuf,
-    /// Their ids: a JSON array, in the order of the rows
-    #[arg(long, value_name = "FILE.json")]
-    ids: PathBuf,
-    /// Their texts: a JSON object from id to a text, or to an object with title and text as MedCPT publishes them
-    #[arg(long, value_name = "FILE.json")]
-    texts: PathBuf,
-    /// Label of this source, in passages and for --sources
-    #[arg(long, default_value = "import")]
-    label: String,
-    /// Its licence
-    #[arg(long, default_value = "not stated")]
-    licence: String,
-    /// The encoder that made the vectors, which reads queries: its directory, or its card's name
-    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR|CARD")]
-    encoder: PathBuf,
+    #[command(flatten)]
+    options: ImportOptions,
     /// Maximum number of tokens the encoder reads of a text [default: what its card says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
     document_tokens: Option<u32>,
-    /// Data type of the stored vectors
-    #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
-    keep: VectorFlag,
-    /// Also build a BM25 index, for --hybrid
-    #[arg(long)]
-    bm25: bool,
     #[command(flatten)]
     device: DeviceChoice,
     #[command(flatten)]
@@ -252,41 +228,13 @@ pub struct Import {
 
 impl Import {
     pub fn run(self) -> Result<(), Failure> {
-        let device = self.device.one_device()?;
-        let mut encoder_options = encoder_options(&model_folder(&self.encoder)?, device)?;
-        encoder_options.max_tokens = self.document_tokens.map(|tokens| tokens as usize);
+        let Import { mut options, document_tokens, device, progress } = self;
+        let folder = model_folder(&options.encoder)?;
+        let mut encoder_options = encoder_options(&folder, device.one_device()?)?;
+        encoder_options.max_tokens = document_tokens.map(|tokens| tokens as usize);
         let encoder = Encoder::open(&encoder_options)?;
-        let options = ImportOptions {
-            out: self.directory.clone(),
-            vectors: self.vectors,
-            ids: self.ids,
-            texts: self.texts,
-            label: self.label,
-            licence: self.licence,
-            encoder: encoder_options.directory,
-            dtype: self.keep.into(),
-            bm25: self.bm25,
-        };
+        options.encoder = encoder_options.directory;
         import(&options, &encoder)?;
-        report(&self.directory, self.progress)
-    }
-}
-
-/// How vectors are kept.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum VectorFlag {
-    F16,
-    F32,
-    /// Whole numbers from −127 to 127 under one scale a row
-    I8,
-}
-
-impl From<VectorFlag> for VectorType {
-    fn from(flag: VectorFlag) -> VectorType {
-        match flag {
-            VectorFlag::F16 => VectorType::F16,
-            VectorFlag::F32 => VectorType::F32,
-            VectorFlag::I8 => VectorType::I8,
-        }
+        report(&options.out, progress)
     }
 }

@@ -1,7 +1,8 @@
 //! A GGUF file into a directory in Hugging Face's layout: all of it, or nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde_json::Value;
 
 use super::{Gguf, GgufError, config, tokenizer, weights};
@@ -16,32 +17,35 @@ use crate::outside;
 use crate::tokenizer::Tokenizer;
 
 /// What is imported, and how.
-#[derive(Clone, Copy, Debug)]
-pub struct Import<'a> {
-    pub file: &'a Path,
-    /// New or empty.
-    pub directory: &'a Path,
-    /// The folder of a tokenizer.json to take in place of the file's own tokenizer.
-    pub tokenizer: Option<&'a Path>,
-    /// How numbers are kept: by [`WantedType::Auto`] as in the file, those of blocks in f32.
+#[derive(Clone, Debug, Args)]
+pub struct Import {
+    /// GGUF file, whole
+    pub file: PathBuf,
+    /// New or empty directory to write to
+    pub directory: PathBuf,
+    /// Directory with the model's own tokenizer.json, to take in place of the file's tokenizer
+    #[arg(long, value_name = "DIR")]
+    pub tokenizer: Option<PathBuf>,
+    /// How to keep the numbers: auto (as in the file, quantised ones exactly, in f32), f32, or bf16 (half as large, rounded)
+    #[arg(long, default_value = "auto")]
     pub dtype: WantedType,
 }
 
-impl Import<'_> {
+impl Import {
     /// Writes the directory. `tell` hears how many bytes of weights of how many are written.
     ///
     /// # Errors
     /// See [`GgufError`]; nothing is left behind then.
-    pub fn run(self, tell: &mut dyn FnMut(u64, u64)) -> Result<(), GgufError> {
-        if is_occupied(self.directory) {
-            return Err(GgufError::Exists { path: self.directory.to_owned() });
+    pub fn run(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<(), GgufError> {
+        if is_occupied(&self.directory) {
+            return Err(GgufError::Exists { path: self.directory.clone() });
         }
-        let gguf = Gguf::open(self.file)?;
-        write_whole(self.directory, |building| self.fill(&gguf, building, tell))
+        let gguf = Gguf::open(&self.file)?;
+        write_whole(&self.directory, |building| self.fill(&gguf, building, tell))
     }
 
     fn fill(
-        self,
+        &self,
         gguf: &Gguf,
         building: &Path,
         tell: &mut dyn FnMut(u64, u64),
@@ -50,7 +54,7 @@ impl Import<'_> {
         let (written, config) = config::config(gguf, family)?;
         write_json(&building.join(CONFIG), &written)?;
         write_json(&building.join(GENERATION_CONFIG), &config::generation(gguf)?)?;
-        match self.tokenizer {
+        match &self.tokenizer {
             None => outside::write(building.join(TOKENIZER), tokenizer::tokenizer(gguf)?)?,
             Some(from) => copy_tokenizer(from, building)?,
         }
@@ -64,10 +68,10 @@ impl Import<'_> {
     }
 
     /// Reads what was written of the tokenizer and the template, before the long part.
-    fn check(self, gguf: &Gguf, building: &Path) -> Result<(), GgufError> {
+    fn check(&self, gguf: &Gguf, building: &Path) -> Result<(), GgufError> {
         let tokenizer = Tokenizer::load(&building.join(TOKENIZER))?;
         let other = |problem: String| GgufError::Tokenizer {
-            directory: self.tokenizer.unwrap_or(self.file).to_owned(),
+            directory: self.tokenizer.as_ref().unwrap_or(&self.file).clone(),
             problem,
         };
         if let Some(difference) = tokenizer::difference(gguf, |word| tokenizer.id(word))? {
@@ -83,7 +87,7 @@ impl Import<'_> {
     }
 
     /// Says where the files are from, by which they can be verified.
-    fn record(self, building: &Path) -> Result<(), GgufError> {
+    fn record(&self, building: &Path) -> Result<(), GgufError> {
         let mut sha256 = std::collections::BTreeMap::new();
         for entry in fs_err::read_dir(building)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
@@ -92,7 +96,7 @@ impl Import<'_> {
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
         // No card and no hub id has a colon.
         let repository = format!("gguf:{name}");
-        let revision = sha256_file(self.file)?;
+        let revision = sha256_file(&self.file)?;
         let provenance = Provenance { repository, revision, sha256 };
         let text = toml::to_string_pretty(&provenance).map_err(std::io::Error::other)?;
         Ok(outside::write(building.join(PROVENANCE), text)?)

@@ -107,7 +107,8 @@ impl Made {
 fn import(bytes: &[u8], directory: &Path, tokenizer: Option<&Path>) -> Result<(), GgufError> {
     let file = directory.with_file_name("model.gguf");
     fs_err::write(&file, bytes).unwrap();
-    let import = Import { file: &file, directory, tokenizer, dtype: WantedType::Auto };
+    let (directory, tokenizer) = (directory.to_owned(), tokenizer.map(Path::to_owned));
+    let import = Import { file, directory, tokenizer, dtype: WantedType::Auto };
     import.run(&mut |_, _| ())
 }
 

@@ -28,6 +28,20 @@ pub fn data(value: &Value) -> String {
     format!("data: {value}\n\n")
 }
 
+/// The events of chunks; `last` are our own fields in the last of a stream.
+pub fn written(mut chunks: Vec<Value>, last: Option<Value>) -> String {
+    let end = if last.is_some() { "data: [DONE]\n\n" } else { "" };
+    if let (Some(chunk), Some(own_fields)) = (chunks.last_mut(), last) {
+        chunk["wardround"] = own_fields;
+    }
+    chunks.iter().map(data).collect::<String>() + end
+}
+
+/// A comment, so that nobody takes a silent stream for a dead one.
+pub fn sign_of_life(has_begun: bool) -> String {
+    format!(": {}\n\n", if has_begun { "working" } else { "queued" })
+}
+
 /// The source of a stream's events: a completion, or a case of a system.
 pub trait EventSource: Send + 'static {
     /// The next event; `None` after the last one. When the client disconnects, the source is dropped.
@@ -106,10 +120,7 @@ impl Streamed {
                     self.generation.next().await
                 } => told,
                 () = cut(&mut self.phase) => return Some(self.fail(&ApiError::draining())),
-                () = sleep(SILENCE) => {
-                    let sign = if self.has_begun { "working" } else { "queued" };
-                    return Some(format!(": {sign}\n\n"));
-                }
+                () = sleep(SILENCE) => return Some(sign_of_life(self.has_begun)),
             };
             let Some(told) = told else {
                 return Some(self.fail(&ApiError::new(Code::Internal, "the completion was lost")));
@@ -203,15 +214,8 @@ impl Streamed {
         if is_done && self.options.include_usage {
             chunks.push(self.answer.usage_chunk());
         }
-        if is_done && let Some(last) = chunks.last_mut() {
-            last["wardround"] = self.answer.own_fields();
-        }
-        let mut text: String = chunks.iter().map(data).collect();
-        if is_done {
-            text += "data: [DONE]\n\n";
-            self.is_over = true;
-        }
-        text
+        self.is_over = is_done;
+        written(chunks, is_done.then(|| self.answer.own_fields()))
     }
 
     /// The event that ends a failed stream; `[DONE]` does not follow.

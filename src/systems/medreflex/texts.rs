@@ -6,10 +6,11 @@ use super::review::Review;
 use super::settings::{Protocol, ResultsKept, Searching};
 use super::step::StepRecord;
 use crate::data::Note;
-use crate::prompts::{PromptError, PromptSet, fill, passages};
-use crate::record::{Message, Part, SearchLine, SearchPlace};
+use crate::prompts::{PromptError, PromptSet, fill};
+use crate::record::{Message, SearchLine};
 use crate::systems::config::passage;
 use crate::systems::messages::{numbered, prompt_files};
+use crate::systems::quote::{Found, PASSAGES, quoted};
 
 prompt_files! {
     /// The prompts of both systems.
@@ -154,22 +155,22 @@ impl Texts {
         };
         let values = [("note", view.note.text.as_str()), ("memory", &memory), ("task", task)];
         let (head, tail) = self.frame();
-        let mut parts = Parts::default();
-        parts.text(&fill(head, &values));
-        self.history(view, &mut parts);
-        parts.text(&fill(tail, &values));
-        let user = Message::of_parts("user", parts.0);
+        let (history, found) = self.history(view);
+        let text = fill(head, &values) + &history + &fill(tail, &values);
+        let user = quoted("user", &text, &found);
         [Message::new("system", self.prompts.system.clone()), user].into()
     }
 
-    fn history(&self, view: View<'_>, parts: &mut Parts) {
+    /// The steps, and what the searches found whose passages they show.
+    fn history(&self, view: View<'_>) -> (String, Vec<Found>) {
+        let (mut text, mut shown) = (String::new(), Vec::new());
         if view.history.is_empty() {
-            return parts.text(&self.prompts.no_history);
+            text += &self.prompts.no_history;
         }
         let last = view.history.iter().rposition(|kept| kept.found.is_some());
         for (place, kept) in view.history.iter().enumerate() {
             if place > 0 {
-                parts.text("\n\n");
+                text += "\n\n";
             }
             let number = (kept.number + 1).to_string();
             let written = kept.record.action.as_ref().map(|action| match view.as_objects {
@@ -182,40 +183,17 @@ impl Texts {
                 ("thought", &kept.record.thought),
                 ("action", written.as_deref().unwrap_or_default()),
             ];
-            parts.text(&fill(&self.prompts.step, &values));
+            text += &fill(&self.prompts.step, &values);
             let Some(found) = &kept.found else { continue };
-            parts.text("\n");
+            text += "\n";
             if self.searching.results_kept == ResultsKept::Last && last != Some(place) {
-                parts.text(&fill(&self.prompts.results_gone, &[("number", &number)]));
+                text += &fill(&self.prompts.results_gone, &[("number", &number)]);
                 continue;
             }
             let results = fill(&self.prompts.results, &[("number", &number)]);
-            let (before, after) = results.split_once("{results}").unwrap_or((&results, ""));
-            parts.text(before);
-            parts.passages(found, &self.passage);
-            parts.text(after);
+            text += &results.replacen("{results}", PASSAGES, 1);
+            shown.push(Found::new(found, &self.passage));
         }
-    }
-}
-
-/// The parts of a message, adjacent texts joined.
-#[derive(Default)]
-struct Parts(Vec<(Part, String)>);
-
-impl Parts {
-    fn text(&mut self, text: &str) {
-        match self.0.last_mut() {
-            Some((Part::Text(before), whole)) => {
-                before.push_str(text);
-                whole.push_str(text);
-            }
-            _ => self.0.push((Part::Text(text.to_owned()), text.to_owned())),
-        }
-    }
-
-    fn passages(&mut self, found: &SearchLine, template: &str) {
-        let SearchLine { round, step, .. } = *found;
-        let part = Part::Passages { passages: SearchPlace { round, step } };
-        self.0.push((part, passages(template, found)));
+        (text, shown)
     }
 }
