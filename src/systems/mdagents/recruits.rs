@@ -67,6 +67,9 @@ const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
     ("Final Review and Decision Team (FRDT)", "Senior Consultant", "Clinical Pharmacist"),
 ];
 
+/// What a list of experts is made of, and no expert is called.
+const FIELDS: [&str; 6] = ["expert", "experts", "role", "roles", "expertise", "hierarchy"];
+
 /// Parses the experts of a reply, the first `EXPERTS` that have a role. MedAgentBoard keeps all of a list, but for those that are no
 /// objects; a list without any is then an error of the item, and the experts are empty here.
 pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Experts, Parse) {
@@ -76,8 +79,9 @@ pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Experts, Parse) {
         let parse = reply.parse.if_read(!experts.is_empty());
         return (Experts { experts }, parse);
     }
-    // A sentence about experts is none.
-    let is_named = |expert: &Expert| mab_compat || is_name(&expert.role);
+    // A sentence about experts is none, nor is the name of a field that was asked for.
+    let is_field = |role: &str| FIELDS.contains(&&*role.to_lowercase());
+    let is_named = |expert: &Expert| mab_compat || is_name(&expert.role) && !is_field(&expert.role);
     let named = elements(reply.get("experts")).filter_map(expert).filter(is_named);
     let mut named: Vec<Expert> = named.take(EXPERTS).collect();
     if named.is_empty() && reply.parse == Parse::Fallback && !mab_compat {
@@ -255,7 +259,14 @@ mod tests {
 
     #[test]
     fn where_no_expert_is_named_the_usual_ones_come() {
-        for text in ["Ask a surgeon.", r#"{"experts": []}"#, r#"{"experts": "Surgeon"}"#, ""] {
+        for text in [
+            "Ask a surgeon.",
+            r#"{"experts": []}"#,
+            r#"{"experts": "Surgeon"}"#,
+            "",
+            "- Experts: a list of 5 objects, each with a role\n- Role: the field",
+            r#"{"experts": ["Role", {"role": "experts"}]}"#,
+        ] {
             let (read, parse) = experts(text);
             let roles: Vec<&str> = read.iter().map(|expert| expert.role.as_str()).collect();
             assert_eq!((roles.as_slice(), parse), (&DEFAULT_EXPERTS[..], Parse::Unread), "{text}");

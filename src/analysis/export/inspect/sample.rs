@@ -10,9 +10,15 @@ use crate::record::{FinishReason, ItemLine};
 
 pub fn of(sample: &Sample<'_>, identity: &Identity) -> Value {
     let line = sample.line;
-    // Of a single call. What several say is in the messages, and what they come to in the score.
-    let output = match sample.calls.as_slice() {
-        [only] => vec![json!({
+    // Of a single call, or an open question's answer, which graders read. What several say is in the messages, and what they come to in
+    // the score.
+    let in_words = sample.text.open().and_then(|_| sample.answer());
+    let output = match (in_words, sample.calls.as_slice()) {
+        (Some(answer), _) => vec![json!({
+            "message": {"role": "assistant", "content": answer},
+            "stop_reason": "stop",
+        })],
+        (None, [only]) if sample.text.open().is_none() => vec![json!({
             "message": reply(only),
             "stop_reason": stop_reason(only.line.finish_reason),
         })],
@@ -24,7 +30,7 @@ pub fn of(sample: &Sample<'_>, identity: &Identity) -> Value {
         "input": sample.input(),
         "choices": sample.choices(),
         // Empty where there is no gold; then there is no score either.
-        "target": line.gold().unwrap_or_default(),
+        "target": sample.target(),
         "messages": sample.calls.iter().flat_map(messages).collect::<Vec<_>>(),
         "output": {"model": identity.id, "choices": output},
         "scores": line.correct().map(|is_right| json!({SCORER: score(sample, is_right)})),
