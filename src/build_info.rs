@@ -40,7 +40,8 @@ impl BuildInfo {
             profile: env!("WARDROUND_PROFILE").to_owned(),
             features: features
                 .into_iter()
-                .filter_map(|(name, is_on)| is_on.then(|| name.to_owned()))
+                .filter(|(_, is_on)| *is_on)
+                .map(|(name, _)| name.to_owned())
                 .collect(),
             source_date_epoch: option_env!("SOURCE_DATE_EPOCH")
                 .and_then(|epoch| epoch.parse().ok()),
