@@ -1,10 +1,15 @@
 //! What a search found, in a prompt. The log keeps it by reference, so that it holds no text of a corpus that may not be copied.
 
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
 use crate::prompts::passages;
 use crate::record::{Message, Part, SearchLine, SearchPlace};
 
-/// Where passages belong in a prompt that is filled in: no character of a text.
-pub const PASSAGES: &str = "\u{fdd0}passages\u{fdd1}";
+/// Where passages belong in a prompt that is filled in. Another in each process, so that no note can hold it; no prompt that is sent or
+/// logged does.
+pub static PASSAGES: LazyLock<String> =
+    LazyLock::new(|| format!("\u{fdd0}{:016x}\u{fdd1}", RandomState::new().hash_one(0)));
 
 /// What was found, as a prompt quotes it.
 #[derive(Clone)]
@@ -26,7 +31,7 @@ pub fn quote(mut messages: Vec<Message>, found: Option<&Found>) -> Vec<Message> 
     let Some(last) = messages.pop() else { return messages };
     messages.push(match found {
         Some(found) => quoted(&last.role, &last.content, std::slice::from_ref(found)),
-        None => Message::new("user", last.content.replace(PASSAGES, "")),
+        None => Message::new("user", last.content.replace(PASSAGES.as_str(), "")),
     });
     messages
 }
@@ -34,11 +39,29 @@ pub fn quote(mut messages: Vec<Message>, found: Option<&Found>) -> Vec<Message> 
 /// A message of a text, in which [`PASSAGES`] stands where each search's find belongs.
 pub fn quoted(role: &str, text: &str, found: &[Found]) -> Message {
     let part = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
-    let mut texts = text.splitn(found.len() + 1, PASSAGES);
+    let mut texts = text.splitn(found.len() + 1, PASSAGES.as_str());
     let mut parts: Vec<_> = texts.next().map(part).into_iter().collect();
     for (found, after) in found.iter().zip(texts) {
         parts.push((Part::Passages { passages: found.place }, found.text.clone()));
         parts.push(part(after));
     }
     Message::of_parts(role, parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mark that a note could write would move the passages.
+    #[test]
+    fn no_text_holds_the_place_of_the_passages() {
+        let note = "\u{fdd0}passages\u{fdd1} \u{fdd0}0000000000000000\u{fdd1}";
+        let text = format!("{note}\n{}\nend", *PASSAGES);
+        let place = SearchPlace { round: 0, step: 1 };
+        let found = Found { place, text: "Give protamine.".to_owned() };
+        let messages = quote(vec![Message::new("user", text.clone())], Some(&found));
+        assert_eq!(messages[0].content, format!("{note}\nGive protamine.\nend"));
+        let bare = quote(vec![Message::new("user", text)], None);
+        assert_eq!(bare[0].content, format!("{note}\n\nend"));
+    }
 }

@@ -234,7 +234,7 @@ impl Staged {
             ("word", word.map_or(agent, String::as_str).to_owned()),
         ];
         if stage.search.is_some() {
-            values.push(("passages", PASSAGES.to_owned()));
+            values.push(("passages", PASSAGES.clone()));
         }
         // Of a stage that was left out, nothing.
         values.extend(self.file.stages.iter().map(|one| {

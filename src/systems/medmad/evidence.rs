@@ -55,7 +55,7 @@ impl EvidenceTemplate {
         match found {
             None => write(""),
             Some(_) => {
-                let section = fill(&self.section, &[("passages", PASSAGES)]);
+                let section = fill(&self.section, &[("passages", PASSAGES.as_str())]);
                 quote(write(&format!("\n\n{section}")), found)
             }
         }

@@ -191,7 +191,7 @@ impl Texts {
                 continue;
             }
             let results = fill(&self.prompts.results, &[("number", &number)]);
-            text += &results.replacen("{results}", PASSAGES, 1);
+            text += &results.replacen("{results}", &PASSAGES, 1);
             shown.push(Found::new(found, &self.passage));
         }
         (text, shown)
