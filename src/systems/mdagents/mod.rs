@@ -4,7 +4,7 @@
 //! In two forms. In MedAgentBoard's there is no discussion: experts are asked once and teams do not read each other's reports, so the only
 //! trajectories are initial answers (MED-MAD, B.7). In that of the authors' released code (mitmedialab/MDAgents, main.py and utils.py; it states no
 //! licence, and was read for facts alone) experts talk with one another in rounds of turns ([`debate`]), the final review team works twice
-//! ([`teams`]), and the answers that decide have temperature 0. What is left out of it or read otherwise stands in `docs/running.md`.
+//! (`teams`), and the answers that decide have temperature 0. What is left out of it or read otherwise stands in `docs/running.md`.
 
 pub mod debate;
 pub mod recruits;
