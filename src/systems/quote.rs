@@ -9,7 +9,7 @@ use crate::record::{Message, Part, SearchLine, SearchPlace};
 /// Where passages belong in a prompt that is filled in. Another in each process, so that no note can hold it; no prompt that is sent or
 /// logged does.
 pub static PASSAGES: LazyLock<String> =
-    LazyLock::new(|| format!("\u{fdd0}{:016x}\u{fdd1}", RandomState::new().hash_one(0)));
+    LazyLock::new(|| format!("\u{fdd0}{:08x}\u{fdd1}", RandomState::new().hash_one(0) as u32));
 
 /// What was found, as a prompt quotes it.
 #[derive(Clone)]

@@ -346,6 +346,6 @@ impl System for Staged {
         let first = self.there().next().filter(|_| is_own)?;
         let (member, agent) = self.agents(first.0).into_iter().next()?;
         let messages = self.messages(first, item, agent, &self.begin(item).ok()?).ok()?;
-        Some(vec![Opening { member, messages }])
+        Some(vec![Opening { member, messages: quote(messages, None) }])
     }
 }
