@@ -214,7 +214,7 @@ def check_open(item, proposals):
         expect(f"{where}: what {call['agent']} said is empty", call["record"]["text"].strip() == "", not is_read)
         if is_read:
             text = call["record"]["text"].strip()
-            said.setdefault(" ".join(re.findall(r"[^\W_]+", text.lower())), text)
+            said.setdefault(" ".join(text.lower().split()).rstrip("."), text)
     options = item.get("options", [])
     expect(f"{where}: options", sorted(options), sorted(said.values()))
     expect(f"{where}: gold and correct", (item["gold"], item["correct"]), (None, None))

@@ -24,14 +24,14 @@ pub struct OpenFigures {
     /// F of words, of stems in English; `null` without references.
     pub rouge1: Option<OverRuns>,
     pub rouge_l: Option<OverRuns>,
-    /// Of the answers that have one, where the weights are given.
+    /// Where the weights are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bertscore: Option<OverRuns>,
     /// The share of answers that begin with the reference's yes, no or maybe; `null` where not every reference begins so.
     pub decision: Option<OverRuns>,
-    /// The mean ROUGE-L between two agents' own answers to a question; `null` where there is no pair.
+    /// The mean ROUGE-L between two of the agents' own answers to a question; `null` where there is no pair.
     pub agreement: Option<f64>,
-    /// The share of questions to which several agents gave the same answer, all of them.
+    /// Of the questions that were answered several times, the share to which all of these are the same; one that could not be read is not.
     pub unanimous: Option<f64>,
 }
 
@@ -69,6 +69,7 @@ impl OpenFigures {
         let begins = |line: &&AnswerLine| {
             line.reference.as_deref().is_none_or(|text| decision(text).is_some())
         };
+        let has_bertscore = neural.values().any(|scores| scores.bertscore.is_some());
         let (agreement, unanimous) = agreement(contents, &lines);
         Some(OpenFigures {
             n: lines.len(),
@@ -76,9 +77,11 @@ impl OpenFigures {
             with_reference: lines.iter().filter(|line| line.reference.is_some()).count(),
             rouge1: over_runs(&|line| rouge(line, Measure::Rouge1)),
             rouge_l: over_runs(&|line| rouge(line, Measure::RougeL)),
-            bertscore: over_runs(&|line| {
-                let (reference, answer) = pair(line)?;
-                neural.get(&(reference.to_owned(), answer.to_owned()))?.bertscore
+            bertscore: over_runs(&|line| match pair(line) {
+                Some((reference, answer)) => {
+                    neural.get(&(reference.to_owned(), answer.to_owned()))?.bertscore
+                }
+                None => has_bertscore.then_some(0.0),
             }),
             decision: match lines.iter().all(begins) {
                 true => over_runs(&|line| {
@@ -115,9 +118,8 @@ fn decision(text: &str) -> Option<&'static str> {
 fn agreement(contents: &Contents, lines: &[&AnswerLine]) -> (Option<f64>, Option<f64>) {
     let mut said: BTreeMap<(u32, &str), Vec<&str>> = BTreeMap::new();
     for call in contents.calls.by_key().into_values() {
-        let text = call.record.text().trim();
-        if call.purpose == PURPOSE && !text.is_empty() {
-            said.entry((call.run, &call.item)).or_default().push(text);
+        if call.purpose == PURPOSE {
+            said.entry((call.run, &call.item)).or_default().push(call.record.text().trim());
         }
     }
     let (mut alike, mut same) = (Vec::new(), Vec::new());
@@ -126,7 +128,9 @@ fn agreement(contents: &Contents, lines: &[&AnswerLine]) -> (Option<f64>, Option
         if texts.len() < 2 {
             continue;
         }
-        same.push(f64::from(u8::from(line.options.len() == 1)));
+        let is_read = texts.iter().all(|text| !text.is_empty());
+        same.push(f64::from(u8::from(is_read && line.options.len() == 1)));
+        let texts: Vec<&str> = texts.iter().copied().filter(|text| !text.is_empty()).collect();
         for (at, one) in texts.iter().enumerate() {
             alike.extend(texts[at + 1..].iter().map(|two| overlap(one, two, Measure::RougeL)));
         }
@@ -164,6 +168,7 @@ mod tests {
             }
             let mut options: Vec<String> = said.map(str::to_owned).to_vec();
             options.dedup();
+            options.retain(|option| !option.is_empty());
             let line = AnswerLine {
                 dataset: "medqa".to_owned(),
                 item: at.to_string(),
@@ -198,6 +203,12 @@ mod tests {
         assert_eq!(figures.unanimous, Some(0.5));
         assert!((figures.agreement.unwrap() - 0.5).abs() < 1e-12);
         assert_eq!(figures.bertscore, None);
+    }
+
+    #[test]
+    fn one_that_could_not_be_read_agrees_with_nobody() {
+        let figures = figures(&[(Some("a"), ["a", ""], "a"), (Some("b"), ["b", "b"], "b")]);
+        assert_eq!((figures.unanimous, figures.agreement), (Some(0.5), Some(1.0)));
     }
 
     #[test]

@@ -41,13 +41,7 @@ const FIELDS: [&str; 4] = ["id", "question", "answer", "image"];
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = source.plain_rows(&[&FIELDS[..], &LETTERS].concat(), nest)?;
     let mut notices = records.notices();
-    let numbered = (1_usize..).zip(records.rows);
-    let questions = numbered.map(|(number, row)| {
-        let row = row?;
-        let question = question(&row, number)?;
-        Ok((row.place, question))
-    });
-    let questions: Vec<_> = questions.collect();
+    let questions = records.numbered(question);
     notices.extend(unscored(&questions));
     Ok(Draft::new(source.stem(), &[source], questions, notices))
 }

@@ -13,10 +13,8 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = source.json_lines();
     let notices = records.notices();
     let mut option_count = None;
-    let numbered = (1..).zip(records.rows);
-    let questions = numbered.map(|(number, row)| {
-        let row = row?;
-        let question = question(&row, number)?;
+    let questions = records.numbered(|row, number| {
+        let question = question(row, number)?;
         let count = question.options.len();
         let expected = *option_count.get_or_insert(count);
         if count != expected {
@@ -24,9 +22,8 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
                 row.wrong("options", format!("holds {count} options, the first record {expected}"))
             );
         }
-        Ok((row.place, question))
+        Ok(question)
     });
-    let questions: Vec<_> = questions.collect();
     let name = format!("medqa-{}opt", option_count.unwrap_or_default());
     Ok(Draft::new(name, &[source], questions, notices))
 }

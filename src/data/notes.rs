@@ -59,14 +59,11 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = source.plain_rows(&columns, nest)?;
     let notices = records.notices();
     let mut split = 0;
-    let numbered = (1_usize..).zip(records.rows);
-    let notes = numbered.map(|(number, row)| {
-        let row = row?;
-        let note = note(&row, number)?;
+    let notes = records.numbered(|row, number| {
+        let note = note(row, number)?;
         split += usize::from(row.get("sentences").is_none());
-        Ok((row.place, note))
+        Ok(note)
     });
-    let notes = notes.collect();
     Ok(draft(source.stem(), &[source], notes, split, notices))
 }
 

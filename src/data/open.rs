@@ -22,12 +22,7 @@ const FIELDS: [&str; 3] = ["id", "question", "answer"];
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = source.plain_rows(&FIELDS, |cells| cells)?;
     let mut notices = records.notices();
-    let questions = (1_usize..).zip(records.rows).map(|(number, row)| {
-        let row = row?;
-        let question = question(&row, number)?;
-        Ok((row.place, question))
-    });
-    let questions: Vec<_> = questions.collect();
+    let questions = records.numbered(question);
     notices.extend(unscored(&questions));
     Ok(Draft::new(source.stem(), &[source], questions, notices))
 }

@@ -25,6 +25,21 @@ pub(super) struct Rows {
     pub blank_lines: usize,
 }
 
+impl Rows {
+    /// What each row holds, with its place; `read` is told the row's number, from 1.
+    pub fn numbered<T>(
+        self,
+        mut read: impl FnMut(&Row, usize) -> Result<T, DataError>,
+    ) -> Vec<Result<(Place, T), DataError>> {
+        let numbered = (1_usize..).zip(self.rows).map(|(number, row)| {
+            let row = row?;
+            let found = read(&row, number)?;
+            Ok((row.place, found))
+        });
+        numbered.collect()
+    }
+}
+
 impl Source {
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::new(path, outside::file(path)?)

@@ -11,7 +11,7 @@ use super::config::SystemConfig;
 use super::decoding::Shape;
 use super::messages::Templates;
 use super::permutation::permutation;
-use super::reading::{plain, record, said, text};
+use super::reading::{record, said, text};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
 use crate::data::{Choice, Item, Question};
@@ -90,7 +90,7 @@ impl WithProposals {
         let asked = self.propose(&case)?;
         let mut said: Vec<&str> = Vec::new();
         for one in asked.iter().map(|one| one.value.text.trim()) {
-            if !one.is_empty() && !said.iter().any(|other| plain(other) == plain(one)) {
+            if !one.is_empty() && !said.iter().any(|other| folded(other) == folded(one)) {
                 said.push(one);
             }
         }
@@ -160,6 +160,12 @@ impl System for WithProposals {
             _ => self.system.opening(dataset, item),
         }
     }
+}
+
+/// An answer without what makes no other of it: case, white space, a full stop at its end. `<` and `>` do.
+fn folded(answer: &str) -> String {
+    let words: Vec<&str> = answer.split_whitespace().collect();
+    words.join(" ").to_lowercase().trim_end_matches('.').to_owned()
 }
 
 /// A record's answer, or else all that was said.

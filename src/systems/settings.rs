@@ -39,6 +39,17 @@ impl Diagnosis for SettingsError {
     }
 }
 
+/// The form of a protocol of which MedAgentBoard has another than its authors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// MedAgentBoard's.
+    #[default]
+    Harness,
+    /// The authors'.
+    Original,
+}
+
 /// A struct of settings, each with its default. What a table lacks has that; a key that no setting has is refused by [`replace`].
 macro_rules! settings {
     ($(#[$about:meta])* pub struct $name:ident {

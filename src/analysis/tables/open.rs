@@ -19,9 +19,9 @@ pub fn table(figures: &OpenFigures) -> Table {
         .spread("ROUGE-L", |one| over_runs(&one.rouge_l))
         .spread("BERTScore", |one| over_runs(&one.bertscore))
         .spread("yes, no, maybe", |one| over_runs(&one.decision))
-        .number("agents beside one another", |one| one.agreement.map_or(Cell::Nothing, |share| Cell::Number(share, 4)))
+        .number("own answers beside one another", |one| one.agreement.map_or(Cell::Nothing, |share| Cell::Number(share, 4)))
         .number("all the same", |one| one.unanimous.map_or(Cell::Nothing, |share| Cell::Number(share, 4)))
-        .note("ROUGE and BERTScore are F of the answers beside their references; a question without an answer has a ROUGE of 0. They count words, not meaning: «is not» is near to «is». `wardround export RUN --as judge` writes the answers for a judge. Yes, no, maybe: the share that begins with the reference's word. Agents beside one another: ROUGE-L between two agents' own answers.")
+        .note("ROUGE and BERTScore are F of the answers beside their references; a question without an answer has 0. They count words, not meaning: «is not» is near to «is». `wardround export RUN --as judge` writes the answers for a judge. Yes, no, maybe: the share that begins with the reference's word. Own answers beside one another: ROUGE-L between two answers that agents gave by themselves; all the same: the share of questions for which they are.")
         .build()
 }
 

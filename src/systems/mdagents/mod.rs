@@ -26,7 +26,7 @@ use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
-use super::settings::{settings, switch, whole};
+use super::settings::{Form, settings, switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
 use crate::data::Item;
@@ -48,17 +48,6 @@ const EXPERTS: usize = 5;
 /// Teams on an advanced question, and members of each at most: MedAgentBoard asks for about three.
 const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
-
-/// The form of the protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Form {
-    /// MedAgentBoard's.
-    #[default]
-    Harness,
-    /// The authors'.
-    Original,
-}
 
 /// The sampling temperatures of the original.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,15 +8,13 @@ pub mod texts;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use self::harness::Harness;
 use self::original::Original;
 use super::System;
 use super::config::{self, Slot};
 use super::decoding::Decoding;
 use super::exemplars::Exemplars;
-use super::settings::{settings, switch, whole};
+use super::settings::{Form, settings, switch, whole};
 use crate::diagnosis::Failure;
 use crate::prompts::PromptSet;
 
@@ -31,20 +29,10 @@ const DECISION: usize = DOCTORS + 2;
 const QUESTION_EXPERTS: usize = 5;
 const OPTION_EXPERTS: usize = 2;
 
-/// The form of the protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Form {
-    /// MedAgentBoard's.
-    #[default]
-    Harness,
-    /// The authors'. They decode greedily; here every model keeps its own decoding, as in all systems.
-    Original,
-}
-
 settings! {
     /// How MedAgents runs.
     pub struct Settings {
+        /// In the original the authors decode greedily; here every model keeps its own decoding, as in all systems.
         pub form: Form = Form::Harness,
         /// Rounds of review at most; in the original, of voting.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]

@@ -92,6 +92,14 @@ fn what_all_say_is_the_answer_and_nothing_more_is_asked() {
 }
 
 #[test]
+fn answers_that_differ_in_a_sign_are_two() {
+    let own = |agent: &str, _: u32| if agent == "sym" { "If K+ < 3.5" } else { "if K+ >  3.5." };
+    let (line, calls) = work("medmad", &["t_max=0"], own, "if K+ >  3.5.");
+    assert_eq!((line.options.len(), line.answer.as_str()), (2, "if K+ >  3.5."));
+    assert_eq!(calls.len(), 6);
+}
+
+#[test]
 fn one_model_chooses_among_its_own_answers() {
     let own = |_: &str, sample: u32| ["Vitamin K.", "Protamine.", "Vitamin K."][sample as usize];
     let (line, calls) = work("self-consistency", &["samples=3"], own, "Protamine.");

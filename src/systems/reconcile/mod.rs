@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
@@ -19,7 +19,7 @@ use super::messages::{Templates, truncate};
 use super::reading::confidence::{ConfidenceReading, is_plain};
 use super::reading::harness;
 use super::reading::reply::Fields;
-use super::settings::{settings, switch, whole};
+use super::settings::{Form, settings, switch, whole};
 use super::vote::{Vote, consensus, of_whole, round_line, vote};
 use super::{Opening, System, Task};
 use crate::data::{Choice, Item};
@@ -34,20 +34,10 @@ mod tests;
 /// The number of agents.
 const AGENTS: usize = 3;
 
-/// The form of the protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Form {
-    /// MedAgentBoard's.
-    #[default]
-    Harness,
-    /// The authors', whose discussions have at most two rounds.
-    Original,
-}
-
 settings! {
     /// How ReConcile runs.
     pub struct Settings {
+        /// The original's discussions have at most two rounds.
         pub form: Form = Form::Harness,
         /// Discussion rounds at most; one always runs, but in the original where all agree.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
