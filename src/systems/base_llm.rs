@@ -9,6 +9,7 @@ use crate::systems::case::Record;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::exemplars::reply::{CHANGED, without_number};
 use crate::systems::reading::correction::corrected;
+use crate::systems::reading::quotation::word_count;
 use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::{plain, record, said, text as words};
 use crate::text::{Aligner, Pattern, align};
@@ -30,7 +31,8 @@ impl Record for Reading {}
 pub fn shape(note: &Note, decoding: &Decoding) -> Shape {
     let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
     let chars = decoding.sentence_chars(note);
-    Shape::regex(format!("CORRECT|({}) (?s:.{{1,{chars}}})", ids.join("|")))
+    // One line: a list of the note's sentences names none.
+    Shape::regex(format!("CORRECT|({}) [^\\n]{{1,{chars}}}", ids.join("|")))
 }
 
 /// Parses a reply on a note: the only line that begins with a sentence's number and changes that sentence, or a verdict. A sentence as it
@@ -53,7 +55,8 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
         let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
         let is_sentence = is_like || {
             let is_small = correction.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
-            !is_list && !is_small && correction.split_whitespace().count() >= 3
+            let is_closed = correction.ends_with(['.', '。', '!', '?']);
+            !is_list && !is_small && word_count(&correction) >= if is_closed { 2 } else { 3 }
         };
         let is_other = note.sentences.iter().all(|one| plain(one) != plain(&correction));
         (is_sentence && is_other).then_some((id, correction))

@@ -15,6 +15,7 @@ use crate::systems::case;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form::{either, string};
 use crate::systems::reading::correction::corrected;
+use crate::systems::reading::quotation::quoted;
 use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::{plain as words_of, record, refuses, said, text};
 use crate::text::{Aligner, align};
@@ -260,10 +261,13 @@ fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
     (Judgement { flag, sentence_id, correction, ..Judgement::default() }, parse)
 }
 
-/// The sentence of the note most similar to a quotation, where it is similar enough.
-pub fn most_similar(note: &Note, quoted: &str) -> Option<usize> {
-    let found = align(&note.sentences, quoted, note.language, Aligner::default())?;
-    (found.ratio >= LIKENESS).then_some(found.index)
+/// The sentence of the note that words are quoted from, or the most similar one, where it is similar enough.
+pub fn most_similar(note: &Note, words: &str) -> Option<usize> {
+    let likest = || {
+        let found = align(&note.sentences, words, note.language, Aligner::default())?;
+        (found.ratio >= LIKENESS).then_some(found.index)
+    };
+    quoted(&note.sentences, words).or_else(likest)
 }
 
 /// Parses a reply that should be a correction and nothing else.

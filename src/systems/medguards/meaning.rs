@@ -6,6 +6,7 @@ use super::tags::tagged;
 use crate::data::Note;
 use crate::record::Parse;
 use crate::systems::exemplars::reply::CHANGED;
+use crate::systems::reading::quotation::quoted;
 use crate::text::{Match, align};
 
 /// How alike a quotation must be to the sentence that it is taken for.
@@ -55,7 +56,8 @@ impl Opinion {
     }
 }
 
-/// The sentence of the note that these words mean: in the published code one of any likeness.
+/// The sentence of the note that these words mean: the only one that they are words of, else the one most like them; in the published
+/// code one of any likeness.
 pub fn place(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
     let compat = settings.release_compat;
     match settings.localisation {
@@ -63,9 +65,13 @@ pub fn place(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
         // Sentences are named by their words here, so a text without letters names none.
         Localisation::Soft if !words.contains(char::is_alphabetic) && !compat => None,
         Localisation::Soft => {
-            let found = align(&note.sentences, words, note.language, settings.aligner);
-            let found = found.filter(|found| compat || found.ratio >= LIKENESS);
-            found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
+            let quoted = quoted(&note.sentences, words).filter(|_| !compat);
+            let likest = || {
+                let found = align(&note.sentences, words, note.language, settings.aligner);
+                let found = found.filter(|found| compat || found.ratio >= LIKENESS);
+                found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
+            };
+            quoted.or_else(likest)
         }
     }
 }
@@ -77,7 +83,7 @@ pub fn read_on(settings: &Settings, wanted: Wanted, note: &Note, text: &str) -> 
     read_where(wanted, text, compat, is_place)
 }
 
-/// Reads a correction of this sentence: as it stands it is none, and a text without tags must be like it.
+/// Reads a correction of this sentence; a text without tags must be like it.
 pub fn read_correction(
     settings: &Settings,
     note: &Note,
@@ -87,12 +93,11 @@ pub fn read_correction(
     let compat = settings.release_compat;
     let (mut said, parse) = read(Wanted::Correction, text, compat);
     let is_correction = |correction: &String| {
-        let is_change = !correction.split_whitespace().eq(sentence.split_whitespace());
         let is_like = || {
             let found = align(&[sentence], correction, note.language, settings.aligner);
             found.is_some_and(|found| found.ratio >= CHANGED)
         };
-        compat || is_change && (tagged(text, "result").is_some() || is_like())
+        compat || tagged(text, "result").is_some() || is_like()
     };
     if said.correction.as_ref().is_none_or(is_correction) {
         return (said, parse);

@@ -161,7 +161,8 @@ pub fn place(said: &str, note: &Note) -> Option<usize> {
     named.or_else(|| number_in(said)).filter(|id| *id < note.sentences.len())
 }
 
-/// The contents of the tags, a JSON field, or a text of one line that is nothing else. `None` for an empty text, and for NAN.
+/// The contents of the tags, their lines as one; a JSON field, or a text of one line that is nothing else. `None` for an empty text, and
+/// for NAN.
 pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String> {
     if release_compat {
         let result = section(text, tag).filter(|result| !result.contains('\n'));
@@ -174,7 +175,14 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
     };
     let found = match tagged(&text, tag) {
         None => field_of(&text, tag).unwrap_or_else(|| text.clone()),
-        Some(contents) => Some(contents).filter(is_whole).unwrap_or_default(),
+        Some(contents) => {
+            let whole = Some(contents).filter(is_whole).unwrap_or_default();
+            // Lines of one sentence; those behind a label, such as «Corrected:», are several.
+            match whole.contains(": ") {
+                true => whole,
+                false => whole.split_whitespace().collect::<Vec<_>>().join(" "),
+            }
+        }
     };
     let found = corrected(&found);
     let is_sentence = !found.contains('\n') && !is_nan(found) && !refuses(found);

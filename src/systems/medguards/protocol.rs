@@ -181,8 +181,11 @@ impl MedGuards {
                 read_correction(&self.settings, note, sentence, text)
             })
         };
-        let mut said = ask(0, self.texts.correct(note, sentence))?.value;
-        if let (Structure::Eight, Some(proposal)) = (self.settings.structure, &said.correction) {
+        let first = ask(0, self.texts.correct(note, sentence))?;
+        let mut said = first.value;
+        if self.settings.structure == Structure::Eight {
+            // What could not be read is passed on as it was said (App. A.7).
+            let proposal = said.correction.as_deref().unwrap_or(first.call.text.trim());
             let second = ask(1, self.texts.correct_again(note, sentence, proposal))?.value;
             // Without another correction the first one's stays.
             if second.correction.is_some() {

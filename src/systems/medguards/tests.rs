@@ -85,7 +85,7 @@ fn agreement_everywhere_costs_five_calls() {
     let correction = prompt(&calls, "corr1");
     assert!(
         correction
-            .ends_with(&format!("Predicted Erroneous Sentence:\n{WRONG}\n\nCorrected Sentence:"))
+            .ends_with(&format!("Predicted Erroneous Sentence: {WRONG}. Corrected Sentence:"))
     );
     assert!(calls.iter().all(|call| call.parse == Parse::Ok));
 }

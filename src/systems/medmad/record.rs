@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case;
-use crate::systems::reading::answer::{leading_letter, of_medmads_field, of_text};
+use crate::systems::reading::answer::{leading_letter, of_field, of_medmads_field, of_text};
 use crate::systems::reading::confidence::ConfidenceReading;
 use crate::systems::reading::words::said_confidence;
 use crate::systems::reading::{self, number, said, text};
@@ -81,6 +81,8 @@ pub enum Note {
     ConfidenceConverted,
     /// The text is no record; the answer was found in its prose.
     AnswerFromText,
+    /// `answer` is neither an option's letter nor its text; App. B.2 alone makes a letter of it.
+    AnswerByRule,
 }
 
 impl case::Record for Record {
@@ -245,12 +247,17 @@ pub fn parse(
     let letter = |field: &str| of_medmads_field(field, text, options);
     let record = |value: &Value| {
         let is_stated = !value["confidence"].is_null();
-        Some((Record::from_json(value, reading, letter)?, is_stated))
+        let mut record = Record::from_json(value, reading, letter)?;
+        let mut is_mended = is_stated && !record.notes.is_empty();
+        let is_said = || !of_field(&self::text(&value["answer"]), text, options).is_empty();
+        if !record.answer.is_empty() && !is_said() {
+            record.notes.push(Note::AnswerByRule);
+            is_mended = true;
+        }
+        Some((record, is_mended))
     };
     let (record, parse) = match reading::record::read(text, finish_reason, record) {
-        Some(((record, is_stated), Parse::Ok)) if is_stated && !record.notes.is_empty() => {
-            (record, Parse::Repaired)
-        }
+        Some(((record, true), Parse::Ok)) => (record, Parse::Repaired),
         Some(((record, _), parse)) => (record, parse),
         None => {
             let answer = of_text(text, options);

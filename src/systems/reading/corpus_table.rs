@@ -74,7 +74,8 @@ impl<'a> Asked<'a> {
             (Located::Said(words), false) => {
                 let sentences = &self.note.sentences;
                 let found = align(sentences, words, Language::English, Aligner::default());
-                json!(found.filter(|found| found.ratio >= 0.5).map(|found| found.index))
+                let found = found.filter(|found| found.ratio >= 0.5).map(|found| found.index);
+                json!(super::quotation::quoted(sentences, words).or(found))
             }
             (Located::Malformed, _) => Value::Null,
         };

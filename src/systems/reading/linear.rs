@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    answer, confidence, correction, echo, harness, json, letter, options, record, reply, verdict,
-    words,
+    answer, confidence, correction, echo, harness, json, letter, options, quotation, record, reply,
+    verdict, words,
 };
 use crate::linear::{self, keep};
 use crate::record::{FinishReason, Message};
@@ -56,6 +56,10 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             keep(answer::contradicts_itself(text, options));
         }),
         ("options::beside", &|text| keep(options::beside(text, options))),
+        ("quotation::quoted", &|text| {
+            keep(quotation::quoted(&[format!("Before {text}")], text));
+        }),
+        ("quotation::word_count", &|text| keep(quotation::word_count(text))),
         ("reading::said", &|text| keep(super::said(text))),
         ("reading::without_thinking", &|text| keep(super::without_thinking(text))),
         ("reading::plain", &|text| keep(super::plain(text))),

@@ -11,6 +11,8 @@ mod corpus_stages;
 mod corpus_table;
 pub mod correction;
 pub mod echo;
+#[cfg(test)]
+mod gold;
 pub mod harness;
 pub mod json;
 #[cfg(test)]
@@ -19,6 +21,7 @@ pub mod letter;
 #[cfg(test)]
 mod linear;
 pub mod options;
+pub mod quotation;
 pub mod record;
 pub mod reply;
 pub mod verdict;

@@ -8,18 +8,29 @@ static WHOLE: Pattern = Pattern::new(concat!(
     r"\A (?:(?:therefore|thus|so|hence|overall|in conclusion|final|my|the|label|verdict|answer|assessment|conclusion|classification|output|result|is) )*",
     r"(?:(correct|(?:no|zero) (?:\w+ )?(?:errors?|mistakes?)(?: (?:was|were|is|are))?(?: (?:found|present))?(?: in (?:the|this) (?:\w+ )?(?:text|note|report|narrative))?",
     r"|there (?:is|are|was|were) (?:no|zero) (?:\w+ )?(?:errors?|mistakes?)(?: in (?:the|this) (?:\w+ )?(?:text|note|report|narrative)| in sentence \d+)?",
-    r"|(?:the |this )?(?:\w+ )?(?:text|note|report|narrative|sentence) (?:(?:contains|has|holds) (?:no|zero) (?:\w+ )?(?:errors?|mistakes?)|does not (?:contain|have|hold) (?:an|any) (?:\w+ )?(?:errors?|mistakes?)|(?:is|appears to be|is entirely) (?:\w+ly |already )?(?:correct|accurate|error free))",
+    r"|(?:the |this )?(?:\w+ )?(?:text|note|report|narrative|sentence|statement) (?:(?:contains|has|holds) (?:no|zero) (?:\w+ )?(?:errors?|mistakes?)|does not (?:contain|have|hold) (?:an|any) (?:\w+ )?(?:errors?|mistakes?)|(?:is|appears to be|is entirely) (?:\w+ly |already )?(?:correct|accurate|error free))",
     r"|error(?: flag)? (?:no|none|false|0))",
     r"|(incorrect|there is (?:an|a|one) (?:\w+ )?(?:error|mistake)(?: in (?:the|this) (?:\w+ )?(?:text|note|report|narrative)| in sentence \d+)?",
-    r"|(?:the |this )?(?:\w+ )?(?:text|note|report|narrative|sentence) (?:(?:contains|has|holds) (?:an|a|one) (?:\w+ )?(?:error|mistake)(?: in (?:the|this) (?:\w+ )?(?:text|note|report|narrative)| in sentence \d+)?|is (?:\w+ly )?(?:incorrect|inaccurate))",
+    r"|(?:the |this )?(?:\w+ )?(?:text|note|report|narrative|sentence|statement) (?:(?:contains|has|holds) (?:an|a|one) (?:\w+ )?(?:error|mistake)(?: in (?:the|this) (?:\w+ )?(?:text|note|report|narrative)| in sentence \d+)?|is (?:\w+ly )?(?:incorrect|inaccurate))",
     r"|error(?: flag)? (?:yes|true|1))) \z",
 ));
 
 /// A label behind its name or before reasons: «INCORRECT: the dose …», `{"label": "CORRECT", …`.
 static LABEL: Pattern = Pattern::new(concat!(
-    r"\A[\s*_\x22'`#>({<]*(?:(?i:(?:final |my )?(?:label|verdict|answer|result|assessment|classification))[\s*_\x22']*[:=>][\s*_\x22']*)?",
-    r"(?:(CORRECT)(?:[\s*_'`.)]*(?:\z|<)|\x22[,}])|(INCORRECT)[\s*_\x22'`)]*(?:[:,(<}–—-]|\z))",
+    r"\A(?:[\s*_\x22'`#>({<$]|\\boxed\{)*(?:(?i:(?:final |my )?(?:label|verdict|answer|result|output|assessment|classification|conclusion|correctness|judgement|judgment",
+    r"|结论|判断|答案|结果|الحكم|النتيجة|الإجابة))[\s*_\x22']*[:：=>](?:[\s*_\x22']|\$?\\boxed\{)*)?",
+    r"(?:(CORRECT)(?:[\s*_'`.)}$]*(?:\z|<)|\x22[,}])|(INCORRECT)[\s*_\x22'`)$]*(?:[:,(<}–—-]|\z))",
 ));
+
+/// A label at the end of a sentence: «…, so I return INCORRECT». What is correct may be a part alone: somebody has to say that they label.
+static LAST: Pattern = Pattern::new(
+    r"(?:\A|[\s:：])(?:(I (?:would |will |can |must |therefore |thus )*(?:return|label|answer|classify|conclude|output)\b[^.!?]*\sCORRECT)|(?:[^.!?]*[\s:：])?(INCORRECT))[\s*_'`\x22)}.。]*\z",
+);
+
+/// What makes of a sentence that ends with a label something else: a denial, a doubt, a condition, an instruction, a line of a list.
+static HEDGE: Pattern = Pattern::new(
+    r"(?i)\b(?:not|cannot|no|none|nothing|never|neither|nor|or|if|unless|whether|may|might|could|either|except|hardly|unlikely|unclear|unsure|one word|(?:sentence|statement|line|item) \d+)\b|n['’]t\b",
+);
 
 /// Whether the note has an error by the sentences of a text that are verdicts; nothing where they differ.
 pub fn verdict(text: &str) -> Option<bool> {
@@ -39,7 +50,11 @@ pub fn verdict(text: &str) -> Option<bool> {
         if is_bare || sentence.ends_with('?') || is_list && is_item(line) {
             return None;
         }
-        let found = WHOLE.captures(&words).or_else(|| LABEL.captures(sentence))?;
+        let last = || {
+            let is_one = sentence.matches("CORRECT").count() == 1;
+            LAST.captures(sentence).filter(|_| is_one && !HEDGE.is_match(sentence))
+        };
+        let found = WHOLE.captures(&words).or_else(|| LABEL.captures(sentence)).or_else(last)?;
         Some(found.get(1).is_none())
     }))
 }
@@ -64,6 +79,17 @@ mod tests {
             "Verdict: INCORRECT (diagnosis)",
             "<answer>INCORRECT</answer>",
             "{\"label\": \"INCORRECT\", \"confidence\": 90}",
+            "\\boxed{INCORRECT}",
+            "The answer is wrong.\n$\\boxed{INCORRECT}$",
+            "Final answer: \\boxed{INCORRECT}",
+            "<output>INCORRECT</output>",
+            "The statement is INCORRECT",
+            "I would label this text as INCORRECT.",
+            "The dose is tenfold, so I return INCORRECT.",
+            "There is an issue related to diagnosis: INCORRECT",
+            "Correctness: INCORRECT",
+            "结论：INCORRECT",
+            "الحكم: INCORRECT",
         ] {
             assert_eq!(verdict(said), Some(true), "{said}");
         }
@@ -80,6 +106,13 @@ mod tests {
             "The note does not contain any errors. CORRECT",
             "Error: no",
             "{\"label\": \"CORRECT\", \"confidence\": 90}",
+            "\\boxed{CORRECT}",
+            "<output>CORRECT</output>",
+            "The statement is CORRECT.",
+            "I label this text as CORRECT.",
+            "All fits, so I return CORRECT",
+            "Correctness: CORRECT",
+            "结论：CORRECT",
         ] {
             assert_eq!(verdict(said), Some(false), "{said}");
         }
@@ -91,6 +124,14 @@ mod tests {
             "",
             "CORRECT\n...\nINCORRECT",
             "CORRECT or INCORRECT",
+            "If the text has a medical error return one word INCORRECT.",
+            "I would not label this text as INCORRECT.",
+            "I cannot say whether it is INCORRECT",
+            "Sentence 1: CORRECT\nSentence 2: CORRECT",
+            "The diagnosis is CORRECT.",
+            "Agent 1 says CORRECT, and agent 2 says INCORRECT.",
+            "I find that the diagnosis is CORRECT.",
+            "It is unlikely that the note is INCORRECT.",
             "Is it CORRECT or INCORRECT?",
             "Nothing in this narrative strikes me as erroneous.",
             "I am not sure that the note is correct.",

@@ -1,0 +1,62 @@
+//! The gold of the published notes, answered as the prompts ask for it, comes out of a system as it is.
+
+use std::path::Path;
+
+use crate::data::{Format, Note, NoteError, load};
+use crate::panel::scripted::Script;
+use crate::systems::SystemConfig;
+use crate::systems::scripted::check;
+
+/// Notes with an error.
+fn notes(file: &str, format: Format) -> Vec<(Note, NoteError)> {
+    let directory = std::env::var("WARDROUND_DATA").unwrap();
+    let dataset = load(&Path::new(&directory).join(file), format).unwrap();
+    let error = |note: &Note| Some((note.clone(), note.gold.as_ref()?.error.clone()?));
+    dataset.notes().into_iter().filter_map(error).collect()
+}
+
+/// How many notes the system `name` does not judge as their gold does, where its agents reply `said`.
+fn lost(
+    name: &str,
+    notes: &[(Note, NoteError)],
+    said: fn(&str, &NoteError) -> String,
+) -> Vec<String> {
+    let config = SystemConfig::parse::<&str>(name, &[]).unwrap();
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_lost = |(note, error): &&(Note, NoteError)| {
+        let error = NoteError { correction: one_line(&error.correction), ..error.clone() };
+        let gold = error.clone();
+        let script = Script::new(move |key, _| said(&key.purpose, &gold));
+        let (line, _) = check(&config, note, script);
+        let correction = line.correction.as_deref().map(one_line);
+        let is_same = correction.as_deref() == Some(error.correction.as_str());
+        (line.flag.said(), line.sentence_id) != (Some(true), Some(error.sentence_id)) || !is_same
+    };
+    notes.iter().filter(is_lost).map(|(note, _)| note.id.clone()).collect()
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_gold_replies_come_out_as_gold() {
+    // In ms-test-153, whose text stands there twice, the correction is another sentence of the note, and a list's line may be so.
+    for (file, format, base, guards) in [
+        ("medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv", Format::Medec, 1, 0),
+        ("mederrbench/reviewed_data_EN_test.csv", Format::Mederrbench, 0, 0),
+        ("mederrbench/reviewed_data_ARA_test.csv", Format::Mederrbench, 0, 0),
+        ("mederrbench/reviewed_data_CN_test.csv", Format::Mederrbench, 0, 0),
+    ] {
+        let notes = notes(file, format);
+        let found = lost("base-llm", &notes, |_, error| {
+            format!("{} {}", error.sentence_id, error.correction)
+        });
+        println!("{file}: base-llm loses {found:?}");
+        assert!(found.len() <= base, "{file}");
+        let found = lost("medguards", &notes, |purpose, error| match purpose {
+            "detection" => "<think>t</think>\nINCORRECT\n<confidence>90</confidence>".to_owned(),
+            "localisation" => format!("<result>{}</result>", error.sentence),
+            _ => format!("<result>{}</result>", error.correction),
+        });
+        println!("{file}: medguards loses {found:?}");
+        assert!(found.len() <= guards, "{file}");
+    }
+}
