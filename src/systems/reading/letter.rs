@@ -10,9 +10,9 @@ use crate::text::Pattern;
 /// «The answer is B», «**Answer:** B», «So I choose option B», at the start of a sentence or clause; `\boxed{B}`.
 static ANNOUNCED: Pattern = Pattern::new(concat!(
     r"(?i)\\boxed\s*\{|(?:^|[.!?\n,;:>]|\b(?:so|therefore|thus|hence|and|that)\b)[\s*_#<>\x22'({\[-]*(?:(?:the|my)\s+)?",
-    r"(?:(?:(?:(?:final|correct|best|right|single|most|likely|appropriate|next)\s+)*(?:answer|response|option|choice|decision|diagnosis|step|letter(?:\s+of\s+(?:the|one)(?:\s+\w+)?\s+option)?)",
+    r"(?:(?:(?:(?:final|correct|best|right|single|most|likely|appropriate|next)\s+)*(?:answer|ans\.?|response|option|choice|decision|diagnosis|conclusion|step|letter(?:\s+of\s+(?:the|one)(?:\s+\w+)?\s+option)?)",
     r"|(?:die |meine |la )?(?:richtige )?(?:antwort|respuesta|réponse)(?: correcta)?|(?:正确|最佳)?答案)",
-    r"(?:\s+(?:choice|option|letter))?(?:\s+to\s+(?:this|the)\s+question)?[\s*_\x22'”)]*(?:\b(?:is|should be|must be|ist|es|est)\b|[:=>(：是为])",
+    r"(?:\s+(?:choice|option|letter))?(?:\s+to\s+(?:this|the)\s+question)?[\s*_\x22'”)]*(?:\b(?:is|should be|must be|ist|es|est)\b|[:=>(：是为]|[–—-]\s)",
     r"|(?:i|we)(?:['’]d| would| will)? (?:choose|select|pick|go with|vote for|stay with|switch to)\b)",
 ));
 /// «B is correct», «Option B (aspirin) is the best answer»; a letter on a line of its own, or at a line's end behind a sentence.
@@ -137,7 +137,7 @@ fn opened(text: &str, options: &[Choice]) -> Option<char> {
 /// What stands where an answer should: a letter, or an option's text; `None` inside for several.
 fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     static OPENS: Pattern = Pattern::new(
-        r"(?i)\A(?:[\s*_\x22'“”‘’`\[({$:=>-]|\\[(\[]|\\?(?:boxed|text(?:bf)?|mathrm|mathbf)\s*\{|(?:option|choice|letter|clearly|therefore|indeed|la)\b)*",
+        r"(?i)\A(?:[\s*_\x22'“”‘’`\[({$:=>-]|\\[(\[]|\\?(?:boxed|text(?:bf)?|mathrm|mathbf)\s*\{|(?:option|choice|letter|clearly|therefore|indeed|most|likely|probably|la)\b)*",
     );
     /// Another letter that may be meant instead.
     static OTHER: Pattern = Pattern::new(
@@ -205,6 +205,9 @@ mod tests {
             "Clots need it. Therefore, the correct answer is B: Heparin.",
             "**Final answer:** B",
             "Answer: b",
+            "Answer - B",
+            "The answer is most likely B.",
+            "Conclusion: (B). Eliminated: (A), (C) and (D).",
             "\"answer\": \"B\"",
             "<answer>B</answer>",
             r"So \boxed{\text{B}}",
@@ -244,6 +247,8 @@ mod tests {
             "Answer: A. No, wait. Answer: C.",
             "A boy has a cough.\nOptions:\nA: Steroids\nB: Penicillin\nAnswer: B",
             "The answer is B or C.",
+            "The answer is likely B or C.",
+            "Answer - none of B and C.",
             "A: Aspirin\nB: Heparin\nC: Vitamin K\nD: E. coli vaccine\nE: Watchful waiting",
             "A: Aspirin\nB: Heparin\nC: Vitamin K\nD: E. coli\nE: Waiting",
             "A: Heparin",
