@@ -149,7 +149,9 @@ fn worked(job: &Job) -> Result<Worked, ApiError> {
             // The prompts are the system's: no field of the request is at fault alone.
             error => ApiError { param: None, ..error.into() },
         })?;
-    let decide = |watch: &Watch| watch.decide(&worked.line, &worked.calls, console::note);
+    let caller = job.caller.as_ref().map(|caller| caller.identity().shown());
+    let caller = caller.as_deref().unwrap_or("whoever asks");
+    let decide = |watch: &Watch| watch.decide(caller, &worked.line, &worked.calls, console::note);
     match worked.line.error() {
         None => Ok(Worked { decision: system.policy.as_ref().map(decide), ..worked }),
         Some(error) => Err(ApiError::new(Code::Internal, error)),
