@@ -37,6 +37,10 @@ pub struct Paths {
     made: Vec<Made>,
 }
 
+/// What an item's image may be, which only an endpoint is shown: which files the items name is known once they are read, in the sandbox.
+const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
+const MOST_IMAGES: usize = 1 << 16;
+
 /// A directory that was created so that access to it can be allowed; it is removed on drop if it is empty.
 #[derive(Debug)]
 pub struct Made(PathBuf);
@@ -186,6 +190,9 @@ impl Paths {
         // The one file that is read beside the questions.
         let beside = spec.format.beside().map(|name| folder_of(&spec.data).join(name));
         let beside = beside.filter(|file| file.is_file());
+        let is_sent =
+            spec.panel.iter().chain(spec.slots.values()).any(|name| Address::is_meant_by(name));
+        let images = is_sent.then(|| files_of(&folder_of(&spec.data), &IMAGES, MOST_IMAGES));
         let paths = match &spec.hardware.calls.directory {
             Some(calls) => self.write(calls)?,
             None => self,
@@ -194,6 +201,7 @@ impl Paths {
             .read([&spec.data])
             .read(spec.subset.path())
             .read(beside)
+            .read(images.into_iter().flatten())
             .read(spec.prompts.iter())
             .corpora(corpora)
             .read(reranker)
@@ -235,22 +243,29 @@ fn blobs_of(directory: &Path) -> Vec<PathBuf> {
 fn encoder_files(directory: &Path) -> Vec<PathBuf> {
     const KINDS: [&str; 6] = ["json", "txt", "model", "safetensors", "bin", "toml"];
     const MOST: usize = 256;
-    let list = |folder: &Path| -> Vec<PathBuf> {
-        let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).take(MOST).collect()
-    };
     if !directory.join("config.json").exists() {
         return Vec::new();
     }
+    let files = files_of(directory, &KINDS, MOST);
+    if files.len() < MOST { files } else { Vec::new() }
+}
+
+/// The files of these kinds in a directory and in the folders in it, of so many entries of each; no links.
+fn files_of(directory: &Path, kinds: &[&str], most: usize) -> Vec<PathBuf> {
+    let list = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).take(most).collect()
+    };
     let own = list(directory);
     let modules = own.iter().filter(|path| path.is_dir() && !path.is_symlink());
     let mut files: Vec<PathBuf> =
         modules.flat_map(|folder| list(folder)).chain(own.clone()).collect();
     let is_kind = |path: &PathBuf| {
-        path.extension().is_some_and(|kind| KINDS.iter().any(|known| kind == *known))
+        let kind = path.extension().and_then(|kind| kind.to_str());
+        kind.is_some_and(|kind| kinds.iter().any(|known| kind.eq_ignore_ascii_case(known)))
     };
     files.retain(|path| is_kind(path) && path.is_file() && !path.is_symlink());
-    if files.len() < MOST { files } else { Vec::new() }
+    files
 }
 
 impl Entered {

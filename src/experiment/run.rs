@@ -16,6 +16,7 @@ use super::{texts, versions};
 use crate::data::{self, BadRows, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
 use crate::ops::PAGE;
+use crate::outside;
 use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
 use crate::panel::{Member, Panel, SharedResponder};
@@ -105,7 +106,18 @@ impl Spec {
         for item in &mut items {
             if let Item::Question(question) = item {
                 let image = question.image.take();
-                question.image = image.map(|image| beside(&dataset.path, image));
+                let path = image.map(|image| beside(&dataset.path, image)).transpose();
+                question.image = path.map_err(|error| {
+                    let message = format!(
+                        "{}: the image of {}: {error}",
+                        dataset.path.display(),
+                        question.id
+                    );
+                    Failure::usage(
+                        message,
+                        "put images beside the file of questions, or into a folder there",
+                    )
+                })?;
             }
         }
         let names = self.slot_models()?;
@@ -318,12 +330,12 @@ impl Run {
     }
 }
 
-/// The path of a question's image: relative to the file of questions, unless it is an address.
-fn beside(file: &Path, image: String) -> String {
+/// The path of a question's image: below the folder of the file of questions, unless it is an address.
+fn beside(file: &Path, image: String) -> std::io::Result<String> {
     let is_address = ["http:", "https:", "data:"].iter().any(|scheme| image.starts_with(scheme));
     match file.parent() {
-        Some(folder) if !is_address => folder.join(image).display().to_string(),
-        _ => image,
+        Some(folder) if !is_address => Ok(outside::below(folder, &image)?.display().to_string()),
+        _ => Ok(image),
     }
 }
 

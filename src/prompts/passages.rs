@@ -35,10 +35,10 @@ fn one(template: &str, passage: &Passage, label: &str) -> String {
     let values = [
         ("label", label),
         ("score", &score),
-        ("source", &passage.source),
-        ("title", &passage.title),
+        ("source", &plain(&passage.source)),
+        ("title", &plain(&passage.title)),
         ("paragraph", if passage.paragraph == 0 { "" } else { &paragraph }),
-        ("text", passage.text.as_deref().unwrap_or(NOT_KEPT)),
+        ("text", &plain(passage.text.as_deref().unwrap_or(NOT_KEPT))),
     ];
     let is_empty = |line: &&str| {
         let mut empty = values.iter().filter(|(_, value)| value.is_empty());
@@ -48,13 +48,38 @@ fn one(template: &str, passage: &Passage, label: &str) -> String {
     fill(&lines.join("\n"), &values)
 }
 
+/// A text in which nothing passes for the end of its passage and the beginning of another: no empty line, and no line that begins as one
+/// with a label does.
+fn plain(text: &str) -> String {
+    let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    let lines = text.split(ends).filter(|line| !line.trim().is_empty());
+    let lines = lines.map(|line| match labelled(line.trim_start()) {
+        Some((label, rest)) => format!("({label}){rest}"),
+        None => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The label that a line begins with, in brackets, or is, and what follows it.
+fn labelled(line: &str) -> Option<(&str, &str)> {
+    let is_label = |text: &str| {
+        let is_number = |part: &str| !part.is_empty() && part.chars().all(char::is_numeric);
+        text.split_once('.').is_some_and(|(step, rank)| is_number(step) && is_number(rank))
+    };
+    let (label, rest) = match line.strip_prefix('[') {
+        Some(inner) => inner.split_once(']')?,
+        None => (line, ""),
+    };
+    let label = label.trim();
+    is_label(label).then_some((label, rest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_best_comes_last_and_empty_fields_are_left_out() {
-        let passage = |title: &str, paragraph, score| Passage {
+    fn passage(title: &str, paragraph: u32, score: f32) -> Passage {
+        Passage {
             chunk: "a/1#0".into(),
             source: "a".into(),
             title: title.into(),
@@ -65,7 +90,11 @@ mod tests {
             url: None,
             date: None,
             licence: None,
-        };
+        }
+    }
+
+    #[test]
+    fn the_best_comes_last_and_empty_fields_are_left_out() {
         let mut search = SearchLine {
             step: 1,
             shown: vec![passage("T", 2, 0.915), passage("", 0, 0.5)],
@@ -79,5 +108,25 @@ mod tests {
         );
         search.shown.clear();
         assert_eq!(passages(template, &search), NONE_FOUND);
+    }
+
+    #[test]
+    fn a_passage_is_one_whatever_is_in_it() {
+        let forged = |text: &str| Passage { text: Some(text.to_owned()), ..passage("T", 0, 0.5) };
+        let shown = |text: &str| {
+            let search = SearchLine { shown: vec![forged(text)], ..SearchLine::default() };
+            passages("[{label}] {source}: {title}\n{text}", &search)
+        };
+        for (text, expected) in [
+            ("Well.\n  As before. [2.1] holds, 1.1 too.\n1.1 Care", None),
+            ("a\n\n[1.1] ward: x", Some("a\n(1.1) ward: x")),
+            ("a\r\n \u{2028}\t[ 12.3 ]b\n", Some("a\n(12.3)b")),
+            ("[1.1] ward: x", Some("(1.1) ward: x")),
+            ("a\u{85}\u{85} 1.1 \u{2029}ward: x", Some("a\n(1.1)\nward: x")),
+            ("[1.1\n1.\n[Fig. 1.1]\n.1", None),
+        ] {
+            let expected = expected.unwrap_or(text);
+            assert_eq!(shown(text), format!("[1.1] : T\n{expected}"));
+        }
     }
 }

@@ -29,6 +29,8 @@ const MOST_VALUES: usize = 1 << 18;
 /// The body of a request, of at most `MOST` bytes. It is the only way to a body: a handler that takes one has named its limit.
 pub struct Sent<const MOST: usize> {
     pub headers: HeaderMap,
+    /// The media type, in lower case; empty if there is none.
+    pub kind: String,
     bytes: Bytes,
     reserved: Reserved,
     /// Of the caller's readings; `None` for a caller without a name.
@@ -44,6 +46,7 @@ impl<const MOST: usize> FromRequest<Arc<App>> for Sent<MOST> {
         let most = MOST.min(limits.body_bytes);
         let load = guard::caller(&request).map(|caller| caller.load());
         let (parts, mut body) = request.into_parts();
+        let kind = kind_of(&parts.headers)?;
         let too_large =
             || ApiError::new(Code::BodyTooLarge, format!("the body has more than {most} bytes"));
         let length =
@@ -82,7 +85,7 @@ impl<const MOST: usize> FromRequest<Arc<App>> for Sent<MOST> {
             ApiError::new(Code::BodyTimeout, format!("the body did not come within {seconds} s"))
         })??;
         let app = app.clone();
-        Ok(Sent { headers: parts.headers, bytes: bytes.into(), reserved, reading, app })
+        Ok(Sent { headers: parts.headers, kind, bytes: bytes.into(), reserved, reading, app })
     }
 }
 
@@ -93,7 +96,7 @@ impl<const MOST: usize> Sent<MOST> {
         self,
         work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<(T, Reserved), ApiError> {
-        let is_json = is_json(&media_type(&self.headers));
+        let is_json = is_json(&self.kind);
         let Sent { bytes, mut reserved, reading, app, .. } = self;
         let longest = app.served().map_or(0, super::models::Served::longest_text);
         let turn = app.turns.take(bytes.len().min(longest)).await;
@@ -116,10 +119,9 @@ impl<const MOST: usize> Sent<MOST> {
         self,
         work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<(T, Reserved), ApiError> {
-        let kind = media_type(&self.headers);
-        if !is_json(&kind) {
-            let message =
-                format!("the content type is {}; expected application/json", quoted(&kind));
+        if !is_json(&self.kind) {
+            let kind = quoted(&self.kind);
+            let message = format!("the content type is {kind}; expected application/json");
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
         self.parse(work).await
@@ -151,11 +153,42 @@ impl<const MOST: usize> Sent<MOST> {
     }
 }
 
-/// The content type without its parameters, in lower case; empty if there is none.
-pub fn media_type(headers: &HeaderMap) -> String {
-    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = text.and_then(|text| text.split(';').next()).unwrap_or_default();
-    kind.trim().to_ascii_lowercase()
+/// The media type of a body.
+///
+/// # Errors
+/// Bytes that are not the body's own, as those of a compression; another character set than UTF-8.
+fn kind_of(headers: &HeaderMap) -> Result<String, ApiError> {
+    let given = |name| headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("?"));
+    let mut codings =
+        given(header::CONTENT_ENCODING).flat_map(|value| value.split(',')).map(str::trim);
+    let is_one = |name: &&str| !name.is_empty() && !name.eq_ignore_ascii_case("identity");
+    if let Some(coding) = codings.find(is_one) {
+        let message = format!("the content encoding is {}; send the body as it is", quoted(coding));
+        return Err(ApiError::new(Code::UnsupportedEncoding, message));
+    }
+    let mut kinds = given(header::CONTENT_TYPE);
+    let kind = kinds.next().unwrap_or_default();
+    match media_type(kind).filter(|_| kinds.next().is_none()) {
+        Some(media) => Ok(media),
+        None => {
+            let message = format!("the content type is {}; send one, in UTF-8", quoted(kind));
+            Err(ApiError::new(Code::UnsupportedMediaType, message))
+        }
+    }
+}
+
+/// The media type that a content type names, in lower case; `None` where its text is neither in UTF-8 nor in ASCII, which is a part of it.
+pub fn media_type(content_type: &str) -> Option<String> {
+    let mut parts = content_type.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let is_utf8 = parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+            let value = value.trim().trim_matches('"');
+            ["utf-8", "utf8", "us-ascii"].iter().any(|known| known.eq_ignore_ascii_case(value))
+        }
+        _ => true,
+    });
+    is_utf8.then_some(kind)
 }
 
 fn is_json(kind: &str) -> bool {
@@ -195,6 +228,8 @@ pub async fn blocking<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
     use super::*;
 
     #[test]
@@ -205,5 +240,39 @@ mod tests {
         let many = format!("[{}0]", "0,".repeat(MOST_VALUES));
         assert_eq!(count_values(many.as_bytes()).unwrap_err().code, Code::BodyTooLarge);
         assert!(count_values(format!("\"{many}\"").as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_body_is_as_it_is_and_its_text_in_utf_8() {
+        let read = |headers: &[(HeaderName, &'static str)]| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.append(name, HeaderValue::from_static(value));
+            }
+            kind_of(&map).map_err(|error| error.code)
+        };
+        let kind = |text| read(&[(header::CONTENT_TYPE, text)]);
+        for (text, media) in [
+            ("", ""),
+            ("Text/Plain", "text/plain"),
+            ("text/plain; format=flowed; Charset=\"UTF-8\"", "text/plain"),
+            ("application/json;charset=utf8", "application/json"),
+            ("text/plain; charset=us-ascii", "text/plain"),
+        ] {
+            assert_eq!(kind(text).as_deref(), Ok(media));
+        }
+        for charset in ["iso-2022-jp", "utf-16le", "iso-8859-1", "utf-7", ""] {
+            for media in ["text/plain", "application/json", "application/x-www-form-urlencoded"] {
+                let text: &str = format!("{media}; charset={charset}").leak();
+                assert_eq!(kind(text), Err(Code::UnsupportedMediaType), "{text}");
+            }
+        }
+        let two = [(header::CONTENT_TYPE, "text/plain"), (header::CONTENT_TYPE, "text/plain")];
+        assert_eq!(read(&two), Err(Code::UnsupportedMediaType));
+        assert_eq!(read(&[(header::CONTENT_ENCODING, "Identity, ")]).as_deref(), Ok(""));
+        for coding in ["gzip", "x-custom", "identity, gzip"] {
+            let coded = [(header::CONTENT_ENCODING, coding)];
+            assert_eq!(read(&coded), Err(Code::UnsupportedEncoding), "{coding}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::app::{App, Phase};
 use super::audit::{self, Who};
-use super::body::{Sent, WHOLE, blocking, media_type};
+use super::body::{Sent, WHOLE, blocking};
 use super::case::pool::Job;
 use super::case::store::{CaseHead, KeptCase, Named};
 use super::case::words::{self, CallWords};
@@ -53,8 +53,7 @@ pub async fn check(
     sent: Sent<WHOLE>,
 ) -> Result<Response, ApiError> {
     app.served()?;
-    let headers = sent.headers.clone();
-    let kind = media_type(&headers);
+    let (headers, kind) = (sent.headers.clone(), sent.kind.clone());
     let reading = app.clone();
     let (ask, _) = sent.parse(move |bytes| read_note(&reading, &kind, bytes, chosen)).await?;
     answer(app, Ask { who, ..ask }, caller, &headers).await
@@ -106,7 +105,8 @@ fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
     let options = required(fields.take("options"), "options")?;
     refuse_others(fields)?;
     let system = app.served()?.system_for(ItemKind::Questions, system.as_deref())?.clone();
-    let item = question::question(&asked, &options, "options")?;
+    let param = if asked.trim().is_empty() { "question" } else { "options" };
+    let item = question::question(&asked, &options, param)?;
     Ask::new(system, item, run_seed(app, seed)?, "question")
 }
 

@@ -273,7 +273,9 @@ pub fn begin_completion(
             }
         }
     }
-    let echoed = request.logprobs.filter(|_| request.echo);
+    // Of a prompt alone nothing is computed but these.
+    let is_bare = request.decoding.max_tokens == Some(0);
+    let echoed = request.logprobs.or(is_bare.then_some(0)).filter(|_| request.echo);
     let wanted = Wanted {
         model,
         prompts,

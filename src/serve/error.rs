@@ -62,6 +62,7 @@ codes! {
     BodyTimeout = REQUEST_TIMEOUT "timeout_error" "body_timeout",
     BodyTooLarge = PAYLOAD_TOO_LARGE "invalid_request_error" "body_too_large",
     UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_media_type",
+    UnsupportedEncoding = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_encoding",
     PrefetchMissing = PRECONDITION_FAILED "invalid_request_error" "prefetch_missing",
     NoInlineText = UNPROCESSABLE_ENTITY "invalid_request_error" "no_inline_text",
     QueueFull = TOO_MANY_REQUESTS "rate_limit_error" "queue_full",
@@ -150,6 +151,9 @@ impl IntoResponse for ApiError {
         }
         if self.code == Code::InvalidApiKey {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.code == Code::UnsupportedEncoding {
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         // SDKs retry after every 5xx: an internal error would fail again.
         if self.code == Code::Internal {

@@ -11,6 +11,7 @@ use super::metrics::{Metrics, ModelMetrics};
 use super::request::fields::quoted;
 use super::system::{LoadedSystem, ServedSystem};
 use super::{completion, embeddings, rerank};
+use crate::diagnosis::Failure;
 use crate::engine::EngineError;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
@@ -189,7 +190,9 @@ impl ServedModel {
 }
 
 impl Served {
-    pub fn new(loaded: Loaded, metrics: &Metrics) -> Served {
+    /// # Errors
+    /// As of [`ServedSystem::new`].
+    pub fn new(loaded: Loaded, metrics: &Metrics) -> Result<Served, Failure> {
         let kinds = loaded.encoders.iter().map(|encoder| &encoder.identity.device_kind);
         kinds.for_each(|kind| metrics.computes_on(kind));
         let models = loaded.models.into_iter();
@@ -202,8 +205,9 @@ impl Served {
             selftest: loaded.selftest,
         };
         let systems = loaded.systems.into_iter();
-        let systems = systems.map(|system| Arc::new(ServedSystem::new(system, &alone))).collect();
-        Served { systems, ..alone }
+        let systems = systems.map(|system| Ok(Arc::new(ServedSystem::new(system, &alone)?)));
+        let systems = systems.collect::<Result<_, Failure>>()?;
+        Ok(Served { systems, ..alone })
     }
 
     /// The model of this name; without a name the only model.

@@ -51,7 +51,7 @@ pub fn replay(
     let (_phase, phase) = watch::channel(Phase::Serving);
     let (_keys, keys) = watch::channel(None);
     let app = App::new(ServeOptions::alone(), phase, keys)?;
-    app.begin(Served::new(loaded, &app.metrics));
+    app.begin(Served::new(loaded, &app.metrics)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let repeat = |kept: Kept| {
         let now = match kept.line.text("event") {

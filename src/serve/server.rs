@@ -215,7 +215,8 @@ fn load_beside(
     let (sender, receiver) = oneshot::channel();
     let app = app.clone();
     let work = move || {
-        let loaded = load().map(|models| app.begin(Served::new(models, &app.metrics)));
+        let served = load().and_then(|models| Served::new(models, &app.metrics));
+        let loaded = served.map(|served| app.begin(served));
         // The receiver is gone if a signal came first.
         let _ = sender.send(loaded);
     };

@@ -8,6 +8,7 @@ use super::models::{Served, refuse_length};
 use super::request::fields::quoted;
 use crate::analysis::policy::{Policy, Watch};
 use crate::data::{Item, ItemKind};
+use crate::diagnosis::Failure;
 use crate::experiment::case::Seated;
 use crate::panel::PanelError;
 use crate::serve::case::words::text_of;
@@ -36,14 +37,29 @@ pub struct ServedSystem {
 
 impl ServedSystem {
     /// `served` has the models of all seats.
-    pub fn new(loaded: LoadedSystem, served: &Served) -> ServedSystem {
+    ///
+    /// # Errors
+    /// A model whose context holds no item beside the system's own prompt.
+    pub fn new(loaded: LoadedSystem, served: &Served) -> Result<ServedSystem, Failure> {
         let LoadedSystem { seated, models, policy } = loaded;
         let named = |name: &String| served.models.iter().find(|model| model.id == *name);
         let own = || models.iter().filter_map(named);
+        for (seat, tokens) in seated.smallest_prompts()? {
+            let Some(model) = models.get(seat).and_then(named) else { continue };
+            let context = model.context();
+            if tokens >= context {
+                let (system, model) = (seated.config.entry.name, &model.id);
+                let message = format!(
+                    "{system} can answer nothing: its prompt alone has {tokens} tokens, and {model} has a context of {context}"
+                );
+                let hint = "give the model a larger --context and the --kv-tokens to hold it, or the system another model";
+                return Err(Failure::usage(message, hint));
+            }
+        }
         let fingerprints: Vec<&str> = own().map(|model| model.fingerprint.as_str()).collect();
         let context = own().map(|model| model.context()).min();
         let mut seats = seated.seats.iter();
-        ServedSystem {
+        Ok(ServedSystem {
             id: seated.config.entry.name.to_owned(),
             fingerprint: seated.fingerprint(&fingerprints),
             is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
@@ -51,7 +67,7 @@ impl ServedSystem {
             models,
             context,
             policy: policy.map(Watch::new),
-        }
+        })
     }
 
     /// Refuses a text that cannot fit into a context, by its length alone.

@@ -106,7 +106,8 @@ pub async fn answer(
     let (item, ignored) = (chat.ask.item, chat.ignored.clone());
     let heading = Heading { id, created, system, seed, digest, item, ignored };
     let phase = app.phase.clone();
-    let answering = Answering { app, heading, running, outcomes, phase };
+    let usages = vec![Usage::default(); chat.n as usize];
+    let answering = Answering { app, heading, running, outcomes, usages, phase };
     let response = match chat.stream {
         None => Json(answering.whole().await?).into_response(),
         Some(options) => {
@@ -136,6 +137,8 @@ struct Answering {
     running: Running,
     /// By choice; `None` while its case runs.
     outcomes: Vec<Option<Worked>>,
+    /// By choice, so far.
+    usages: Vec<Usage>,
     phase: watch::Receiver<Phase>,
 }
 
@@ -146,9 +149,16 @@ impl Answering {
             event = self.running.next() => {
                 let lost = || ApiError::new(Code::Internal, "the case was lost");
                 let (choice, event) = event.ok_or_else(lost)?;
-                if let CaseEvent::Ended(outcome) = &event {
-                    let worked = Result::as_ref(outcome).map_err(ApiError::clone)?;
-                    self.outcomes[choice] = Some(worked.clone());
+                match &event {
+                    CaseEvent::Begun => {}
+                    CaseEvent::Call(call) => {
+                        self.usages[choice] = self.usages[choice].and(call.usage);
+                    }
+                    CaseEvent::Ended(outcome) => {
+                        let worked = Result::as_ref(outcome).map_err(ApiError::clone)?;
+                        self.usages[choice] = worked.usage;
+                        self.outcomes[choice] = Some(worked.clone());
+                    }
                 }
                 Ok((choice, event))
             }
@@ -195,7 +205,7 @@ impl Answering {
     }
 
     fn usage(&self) -> Value {
-        usage(self.outcomes.iter().flatten().map(|worked| worked.usage))
+        usage(self.usages.iter().copied())
     }
 
     fn own_fields(&self) -> Value {

@@ -50,6 +50,15 @@ fn a_policy_says_of_each_outcome_what_its_score_says_and_is_bound_to_the_weights
     let threshold = format!("threshold = {threshold:?}");
     assert!(policy.contains(&threshold), "{policy}");
     let strict = policy.replacen(&threshold, "threshold = 2.0", 1);
+    std::fs::write(scratch.path("strict.toml"), &strict).unwrap();
+    let run = scratch.run_one("strict", "--set t_max=1 --policy strict.toml");
+    run.refused(2, &["is no policy", "of its cases 0 have at least the threshold"]);
+    let figure = |name: &str| format!("{name} = {}", calibration[name]);
+    let bound = format!("bound = {:?}", 1.0 - 0.5_f64.powf(1.0 / 8.0));
+    let strict = strict
+        .replacen(&figure("acted"), "acted = 0", 1)
+        .replacen(&figure("wrong"), "wrong = 0", 1)
+        .replacen(&figure("bound"), &bound, 1);
     std::fs::write(scratch.path("strict.toml"), strict).unwrap();
     let run = scratch.run_one("strict", "--set t_max=1 --policy strict.toml");
     assert!(run.succeeded().stdout.contains("act on 0, escalate 8"), "{run:#?}");

@@ -33,6 +33,12 @@ fn errors_name_place_and_reason() {
         ),
         (post(&user(&"a ".repeat(1500))), 413, "body_too_large"),
         (server.post_text(CHAT, "text/plain", "{}"), 415, "unsupported_media_type"),
+        (
+            server.post_text(CHAT, "application/json; charset=utf-16", "{}"),
+            415,
+            "unsupported_media_type",
+        ),
+        (with("content-encoding", "x-custom"), 415, "unsupported_encoding"),
         (server.post_text(CHAT, "application/json", "{"), 400, "invalid_json"),
         (with("origin", "http://evil.example"), 403, "origin_not_allowed"),
         (with("host", "localhost"), 400, "invalid_value"),
@@ -53,6 +59,7 @@ fn errors_name_place_and_reason() {
         assert_eq!(reply.code(), (status, code.to_owned()), "{reply:?}");
         assert!(!reply.header("x-request-id").is_empty(), "{reply:?}");
     }
+    assert_eq!(with("content-encoding", "gzip").header("accept-encoding"), "identity");
     for host in ["evil.example", "localhost.evil.example", "é", "[::1].evil.example"] {
         let mut stream = server.connect();
         let head = format!("GET /health HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
@@ -126,7 +133,7 @@ fn unknown_fields_are_told_and_refused_by_a_strict_server() {
     let odd = json!({"messages": body["messages"], "max_tokens": 1, "zeta": 1, "ä,\n": 1});
     assert_eq!(server.post(CHAT, &odd).header("x-wardround-ignored"), "zeta,%C3%A4%2C%0A");
     let others = [
-        ("/tokenize", json!({"prompt": "a", "zeta": 1})),
+        ("/tokenize", json!({"prompt": "a", "zeta": 1, "eta": null})),
         ("/detokenize", json!({"tokens": [5], "zeta": 1})),
         ("/apply-template", json!({"messages": body["messages"], "zeta": 1})),
     ];
@@ -138,6 +145,12 @@ fn unknown_fields_are_told_and_refused_by_a_strict_server() {
         let reply = strict.post(path, body);
         assert_eq!(reply.code(), (400, "unsupported_parameter".to_owned()), "{path}");
     }
+    // What is null is not there.
+    let nulls = json!({"prompt": "a", "max_tokens": 1, "zeta": null, "response_format": {"type": "text", "zeta": null}});
+    assert_eq!(strict.post("/v1/completions", &nulls).status, 200);
+    let inside = json!({"prompt": "a", "response_format": {"type": "json_object", "zeta": 1}});
+    let refused = strict.post("/v1/completions", &inside).json();
+    assert_eq!(refused["error"]["param"], "response_format.zeta", "{refused}");
 }
 
 #[test]

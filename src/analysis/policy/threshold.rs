@@ -86,7 +86,7 @@ impl Guarantee {
         points[first..].iter().take_while(passes).last().copied()
     }
 
-    fn passes(&self, point: &Point, cases: usize) -> bool {
+    pub(super) fn passes(&self, point: &Point, cases: usize) -> bool {
         at_most(point.wrong, self.base(point, cases), self.risk) <= self.delta
     }
 

@@ -17,7 +17,7 @@ use self::server_error::ServerError;
 use self::transport::{Failure, Transport};
 use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
 use crate::hub::OfflineReason;
-use crate::record::{FinishReason, Usage};
+use crate::record::{FinishReason, Message, Usage};
 use crate::text::ellipsis;
 
 mod body;
@@ -26,6 +26,7 @@ mod fake_server;
 mod forms;
 mod image;
 mod limit;
+mod quotation;
 mod reply;
 mod retry;
 mod server_error;
@@ -39,7 +40,7 @@ pub const AVAILABLE: bool = true;
 /// How often a waiting thread looks at its stop flag.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Characters of a server's message that an error shows: the message may repeat the whole prompt.
+/// Characters of a server's message that an error shows.
 const MESSAGE_CHARS: usize = 300;
 
 /// A model at an endpoint. Many threads may ask it at once.
@@ -49,6 +50,8 @@ pub struct RemoteModel {
     transport: Transport,
     limit: Limit,
     learned: LearnedForms,
+    /// Whether it was said that its token counts cannot be.
+    is_miscounting: AtomicBool,
 }
 
 impl fmt::Debug for RemoteModel {
@@ -60,6 +63,8 @@ impl fmt::Debug for RemoteModel {
 /// What all attempts at one request share.
 struct RequestState<'a> {
     seed: u64,
+    /// Nothing that a server says of them is shown.
+    messages: &'a [Message],
     stop: &'a AtomicBool,
     /// Made so far.
     attempts: u32,
@@ -81,6 +86,7 @@ impl RemoteModel {
                 .map_err(|problem| RemoteError::Proxy { address: address.clone(), problem })?,
             limit: Limit::new(options.max_in_flight, options.requests_per_minute),
             learned: LearnedForms::default(),
+            is_miscounting: AtomicBool::new(false),
             options,
         })
     }
@@ -95,7 +101,7 @@ impl RemoteModel {
     /// # Errors
     /// An endpoint that denies access or does not answer; one without a list of models is no error.
     pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, RemoteError> {
-        let mut state = RequestState { seed: 0, stop, attempts: 0 };
+        let mut state = RequestState { seed: 0, messages: &[], stop, attempts: 0 };
         let read = |value: &Value| Ok(reply::lists_model(value, &self.address.model));
         let found =
             self.send_with_retries(&self.address.models(), None, &mut state, read, |_| false)?;
@@ -118,7 +124,8 @@ impl RemoteModel {
     ) -> Result<RemoteCompletion, RemoteError> {
         let started = Instant::now();
         let image = request.image.as_deref().map(image::url).transpose()?;
-        let mut state = RequestState { seed: request.seed, stop, attempts: 0 };
+        let (seed, messages) = (request.seed, &*request.messages);
+        let mut state = RequestState { seed, messages, stop, attempts: 0 };
         let mut forms = self.learned.forms();
         loop {
             let body = body::write(&self.address.model, request, image.as_deref(), forms)?;
@@ -132,7 +139,11 @@ impl RemoteModel {
             )?;
             match answer {
                 Ok(reply) => {
-                    let notes = self.learned.learn(forms, &self.address);
+                    let mut notes = self.learned.learn(forms, &self.address);
+                    if reply.is_miscounted && !self.is_miscounting.swap(true, Ordering::Relaxed) {
+                        let address = &self.address;
+                        notes.push(format!("{address} counts more tokens than there can be: such counts are left out"));
+                    }
                     return Ok(RemoteCompletion {
                         text: reply.text,
                         finish_reason: reply.finish_reason,
@@ -149,7 +160,7 @@ impl RemoteModel {
                     Some(next) => forms = next,
                     // The model was not asked: a refusal without words.
                     None if error.is_filter() => {
-                        let message = self.message_of(&error);
+                        let message = self.message_of(&error, state.messages);
                         return Ok(RemoteCompletion {
                             text: String::new(),
                             finish_reason: FinishReason::Refusal,
@@ -222,7 +233,8 @@ impl RemoteModel {
                         if is_final(&error) || !error.is_transient() {
                             return Ok(Err(error));
                         }
-                        let reason = format!("HTTP {}: {}", error.status, self.message_of(&error));
+                        let message = self.message_of(&error, state.messages);
+                        let reason = format!("HTTP {}: {message}", error.status);
                         (reason, answer.retry_after)
                     }
                 },
@@ -244,10 +256,10 @@ impl RemoteModel {
         }
     }
 
-    /// A server's message as errors show it: without the API key, which some servers repeat, and cut only then, so that no part of the key
-    /// is left at the cut.
-    fn message_of(&self, error: &ServerError) -> String {
-        match self.transport.redact(&error.message) {
+    /// A server's message as errors show it: without the API key and without what was sent, both of which some servers repeat, and cut
+    /// only then, so that no part of them is left at the cut.
+    fn message_of(&self, error: &ServerError, sent: &[Message]) -> String {
+        match quotation::without_quotations(&self.transport.redact(&error.message), sent) {
             message if message.is_empty() => "no reason given".to_owned(),
             message => ellipsis(&message, MESSAGE_CHARS),
         }
@@ -256,7 +268,8 @@ impl RemoteModel {
     /// The error of a request that the server refused, naming the sampling parameter of `request` that it rejects, if it names one.
     fn to_remote_error(&self, error: &ServerError, request: Option<&RemoteRequest>) -> RemoteError {
         let (address, status) = (self.address.clone(), error.status);
-        let message = self.message_of(error);
+        let messages = request.map_or(&[][..], |request| &request.messages);
+        let message = self.message_of(error, messages);
         let mut sent = request.into_iter().flat_map(|request| request.sampling.sent());
         let is_rejected =
             |name: &&str| matches!(status, 400 | 422) && error.names_parameter(&[name]);

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha1::{Digest, Sha1};
 
 use crate::digest::hex;
+use crate::serve::body::media_type;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::request::fields::{Fields, quoted};
 
@@ -134,7 +135,7 @@ fn texts(resource: &Value, place: &str) -> Result<Vec<String>, ApiError> {
         else {
             continue;
         };
-        if !is_plain_text(kind) {
+        if media_type(kind).as_deref() != Some("text/plain") {
             continue;
         }
         let wrong = |name: &str, what: &str| {
@@ -173,20 +174,6 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
 /// A number of bytes: from FHIR R5 on it is written as a string.
 fn length(size: &Value) -> Option<u64> {
     size.as_u64().or_else(|| size.as_str()?.parse().ok())
-}
-
-/// Whether a content type is plain text in UTF-8 or ASCII.
-fn is_plain_text(kind: &str) -> bool {
-    let mut parts = kind.split(';').map(str::trim);
-    let is_text = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/plain"));
-    is_text
-        && parts.all(|parameter| match parameter.split_once('=') {
-            Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
-                let value = value.trim().trim_matches('"');
-                ["utf-8", "us-ascii"].iter().any(|known| known.eq_ignore_ascii_case(value))
-            }
-            _ => true,
-        })
 }
 
 #[cfg(test)]

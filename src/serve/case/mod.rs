@@ -39,11 +39,13 @@ pub struct Ask {
     pub run: u32,
     /// The number of runs of the request, of which this is one.
     pub n: u32,
+    /// The field that has its text.
+    pub param: &'static str,
     pub who: Who,
 }
 
 impl Ask {
-    /// The first and only run of an item. `param` is the field that has its text.
+    /// The first and only run of an item.
     ///
     /// # Errors
     /// An item that the models of the system cannot read: nothing is queued or kept for it.
@@ -51,10 +53,10 @@ impl Ask {
         system: Arc<ServedSystem>,
         item: Item,
         seed: u64,
-        param: &str,
+        param: &'static str,
     ) -> Result<Ask, ApiError> {
         system.refuse_longer(&item, param)?;
-        Ok(Ask { system, item, seed, run: 1, n: 1, who: Who::default() })
+        Ok(Ask { system, item, seed, run: 1, n: 1, param, who: Who::default() })
     }
 
     /// About how many bytes the item takes in memory: its text, and the sentences of a note once more, each a string of its own.

@@ -138,7 +138,7 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
 }
 
 fn worked(job: &Job) -> Result<Worked, ApiError> {
-    let Ask { system, item, seed, run, .. } = &job.ask;
+    let Ask { system, item, seed, run, param, .. } = &job.ask;
     let (salt, stop) = (job.salt, job.stop.clone());
     let options = CaseOptions { seed: *seed, run: *run, salt, stop, ..CaseOptions::default() };
     let on_event = job.on_event.clone();
@@ -146,10 +146,16 @@ fn worked(job: &Job) -> Result<Worked, ApiError> {
     let worked =
         system.seated.work(DATASET, item, options, on_call).map_err(|error| match error {
             PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
-            // The prompts are the system's: no field of the request is at fault alone.
-            error => ApiError { param: None, ..error.into() },
+            // The prompts are the system's; where they leave no room, the item's text is too long.
+            error => {
+                let error = ApiError::from(error);
+                let is_long = error.code == Code::ContextLengthExceeded;
+                ApiError { param: is_long.then(|| (*param).to_owned()), ..error }
+            }
         })?;
-    let decide = |watch: &Watch| watch.decide(&worked.line, &worked.calls, console::note);
+    let caller = job.caller.as_ref().map(|caller| caller.identity().shown());
+    let caller = caller.as_deref().unwrap_or("whoever asks");
+    let decide = |watch: &Watch| watch.decide(caller, &worked.line, &worked.calls, console::note);
     match worked.line.error() {
         None => Ok(Worked { decision: system.policy.as_ref().map(decide), ..worked }),
         Some(error) => Err(ApiError::new(Code::Internal, error)),

@@ -48,7 +48,7 @@ pub struct Decoding {
     pub salt: Option<[u8; 16]>,
     /// The client's own id of the request.
     pub request_id: Option<String>,
-    /// Unknown stream options.
+    /// Unknown fields of inner objects.
     pub ignored: Vec<String>,
     /// Given fields that are known and have no effect.
     pub without_effect: Vec<&'static str>,
@@ -68,7 +68,7 @@ impl Decoding {
         refuse_unsupported(fields, n)?;
         let mut ignored = Vec::new();
         let given = WITHOUT_EFFECT.into_iter().filter(|name| fields.take(name).is_some());
-        let without_effect = given.collect();
+        let mut without_effect = given.collect();
         let float = |value: Option<f64>| value.map(|value| value as f32);
         let top_p = float(fields.number("top_p", 0.0..=1.0)?);
         if top_p == Some(0.0) {
@@ -111,7 +111,7 @@ impl Decoding {
             ignore_eos: fields.flag("ignore_eos")?.unwrap_or(false),
             max_tokens: max_tokens.map(|tokens| tokens as usize),
             prompt_logprobs: fields.count("prompt_logprobs", MOST_LOGPROBS)?,
-            format: format::read(fields)?,
+            format: format::read(fields, &mut ignored, &mut without_effect)?,
             stream: streaming(fields, &mut ignored)?,
             return_token_ids: fields.flag("return_token_ids")?.unwrap_or(false),
             salt: fields.text("cache_salt")?.map(|salt| salt_of(&salt)),

@@ -48,7 +48,7 @@ impl Fields {
 
     /// The value of a field, without taking it.
     pub fn peek(&self, name: &str) -> Option<&Value> {
-        self.map.get(name)
+        self.map.get(name).filter(|value| !value.is_null())
     }
 
     pub fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
@@ -108,9 +108,9 @@ impl Fields {
         Value::Object(self.map)
     }
 
-    /// The names of the fields that were not taken.
+    /// The names of the fields that were not taken; one that is null is not there.
     pub fn rest(self) -> Vec<String> {
-        self.map.into_iter().map(|(name, _)| name).collect()
+        self.map.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name).collect()
     }
 }
 
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn what_nobody_takes_is_left_over() {
-        let mut body = fields(r#"{"a": 3, "zeta": 2}"#);
+        let mut body = fields(r#"{"a": 3, "zeta": 2, "eta": null}"#);
         assert_eq!(body.count("a", 9).unwrap(), Some(3));
         assert_eq!(body.rest(), ["zeta"]);
     }

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use crate::data::json as unique;
 
-use super::fields::{Fields, flag, text, wrong_type};
+use super::fields::{Fields, flag, object, text, unknown, wrong_type};
 use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
+const RESPONSE: &str = "response_format";
 const MOST_SCHEMA_BYTES: usize = 64 << 10;
 const MOST_REGEX_BYTES: usize = 4 << 10;
 
@@ -19,17 +20,21 @@ pub struct Format {
     pub grammar: Grammar,
 }
 
-/// The format that the fields give, if any.
+/// The format that the fields give, if any; `ignored` gets what is unknown inside, `without_effect` what is known and has none.
 ///
 /// # Errors
 /// Several formats; an unsupported one; a grammar that is too long.
-pub fn read(fields: &mut Fields) -> Result<Option<Format>, ApiError> {
+pub fn read(
+    fields: &mut Fields,
+    ignored: &mut Vec<String>,
+    without_effect: &mut Vec<&'static str>,
+) -> Result<Option<Format>, ApiError> {
     let mut found: Vec<Format> = Vec::new();
     let mut add = |field: String, grammar: Option<Grammar>| {
         found.extend(grammar.map(|grammar| Format { field, grammar }));
     };
-    if let Some(format) = fields.take("response_format") {
-        add("response_format".to_owned(), response_format(&format)?);
+    if let Some(format) = fields.take(RESPONSE) {
+        add(RESPONSE.to_owned(), response_format(format, ignored, without_effect)?);
     }
     if let Some(options) = fields.inner("structured_outputs")? {
         for (kind, value) in options.into_iter().filter(|(_, value)| !value.is_null()) {
@@ -60,30 +65,42 @@ pub fn read(fields: &mut Fields) -> Result<Option<Format>, ApiError> {
     Ok(found.pop())
 }
 
-fn response_format(format: &Value) -> Result<Option<Grammar>, ApiError> {
-    let Value::Object(fields) = format else {
-        return Err(wrong_type("response_format", format, "an object"));
-    };
-    let schema = fields.get("schema").filter(|schema| !schema.is_null());
-    match fields.get("type").and_then(Value::as_str) {
-        Some("text") => Ok(None),
-        Some("json_object") => match schema {
-            Some(schema) => json_schema("response_format.schema", schema).map(Some),
-            None => Ok(Some(Grammar::JsonObject)),
-        },
+fn response_format(
+    format: Value,
+    ignored: &mut Vec<String>,
+    without_effect: &mut Vec<&'static str>,
+) -> Result<Option<Grammar>, ApiError> {
+    const INNER: &str = "response_format.json_schema";
+    const DESCRIPTION: &str = "response_format.json_schema.description";
+    let mut fields = object(RESPONSE, format)?;
+    let kind = fields.shift_remove("type");
+    let mut take = |name: &str| fields.shift_remove(name).filter(|value| !value.is_null());
+    let grammar = match kind.as_ref().and_then(Value::as_str) {
+        Some("text") => None,
+        Some("json_object") => Some(match take("schema") {
+            Some(schema) => json_schema("response_format.schema", &schema)?,
+            None => Grammar::JsonObject,
+        }),
         Some("json_schema") => {
-            let name = "response_format.json_schema";
-            let inner = fields.get("json_schema").and_then(|inner| inner.get("schema"));
-            let schema = inner.or(schema).ok_or_else(|| {
-                ApiError::of(Code::MissingParameter, name, format!("{name}.schema is missing"))
+            let inner = take("json_schema").map(|inner| object(INNER, inner)).transpose()?;
+            let mut inner = inner.unwrap_or_default();
+            // What it is called, and that it is kept to, which it is without.
+            inner.retain(|name, _| name != "name" && name != "strict");
+            without_effect.extend(inner.shift_remove("description").map(|_| DESCRIPTION));
+            let own = inner.shift_remove("schema").filter(|schema| !schema.is_null());
+            let schema = own.or_else(|| take("schema")).ok_or_else(|| {
+                ApiError::of(Code::MissingParameter, INNER, format!("{INNER}.schema is missing"))
             })?;
-            json_schema(name, schema).map(Some)
+            ignored.extend(unknown(INNER, inner));
+            Some(json_schema(INNER, &schema)?)
         }
-        _ => Err(ApiError::invalid(
-            "response_format.type",
-            "response_format.type is none of text, json_object, json_schema",
-        )),
-    }
+        _ => {
+            let message = "response_format.type is none of text, json_object, json_schema";
+            return Err(ApiError::invalid("response_format.type", message));
+        }
+    };
+    ignored.extend(unknown(RESPONSE, fields));
+    Ok(grammar)
 }
 
 /// One of vLLM's forms.
@@ -147,8 +164,41 @@ mod tests {
     use super::*;
 
     fn grammar(body: Value) -> Result<Option<Grammar>, ApiError> {
-        let read = read(&mut Fields::parse(body.to_string().as_bytes()).unwrap())?;
-        Ok(read.map(|format| format.grammar))
+        Ok(with_ignored(body)?.0)
+    }
+
+    fn with_ignored(body: Value) -> Result<(Option<Grammar>, Vec<String>), ApiError> {
+        let (mut ignored, mut without_effect) = (Vec::new(), Vec::new());
+        let mut fields = Fields::parse(body.to_string().as_bytes()).unwrap();
+        let read = read(&mut fields, &mut ignored, &mut without_effect)?;
+        ignored.extend(without_effect.into_iter().map(str::to_owned));
+        Ok((read.map(|format| format.grammar), ignored))
+    }
+
+    #[test]
+    fn what_is_not_known_inside_is_listed() {
+        let schema = json!({"type": "integer"});
+        let inner = json!({"name": "n", "strict": true, "schema": schema, "foo": 1, "bar": null});
+        for (format, names) in [
+            (json!({"type": "json_object", "foo": 1, "bar": null}), vec!["response_format.foo"]),
+            (json!({"type": "text", "schema": schema}), vec!["response_format.schema"]),
+            (
+                json!({"type": "json_object", "json_schema": inner}),
+                vec!["response_format.json_schema"],
+            ),
+            (
+                json!({"type": "json_schema", "json_schema": inner, "schema": schema}),
+                vec!["response_format.json_schema.foo", "response_format.schema"],
+            ),
+            (json!({"type": "json_schema", "json_schema": {}, "schema": schema}), vec![]),
+            (
+                json!({"type": "json_schema", "json_schema": {"schema": schema, "description": "d"}}),
+                vec!["response_format.json_schema.description"],
+            ),
+        ] {
+            let read = with_ignored(json!({"response_format": format})).unwrap();
+            assert_eq!(read.1, names, "{format}");
+        }
     }
 
     #[test]
@@ -178,6 +228,11 @@ mod tests {
             (json!({"grammar": "root ::= \"a\""}), "unsupported_parameter", "grammar"),
             (json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format.type"),
             (json!({"response_format": 1}), "invalid_type", "response_format"),
+            (
+                json!({"response_format": {"type": "json_schema", "json_schema": 1}}),
+                "invalid_type",
+                "response_format.json_schema",
+            ),
             (json!({"guided_regex": "a", "json_schema": {}}), "invalid_value", "json_schema"),
             (json!({"guided_regex": "a".repeat(5000)}), "invalid_schema", "guided_regex"),
             (json!({"guided_choice": []}), "invalid_value", "guided_choice"),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
-use super::logprobs::{self, ListWriter, Lists};
+use super::logprobs::{self, ListWriter, Lists, Offset};
 use crate::audit::case;
 use crate::engine::{Completion, Event, TokenLogprobs};
 use crate::record::{FinishReason, Usage};
@@ -50,10 +50,12 @@ struct Choice {
     text: ChoiceText,
     /// What is not sent yet.
     kept: Delta,
-    /// The number of characters so far, for `text_offset`.
-    offset: usize,
+    /// Behind what was sent, for `text_offset`.
+    offset: Offset,
     /// Whether its prompt was already echoed.
     is_echoed: bool,
+    /// So far.
+    usage: Usage,
     done: Option<Box<Completion>>,
     admitted_at: Option<Instant>,
     last_at: Option<Instant>,
@@ -77,8 +79,9 @@ impl Answer {
         let choice = |_| Choice {
             text: ChoiceText::new(think_end.clone()),
             kept: Delta::default(),
-            offset: 0,
+            offset: Offset::default(),
             is_echoed: false,
+            usage: Usage::default(),
             done: None,
             admitted_at: None,
             last_at: None,
@@ -98,11 +101,14 @@ impl Answer {
         let metrics = &generation.model.metrics;
         let choice = &mut self.choices[index];
         match event {
-            Event::Admitted { .. } => {
+            Event::Admitted { cached_tokens } => {
+                choice.usage.cached_tokens = cached_tokens;
                 choice.admitted_at = Some(at);
                 Ok(Step::Begun)
             }
             Event::Piece { text, tokens, logprobs } => {
+                choice.usage.prompt_tokens = generation.prompt_tokens[index];
+                choice.usage.completion_tokens += tokens.len();
                 match choice.last_at.replace(at) {
                     Some(last) => metrics.inter_token(at - last, tokens.len()),
                     None => {
@@ -120,6 +126,7 @@ impl Answer {
                 refuse_broken(&completion, &generation.format_field)?;
                 generation.keep(index, &completion, at - generation.begun_at);
                 let delta = choice.text.finish();
+                choice.usage = completion.usage;
                 choice.done = Some(completion);
                 Ok(Step::Done(delta))
             }
@@ -212,15 +219,18 @@ impl Answer {
                     tokenizer: &tokenizer,
                     as_ids: *tokens_as_ids,
                     top: self.heading.logprobs.unwrap_or(0),
-                    offset: choice.offset,
+                    offset: std::mem::take(&mut choice.offset),
                 };
-                if echo.is_some() {
+                if let Some(text) = echo {
+                    let ids = &self.heading.prompts[prompt];
+                    writer.offset = Offset::of_prompt(text, &tokenizer.decode_shown(ids));
                     let done = choice.done.as_ref();
                     let found = done.map_or(&[][..], |done| &done.prompt_logprobs);
                     let found = found.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-                    for (id, found) in self.heading.prompts[prompt].iter().zip(found) {
-                        writer.add(&mut lists, *id, found);
+                    for (id, found) in ids.iter().zip(found) {
+                        writer.add_shown(&mut lists, *id, found);
                     }
+                    writer.offset = Offset::behind(text);
                 }
                 for entry in &entries {
                     writer.add(&mut lists, entry.id, entry.logprobs.as_ref());
@@ -357,17 +367,16 @@ impl Told for Answer {
         (0..self.choices.len()).map(|index| self.finish_reason(index)).collect()
     }
 
-    /// The token usage of all choices that have ended; each prompt counts once.
+    /// The token usage of all choices so far; each prompt counts once.
     fn usage(&self) -> Value {
         let mut sum = Usage::default();
         let mut reasoning = 0;
         for (index, choice) in self.choices.iter().enumerate() {
             reasoning += choice.text.reasoning_tokens;
-            let Some(done) = &choice.done else { continue };
-            sum.completion_tokens += done.usage.completion_tokens;
+            sum.completion_tokens += choice.usage.completion_tokens;
             if index % self.samples == 0 {
-                sum.prompt_tokens += done.usage.prompt_tokens;
-                sum.cached_tokens += done.usage.cached_tokens;
+                sum.prompt_tokens += choice.usage.prompt_tokens;
+                sum.cached_tokens += choice.usage.cached_tokens;
             }
         }
         let mut usage = case::usage(sum);

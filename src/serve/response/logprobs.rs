@@ -69,18 +69,70 @@ pub struct ListWriter<'a> {
     pub as_ids: bool,
     /// The number of top log-probabilities of each token.
     pub top: usize,
-    /// The number of characters before the next token.
-    pub offset: usize,
+    /// The place of the next token.
+    pub offset: Offset,
+}
+
+/// The place in a text where its next token begins: the characters before it, of which one that is split over tokens counts with its last.
+#[derive(Debug, Default)]
+pub struct Offset {
+    characters: usize,
+    /// Characters of tokens that come before the text.
+    before: usize,
+    /// The bytes so far of a character that is not whole.
+    begun: Vec<u8>,
+}
+
+impl Offset {
+    /// Behind a text.
+    pub fn behind(text: &str) -> Offset {
+        Offset { characters: text.chars().count(), ..Offset::default() }
+    }
+
+    /// At the first token of a prompt, whose tokens are `shown`: what the tokenizer itself puts before a text is no part of it.
+    pub fn of_prompt(text: &str, shown: &str) -> Offset {
+        let own = shown.rfind(text).map_or("", |start| &shown[..start]);
+        Offset { before: own.chars().count(), ..Offset::default() }
+    }
+
+    /// Behind the next bytes. What is no UTF-8 counts as the U+FFFD that it becomes.
+    fn add(&mut self, bytes: &[u8]) {
+        let bytes = [std::mem::take(&mut self.begun), bytes.to_vec()].concat();
+        let mut count = 0;
+        for chunk in bytes.utf8_chunks() {
+            count += usize::from(!std::mem::take(&mut self.begun).is_empty());
+            count += chunk.valid().chars().count();
+            match str::from_utf8(chunk.invalid()) {
+                Err(error) if error.error_len().is_none() => self.begun = chunk.invalid().to_vec(),
+                Err(_) => count += 1,
+                Ok(_) => {}
+            }
+        }
+        let outside = count.min(self.before);
+        self.before -= outside;
+        self.characters += count - outside;
+    }
 }
 
 impl ListWriter<'_> {
+    /// Adds a token of the prompt.
+    pub fn add_shown(&mut self, lists: &mut Lists, id: u32, logprobs: Option<&TokenLogprobs>) {
+        self.push(lists, id, logprobs);
+        self.offset.add(self.tokenizer.shown_bytes(id));
+    }
+
+    /// Adds a token of the completion, of whose text control tokens are no part.
     pub fn add(&mut self, lists: &mut Lists, id: u32, logprobs: Option<&TokenLogprobs>) {
+        self.push(lists, id, logprobs);
+        self.offset.add(self.tokenizer.bytes(id));
+    }
+
+    fn push(&self, lists: &mut Lists, id: u32, logprobs: Option<&TokenLogprobs>) {
         let token = match self.as_ids {
             true => token_id(id),
             false => self.tokenizer.shown(id),
         };
-        lists.text_offset.push(self.offset.into());
-        self.offset += String::from_utf8_lossy(self.tokenizer.bytes(id)).chars().count();
+        lists.text_offset.push(self.offset.characters.into());
         lists.tokens.push(token.into());
         lists
             .token_logprobs
@@ -138,4 +190,33 @@ pub fn prompt(
         Value::Object(map)
     };
     ids.iter().zip(found).map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_that_is_split_over_tokens_counts_once() {
+        let offsets = |offset: Offset, tokens: &[&[u8]]| -> Vec<usize> {
+            let mut at = offset;
+            let mut begins = vec![at.characters];
+            for token in tokens {
+                at.add(token);
+                begins.push(at.characters);
+            }
+            begins
+        };
+        let of = |tokens: &[&[u8]]| offsets(Offset::default(), tokens);
+        let split: [&[u8]; 5] = [b"a", b"\xe6\x82", b"\xa3", b"\xc3", b"\xa9b"];
+        assert_eq!(of(&split), [0, 1, 1, 2, 2, 4]);
+        // Bytes that no later ones make a character of are U+FFFD, as in the text.
+        let broken: [&[u8]; 4] = [b"\xff", b"\xe6", b"a\xc3b", b"c"];
+        assert_eq!(of(&broken), [0, 1, 1, 5, 6]);
+        assert_eq!(String::from_utf8_lossy(&broken.concat()).chars().count(), 6);
+        let told: [&[u8]; 3] = [b"<bos>", "é".as_bytes(), b"b"];
+        assert_eq!(offsets(Offset::of_prompt("éb", "<bos>éb"), &told), [0, 0, 1, 2]);
+        assert_eq!(offsets(Offset::of_prompt("<bos>éb", "<bos>éb"), &told), [0, 5, 6, 7]);
+        assert_eq!(offsets(Offset::behind("éb"), &[b"c"]), [2, 3]);
+    }
 }

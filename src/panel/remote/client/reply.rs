@@ -11,6 +11,8 @@ pub struct Reply {
     pub text: String,
     pub finish_reason: FinishReason,
     pub usage: Usage,
+    /// Whether a count of its usage is more than can be, and left out.
+    pub is_miscounted: bool,
     pub answered_by: Option<AnsweredBy>,
 }
 
@@ -95,6 +97,7 @@ pub fn read(answer: &Value) -> Result<Reply, ReplyError> {
         }
     }
     let content = content.unwrap_or_default();
+    let (usage, is_miscounted) = usage(answer);
     Ok(Reply {
         finish_reason: match end {
             _ if is_refused => FinishReason::Refusal,
@@ -105,7 +108,8 @@ pub fn read(answer: &Value) -> Result<Reply, ReplyError> {
             Some(refusal) if content.is_empty() => refusal,
             _ => content,
         },
-        usage: usage(answer),
+        usage,
+        is_miscounted,
         answered_by: answered_by(answer),
     })
 }
@@ -153,17 +157,24 @@ fn content(content: Option<&Value>) -> Result<Option<String>, ReplyError> {
     }
 }
 
-fn usage(answer: &Value) -> Usage {
-    let count = |path: &str| {
-        let number = answer.pointer(path).and_then(Value::as_u64);
-        number.and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
+/// The tokens that it counts, and whether some of these are more than can be.
+fn usage(answer: &Value) -> (Usage, bool) {
+    let mut is_miscounted = false;
+    let mut count = |path: &str| match answer.pointer(path).filter(|number| number.is_number()) {
+        None => 0,
+        Some(number) => {
+            let count = number.as_u64().and_then(|number| u32::try_from(number).ok());
+            is_miscounted |= count.is_none();
+            count.unwrap_or_default() as usize
+        }
     };
-    Usage {
+    let usage = Usage {
         prompt_tokens: count("/usage/prompt_tokens"),
         cached_tokens: count("/usage/prompt_tokens_details/cached_tokens"),
         completion_tokens: count("/usage/completion_tokens"),
         forced_tokens: 0,
-    }
+    };
+    (usage, is_miscounted)
 }
 
 /// Whether the response of `/models` lists `model`; `None` where it is no such list.
@@ -210,12 +221,24 @@ mod tests {
                 completion_tokens: 5,
                 forced_tokens: 0,
             },
+            is_miscounted: false,
             answered_by: Some(AnsweredBy {
                 model: Some("m-2025".to_owned()),
                 fingerprint: Some("fp_1".to_owned()),
             }),
         };
         assert_eq!(read(&answer).unwrap(), expected);
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_none_and_said() {
+        for count in [json!(1_u64 << 63), json!(u64::from(u32::MAX) + 1), json!(-1), json!(1e30)] {
+            let mut answer = with(json!({"content": "B"}), json!("stop"));
+            answer["usage"] = json!({"prompt_tokens": count, "completion_tokens": 5});
+            let reply = read(&answer).unwrap();
+            let counts = (reply.usage.prompt_tokens, reply.usage.completion_tokens);
+            assert_eq!((counts, reply.is_miscounted), ((0, 5), true), "{count}");
+        }
     }
 
     #[test]

@@ -1,0 +1,107 @@
+//! Cuts from a server's words what they quote of a prompt.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+use crate::record::Message;
+
+/// Letters and digits in a row that a server's words have in common with a prompt only where they quote it: about 20 characters.
+const SHARED: usize = 16;
+
+/// A letter or digit, and the bytes that it stands in.
+struct Letter {
+    start: usize,
+    end: usize,
+    letter: char,
+}
+
+/// The text with `…` in place of what it quotes of the messages, whatever became of blanks, signs and escapes in between.
+pub fn without_quotations(text: &str, sent: &[Message]) -> String {
+    let hasher = RandomState::new();
+    let sums = |letters: &[Letter]| -> Vec<u64> {
+        let letters: Vec<char> = letters.iter().map(|one| one.letter).collect();
+        letters.windows(SHARED).map(|window| hasher.hash_one(window)).collect()
+    };
+    let own = letters(text);
+    let said = sums(&own);
+    if said.is_empty() {
+        return text.to_owned();
+    }
+    let sent = sent.iter().flat_map(|message| sums(&letters(&message.content)));
+    let sent: HashSet<u64> = sent.collect();
+    let (mut cut, mut done) = (String::new(), 0);
+    for (place, _) in said.iter().enumerate().filter(|(_, sum)| sent.contains(sum)) {
+        let (start, end) = (own[place].start, own[place + SHARED - 1].end);
+        if start >= done {
+            cut += &text[done..start];
+            cut.push('…');
+        }
+        done = end;
+    }
+    cut + &text[done..]
+}
+
+/// The letters and digits of a text, those that JSON or Python have escaped (`\u60a3`) as they were.
+fn letters(text: &str) -> Vec<Letter> {
+    let mut letters = Vec::new();
+    let mut start = 0;
+    while let Some(first) = text[start..].chars().next() {
+        let escaped = text[start..].strip_prefix('\\').and_then(escaped);
+        let (letter, length) = escaped.unwrap_or((first, first.len_utf8()));
+        let end = start + length;
+        if letter.is_alphanumeric() {
+            letters.push(Letter { start, end, letter });
+        }
+        start = end;
+    }
+    letters
+}
+
+/// What stands escaped behind a backslash, and its length with the backslash; `None` where nothing does that has letters.
+fn escaped(rest: &str) -> Option<(char, usize)> {
+    match rest.chars().next()? {
+        'n' | 'r' | 't' => Some((' ', 2)),
+        'u' => {
+            let code = u32::from_str_radix(rest.get(1..5)?, 16).ok()?;
+            // Halves of a pair are no letters.
+            Some((char::from_u32(code).unwrap_or(' '), 6))
+        }
+        'x' => {
+            let code = u8::from_str_radix(rest.get(1..3)?, 16).ok()?;
+            Some((char::from(code), 4))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_of_a_prompt_is_cut_however_it_is_written() {
+        let note = "Mr Doe, 54, has had fever\nsince Monday; he got \"aspirin\".";
+        let sent = [Message::new("system", "Be brief."), Message::new("user", note)];
+        let cut = |text: &str| without_quotations(text, &sent);
+        for quoted in [
+            note.to_owned(),
+            serde_json::json!(note).to_string(),
+            note.replace(' ', "  "),
+            format!("{note} {note}"),
+            note[8..40].to_owned(),
+        ] {
+            let text = cut(&format!("400: bad input {quoted} in messages[1]"));
+            assert!(text.starts_with("400: bad input ") && text.ends_with(" in messages[1]"));
+            assert!(!["fever", "Monday", "54"].iter().any(|word| text.contains(word)), "{text}");
+        }
+        for text in ["", "seed", "the prompt has 54 tokens; Be brief.", "an error since Monday"] {
+            assert_eq!(cut(text), text);
+        }
+        let note = "患者は三日前から発熱し咳と呼吸困難を訴えている。";
+        let sent = [Message::new("user", note)];
+        let escaped: String = note.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+        for quoted in [note, &escaped] {
+            assert_eq!(without_quotations(&format!("bad: {quoted}"), &sent).chars().count(), 7);
+        }
+    }
+}
