@@ -30,6 +30,7 @@ mod sentences;
 mod source;
 pub mod subset;
 mod table;
+mod twice;
 mod without;
 
 use std::collections::HashMap;
@@ -198,6 +199,7 @@ fn checked(
         }
     }
     notices.extend(notice("bad rows, left out", skipped.len(), skipped.len() + items.len()));
+    notices.extend(twice::contradictions(&items));
     if items.is_empty() {
         return Err(DataError::Empty { path, kind: format.kind(), notices });
     }
