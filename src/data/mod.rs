@@ -5,6 +5,7 @@
 mod agreement;
 mod bad_rows;
 mod contradiction;
+mod cross_reference;
 mod error;
 mod format;
 mod item;
