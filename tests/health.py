@@ -26,9 +26,9 @@ def parse_health(calls):
 
 
 def warnings(healths):
-    """How many figures the warnings name: once for what could not be read, once for what says nothing."""
+    """How many figures the warnings name: once for what could not be read or declined, once for what says nothing."""
     healths = [health for health in healths if health]
-    poor = sum(health["unread"] > 0.05 for health in healths)
+    poor = sum(health["unread"] + health["refused"] > 0.05 for health in healths)
     return poor + sum(any(health.get(name, 0.0) > 0.1 for name in HOLLOW) for health in healths)
 
 

@@ -291,6 +291,18 @@ def check_results(results, plan, outcomes, calls, heads):
     expect("results: accuracy.std", accuracy["std"], deviation)
 
 
+def check_units(results, dataset, outcomes, runs):
+    """Questions that ask the same are one unit."""
+    groups, graded = {}, 0
+    for one in dataset:
+        if one["kind"] == "question" and all(outcomes[run, one["item"]]["gold"] is not None for run in range(1, runs + 1)):
+            asked = one["question"].split("\n\nAnswer to be judged:")[0].lower().split()
+            groups.setdefault((tuple(asked), one["image"]), []).append(one["item"])
+            graded += 1
+    expect("results: near_duplicates", results.get("near_duplicates", []), [group for group in groups.values() if len(group) > 1])
+    expect("results: n_units", results.get("n_units"), len(groups) if len(groups) < graded else None)
+
+
 def check(directory):
     plan_bytes = (directory / "plan.toml").read_bytes()
     plan = tomllib.loads(plan_bytes.decode())
@@ -360,6 +372,7 @@ def check(directory):
     results_path = directory / "results.json"
     results = json.loads(results_path.read_text(encoding="utf-8"))
     check_results(results, plan, outcomes, calls, heads)
+    check_units(results, dataset, outcomes, plan["runs"])
     expect("results: head", results["head"], results_head(results_path))
     return len(outcomes), len(calls)
 

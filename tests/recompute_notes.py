@@ -11,6 +11,7 @@ for BERTScore and BLEURT their models. Exits 1 with the first difference. Python
 
 import json
 import math
+import re
 import sys
 import tomllib
 from array import array
@@ -30,6 +31,8 @@ SOURCES = ["single", "agreement", "arbitration", "vote"]
 STAGES = ["detection", "localisation", "correction"]
 PLAIN = ["rouge1", "rouge2", "rougeL", "rouge1_recall"]
 STEMMED = ["rouge1_stemmed", "rouge2_stemmed", "rougeL_stemmed", "rouge1_stemmed_recall"]
+# Chinese and Japanese are written without white space: each of their letters is a word.
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 LEARNED = {"bertscore", "bertscore_multilingual", "bleurt", "aggregate", "kpcs"}
 
 
@@ -102,13 +105,11 @@ class Run:
             same(f"{where}: calls", (item["calls"], sorted(note.calls)), (len(note.used), sorted(note.used)))
 
     def units(self):
-        """Each graded note's unit: MEDEC's notes that share three fifths of their words are one."""
+        """Each graded note's unit: notes that share three fifths of their words are one."""
         places = list(range(len(self.graded)))
-        if self.dataset["format"] not in ("medec", "medec-uw"):
-            return places
         lines = (self.directory / "dataset.jsonl").read_text().split("\n")
         texts = {one["item"]: one["text"] for one in map(json.loads, filter(None, lines))}
-        bags = [Counter(texts[item].split()) for item in self.graded]
+        bags = [Counter(WORD.findall(texts[item])) for item in self.graded]
         for later, bag in enumerate(bags):
             for earlier in range(later):
                 both = bags[earlier].total() + bag.total()
@@ -398,11 +399,26 @@ def estimate(values, units):
 
     means = sorted(map(resampled, draws(len(sums))))
     tails = sum(one <= 0.0 for one in means), sum(one >= 0.0 for one in means)
-    interval = {"mean": mean(values), "low": quantile(means, 0.025), "high": quantile(means, 0.975)}
-    two_sided = min(2.0 * ((1 + min(tails)) / (1 + RESAMPLES)), 1.0)
-    one_sided = (1 + tails[0]) / (1 + RESAMPLES)
+    by_unit = [one / size for one, size in zip(sums, sizes)]
+    # Equal units have no interval.
+    ends = [quantile(means, share) if max(by_unit) - min(by_unit) > 1e-12 else None for share in (0.025, 0.975)]
+    interval = {"mean": mean(values), "low": ends[0], "high": ends[1]}
+    least = 2.0 ** -sum(abs(one) > 1e-12 for one in sums)
+    two_sided = min(2.0 * max(least, (1 + min(tails)) / (1 + RESAMPLES)), 1.0)
+    one_sided = max(least, (1 + tails[0]) / (1 + RESAMPLES))
     p_values = {"two_sided": two_sided, "one_sided": one_sided}
     return interval | {"n_questions": len(values), "n_units": len(sums)}, p_values
+
+
+def accuracy_of(found, values, units):
+    """All right, or none: Clopper and Pearson's interval, whose bound is raised to a power, which differs in the last bit."""
+    expected, _ = estimate(values, units)
+    if expected["low"] is None and expected["mean"] in (0.0, 1.0):
+        bound = 0.025 ** (1 / expected["n_units"])
+        ends = (bound, 1.0) if expected["mean"] == 1.0 else (0.0, 1.0 - bound)
+        is_close = all(math.isclose(a, b, rel_tol=1e-14) for a, b in zip((found["low"], found["high"]), ends))
+        expected |= {"low": found["low"], "high": found["high"], "exact": True} if is_close else {}
+    return expected
 
 
 def over_notes(runs):
@@ -487,7 +503,7 @@ def check_cell(found, run, files):
         "accuracy": accuracy["per_run"] if accuracy else [],
         "mean": accuracy and accuracy["mean"],
         "std": accuracy and accuracy["std"],
-        "interval": estimate(over_notes(run.each(is_detected)), run.units())[0] if accuracy else None,
+        "interval": accuracy_of(found["interval"], over_notes(run.each(is_detected)), run.units()) if accuracy else None,
     }
     same(where, {key: found[key] for key in expected}, expected)
     same(f"{where}: parse_health", found["parse_health"], parse_health(run.calls))
@@ -517,6 +533,8 @@ def check_run(directory):
     for how in ("ok", "repaired", "fallback", "refused", "unread"):
         same(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in run.calls))
     same("results: near_duplicates", results.get("near_duplicates", []), run.near_duplicates())
+    count = len(set(run.units()))
+    same("results: n_units", results.get("n_units"), count if count < len(run.graded) else None)
     health = parse_health(run.calls)
     same("results: parse_health", results["parse_health"], health)
     same("results: warnings of replies", sum(one.count(" %)") for one in results.get("warnings", [])), warnings([health]))

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::health::ParseHealth;
 use super::metrics::MetricsError;
-use super::metrics::bootstrap::{Estimate, mean, run_means};
+use super::metrics::bootstrap::{Estimate, run_means, share};
 use super::metrics::calibration::{BINS, Calibration, calibration};
 use super::metrics::cost::Cost;
 use super::metrics::over_runs::OverRuns;
@@ -15,7 +15,7 @@ use super::outcomes::Outcomes;
 pub struct RunFigures {
     /// `null` where no item has gold.
     pub accuracy: Option<OverRuns>,
-    /// 95 % interval of the accuracy, by bootstrap over the items, near-duplicates drawn together.
+    /// 95 % interval of the accuracy, by [`share`] over the items, those that ask nearly the same drawn together.
     pub interval: Option<Estimate>,
     /// How the replies of all calls were read; `null` without calls.
     pub parse_health: Option<ParseHealth>,
@@ -33,7 +33,7 @@ impl RunFigures {
         let verdicts = outcomes.verdicts();
         let accuracy = OverRuns::of_shares(&verdicts);
         let interval = match accuracy {
-            Some(_) => Some(mean(&run_means(&verdicts)?, outcomes.units().as_deref())?),
+            Some(_) => Some(share(&run_means(&verdicts)?, Some(&outcomes.units()))?),
             None => None,
         };
         let predictions = outcomes.predictions();

@@ -8,16 +8,16 @@ use super::substance::Substance;
 use crate::experiment::results::ParseCounts;
 use crate::record::CallLine;
 
-/// The share of unread replies above which figures come with a warning.
+/// The share of replies that could not be read or declined to answer, above which figures come with a warning.
 pub const UNREAD_LIMIT: f64 = 0.05;
 /// The share of replies that say nothing, above which figures come with a warning.
 pub const HOLLOW_LIMIT: f64 = 0.1;
 /// The shares that [`ParseHealth`] shows, in their order.
-pub const SHARES: &str = "ok / repaired / fallback / unread";
+pub const SHARES: &str = "ok / repaired / fallback / refused / unread";
 /// What a column of them is called.
-pub const LABEL: &str = "read, %: ok / repaired / fallback / unread";
+pub const LABEL: &str = "read, %: ok / repaired / fallback / refused / unread";
 /// What such a column shows.
-pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), and not at all (unread); what is missing to 100 % declined to answer. In brackets: the shares of replies, read or not, whose texts have hardly a word (void), end in the same words again and again (looping), ran out of tokens or break off (cut), or name one option and write another's text (contradictory).";
+pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), of those that declined to answer (refused), and of those not read at all (unread). In brackets: the shares of replies, read or not, whose texts have hardly a word (void), end in the same words again and again (looping), ran out of tokens or break off (cut), or name one option and write another's text (contradictory).";
 
 /// Shares of all calls, from 0 to 1. The first five sum to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,15 +70,17 @@ impl ParseHealth {
 
     /// What the replies are beside how they were read, in percent; empty where none is.
     fn hollow(&self) -> String {
-        let shares = [
+        named(&[
             ("void", self.void),
             ("looping", self.looping),
             ("cut", self.cut),
             ("contradictory", self.contradictory),
-        ];
-        let shares = shares.iter().filter(|(_, share)| *share > 0.0);
-        let shares = shares.map(|(name, share)| format!("{name} {:.1}", 100.0 * share));
-        shares.collect::<Vec<_>>().join(", ")
+        ])
+    }
+
+    /// Those that gave no answer, in percent.
+    fn silent(&self) -> String {
+        named(&[("refused", self.refused), ("unread", self.unread)])
     }
 
     fn is_hollow(&self) -> bool {
@@ -93,20 +95,27 @@ impl ParseHealth {
     }
 }
 
-/// One warning for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read, and those
-/// of which more than [`HOLLOW_LIMIT`] say nothing.
+/// Those that are not 0, in percent.
+fn named(shares: &[(&str, f64)]) -> String {
+    let shares = shares.iter().filter(|(_, share)| *share > 0.0);
+    let shares = shares.map(|(name, share)| format!("{name} {:.1}", 100.0 * share));
+    shares.collect::<Vec<_>>().join(", ")
+}
+
+/// One warning for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read or declined to
+/// answer, and those of which more than [`HOLLOW_LIMIT`] say nothing.
 pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<String> {
     let of: Vec<(String, ParseHealth)> = of.into_iter().collect();
-    let unread = of.iter().filter(|(_, health)| health.unread > UNREAD_LIMIT);
-    let unread: Vec<String> =
-        unread.map(|(whom, health)| format!("{whom} ({:.1} %)", 100.0 * health.unread)).collect();
-    let hollow = of.iter().filter(|(_, health)| health.is_hollow());
-    let hollow: Vec<String> =
-        hollow.map(|(whom, health)| format!("{whom} ({} %)", health.hollow())).collect();
+    let told = |is: fn(&ParseHealth) -> bool, shares: fn(&ParseHealth) -> String| -> Vec<String> {
+        let named = of.iter().filter(|(_, health)| is(health));
+        named.map(|(whom, health)| format!("{whom} ({} %)", shares(health))).collect()
+    };
+    let unread = told(|health| health.unread + health.refused > UNREAD_LIMIT, ParseHealth::silent);
+    let hollow = told(ParseHealth::is_hollow, ParseHealth::hollow);
     let mut warnings = Vec::new();
     if !unread.is_empty() {
         warnings.push(format!(
-            "Warning: more than {:.0} % of the replies could not be read of {}. Such figures say how a model writes as much as what it knows.",
+            "Warning: more than {:.0} % of the replies could not be read, or declined to answer, of {}. Such figures say how a model writes as much as what it knows.",
             100.0 * UNREAD_LIMIT,
             unread.join(", ")
         ));
@@ -124,7 +133,7 @@ pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<St
 /// Percentages, in the order of [`SHARES`].
 impl fmt::Display for ParseHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shares = [self.ok, self.repaired, self.fallback, self.unread];
+        let shares = [self.ok, self.repaired, self.fallback, self.refused, self.unread];
         let shares = shares.map(|share| format!("{:.1}", 100.0 * share));
         f.write_str(&shares.join(" / "))?;
         match self.hollow() {
@@ -155,7 +164,7 @@ mod tests {
         let health = health(&[Ok, Repaired, Fallback, Refused, Unread]).unwrap();
         let ParseHealth { ok, repaired, fallback, refused, unread, .. } = health;
         assert_eq!([ok, repaired, fallback, refused, unread], [0.2; 5]);
-        assert_eq!(health.to_string(), "20.0 / 20.0 / 20.0 / 20.0");
+        assert_eq!(health.to_string(), "20.0 / 20.0 / 20.0 / 20.0 / 20.0");
         assert_eq!(super::ParseHealth::of(&[]), None);
     }
 
@@ -178,17 +187,25 @@ mod tests {
     }
 
     #[test]
-    fn more_than_one_in_twenty_unread_is_warned_of() {
-        let with = |unread: usize, of: usize| {
-            let parses = [vec![Parse::Unread; unread], vec![Parse::Ok; of - unread]].concat();
+    fn more_than_one_in_twenty_without_an_answer_is_warned_of() {
+        use Parse::{Fallback, Refused, Unread};
+        let with = |silent: &[Parse]| {
+            let parses = [silent, &vec![Parse::Ok; 20 - silent.len()]].concat();
             health(&parses).unwrap().warning("a on b")
         };
-        assert_eq!(with(1, 20), None);
-        let warning = with(2, 20).unwrap();
-        assert!(
-            warning.contains("more than 5 % of the replies could not be read of a on b (10.0 %)."),
-            "{warning}"
-        );
-        assert_eq!(health(&[Parse::Fallback, Parse::Refused]).unwrap().warning("a"), None);
+        for one in [&[Unread][..], &[Refused], &[Fallback; 9]] {
+            assert_eq!(with(one), None);
+        }
+        for (silent, shares) in [
+            (&[Unread, Unread][..], "unread 10.0"),
+            (&[Unread, Refused], "refused 5.0, unread 5.0"),
+            (&[Refused; 18], "refused 90.0"),
+        ] {
+            let warning = with(silent).unwrap();
+            let told = format!(
+                "more than 5 % of the replies could not be read, or declined to answer, of a on b ({shares} %)."
+            );
+            assert!(warning.contains(&told), "{warning}");
+        }
     }
 }

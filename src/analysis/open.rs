@@ -8,7 +8,7 @@ use super::metrics::over_runs::{OverRuns, mean};
 use super::notes::{Measure, NeuralScores, Quality, ScoresByPair};
 use crate::data::language;
 use crate::experiment::contents::Contents;
-use crate::record::{AnswerLine, ItemText};
+use crate::record::{AnswerLine, ItemText, Language};
 use crate::systems::proposals::PURPOSE;
 
 /// Figures of a run's answers in words. An item without an answer has 0 in common with its reference.
@@ -97,14 +97,28 @@ impl OpenFigures {
     }
 }
 
-/// ROUGE by the words of the reference's language, of stems where it has them.
+/// ROUGE by the words of the reference's language, of stems where it has them. Stems are of ASCII alone: of a text with other letters they
+/// would leave out all of those.
 fn overlap(reference: &str, answer: &str, measure: Measure) -> f64 {
-    let quality = Quality::of(language(reference), reference, answer, NeuralScores::default());
+    let language = language(reference);
+    let of = |reference: &str, answer: &str| {
+        Quality::of(language, reference, answer, NeuralScores::default())
+    };
+    let is_ascii = |text: &str| text.chars().all(|c| c.is_ascii() || !c.is_alphabetic());
+    if language == Language::English && !(is_ascii(reference) && is_ascii(answer)) {
+        return of(&words(reference), &words(answer)).get(measure).unwrap_or(0.0);
+    }
+    let quality = of(reference, answer);
     let stemmed = match measure {
         Measure::Rouge1 => Measure::Rouge1Stemmed,
         _ => Measure::RougeLStemmed,
     };
     quality.get(stemmed).or(quality.get(measure)).unwrap_or(0.0)
+}
+
+/// In lower case, without what stands between words.
+fn words(text: &str) -> String {
+    text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " ")
 }
 
 /// The yes, no or maybe that a text begins with.
@@ -217,6 +231,17 @@ mod tests {
         assert_eq!((one.decision, one.rouge_l.unwrap().mean), (None, 1.0));
         let none = figures(&[(None, ["x", "y"], "x")]);
         assert_eq!((none.rouge1, none.decision, none.answered), (None, None, 1));
+        // Letters that are not of ASCII are letters.
+        let (cyrillic, greek) = ("Протамин сульфат", "Θειική πρωταμίνη");
+        for text in [cyrillic, greek, "médicament à éviter"] {
+            let same = figures(&[(Some(text), [text; 2], text)]);
+            let found =
+                [same.rouge1.unwrap().mean, same.rouge_l.unwrap().mean, same.agreement.unwrap()];
+            // `rouge` itself divides by a little more than the sum.
+            assert!(found.iter().all(|share| *share > 0.999_999), "{text}: {found:?}");
+        }
+        let one = figures(&[(Some("Протамин."), ["протамин", "Гепарин"], "протамин")]);
+        assert!(one.rouge1.unwrap().mean > 0.999_999 && one.agreement == Some(0.0));
         let chinese = figures(&[(Some("肝素的解毒剂是鱼精蛋白。"), ["鱼精蛋白"; 2], "鱼精蛋白")]);
         assert!(chinese.rouge1.unwrap().mean > 0.2);
     }

@@ -75,20 +75,31 @@ impl<'a> Outcomes<'a> {
         self.graded.iter().map(|item| &*items[*item]).collect()
     }
 
-    /// Each graded item's unit in a bootstrap, where several stand and fall together: MEDEC's near-duplicate notes. `None` of other files.
-    pub fn units(&self) -> Option<Vec<usize>> {
-        let text = |item: &str| match self.contents.texts.get(item) {
-            Some(ItemText::Note(note)) => note.text.as_str(),
-            _ => "",
-        };
-        let texts: Vec<&str> = self.items().into_iter().map(text).collect();
-        self.is_medec().then(|| units(&texts))
+    /// The text of an item's option, as the run put it.
+    pub fn option(&self, item: &str, letter: &str) -> Option<&str> {
+        let mut letters = letter.chars();
+        let letter = letters.next().filter(|_| letters.next().is_none())?;
+        Some(self.options(item)?.get(&letter)?)
+    }
+
+    /// The options of a question, as the run put them.
+    pub fn options(&self, item: &str) -> Option<&BTreeMap<char, String>> {
+        match self.contents.texts.get(item)? {
+            ItemText::Question(question) => Some(&question.options),
+            ItemText::Note(_) => None,
+        }
+    }
+
+    /// Each graded item's unit in a bootstrap: those that ask nearly the same stand and fall together.
+    pub fn units(&self) -> Vec<usize> {
+        let items = self.items().into_iter();
+        units(&items.map(|item| self.contents.texts.get(item)).collect::<Vec<_>>())
     }
 
     /// The graded items of every unit of more than one.
     pub fn near_duplicates(&self) -> Vec<Vec<String>> {
         let mut groups: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-        for (unit, item) in self.units().into_iter().flatten().zip(self.items()) {
+        for (unit, item) in self.units().into_iter().zip(self.items()) {
             groups.entry(unit).or_default().push(item.to_owned());
         }
         groups.into_values().filter(|group| group.len() > 1).collect()

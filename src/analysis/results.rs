@@ -28,9 +28,12 @@ pub struct Figures {
     /// Warnings to be shown with the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.
+    /// Items that are drawn together in a bootstrap, for they ask nearly the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub near_duplicates: Vec<Vec<String>>,
+    /// What is drawn, where that is fewer than the graded items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_units: Option<usize>,
     /// Votes that were tied, over all runs.
     pub ties: usize,
     /// Over the questions of all runs that did not error; `null` where there is none.
@@ -57,9 +60,12 @@ impl Figures {
         let parse_health = ParseHealth::of(&contents.calls.records);
         let warning = parse_health.and_then(|health| health.warning(&contents.plan.system));
         let copies = copies(contents);
+        let near_duplicates = outcomes.near_duplicates();
+        let surplus: usize = near_duplicates.iter().map(|group| group.len() - 1).sum();
         Figures {
             parse_health,
-            near_duplicates: outcomes.near_duplicates(),
+            near_duplicates,
+            n_units: (surplus > 0).then(|| outcomes.items().len() - surplus),
             warnings: warning.into_iter().chain(copies).collect(),
             accuracy: OverRuns::of_shares(&outcomes.verdicts()),
             ties: answers.values().filter(|record| record.tie).count(),
@@ -167,8 +173,12 @@ fn changed_figure(path: &Path) -> Option<RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::fixtures::{ITEMS, failed_item, item, plan, start, write_unfinished};
+    use crate::analysis::figures::RunFigures;
+    use crate::experiment::fixtures::{
+        ITEMS, failed_item, item, plan, start, start_with, texts, write_unfinished,
+    };
     use crate::experiment::verify::verify;
+    use crate::record::{AnswerLine, ItemText};
 
     #[test]
     fn the_figures_of_a_run() {
@@ -184,6 +194,29 @@ mod tests {
         assert!(!results.text().unwrap().contains("notes"));
         assert_eq!(verify(out.path(), None).unwrap().results, Some(results.clone()));
         assert_eq!(check(&contents, &results).unwrap(), None);
+    }
+
+    #[test]
+    fn questions_that_ask_the_same_are_named_and_one_unit() {
+        let out = tempfile::tempdir().unwrap();
+        let mut plan = plan();
+        plan.runs = 1;
+        let mut texts = texts(&["q1", "q2", "q4"]);
+        for text in &mut texts[1..] {
+            let ItemText::Question(question) = text else { panic!("{text:?}") };
+            question.question = "Which, again?".to_owned();
+        }
+        let log = start_with(out.path(), &plan, &texts);
+        ["q1", "q2", "q4"].map(|name| {
+            log.item(AnswerLine { gold: Some("B".to_owned()), ..item(name, 0) }).unwrap()
+        });
+        log.finish().unwrap();
+        let contents = Contents::read(out.path()).unwrap();
+        let figures = Figures::of(&contents);
+        assert_eq!(figures.near_duplicates, [["q2", "q4"]]);
+        assert_eq!(figures.n_units, Some(2));
+        let interval = RunFigures::of(&Outcomes::of(&contents)).unwrap().interval.unwrap();
+        assert_eq!((interval.n_questions, interval.n_units), (3, 2));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::metrics::MetricsError;
 use super::metrics::bootstrap::{self, Estimate};
+use super::metrics::near_duplicates::units;
 use super::metrics::over_runs::{OverRuns, mean};
 use crate::data::Format;
 use crate::data::scale::step;
@@ -83,12 +84,13 @@ impl ScaleFigures {
     }
 }
 
-/// The mean over the items that have a step, each item's over the runs, with its interval.
+/// The mean over the items that have a step, each item's over the runs, with its interval over the questions: answers of several runs to
+/// one are drawn together.
 ///
 /// # Errors
 /// Never, of steps.
 pub fn interval(contents: &Contents) -> Result<Option<Estimate>, MetricsError> {
-    estimate(&means(contents).into_values().collect::<Vec<f64>>())
+    estimate(contents, means(contents))
 }
 
 /// The other's mean step less the first's, over the items that have one in both; `None` of runs on other items.
@@ -97,14 +99,19 @@ pub fn interval(contents: &Contents) -> Result<Option<Estimate>, MetricsError> {
 /// Never, of steps.
 pub fn difference(first: &Contents, other: &Contents) -> Result<Option<Estimate>, MetricsError> {
     let (left, right) = (means(first), means(other));
-    let both = left.iter().filter_map(|(item, left)| Some(right.get(item)? - left));
-    estimate(&both.collect::<Vec<f64>>())
+    let both = left.iter().filter_map(|(item, left)| Some((*item, right.get(item)? - left)));
+    estimate(first, both.collect())
 }
 
-fn estimate(means: &[f64]) -> Result<Option<Estimate>, MetricsError> {
+fn estimate(
+    contents: &Contents,
+    means: BTreeMap<&str, f64>,
+) -> Result<Option<Estimate>, MetricsError> {
+    let texts: Vec<Option<&ItemText>> = means.keys().map(|id| contents.texts.get(*id)).collect();
+    let means: Vec<f64> = means.into_values().collect();
     match means.is_empty() {
         true => Ok(None),
-        false => bootstrap::mean(means, None).map(Some),
+        false => bootstrap::mean(&means, Some(&units(&texts))).map(Some),
     }
 }
 
@@ -123,15 +130,23 @@ mod tests {
     use crate::experiment::fixtures::{plan, start_with};
     use crate::record::QuestionText;
 
-    /// The letters that were answered, by run.
+    /// The letters that were answered, by run, each to a question of its own.
     fn contents(out: &std::path::Path, answers: &[&[&str]]) -> Contents {
+        asking(out, answers, |at| format!("How far is {at}?"))
+    }
+
+    fn asking(
+        out: &std::path::Path,
+        answers: &[&[&str]],
+        question: impl Fn(usize) -> String,
+    ) -> Contents {
         let mut plan = plan();
         (plan.runs, plan.dataset.format) = (answers.len() as u32, "scale".to_owned());
         let options = [('A', "1: wrong"), ('B', "4: so so"), ('C', "10: right")];
         let text = |at: usize| {
             ItemText::Question(QuestionText {
                 item: at.to_string(),
-                question: "How far?".to_owned(),
+                question: question(at),
                 options: options.map(|(letter, text)| (letter, text.to_owned())).into(),
                 ..QuestionText::default()
             })
@@ -165,6 +180,19 @@ mod tests {
         assert_eq!(figures.given, [(4, 1), (10, 3)].into());
         let interval = interval(&contents).unwrap().unwrap();
         assert_eq!((interval.mean, interval.n_questions), (8.5, 2));
+    }
+
+    #[test]
+    fn answers_of_several_runs_to_a_question_are_one_unit() {
+        let judged =
+            |at: usize| format!("Question: {}?\n\nAnswer to be judged: {at}\n\nHow far?", at % 2);
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let first = asking(one.path(), &[&["A", "B", "A", "C"]], judged);
+        let other = asking(two.path(), &[&["C", "C", "A", "B"]], judged);
+        let interval = interval(&first).unwrap().unwrap();
+        assert_eq!((interval.n_questions, interval.n_units), (4, 2));
+        let difference = difference(&first, &other).unwrap().unwrap();
+        assert_eq!((difference.n_questions, difference.n_units), (4, 2));
     }
 
     #[test]

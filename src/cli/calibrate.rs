@@ -117,7 +117,7 @@ pub fn apply(policy: &Policy, contents: &Contents) -> Result<(), Failure> {
 }
 
 fn text(calibrated: &Calibrated) -> String {
-    let Calibrated { policy, curve, groups, missed } = calibrated;
+    let Calibrated { policy, curve, groups, missed, left_out } = calibrated;
     let calibration = &policy.calibration;
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -144,6 +144,12 @@ fn text(calibrated: &Calibrated) -> String {
     }
     for (group, [cases, acted, wrong]) in groups {
         let _ = writeln!(text, "  {group}: {acted} of {cases} acted upon, {wrong} wrong");
+    }
+    if *left_out > 0 {
+        let _ = writeln!(
+            text,
+            "\n{left_out} cases left out, which ask nearly the same as others: of such cases one counts"
+        );
     }
     if !missed.is_empty() {
         let _ = writeln!(text, "\nacted upon and wrong: {}", missed.join(", "));

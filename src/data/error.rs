@@ -180,15 +180,24 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// [`shortened`] in quotation marks.
+/// The most characters of a value that an error shows: codes and labels are no longer.
+const LONGEST_VALUE: usize = 12;
+
+/// A value of a malformed row: shown where it is a short word, else its length alone, for it may be of a patient.
 pub(super) fn quoted(text: &str) -> String {
-    format!("\"{}\"", shortened(text))
+    let count = text.chars().count();
+    match count <= LONGEST_VALUE && !text.contains(char::is_whitespace) {
+        true => format!("\"{}\"", shortened(text)),
+        false => format!("a text of {count} characters"),
+    }
 }
 
 /// A JSON value for an error message.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
+        Value::Array(list) => format!("a list of {}", list.len()),
+        Value::Object(fields) => format!("an object of {} fields", fields.len()),
         other => shortened(&other.to_string()),
     }
 }
@@ -207,8 +216,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_value_that_may_be_of_a_patient_is_not_shown() {
+        assert_eq!(quoted("E"), "\"E\"");
+        assert_eq!(quoted("a\u{7}b"), "\"a\\u{7}b\"");
+        for text in ["PATIENT-JOHN-DOE", "John Doe", "a\nb"] {
+            assert_eq!(quoted(text), format!("a text of {} characters", text.len()));
+            assert_eq!(shown(&Value::from(text)), quoted(text));
+        }
+        assert_eq!(shown(&serde_json::json!(["John Doe"])), "a list of 1");
+        assert_eq!(shown(&serde_json::json!({"John Doe": 1})), "an object of 1 fields");
+        assert_eq!(shown(&serde_json::json!(17)), "17");
+    }
+
+    #[test]
     fn a_long_text_is_cut_and_what_cannot_be_printed_is_escaped() {
-        assert_eq!(quoted("a \"b\" é\n"), r#""a \"b\" é\n""#);
+        assert_eq!(shortened("a \"b\" é\n"), r#"a \"b\" é\n"#);
         let whole = "é".repeat(200);
         assert_eq!(shortened(&whole), whole);
         assert_eq!(shortened(&format!("{whole}é")), format!("{whole}… (201 characters in all)"));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{contradiction, error, json, running_text, scale, script, sentences};
+use super::{contradiction, cross_reference, error, json, running_text, scale, script, sentences};
 use crate::linear::{self, keep};
 
 #[test]
@@ -18,6 +18,9 @@ fn what_reads_a_note_takes_time_in_proportion_to_it() {
         ("contradiction::is_same", &|text| keep(contradiction::is_same(text, text))),
         ("contradiction::number_twice", &|text| {
             keep(contradiction::number_twice(&[text, text], text));
+        }),
+        ("cross_reference::speaks_of_others", &|text| {
+            keep(cross_reference::speaks_of_others(text));
         }),
         ("error::shortened", &|text| keep(error::shortened(text))),
         ("error::quoted", &|text| keep(error::quoted(text))),

@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(parse(&other).unwrap().notices, [told]);
         assert_eq!(
             parse(&row(0, "C d.")).unwrap_err().to_string(),
-            "EN.csv:2: field `Error Sentence` of en-val-0 is \"C d.\", and sentence 0 is \"A b.\""
+            "EN.csv:2: field `Error Sentence` of en-val-0 is a text of 4 characters, and sentence 0 is a text of 4 characters"
         );
         let twice = row(1, "C d.").replace("1 C d.,1", "1 C d. 1 E f.,1");
         let problem = "EN.csv:2: field `Sentences` of en-val-0 has the number 1 twice";

@@ -5,6 +5,7 @@
 mod agreement;
 mod bad_rows;
 mod contradiction;
+mod cross_reference;
 mod error;
 mod format;
 mod item;
@@ -30,6 +31,7 @@ mod sentences;
 mod source;
 pub mod subset;
 mod table;
+mod twice;
 mod without;
 
 use std::collections::HashMap;
@@ -198,6 +200,7 @@ fn checked(
         }
     }
     notices.extend(notice("bad rows, left out", skipped.len(), skipped.len() + items.len()));
+    notices.extend(twice::contradictions(&items));
     if items.is_empty() {
         return Err(DataError::Empty { path, kind: format.kind(), notices });
     }

@@ -63,9 +63,12 @@ impl Spec {
             let purpose = "options".to_owned();
             call_seed(seed, &CallKey { dataset, item, purpose, ..Default::default() })
         };
+        let mut stayed = 0;
         for item in &mut dataset.items {
             match item {
-                Item::Question(question) => question.permute_options(drawn(&question.id)),
+                Item::Question(question) => {
+                    stayed += usize::from(!question.permute_options(drawn(&question.id)));
+                }
                 Item::Note(_) => {
                     return Err(Failure::usage(
                         "option_order=permuted, and a note has no options",
@@ -73,6 +76,12 @@ impl Spec {
                     ));
                 }
             }
+        }
+        if stayed > 0 {
+            let all = dataset.items.len();
+            dataset.notices.push(format!(
+                "questions whose options stay in their order, for one names others: {stayed} of {all}"
+            ));
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Stage;
+use super::{Stage, even};
 
-/// The answers of one round and their vote. Every vector has one entry for each of `agents`.
+/// The answers of one round and their vote. Every vector but `labels` has one entry for each of `agents`, or none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundLine {
@@ -38,6 +38,7 @@ pub struct AnswerLine {
     /// Of an open question: the answer that others are held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    #[serde(deserialize_with = "even::all")]
     pub rounds: Vec<RoundLine>,
     /// Of an open question: the agents' answers, which the letters of its rounds stand for from A on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -4,6 +4,7 @@ mod answer;
 mod call;
 mod completion;
 mod decision;
+mod even;
 mod flag;
 mod flip;
 mod item;

@@ -51,6 +51,17 @@ pub struct QuestionText {
     pub image: Option<String>,
 }
 
+impl QuestionText {
+    /// What it asks: of an answer to be judged the question and its reference, without the answer.
+    pub fn asked(&self) -> &str {
+        let judged = self.question.split_once(JUDGED);
+        judged.map_or(&self.question, |(asked, _)| asked)
+    }
+}
+
+/// What stands before the answer in the questions of judges (`prompts/judge/question`).
+const JUDGED: &str = "\n\nAnswer to be judged:";
+
 /// A clinical note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -118,6 +118,25 @@ fn raters_say_what_is_wrong_and_all_of_it_has_to_be_rated() {
 }
 
 #[test]
+fn of_cases_that_ask_the_same_one_counts() {
+    let scratch = Scratch::new();
+    scratch.questions(12);
+    let questions = std::fs::read_to_string(scratch.path("questions.jsonl")).unwrap();
+    // The third asks what the first does, of other options; another file asks all of them again.
+    let same = questions.replacen("Seven times 3, plus 3?", "Seven  times 1, plus 1?", 1);
+    std::fs::write(scratch.path("questions.jsonl"), &same).unwrap();
+    scratch.run_one("one", "--set t_max=0").succeeded();
+    std::fs::write(scratch.path("questions.jsonl"), same.replace("\"q", "\"again-q")).unwrap();
+    scratch.run_one("two", "--set t_max=0").succeeded();
+    for (runs, left_out) in [("one", 1), ("one two", 13)] {
+        let flags = format!("calibrate {runs} --risk 0.99 --delta 0.5 --out {left_out}.toml");
+        let told = scratch.wardround(flags).succeeded().stdout;
+        assert!(told.contains(" of 11 cases"), "{told}");
+        assert!(told.contains(&format!("\n{left_out} cases left out")), "{told}");
+    }
+}
+
+#[test]
 fn runs_that_cannot_be_calibrated_are_refused_by_name() {
     let scratch = Scratch::new();
     scratch.questions(2);

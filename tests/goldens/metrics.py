@@ -76,8 +76,9 @@ def interval(values: numpy.ndarray, units: list[int] | None) -> dict:
         theirs = {"low": float(scipys.low), "high": float(scipys.high), "tolerance": float(apart)}
     return {
         "mean": float(values.cumsum()[-1] / len(values)),
-        "low": float(low),
-        "high": float(high),
+        # Of one unit there is no interval.
+        "low": float(low) if len(names) > 1 else None,
+        "high": float(high) if len(names) > 1 else None,
         "n_units": len(names),
         "scipy": theirs,
     }

@@ -1,5 +1,7 @@
 //! What changes from one run to another, question by question.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::analysis::metrics::over_runs::OverRuns;
@@ -13,10 +15,36 @@ pub struct Flip {
     /// As the first numbers its runs.
     pub run: u32,
     pub direction: Direction,
-    pub gold: String,
+    pub gold: Said,
     /// What the first says and the other: a letter, or whether the note has an error; empty where it says nothing.
-    pub from: String,
-    pub to: String,
+    pub from: Said,
+    pub to: Said,
+}
+
+/// What a run says of an item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Said {
+    pub answer: String,
+    /// Of a letter: the option, for the runs may have it at different ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
+}
+
+impl Said {
+    fn of(run: &Outcomes<'_>, item: &str, answer: &str) -> Said {
+        let option = run.option(item, answer).map(str::to_owned);
+        Said { answer: answer.to_owned(), option }
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.answer.as_str(), &self.option) {
+            ("", _) => f.write_str("none"),
+            (answer, None) => f.write_str(answer),
+            (letter, Some(option)) => write!(f, "{letter} ({option})"),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -42,21 +70,26 @@ pub fn flips(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Vec<Flip> {
                 item: from.item().to_owned(),
                 run: from.run(),
                 direction,
-                gold: from.gold().unwrap_or_default().to_owned(),
-                from: from.says().to_owned(),
-                to: to.says().to_owned(),
+                gold: Said::of(first, from.item(), from.gold().unwrap_or_default()),
+                from: Said::of(first, from.item(), from.says()),
+                to: Said::of(other, to.item(), to.says()),
             });
         }
     }
     flips
 }
 
-/// The share of questions, with and without gold, on which either run chooses the same option; no answer agrees with none.
+/// The share of questions, with and without gold, on which either run chooses the same option, at whatever letter; no answer agrees with
+/// none.
 pub fn agreement(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Option<OverRuns> {
-    let says = |line: &Option<&ItemLine>| line.map(|line| line.says().to_owned());
     let agree = |(left, right): (&Option<&ItemLine>, &Option<&ItemLine>)| {
-        let chosen = says(left).filter(|chosen| !chosen.is_empty());
-        chosen.is_some() && chosen == says(right)
+        let (Some(left), Some(right)) = (left, right) else { return false };
+        let (item, from, to) = (left.item(), left.says(), right.says());
+        let is_same = match first.options(item) == other.options(item) {
+            true => from == to,
+            false => Said::of(first, item, from).option == Said::of(other, item, to).option,
+        };
+        is_same && !from.is_empty()
     };
     let runs = first.lines.iter().zip(&other.lines);
     let runs: Vec<Vec<bool>> =

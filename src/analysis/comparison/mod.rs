@@ -116,7 +116,8 @@ fn pair(
 ) -> Result<RunPair, Failure> {
     let (left, right) = (first.verdicts(), other.verdicts());
     let is_graded = !first.items().is_empty();
-    let difference = is_graded.then(|| paired_difference(&right, &left, first.units().as_deref()));
+    let units = first.units();
+    let difference = is_graded.then(|| paired_difference(&right, &left, Some(&units)));
     let tests = left.iter().zip(&right).filter(|_| is_graded);
     Ok(RunPair {
         first: first.name(),
@@ -124,7 +125,9 @@ fn pair(
         n_runs: left.len().min(right.len()),
         difference: difference.transpose()?,
         steps: scale::difference(first.contents, other.contents)?,
-        mcnemar: tests.map(|(left, right)| mcnemar(left, right)).collect::<Result<_, _>>()?,
+        mcnemar: tests
+            .map(|(left, right)| mcnemar(left, right, Some(&units)))
+            .collect::<Result<_, _>>()?,
         agreement: flips::agreement(first, other),
         flips: flips::flips(first, other),
         plan,
@@ -138,9 +141,9 @@ mod tests {
     use super::*;
     use crate::analysis::comparison::flips::Direction;
     use crate::experiment::fixtures::write_results;
-    use crate::experiment::fixtures::{call, failed_item, item, plan, start};
+    use crate::experiment::fixtures::{call, failed_item, item, plan, start, start_with, texts};
     use crate::experiment::plan::Plan;
-    use crate::record::AnswerLine;
+    use crate::record::{AnswerLine, ItemText};
 
     /// A run that answers `B` but where `letters` says otherwise: run, item, letter; none is an error.
     fn write(path: &Path, plan: &Plan, letters: &[(u32, &str, &str)]) -> PathBuf {
@@ -198,7 +201,7 @@ mod tests {
         let pair = &comparison.pairs[0];
         let difference = pair.difference.unwrap();
         assert_eq!((difference.mean, difference.n_questions), (-0.25, 2));
-        assert!(difference.low <= -0.25 && difference.high >= -0.25);
+        assert!(difference.low.unwrap() <= -0.25 && difference.high.unwrap() >= -0.25);
         let tests: Vec<(usize, usize)> =
             pair.mcnemar.iter().map(|test| (test.only_left, test.only_right)).collect();
         assert_eq!(tests, [(1, 1), (1, 0)]);
@@ -209,7 +212,8 @@ mod tests {
             .flips
             .iter()
             .map(|flip| {
-                (flip.item.as_str(), flip.run, flip.direction, flip.from.as_str(), flip.to.as_str())
+                let (from, to) = (flip.from.answer.as_str(), flip.to.answer.as_str());
+                (flip.item.as_str(), flip.run, flip.direction, from, to)
             })
             .collect();
         assert_eq!(
@@ -225,13 +229,42 @@ mod tests {
     }
 
     #[test]
+    fn options_at_other_letters_are_the_same_options() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut plan = plan();
+        (plan.runs, plan.dataset.items) = (1, vec!["q1".to_owned()]);
+        // B is zinc and right in one, A in the other; the first says iron, the other says zinc, then iron.
+        let run = |name: &str, options: [&str; 2], gold: &str, said: &str| {
+            let mut texts = texts(&["q1"]);
+            let ItemText::Question(question) = &mut texts[0] else { panic!("{texts:?}") };
+            question.options = ('A'..).zip(options.map(str::to_owned)).collect();
+            let path = scratch.path().join(name);
+            let log = start_with(&path, &plan, &texts);
+            let line = AnswerLine { gold: Some(gold.to_owned()), ..item("q1", 0) };
+            log.item(answering(line, said)).unwrap();
+            log.finish().unwrap();
+            write_results(&path, 1).unwrap();
+            path
+        };
+        let first = run("first", ["iron", "zinc"], "B", "A");
+        let zinc = run("zinc", ["zinc", "iron"], "A", "A");
+        let iron = run("iron", ["zinc", "iron"], "A", "B");
+        let pairs = compare_runs(&[first, zinc, iron], false).unwrap().pairs;
+        let agreement = |pair: &RunPair| pair.agreement.as_ref().unwrap().mean;
+        assert_eq!((agreement(&pairs[0]), agreement(&pairs[1])), (0.0, 1.0));
+        let flip = &pairs[0].flips[0];
+        let told = [&flip.gold, &flip.from, &flip.to].map(ToString::to_string);
+        assert_eq!(told, ["B (zinc)", "A (iron)", "A (zinc)"]);
+    }
+
+    #[test]
     fn a_run_against_itself_changes_nothing() {
         let scratch = tempfile::tempdir().unwrap();
         let path = write(&scratch.path().join("a"), &plan(), &[(0, "q1", "A")]);
         let comparison = compare_runs(&[path.clone(), path], false).unwrap();
         let pair = &comparison.pairs[0];
         assert!(pair.flips.is_empty() && pair.plan.is_empty());
-        assert_eq!(pair.difference.unwrap().mean, 0.0);
+        assert_eq!((pair.difference.unwrap().mean, pair.difference.unwrap().low), (0.0, None));
         assert!(pair.mcnemar.iter().all(|test| test.p_value == 1.0));
         assert_eq!(pair.agreement.as_ref().unwrap().mean, 1.0);
         assert_eq!(comparison.runs[0], comparison.runs[1]);

@@ -1,12 +1,12 @@
 //! Which questions runs share, and the runs cut to them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::analysis::scale::is_scale;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::difference::FieldDifference;
-use crate::record::ItemText;
+use crate::record::{ItemText, QuestionText};
 
 /// The ids that every run has, in the order of the first. Without `common` they must be all that any has.
 ///
@@ -77,26 +77,26 @@ fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> 
     }
 }
 
-/// The first two paragraphs are the question, what follows the answer that is judged.
+/// Questions, their references and the steps of the scale must be the same, the steps in whatever order; what is judged may differ.
 fn refuse_other_questions(first: &Contents, other: &Contents) -> Result<(), Failure> {
-    let question = |text: &ItemText| -> Option<Vec<String>> {
-        let ItemText::Question(question) = text else { return None };
-        Some(question.question.split("\n\n").take(2).map(str::to_owned).collect())
-    };
-    let is_other = |(id, text): &(&String, &ItemText)| {
-        other.texts.get(*id).is_some_and(|theirs| question(theirs) != question(text))
-    };
-    match first.texts.iter().find(is_other) {
-        None => Ok(()),
-        Some((id, _)) => Err(Failure::usage(
-            format!(
-                "{} and {} judge answers to other questions: {id} is another in each",
-                first.path.display(),
-                other.path.display()
-            ),
-            "only judgements of answers to the same questions are compared",
-        )),
+    let both = first.texts.iter().filter_map(|(id, text)| Some((id, text, other.texts.get(id)?)));
+    for (id, ours, theirs) in both {
+        let (ItemText::Question(ours), ItemText::Question(theirs)) = (ours, theirs) else {
+            continue;
+        };
+        let steps = |text: &QuestionText| text.options.values().cloned().collect::<BTreeSet<_>>();
+        let what = match ours.asked() == theirs.asked() {
+            false => "judge answers to other questions, or by other references",
+            true if steps(ours) != steps(theirs) => "judge on other scales",
+            true => continue,
+        };
+        let (first, other) = (first.path.display(), other.path.display());
+        return Err(Failure::usage(
+            format!("{first} and {other} {what}: {id} is another in each"),
+            "only judgements of answers to the same questions, beside the same references, on one scale are compared",
+        ));
     }
+    Ok(())
 }
 
 fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure> {
@@ -121,4 +121,48 @@ fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure>
     };
     let (first, other, only) = (first.path.display(), other.path.display(), only.join(", "));
     Err(Failure::usage(format!("{first} and {other} ran over different items: {only}"), &hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::fixtures::{plan, start_with};
+    use crate::prompts::{PromptSet, fill};
+
+    /// A run over one answer to judge: its reference, the answer, the steps in their order.
+    fn judged(out: &std::path::Path, reference: &str, answer: &str, steps: [&str; 2]) -> Contents {
+        let prompts = PromptSet::embedded();
+        let prompt = prompts.get("judge/question", &["question", "reference", "answer"]).unwrap();
+        let values = [("question", "Why?\n\nIndeed?"), ("reference", reference), ("answer", answer)];
+        let mut plan = plan();
+        plan.dataset.format = "scale".to_owned();
+        let text = ItemText::Question(QuestionText {
+            item: "q1".to_owned(),
+            question: fill(&prompt, &values),
+            options: ('A'..).zip(steps.map(str::to_owned)).collect(),
+            ..QuestionText::default()
+        });
+        start_with(out, &plan, &[text]);
+        Contents::read(out).unwrap()
+    }
+
+    #[test]
+    fn judgements_are_compared_of_the_same_questions_references_and_steps_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let run = |name: &str, reference: &str, answer: &str, steps: [&str; 2]| {
+            judged(&scratch.path().join(name), reference, answer, steps)
+        };
+        let first = run("a", "Iron.", "zinc", ["1: no", "2: yes"]);
+        let same = run("b", "Iron.", "Iron, I think.", ["2: yes", "1: no"]);
+        assert!(shared(&[first.clone(), same], false).is_ok());
+        let refused = |other: Contents| {
+            let error = shared(&[first.clone(), other], false).unwrap_err().to_string();
+            assert!(error.contains("q1 is another in each"), "{error}");
+            error
+        };
+        let other = run("c", "Zinc.", "zinc", ["1: no", "2: yes"]);
+        assert!(refused(other).contains("or by other references"));
+        let other = run("d", "Iron.", "zinc", ["1: wrong", "2: yes"]);
+        assert!(refused(other).contains("judge on other scales"));
+    }
 }

@@ -71,8 +71,8 @@ impl Comparison {
             .number("errored", |row| row.run.figures.n_errors)
             .number("accuracy", |row| Some(accuracy(row)?.mean))
             .number("std", |row| accuracy(row)?.std)
-            .number("low", |row| Some(interval(row)?.low))
-            .number("high", |row| Some(interval(row)?.high))
+            .number("low", |row| interval(row)?.low)
+            .number("high", |row| interval(row)?.high)
             .number("read_ok", |row| Some(health(row)?.ok))
             .number("read_repaired", |row| Some(health(row)?.repaired))
             .number("read_fallback", |row| Some(health(row)?.fallback))
@@ -95,11 +95,11 @@ impl Comparison {
             })
             .number("call_seconds_per_correct", |row| Some(per_correct(row)?.call_seconds))
             .number("difference", |row| Some(difference(row)?.mean))
-            .number("difference_low", |row| Some(difference(row)?.low))
-            .number("difference_high", |row| Some(difference(row)?.high))
+            .number("difference_low", |row| difference(row)?.low)
+            .number("difference_high", |row| difference(row)?.high)
             .number("step_difference", |row| Some(row.pair?.steps?.mean))
-            .number("step_difference_low", |row| Some(row.pair?.steps?.low))
-            .number("step_difference_high", |row| Some(row.pair?.steps?.high))
+            .number("step_difference_low", |row| row.pair?.steps?.low)
+            .number("step_difference_high", |row| row.pair?.steps?.high)
             .text("mcnemar_p_per_run", |row| {
                 let tests = row.pair?.mcnemar.iter();
                 Some(list(&tests.map(|test| test.p_value).collect::<Vec<_>>()))
@@ -122,9 +122,7 @@ impl Comparison {
             .spread("accuracy", |row| {
                 row.figures.accuracy.as_ref().map_or(Cell::Missing("no gold"), Cell::from)
             })
-            .number(format!("95 % over {}", self.kind), |row| {
-                row.figures.interval.map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
-            })
+            .number(format!("95 % over {}", self.kind), |row| row.figures.interval.map(Cell::Ends))
             .replies(|row| row.figures.parse_health)
             .number("errored", |row| row.figures.n_errors)
             .number("Brier", |row| Some(calibration(row)?.brier))
@@ -193,6 +191,7 @@ fn against(pair: &RunPair, kind: ItemKind) -> String {
     if let Some(steps) = &pair.steps {
         text +=
             &format!("- mean step, paired by {item}: {steps} (95 %), n = {}\n", steps.n_questions);
+        text += &steps.drawn_together().map_or(String::new(), |said| format!("- {said}\n"));
     }
     if !pair.mcnemar.is_empty() {
         let tests = pair.mcnemar.iter();
@@ -223,19 +222,17 @@ fn against(pair: &RunPair, kind: ItemKind) -> String {
 /// A row a question or a note, with the answers of every run in which it flips.
 fn flips(flips: &[&Flip], direction: &str, kind: ItemKind) -> Table {
     let (item, answers) = match kind {
-        ItemKind::Questions => ("question", "letters"),
+        ItemKind::Questions => ("question", "answers"),
         ItemKind::Notes => ("note", "flags"),
     };
     let items = || flips.chunk_by(|one, next| one.item == next.item);
-    let letter = |answer: &str| if answer.is_empty() { "none" } else { answer }.to_owned();
     let title = format!("{direction}: {} answers to {} {kind}", flips.len(), items().count());
     Table::of("flips", title, items())
         .text(item, |flips| &flips[0].item)
-        .text("gold", |flips| &flips[0].gold)
+        .text("gold", |flips| flips[0].gold.to_string())
         .text(answers, |flips| {
-            let runs = flips.iter().map(|flip| {
-                format!("run {}: {} → {}", flip.run, letter(&flip.from), letter(&flip.to))
-            });
+            let runs =
+                flips.iter().map(|flip| format!("run {}: {} → {}", flip.run, flip.from, flip.to));
             runs.collect::<Vec<_>>().join(", ")
         })
         .build()
@@ -244,6 +241,7 @@ fn flips(flips: &[&Flip], direction: &str, kind: ItemKind) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::comparison::flips::Said;
     use crate::analysis::metrics::bootstrap::Estimate;
     use crate::analysis::metrics::over_runs::OverRuns;
 
@@ -252,10 +250,17 @@ mod tests {
             item: item.to_owned(),
             run,
             direction: Direction::RightToWrong,
-            gold: from.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
+            gold: said(from),
+            from: said(from),
+            to: said(to),
         }
+    }
+
+    fn said(answer: &str) -> Said {
+        let option = ('A'..='D').zip(["iron", "zinc", "lead", "gold"]);
+        let mut option = option.filter(|(letter, _)| answer == letter.to_string());
+        let option = option.next().map(|(_, option)| option.to_owned());
+        Said { answer: answer.to_owned(), option }
     }
 
     #[test]
@@ -264,8 +269,9 @@ mod tests {
         let text = flips(&all.iter().collect::<Vec<_>>(), "lost", ItemKind::Questions).markdown();
         assert_eq!(
             text,
-            "**lost: 3 answers to 2 questions**\n\n| question | gold | letters |\n| --- | --- | --- |\n\
-             | q1 | B | run 1: B → C, run 3: B → none |\n| q4 | A | run 1: A → D |\n"
+            "**lost: 3 answers to 2 questions**\n\n| question | gold | answers |\n| --- | --- | --- |\n\
+             | q1 | B (zinc) | run 1: B (zinc) → C (lead), run 3: B (zinc) → none |\n\
+             | q4 | A (iron) | run 1: A (iron) → D (gold) |\n"
         );
         let none = flips(&[], "won", ItemKind::Questions).markdown();
         assert!(none.contains("won: 0 answers to 0 questions"), "{none}");
@@ -286,8 +292,9 @@ mod tests {
             n_runs: 2,
             difference: Some(Estimate {
                 mean: -0.5,
-                low: -1.0,
-                high: 0.0,
+                low: Some(-1.0),
+                high: Some(0.0),
+                exact: false,
                 n_questions: 2,
                 n_units: 2,
             }),

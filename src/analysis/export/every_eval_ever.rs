@@ -10,6 +10,7 @@ use super::identity::{Identity, PROGRAM, path_component};
 use super::sample::{Lack, Sample};
 use super::{ExportError, ExportedFile, pretty};
 use crate::analysis::figures::RunFigures;
+use crate::analysis::metrics::bootstrap::RESAMPLES;
 use crate::analysis::outcomes::Outcomes;
 use crate::digest::sha256;
 use crate::experiment::contents::Contents;
@@ -48,13 +49,21 @@ pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>
     let name = uuid(&results.head);
     let folder = format!("data/{}/{developer}/{model}", path_component(&plan.dataset.name));
     let samples_path = format!("{folder}/{name}_samples.jsonl");
-    let interval = figures.interval.map(|interval| {
-        json!({
-            "lower": interval.low,
-            "upper": interval.high,
-            "confidence_level": 0.95,
-            "method": "percentile bootstrap over the items",
-        })
+    let uncertainty = figures.interval.map(|interval| {
+        let method = match interval.exact {
+            true => "Clopper-Pearson over the items",
+            false => "percentile bootstrap over the items",
+        };
+        let ends = interval.low.zip(interval.high).map(|(lower, upper)| {
+            json!({"lower": lower, "upper": upper, "confidence_level": 0.95, "method": method})
+        });
+        let is_bootstrap = ends.is_some() && !interval.exact;
+        without_nulls(json!({
+            "confidence_interval": ends,
+            // Items that ask nearly the same are one, and repetitions of an item are no further ones.
+            "num_samples": interval.n_units,
+            "num_bootstrap_samples": is_bootstrap.then_some(RESAMPLES),
+        }))
     });
     let log = json!({
         "schema_version": SCHEMA_VERSION,
@@ -97,10 +106,7 @@ pub fn files(contents: &Contents, results: &Results) -> Result<Vec<ExportedFile>
             "score_details": {
                 "score": accuracy.mean,
                 "details": score_details(&samples, results, &accuracy.per_run, accuracy.std),
-                "uncertainty": without_nulls(json!({
-                    "confidence_interval": interval,
-                    "num_samples": rows.len(),
-                })),
+                "uncertainty": uncertainty,
             },
             "generation_config": {
                 "generation_args": generation_args(plan),

@@ -53,6 +53,11 @@ fn the_figures_and_samples_of_every_eval_ever() {
     let log = json(&log.bytes);
     let result = &log["evaluation_results"][0];
     assert_eq!(result["score_details"]["score"], 0.5);
+    // The interval is over two items, each twice; a row each below.
+    let uncertainty = &result["score_details"]["uncertainty"];
+    assert_eq!(uncertainty["num_samples"], 2);
+    assert_eq!(uncertainty["num_bootstrap_samples"], 10_000);
+    assert_eq!(uncertainty["confidence_interval"]["upper"], 1.0);
     assert_eq!(result["score_details"]["details"]["samples_failed_and_counted_wrong"], "1");
     assert_eq!(result["score_details"]["details"]["samples_unread_and_counted_wrong"], "1");
     assert_eq!(result["generation_config"]["generation_args"]["eval_plan"]["config"]["t_max"], "3");

@@ -4,15 +4,17 @@
 //! is a question, or several that stand and fall together, such as a note and its near-duplicate. The units of all
 //! resamples, one after the other, are the numbers below the count of units that [`SplitMix64`] seeded [`SEED`] gives,
 //! so that the same questions in the same order always have the same interval.
+//!
+//! Where all units are equal, so are all resamples: that tells nothing of other questions. A share of 0 or 1 then has the exact interval
+//! of the binomial distribution (Clopper and Pearson, Biometrika 1934), and what else is equal has none.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::MetricsError;
 use super::error::equal;
-use super::number::signed;
+pub use super::estimate::Estimate;
 use crate::random::SplitMix64;
 
 /// As in the paper.
@@ -20,27 +22,9 @@ pub const RESAMPLES: usize = 10_000;
 pub const SEED: u64 = 42;
 /// The interval holds 95 % of the resamples.
 const QUANTILES: [f64; 2] = [0.025, 0.975];
+/// Units that differ by less are equal but for rounding.
+const ROUNDING: f64 = 1e-12;
 const FIGURE: &str = "bootstrap";
-
-/// A mean over questions and its 95 % percentile interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Estimate {
-    pub mean: f64,
-    pub low: f64,
-    pub high: f64,
-    pub n_questions: usize,
-    /// What was drawn; fewer than the questions where several make one unit.
-    pub n_units: usize,
-}
-
-impl fmt::Display for Estimate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Estimate { mean, low, high, .. } = self;
-        let [mean, low, high] = [mean, low, high].map(|value| signed(*value, 4));
-        write!(f, "{mean} [{low}, {high}]")
-    }
-}
 
 /// The mean accuracy of `left` less that of `right`: each question's correctness is averaged over the runs of either
 /// system, which may have run more often than the other. Runs are `[runs][questions]`; `units` as in [`mean`].
@@ -88,14 +72,33 @@ pub fn run_means(runs: &[Vec<bool>]) -> Result<Vec<f64>, MetricsError> {
 /// No values, one that is not finite, or not as many units as values.
 pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, MetricsError> {
     let units = gather(values, units)?;
-    let [low, high] = ends(resample(&units));
+    let first = units[0].mean();
+    let is_one = units.iter().all(|unit| (unit.mean() - first).abs() <= ROUNDING);
+    let ends = (!is_one).then(|| ends(resample(&units)));
     Ok(Estimate {
         mean: values.iter().sum::<f64>() / values.len() as f64,
-        low,
-        high,
+        low: ends.map(|[low, _]| low),
+        high: ends.map(|[_, high]| high),
         n_questions: values.len(),
         n_units: units.len(),
+        exact: false,
     })
+}
+
+/// As [`mean`], of a share from 0 to 1 per question.
+///
+/// # Errors
+/// As of [`mean`].
+pub fn share(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, MetricsError> {
+    let found = mean(values, units)?;
+    // The probability of none of n, or of all, is that of half of what the interval leaves out.
+    let bound = libm::pow(QUANTILES[0], 1.0 / found.n_units as f64);
+    let ends = match (found.low, found.mean) {
+        (None, 1.0) => [bound, 1.0],
+        (None, 0.0) => [0.0, 1.0 - bound],
+        _ => return Ok(found),
+    };
+    Ok(Estimate { low: Some(ends[0]), high: Some(ends[1]), exact: true, ..found })
 }
 
 /// A statistic that is no mean, such as a ratio: of all questions, and its interval.
@@ -135,8 +138,16 @@ pub fn statistic(
     if n_resamples == 0 {
         return Ok(None);
     }
-    let [low, high] = ends(drawn);
-    let estimate = Estimate { mean: found, low, high, n_questions: count, n_units: units.len() };
+    let is_one = drawn.iter().all(|value| (value - drawn[0]).abs() <= ROUNDING);
+    let ends = (!is_one).then(|| ends(drawn));
+    let estimate = Estimate {
+        mean: found,
+        low: ends.map(|[low, _]| low),
+        high: ends.map(|[_, high]| high),
+        n_questions: count,
+        n_units: units.len(),
+        exact: false,
+    };
     Ok(Some(Resampled { estimate, n_resamples }))
 }
 
@@ -151,46 +162,39 @@ pub struct PValues {
 }
 
 /// Bootstrap P-values of a mean of differences: one-sided (#≤0 + 1) / (B + 1), two-sided 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1,
-/// where # counts the B resamples whose mean is so. `units` as in [`mean`].
+/// where # counts the B resamples whose mean is so. Neither is smaller than the sign test's exact one, were all units that are not 0 of
+/// one sign: 2^−n of n such units, two-sided 2^(1−n). `units` as in [`mean`].
 ///
 /// # Errors
 /// No values, one that is not finite, or not as many units as values.
 pub fn p_values(differences: &[f64], units: Option<&[usize]>) -> Result<PValues, MetricsError> {
-    let means = resample(&gather(differences, units)?);
+    let units = gather(differences, units)?;
+    let differing = units.iter().filter(|unit| unit.sum.abs() > ROUNDING).count();
+    let least = libm::exp2(-(differing as f64));
+    let means = resample(&units);
     let not_above = means.iter().filter(|mean| **mean <= 0.0).count();
     let not_below = means.iter().filter(|mean| **mean >= 0.0).count();
     let tail = |count: usize| (1 + count) as f64 / (1 + RESAMPLES) as f64;
     Ok(PValues {
-        two_sided: (2.0 * tail(not_above.min(not_below))).min(1.0),
-        one_sided: tail(not_above),
+        two_sided: (2.0 * tail(not_above.min(not_below)).max(least)).min(1.0),
+        one_sided: tail(not_above).max(least),
     })
 }
 
-/// The standard error of the mean of values, by their units; `None` of a single unit.
-///
-/// # Errors
-/// No values, one that is not finite, or not as many units as values.
-pub fn standard_error(
-    values: &[f64],
-    units: Option<&[usize]>,
-) -> Result<Option<f64>, MetricsError> {
-    let units = gather(values, units)?;
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let residual = |unit: &Unit| unit.sum - mean * unit.size as f64;
-    let squares: f64 = units.iter().map(|unit| residual(unit) * residual(unit)).sum();
-    let count = units.len() as f64;
-    let error = (squares * count / (count - 1.0)).sqrt() / values.len() as f64;
-    Ok((units.len() > 1).then_some(error))
+/// Questions that are drawn together: the sum of their values, and how many they are.
+pub(super) struct Unit {
+    pub sum: f64,
+    pub size: usize,
 }
 
-/// Questions that are drawn together: the sum of their values, and how many they are.
-struct Unit {
-    sum: f64,
-    size: usize,
+impl Unit {
+    fn mean(&self) -> f64 {
+        self.sum / self.size as f64
+    }
 }
 
 /// Every value alone without `units`.
-fn gather(values: &[f64], units: Option<&[usize]>) -> Result<Vec<Unit>, MetricsError> {
+pub(super) fn gather(values: &[f64], units: Option<&[usize]>) -> Result<Vec<Unit>, MetricsError> {
     if values.is_empty() {
         return Err(MetricsError::Empty { figure: FIGURE, what: "questions" });
     }
@@ -214,7 +218,7 @@ fn gather(values: &[f64], units: Option<&[usize]>) -> Result<Vec<Unit>, MetricsE
 }
 
 /// The places of the questions of each unit, in the order in which the units first come.
-fn together(names: &[usize]) -> Vec<Vec<usize>> {
+pub(super) fn together(names: &[usize]) -> Vec<Vec<usize>> {
     let mut units: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();
     for (question, name) in names.iter().enumerate() {
@@ -268,6 +272,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::metrics::number::plain;
     use crate::diagnosis::Diagnosis;
 
     fn verdicts(text: &str) -> Vec<bool> {
@@ -275,23 +280,48 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_difference_has_no_width() {
-        let estimate = mean(&[0.5; 7], None).unwrap();
-        assert_eq!((estimate.mean, estimate.low, estimate.high), (0.5, 0.5, 0.5));
+    fn equal_units_have_no_interval_and_say_so() {
+        let estimate = mean(&[0.1; 7], Some(&[0, 0, 0, 1, 1, 2, 2])).unwrap();
+        assert_eq!((estimate.low, estimate.high, estimate.n_units), (None, None, 3));
+        assert_eq!(estimate.to_string(), "+0.1000 (all 3 units are equal: no interval)");
         let one = mean(&[-1.0], None).unwrap();
-        assert_eq!((one.low, one.high, one.n_units), (-1.0, -1.0, 1));
+        assert_eq!(one.to_string(), "-1.0000 (one unit alone has no interval)");
+        let ratio = statistic(3, None, |_| Some(0.25)).unwrap().unwrap();
+        assert_eq!((ratio.estimate.mean, ratio.estimate.low), (0.25, None));
+        // Of half in every question the binomial distribution says nothing.
+        assert_eq!(share(&[0.5; 4], None).unwrap().low, None);
+        let shares = [1.0, 0.0, 1.0, 1.0];
+        assert_eq!(share(&shares, None).unwrap(), mean(&shares, None).unwrap());
+    }
+
+    #[test]
+    fn all_right_is_no_certainty() {
+        // R: binom.test(10, 10)$conf.int is 0.6915029 to 1.
+        let all = share(&[1.0; 10], None).unwrap();
+        assert!((all.low.unwrap() - 0.691_502_892_181_239).abs() < 1e-12, "{all}");
+        assert_eq!((all.high, all.exact), (Some(1.0), true));
+        assert_eq!(all.ends(plain), "[0.6915, 1.0000] Clopper–Pearson");
+        let none = share(&[0.0; 10], None).unwrap();
+        assert!((none.high.unwrap() - 0.308_497_107_818_761).abs() < 1e-12, "{none}");
+        // One question, and ten that are one.
+        for found in [share(&[1.0], None), share(&[1.0; 10], Some(&[4; 10]))] {
+            assert!((found.unwrap().low.unwrap() - 0.025).abs() < 1e-15);
+        }
     }
 
     #[test]
     fn a_difference_that_is_always_there_is_surprising_and_none_is_not() {
-        let always = p_values(&[0.1, 0.2, 0.3, 0.1], None).unwrap();
+        let always = p_values(&[0.1; 20], None).unwrap();
         assert_eq!(always, PValues { two_sided: 2.0 / 10_001.0, one_sided: 1.0 / 10_001.0 });
+        // Of few the sign test's own are larger: 0 counts in neither.
+        let few = p_values(&[0.1, 0.2, 0.3, 0.1, 0.0], None).unwrap();
+        assert!(few.two_sided >= 0.125 && few.one_sided >= 0.0625, "{few:?}");
         let never = p_values(&[-0.1, -0.2], None).unwrap();
-        assert_eq!(never, PValues { two_sided: 2.0 / 10_001.0, one_sided: 1.0 });
+        assert_eq!(never, PValues { two_sided: 0.5, one_sided: 1.0 });
         assert_eq!(p_values(&[0.0; 5], None).unwrap().two_sided, 1.0);
         // One unit of all that there is has one mean.
         let together = p_values(&[0.5, -0.1], Some(&[3, 3])).unwrap();
-        assert_eq!(together.one_sided, 1.0 / 10_001.0);
+        assert_eq!(together, PValues { two_sided: 1.0, one_sided: 0.5 });
         let balanced: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
         assert!(p_values(&balanced, None).unwrap().two_sided > 0.8);
         assert!(p_values(&[], None).is_err());
@@ -306,15 +336,15 @@ mod tests {
         assert!((there.mean - 0.1).abs() < 1e-15, "{there}");
         assert_eq!(back.mean, -there.mean);
         // The quantiles lie at mirrored places, so they mirror up to the rounding of the interpolation.
-        assert!((back.low + there.high).abs() < 1e-12);
-        assert!((back.high + there.low).abs() < 1e-12);
+        assert!((back.low.unwrap() + there.high.unwrap()).abs() < 1e-12);
+        assert!((back.high.unwrap() + there.low.unwrap()).abs() < 1e-12);
     }
 
     #[test]
     fn a_system_does_not_differ_from_itself() {
         let runs = [verdicts("10110"), verdicts("00111")];
         let estimate = paired_difference(&runs, &runs, None).unwrap();
-        assert_eq!(estimate.to_string(), "+0.0000 [+0.0000, +0.0000]");
+        assert_eq!(estimate.to_string(), "+0.0000 (all 5 units are equal: no interval)");
     }
 
     #[test]
@@ -326,7 +356,8 @@ mod tests {
         assert_eq!((paired.mean, paired.n_questions), (alone.mean, 40));
         assert_eq!(paired.n_units, 20);
         // Pairs hold equal values: half the units, so √2 the width.
-        let ratio = (paired.high - paired.low) / (alone.high - alone.low);
+        let width = |found: &Estimate| found.high.unwrap() - found.low.unwrap();
+        let ratio = width(&paired) / width(&alone);
         assert!((1.3..1.55).contains(&ratio), "{ratio}");
         let own: Vec<usize> = (0..40).rev().collect();
         assert_eq!(mean(&values, Some(&own)).unwrap(), alone);

@@ -1,32 +1,47 @@
 //! McNemar's exact test: whether two systems err equally often on the same questions.
+//!
+//! Questions that stand and fall together count once, for the system that is right on more of them: of such units it is the sign test.
+
+use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
 use super::MetricsError;
+use super::bootstrap::together;
 use super::error::equal;
 
 /// The questions on which one run of either system disagrees, and how surprising their split is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McNemar {
-    /// Questions that only the left run answers rightly.
+    /// Questions that only the left run answers rightly, or units of them that it answers rightly more often.
     pub only_left: usize,
     pub only_right: usize,
     /// Two-sided, from the binomial distribution itself; 1 where they agree everywhere.
     pub p_value: f64,
 }
 
-/// From the verdicts of one run each.
+/// From the verdicts of one run each; `units` as in [`bootstrap::mean`](super::bootstrap::mean).
 ///
 /// # Errors
-/// The runs are over different numbers of questions.
-pub fn mcnemar(left: &[bool], right: &[bool]) -> Result<McNemar, MetricsError> {
-    equal("McNemar's test", "questions", left.len(), right.len())?;
-    let count = |wanted: (bool, bool)| {
-        let pairs = left.iter().copied().zip(right.iter().copied());
-        pairs.filter(|&pair| pair == wanted).count()
-    };
-    let (only_left, only_right) = (count((true, false)), count((false, true)));
+/// The runs, or the units, are over different numbers of questions.
+pub fn mcnemar(
+    left: &[bool],
+    right: &[bool],
+    units: Option<&[usize]>,
+) -> Result<McNemar, MetricsError> {
+    const FIGURE: &str = "McNemar's test";
+    equal(FIGURE, "questions", left.len(), right.len())?;
+    let alone: Vec<usize> = (0..left.len()).collect();
+    let units = units.unwrap_or(&alone);
+    equal(FIGURE, "questions", left.len(), units.len())?;
+    let sides = together(units).into_iter().map(|unit| {
+        let right_of = |side: &[bool]| unit.iter().filter(|question| side[**question]).count();
+        right_of(left).cmp(&right_of(right))
+    });
+    let sides: Vec<Ordering> = sides.collect();
+    let count = |side: Ordering| sides.iter().filter(|one| **one == side).count();
+    let (only_left, only_right) = (count(Ordering::Greater), count(Ordering::Less));
     Ok(McNemar { only_left, only_right, p_value: two_sided(only_left, only_right) })
 }
 
@@ -80,10 +95,14 @@ mod tests {
     fn only_disagreements_count() {
         let left = [true, true, true, false, false, true];
         let right = [true, false, false, true, false, false];
-        let test = mcnemar(&left, &right).unwrap();
+        let test = mcnemar(&left, &right, None).unwrap();
         assert_eq!((test.only_left, test.only_right), (3, 1));
         assert_eq!(test.p_value, 0.625);
-        assert_eq!(mcnemar(&[], &[]).unwrap().p_value, 1.0);
-        assert!(mcnemar(&left, &right[1..]).is_err());
+        assert_eq!(mcnemar(&[], &[], None).unwrap().p_value, 1.0);
+        assert!(mcnemar(&left, &right[1..], None).is_err());
+        // The second and the third are one unit, as are the fourth and the last, on which neither is ahead.
+        let units = mcnemar(&left, &right, Some(&[0, 1, 1, 3, 4, 3])).unwrap();
+        assert_eq!((units.only_left, units.only_right), (1, 0));
+        assert!(mcnemar(&left, &right, Some(&[0])).is_err());
     }
 }

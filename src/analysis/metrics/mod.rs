@@ -8,6 +8,7 @@ pub mod bootstrap;
 pub mod calibration;
 pub mod cost;
 mod error;
+mod estimate;
 pub mod kappa;
 pub mod kpcs;
 pub mod mcnemar;

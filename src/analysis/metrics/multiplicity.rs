@@ -1,7 +1,7 @@
 //! What several comparisons at once, and few questions, leave of a difference: Holm's adjusted P-values, and what could have been seen.
 
 use super::MetricsError;
-use super::bootstrap::standard_error;
+use super::bootstrap::{Unit, gather};
 
 /// The quantiles of the standard normal distribution at 0.975 and 0.8: a two-sided test at 0.05, with a power of 0.8.
 const TEST_AND_POWER: f64 = 1.959_963_984_540_054 + 0.841_621_233_572_914_3;
@@ -32,6 +32,20 @@ pub fn detectable(
 ) -> Result<Option<f64>, MetricsError> {
     let error = standard_error(differences, units)?.filter(|error| *error > 0.0);
     Ok(error.map(|error| error * TEST_AND_POWER))
+}
+
+/// The standard error of the mean of values, by their units; `None` of a single unit.
+///
+/// # Errors
+/// No values, one that is not finite, or not as many units as values.
+fn standard_error(values: &[f64], units: Option<&[usize]>) -> Result<Option<f64>, MetricsError> {
+    let units = gather(values, units)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let residual = |unit: &Unit| unit.sum - mean * unit.size as f64;
+    let squares: f64 = units.iter().map(|unit| residual(unit) * residual(unit)).sum();
+    let count = units.len() as f64;
+    let error = (squares * count / (count - 1.0)).sqrt() / values.len() as f64;
+    Ok((units.len() > 1).then_some(error))
 }
 
 #[cfg(test)]

@@ -17,6 +17,12 @@ pub fn at_most(count: usize, n: usize, share: f64) -> f64 {
     (0..=count).map(|k| of(k as f64)).sum::<f64>().min(1.0)
 }
 
+/// Whether so few seen prove that the true share is at most `share`, with a chance of error of at most `delta`. At an exact boundary, such as
+/// 0.5³ = 0.125, rounding does not decide.
+pub fn proves(count: usize, n: usize, share: f64, delta: f64) -> bool {
+    at_most(count, n, share) <= delta * (1.0 + 1e-12)
+}
+
 /// The upper confidence bound of a share of which `count` of `n` were seen (Clopper and Pearson, Biometrika 1934): the true share is at
 /// most that with probability 1 − `delta`. 1 of nothing.
 pub fn upper_bound(count: usize, n: usize, delta: f64) -> f64 {
@@ -24,9 +30,9 @@ pub fn upper_bound(count: usize, n: usize, delta: f64) -> f64 {
     // Halved until neighbours meet; the higher end is the one that holds.
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        match at_most(count, n, middle) > delta {
-            true => low = middle,
-            false => high = middle,
+        match proves(count, n, middle, delta) {
+            true => high = middle,
+            false => low = middle,
         }
     }
     high

@@ -7,12 +7,14 @@ use serde::Serialize;
 
 use super::watch::NO_SCORE;
 use super::{Calibration, Case, FORM, Guarantee, Point, Policy, Score, Subject, curve};
+use crate::analysis::metrics::near_duplicates::units;
 use crate::analysis::outcomes::Outcomes;
 use crate::analysis::rating::joined::RunRatings;
 use crate::diagnosis::Failure;
+use crate::digest::sha256;
 use crate::experiment::clock;
 use crate::experiment::contents::Contents;
-use crate::record::{CallLine, Decision, ItemKey, ItemLine};
+use crate::record::{CallLine, Decision, ItemKey, ItemLine, ItemText};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,8 @@ pub struct Calibrated {
     pub groups: BTreeMap<String, [usize; 3]>,
     /// The items that are acted upon and wrong.
     pub missed: Vec<String>,
+    /// Cases that ask nearly the same as another, of any of the runs: one of them counts.
+    pub left_out: usize,
 }
 
 /// Of each run its first repetition counts, since repetitions of an item are no further cases.
@@ -47,7 +51,7 @@ pub fn calibrate(runs: &[Contents], choice: &Choice) -> Result<Calibrated, Failu
         return Err(Failure::usage("there is no run", "name finished run directories"));
     };
     let subject = Subject::of(&first.plan)?;
-    let (mut cases, mut known) = (Vec::new(), HashSet::new());
+    let (mut cases, mut texts, mut known) = (Vec::new(), Vec::new(), HashSet::new());
     for run in runs {
         let differences = subject.differences(&Subject::of(&run.plan)?)?;
         if let Some(difference) = differences.first() {
@@ -56,14 +60,20 @@ pub fn calibrate(runs: &[Contents], choice: &Choice) -> Result<Calibrated, Failu
             return Err(Failure::usage(message, "calibrate them one by one"));
         }
         for case in cases_of(run, choice)? {
-            let text = (run.plan.dataset.sha256.clone(), case.item.clone());
-            if !known.insert(text) {
+            let place = (run.plan.dataset.sha256.clone(), case.item.clone());
+            // Of a unit the one with the lowest sum counts, so that neither its outcome nor the order of a file chooses it.
+            let lot = sha256(format!("{} {}", place.0, place.1));
+            if !known.insert(place) {
                 let message = format!("{} is in the runs twice", case.item);
                 return Err(Failure::usage(message, "give each case once"));
             }
-            cases.push(case);
+            texts.push(run.texts.get(&case.item));
+            cases.push((lot, case));
         }
     }
+    let all = cases.len();
+    let cases = independent(cases, &texts);
+    let left_out = all - cases.len();
     let Choice { guarantee, score, .. } = *choice;
     let points = curve(&cases);
     let Some(point) = guarantee.threshold(&cases) else {
@@ -102,7 +112,25 @@ pub fn calibrate(runs: &[Contents], choice: &Choice) -> Result<Calibrated, Failu
         curve: points,
         groups,
         missed,
+        left_out,
     })
+}
+
+/// One case of each unit of those that ask nearly the same, in their order: together they would count as more than they prove.
+fn independent(cases: Vec<(String, Case)>, texts: &[Option<&ItemText>]) -> Vec<Case> {
+    let units = units(texts);
+    let mut lowest: BTreeMap<usize, &str> = BTreeMap::new();
+    for (unit, (lot, _)) in units.iter().zip(&cases) {
+        let own = lowest.entry(*unit).or_insert(lot);
+        *own = (*own).min(lot);
+    }
+    let kept: Vec<bool> = units
+        .iter()
+        .zip(&cases)
+        .map(|(unit, (lot, _))| lowest.get(unit) == Some(&&**lot))
+        .collect();
+    let cases = cases.into_iter().zip(kept).filter(|(_, is_kept)| *is_kept);
+    cases.map(|((_, case), _)| case).collect()
 }
 
 /// What a policy says of an outcome, and whether acting upon it was wrong, where that is known.

@@ -5,7 +5,7 @@ use std::fmt;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::binomial::{at_most, upper_bound};
+use super::binomial::{proves, upper_bound};
 use super::score::Because;
 
 /// What the share of wrong cases is a share of.
@@ -87,7 +87,7 @@ impl Guarantee {
     }
 
     pub(super) fn passes(&self, point: &Point, cases: usize) -> bool {
-        at_most(point.wrong, self.base(point, cases), self.risk) <= self.delta
+        proves(point.wrong, self.base(point, cases), self.risk, self.delta)
     }
 
     fn base(&self, point: &Point, cases: usize) -> usize {
@@ -104,7 +104,12 @@ impl Guarantee {
 
     /// Cases that the base needs at least: with fewer, none wrong proves too little.
     pub fn needed(&self) -> usize {
-        (libm::log(self.delta) / libm::log1p(-self.risk)).ceil() as usize
+        let needed = (libm::log(self.delta) / libm::log1p(-self.risk)).ceil() as usize;
+        // The quotient may be lifted over a whole number by its rounding.
+        match needed {
+            2.. if proves(0, needed - 1, self.risk, self.delta) => needed - 1,
+            _ => needed,
+        }
     }
 }
 
@@ -148,6 +153,23 @@ mod tests {
             assert_eq!(guarantee.threshold(&right(45)).unwrap().acted, 45);
             // Nor does a wrong one at the top.
             assert_eq!(guarantee.threshold(&[right(44), vec![case(1.0, true)]].concat()), None);
+        }
+    }
+
+    #[test]
+    fn at_an_exact_boundary_what_is_needed_is_enough() {
+        // 0.5³ and 0.9²; a little less needs one more.
+        for (risk, delta, needed) in
+            [(0.5, 0.125, 3), (0.5, 0.124, 4), (0.1, 0.81, 2), (0.1, 0.809, 3)]
+        {
+            for of in [Base::All, Base::Acted] {
+                let guarantee = Guarantee { risk, delta, of };
+                assert_eq!(guarantee.needed(), needed, "{guarantee:?}");
+                let right = |n| vec![case(1.0, false); n];
+                let point = guarantee.threshold(&right(needed)).unwrap();
+                assert!(guarantee.bound(&point, needed) <= risk * (1.0 + 1e-9));
+                assert_eq!(guarantee.threshold(&right(needed - 1)), None, "{guarantee:?}");
+            }
         }
     }
 

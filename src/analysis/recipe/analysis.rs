@@ -104,7 +104,7 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<NetG
     }
     let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
     let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
-        let gain = net_gain(&outcomes.round0(), &outcomes.verdicts(), outcomes.units().as_deref())?;
+        let gain = net_gain(&outcomes.round0(), &outcomes.verdicts(), Some(&outcomes.units()))?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
         let runs = || gain.per_run.iter();
         Ok(NetGainRow {

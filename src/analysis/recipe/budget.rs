@@ -135,7 +135,7 @@ impl Priced<'_, '_> {
         Ok(AtBudget {
             accuracy: mean(&all().map(|one| share(one.is_right)).collect::<Vec<_>>())
                 .unwrap_or(0.0),
-            difference: paired_difference(&reference, &verdicts, units.as_deref())?,
+            difference: paired_difference(&reference, &verdicts, Some(&units))?,
             samples: mean(&all().map(|one| one.samples as f64).collect::<Vec<_>>()).unwrap_or(0.0),
             n_exhausted: all().filter(|one| one.is_exhausted).count(),
         })

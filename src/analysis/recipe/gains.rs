@@ -4,7 +4,6 @@ use super::improvement::{Gain, ImprovementRow};
 use super::notes::full;
 use super::results::RecipeResults;
 use super::tables::{cell, dataset, read};
-use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::number::signed;
 use crate::analysis::table::Table;
 use crate::experiment::recipe::paper::PublishedEntry;
@@ -142,14 +141,6 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             .text("P, paired t, two-sided", |line| Some(p(t(line)?.two_sided)))
             .text("P, paired t, one-sided", |line| Some(p(t(line)?.one_sided)));
     }
-    let units = results.improvements.iter().find(|row| {
-        let Estimate { n_questions, n_units, .. } = row.difference;
-        n_units < n_questions
-    });
-    let units = units.map(|row| {
-        let Estimate { n_questions, n_units, .. } = row.difference;
-        format!("{}: {n_questions} notes are {n_units} units; near-duplicates, which share three fifths of their words, are drawn together.", dataset(recipe, &row.dataset))
-    });
     table = table
         .under("bootstrap over notes")
         .text("P, two-sided", |line| line.ours().map(|row| p(row.bootstrap.two_sided)))
@@ -172,7 +163,6 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             columns.iter().map(|column| column.label()).collect::<Vec<_>>().join(", ")
         })
         .note("Averages over the columns named at the end, which are the paper's own: corrections over the pairs, and over all notes (composites). Δ% is their sum over the baseline's, less 1. One-sided P-values are against no gain or a loss. The difference by note and the bootstrap are of the composites. Of the paper's rows all is computed from its columns, but for what stands as it prints it.")
-        .notes(units)
         .notes(contradictions)
         .build();
     (!results.improvements.is_empty()).then_some(table)

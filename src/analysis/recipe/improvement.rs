@@ -102,7 +102,7 @@ pub fn improvements(
 struct Sides {
     own: Vec<ColumnValues>,
     base: Vec<ColumnValues>,
-    units: Option<Vec<usize>>,
+    units: Vec<usize>,
 }
 
 fn row(cell: &Cell<'_>, against: &str, sides: Sides) -> Result<Option<ImprovementRow>, Failure> {
@@ -133,8 +133,8 @@ fn row(cell: &Cell<'_>, against: &str, sides: Sides) -> Result<Option<Improvemen
         columns: pairs.iter().map(|(own, _)| own.name).collect(),
         pairs: over_pairs.map(|(own, base)| Gain::of(&own, &base)),
         composites: Gain::of(&own, &base),
-        difference: bootstrap::mean(&by_note, units.as_deref())?,
-        bootstrap: bootstrap::p_values(&by_note, units.as_deref())?,
+        difference: bootstrap::mean(&by_note, Some(units))?,
+        bootstrap: bootstrap::p_values(&by_note, Some(units))?,
     }))
 }
 

@@ -54,7 +54,7 @@ pub struct PairedRow {
     /// The method's accuracy less the baseline's.
     #[serde(flatten)]
     pub difference: Estimate,
-    /// Two-sided, by bootstrap of the questions; then Holm's, over all rows of the same comparison. `null` in results of earlier versions.
+    /// Two-sided, by bootstrap of the questions; then Holm's, over all rows of the table. `null` in results of earlier versions.
     #[serde(default)]
     pub p_value: Option<f64>,
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct PairedRow {
 /// # Errors
 /// Runs over different questions.
 pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedRow>, Failure> {
-    let mut rows = Vec::new();
+    let (mut rows, mut unshown) = (Vec::new(), Vec::new());
     let unified = unified(cells)?;
     for dataset in &recipe.dataset {
         let mut here = on_dataset(cells, &dataset.name);
@@ -86,11 +86,11 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
                     if let Some(named) = named {
                         rows.push(pair(Comparison::Named, recipe, medmad, named)?);
                     }
-                    let is_named = |best: &CellOutcomes<'_>| {
-                        named.is_some_and(|named| named.result.method == best.result.method)
-                    };
-                    if let Some(best) = best(&here, medmad).filter(|best| !is_named(best)) {
-                        rows.push(pair(Comparison::Best, recipe, medmad, best)?);
+                    if let Some(best) = best(&here, medmad) {
+                        let row = pair(Comparison::Best, recipe, medmad, best)?;
+                        let is_named =
+                            named.is_some_and(|named| named.result.method == best.result.method);
+                        if is_named { &mut unshown } else { &mut rows }.push(row);
                     }
                 }
                 (Analysis::PairedUnified, Some(medmad)) => {
@@ -107,20 +107,16 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
             }
         }
     }
-    adjust(&mut rows);
+    adjust(&mut rows, &unshown);
     Ok(rows)
 }
 
-/// For the rows of each comparison together.
-fn adjust(rows: &mut [PairedRow]) {
-    use Comparison::{Best, First, Named, Unified};
-    for comparison in [Named, Best, Unified, First] {
-        let mut of_it: Vec<&mut PairedRow> =
-            rows.iter_mut().filter(|row| row.comparison == comparison).collect();
-        let p_values: Vec<f64> = of_it.iter().filter_map(|row| row.p_value).collect();
-        for (row, adjusted) in of_it.iter_mut().zip(holm(&p_values)) {
-            row.p_adjusted = Some(adjusted);
-        }
+/// For all rows of the table together, and those that the data left out of it: a family that shrank with the data would prove too much.
+fn adjust(rows: &mut [PairedRow], unshown: &[PairedRow]) {
+    let all = rows.iter().chain(unshown);
+    let p_values: Vec<f64> = all.filter_map(|row| row.p_value).collect();
+    for (row, adjusted) in rows.iter_mut().zip(holm(&p_values)) {
+        row.p_adjusted = Some(adjusted);
     }
 }
 
@@ -159,10 +155,10 @@ fn pair(
 ) -> Result<PairedRow, Failure> {
     let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
     let units = method.outcomes.units();
-    let units = units.as_deref();
+    let units = Some(&*units);
     let by_question = differences(&left, &right)?;
     let (method, baseline) = (method.result, baseline.result);
-    let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right));
+    let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right, units));
     let paper = match comparison {
         Comparison::Named => recipe.paper.paired.get(&method.dataset).map(|pair| pair.difference),
         Comparison::First => {

@@ -50,7 +50,7 @@ pub struct RecipeResults {
     pub warnings: Vec<String>,
     /// How the figures were made, one line per fact.
     pub making: Vec<String>,
-    /// By dataset, notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.
+    /// By dataset, items that are drawn together in a bootstrap, for they ask nearly the same.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub near_duplicates: BTreeMap<String, Vec<Vec<String>>>,
     /// The files of keywords that KPCS takes.
@@ -340,6 +340,9 @@ mod tests {
         let health = serde_json::json!({"ok": 0.0, "repaired": 0.0, "fallback": 0.0, "refused": 0.0, "unread": 1.0});
         cells[0].parse_health = Some(serde_json::from_value(health).unwrap());
         let warned = warnings(&recipe, &cells).concat();
-        assert!(warned.contains("read of gemma3-4b: alone on MEDEC (100.0 %)"), "{warned}");
+        assert!(
+            warned.contains("answer, of gemma3-4b: alone on MEDEC (unread 100.0 %)"),
+            "{warned}"
+        );
     }
 }

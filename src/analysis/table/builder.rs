@@ -1,5 +1,7 @@
 //! A table from its rows: each column stands beside what a row has in it.
 
+use std::collections::BTreeSet;
+
 use super::{Cell, Column, Kind, Row, Table};
 
 /// A table that columns are added to, one after another. `R` is what its rows are made of.
@@ -80,12 +82,17 @@ impl<R: Copy> TableBuilder<R> {
         self
     }
 
-    pub fn build(self) -> Table {
+    /// With a sentence for each number of items that were drawn as fewer units.
+    pub fn build(mut self) -> Table {
+        let cells = self.table.rows.iter().flat_map(|row| &row.cells);
+        let said: BTreeSet<String> =
+            cells.filter_map(|cell| cell.estimate()?.drawn_together()).collect();
+        self.table.notes.extend(said);
         self.table
     }
 
     /// `None` without rows.
     pub fn unless_empty(self) -> Option<Table> {
-        (!self.of.is_empty()).then_some(self.table)
+        (!self.of.is_empty()).then(|| self.build())
     }
 }

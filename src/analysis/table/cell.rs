@@ -24,11 +24,15 @@ pub enum Cell {
         /// Whether no other row does better.
         best: bool,
     },
-    /// With a sign, being a difference; without an interval where a paper prints none.
+    /// A paper's, with a sign, being a difference; without an interval where it prints none.
     Interval {
         mean: f64,
         ends: Option<[f64; 2]>,
     },
+    /// Ours. What its interval is over stands under the table.
+    Estimate(Estimate),
+    /// The interval of ours alone.
+    Ends(Estimate),
 }
 
 impl From<String> for Cell {
@@ -73,8 +77,7 @@ impl From<&OverRuns> for Cell {
 /// A difference with its interval.
 impl From<&Estimate> for Cell {
     fn from(estimate: &Estimate) -> Cell {
-        let Estimate { mean, low, high, .. } = *estimate;
-        Cell::Interval { mean, ends: Some([low, high]) }
+        Cell::Estimate(*estimate)
     }
 }
 
@@ -120,12 +123,22 @@ impl Cell {
                 let ends = ends.map_or(String::new(), |[low, high]| format!(" [{low}, {high}]"));
                 signed(*mean, 4) + &ends
             }
+            Cell::Estimate(estimate) => estimate.to_string(),
+            Cell::Ends(estimate) => estimate.ends(plain),
         }
     }
 
     /// Whether no other row does better.
     pub fn is_best(&self) -> bool {
         matches!(self, Cell::Spread { best: true, .. })
+    }
+
+    /// The estimate that it shows.
+    pub(super) fn estimate(&self) -> Option<&Estimate> {
+        match self {
+            Cell::Estimate(estimate) | Cell::Ends(estimate) => Some(estimate),
+            _ => None,
+        }
     }
 
     /// As many as its column has headings.
@@ -144,6 +157,10 @@ impl Cell {
                 let ends = ends.map_or([None; 2], |ends| ends.map(Some));
                 vec![mean.to_string(), number(ends[0]), number(ends[1])]
             }
+            Cell::Estimate(Estimate { mean, low, high, .. }) => {
+                vec![mean.to_string(), number(*low), number(*high)]
+            }
+            Cell::Ends(_) => vec![self.shown()],
         };
         fields.resize(kind.fields().len(), String::new());
         fields
@@ -160,6 +177,10 @@ impl Cell {
                 let [low, high] = ends.map_or([None; 2], |ends| ends.map(Some));
                 json!({"mean": mean, "low": low, "high": high})
             }
+            Cell::Estimate(Estimate { mean, low, high, .. }) => {
+                json!({"mean": mean, "low": low, "high": high})
+            }
+            Cell::Ends(_) => json!(self.shown()),
         }
     }
 }

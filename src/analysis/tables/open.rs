@@ -34,9 +34,7 @@ pub fn scale(contents: &Contents, figures: &ScaleFigures) -> Result<Table, Metri
     let table = Table::of("scale", "Steps of the scale", [figures])
         .text("scale", |one| format!("{} to {}", one.reach[0], one.reach[1]))
         .spread("mean step", |one| one.mean.as_ref().map(ToString::to_string))
-        .text("95 % interval", |_| {
-            interval.map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
-        })
+        .text("95 % interval", |_| interval.map(Cell::Ends))
         .spread("with the lowest for what has none", |one| one.mean_at_least.as_ref().map(ToString::to_string))
         .number("questions times runs", |one| one.n)
         .number("without a step", |one| one.without)

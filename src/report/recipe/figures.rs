@@ -181,6 +181,8 @@ const SERIES: usize = 6;
 
 fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane {
     let Estimate { mean, low, high, .. } = *estimate;
+    // Without an interval a dot alone; what is said beside it tells why.
+    let (low, high) = (low.unwrap_or(mean), high.unwrap_or(mean));
     let ours = Mark::Interval { mean, low, high };
     let paper = paper.map(|[mean, low, high]| Mark::Paper { mean, low, high });
     // The paper's first, so that ours is not hidden.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::analysis::metrics::bootstrap::PValues;
+use crate::analysis::metrics::bootstrap::{Estimate, PValues};
 use crate::analysis::recipe::fixtures::{cells, results};
 
 /// With one row of ours, without which there is no table.
@@ -16,7 +16,14 @@ fn table_of(name: &str) -> Table {
         columns: vec![NoteColumn::Detection, NoteColumn::Localisation],
         pairs: Some(Gain::of(&[0.6, 0.3], &[0.5, 0.25])),
         composites: Gain::of(&[0.6, 0.3], &[0.5, 0.25]),
-        difference: Estimate { mean: 0.075, low: 0.0, high: 0.1, n_questions: 4, n_units: 4 },
+        difference: Estimate {
+            mean: 0.075,
+            low: Some(0.0),
+            high: Some(0.1),
+            n_questions: 4,
+            n_units: 4,
+            exact: false,
+        },
         bootstrap: PValues { two_sided: 0.2, one_sided: 0.1 },
     };
     let mut results = results(name, &recipe, cells(&recipe));
