@@ -14,8 +14,8 @@ use serde_json::json;
 use super::effort::Effort;
 use super::ending::{Budget, Closers, Place, is_over};
 use super::kept_grammars::KeptGrammars;
-use super::schema::{refuse_costly, refuse_costly_inside, with_spacing};
-use super::{EngineError, Grammar, annotations};
+use super::schema::{prepare, prepare_inside, with_spacing};
+use super::{EngineError, Grammar};
 use crate::ceiling::{Ceiling, CeilingError, MOST_LOST, bounded, held, lost};
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -188,16 +188,11 @@ fn compile(
             TopLevelGrammar::from_json_schema(with_spacing(json!({"type": "object"})))
         }
         Grammar::JsonSchema(text) => {
-            let mut schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
-            annotations::strip(&mut schema);
-            refuse_costly(&schema)?;
-            TopLevelGrammar::from_json_schema(with_spacing(schema))
+            let schema = serde_json::from_str(text).map_err(refuse)?;
+            TopLevelGrammar::from_json_schema(prepare(with_spacing(schema))?)
         }
         Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
-        Grammar::Lark(text) => {
-            refuse_costly_inside(text)?;
-            TopLevelGrammar::from_lark(text.clone())
-        }
+        Grammar::Lark(text) => TopLevelGrammar::from_lark(prepare_inside(text)?),
     };
     let mut matcher = Matcher::new(factory.create_parser(top));
     match matcher.get_error() {
@@ -229,6 +224,9 @@ fn refuse(error: impl ToString) -> EngineError {
 /// Characters of a problem that are told: it may repeat the whole grammar.
 const PROBLEM_CHARS: usize = 300;
 
+/// An option of the library's, which nobody sets here.
+const ONE_OF: &str = ". Enable 'coerce_one_of' option to approximate oneOf with anyOf";
+
 /// A problem as whoever sent the grammar is told it: without the mark of what `verbose_errors` would add, and without what the library
 /// says to its authors where it panics.
 fn in_short(problem: &str) -> String {
@@ -236,9 +234,11 @@ fn in_short(problem: &str) -> String {
     if problem.contains("panic: ") {
         return "the compiler of grammars fails on it".to_owned();
     }
+    let problem =
+        problem.replace(ONE_OF, ": write anyOf, where no two of its alternatives can hold at once");
     match problem.char_indices().nth(PROBLEM_CHARS) {
         Some((end, _)) => format!("{}…", &problem[..end]),
-        None => problem.to_owned(),
+        None => problem,
     }
 }
 

@@ -13,6 +13,21 @@ pub(in crate::engine) fn compiler(eos_ids: &[u32]) -> Compiler {
     Compiler::new(Arc::new(tokenizer), rows, eos_ids)
 }
 
+/// A grammar at its start, and the tokens of `text`, byte by byte.
+pub(in crate::engine) fn matcher(top: TopLevelGrammar, text: &str) -> (Matcher, Vec<u32>) {
+    let compiler = compiler(&[1]);
+    let factory = compiler.build_factory().unwrap();
+    (Matcher::new(factory.create_parser(top)), tokens(&compiler, text))
+}
+
+fn tokens(compiler: &Compiler, text: &str) -> Vec<u32> {
+    let pieces = compiler.tokenizer.pieces();
+    let id = |byte: u8| {
+        pieces.iter().position(|piece| matches!(piece, Piece::Text(bytes) if bytes == &[byte]))
+    };
+    text.bytes().map(|byte| id(byte).unwrap() as u32).collect()
+}
+
 pub(in crate::engine) fn word(index: usize) -> Grammar {
     Grammar::Regex(format!("word {index}"))
 }
