@@ -127,11 +127,11 @@ impl Generate {
             weights: &files.weights,
             precision,
             tokenizer: &tokenizer,
-            eos_ids: &generation.eos_ids,
+            generation: &generation,
             options,
         };
-        let (engine, warning) = start.on(&device)?;
-        if let Some(warning) = warning {
+        let (engine, warnings) = start.on(&device)?;
+        for warning in warnings {
             console::note(format!("warning: {name}: {warning}"));
         }
         let mut written = Ok(());

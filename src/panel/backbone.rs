@@ -92,11 +92,11 @@ impl Description {
             weights: &self.checkpoint.files.weights,
             precision: self.precision,
             tokenizer: &self.tokenizer,
-            eos_ids: &self.generation.eos_ids,
+            generation: &self.generation,
             options,
         };
-        let (engine, warning) = start.on(device)?;
-        if let Some(warning) = warning {
+        let (engine, warnings) = start.on(device)?;
+        for warning in warnings {
             console::note(format!("warning: {name}: {warning}"));
         }
         Ok(engine)

@@ -1,5 +1,6 @@
 //! `generation_config.json`: a model's sampling defaults and end-of-turn tokens, read as transformers reads them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -22,10 +23,42 @@ pub struct Generation {
     pub sampling: Sampling,
     /// Any of them ends a turn.
     pub eos_ids: Vec<u32>,
+    /// What the file sets that acts in transformers and not here.
+    pub warning: Option<String>,
 }
 
 /// The default `top_k` of transformers' `GenerationConfig`, for files without one, such as Llama 3.2's. vLLM has it off then.
 const DEFAULT_TOP_K: u32 = 50;
+
+/// What else acts on a completion in transformers, each with the number at which it does not.
+const NOT_KNOWN: [(&str, f64); 26] = [
+    ("bad_words_ids", 0.0),
+    ("begin_suppress_tokens", 0.0),
+    ("constraints", 0.0),
+    ("diversity_penalty", 0.0),
+    ("dola_layers", 0.0),
+    ("encoder_no_repeat_ngram_size", 0.0),
+    ("encoder_repetition_penalty", 1.0),
+    ("epsilon_cutoff", 0.0),
+    ("eta_cutoff", 0.0),
+    ("exponential_decay_length_penalty", 0.0),
+    ("force_words_ids", 0.0),
+    ("forced_bos_token_id", -1.0),
+    ("forced_eos_token_id", -1.0),
+    ("guidance_scale", 1.0),
+    ("min_length", 0.0),
+    ("min_new_tokens", 0.0),
+    ("no_repeat_ngram_size", 0.0),
+    ("num_beams", 1.0),
+    ("penalty_alpha", 0.0),
+    ("sequence_bias", 0.0),
+    ("stop_strings", 0.0),
+    ("suppress_tokens", 0.0),
+    ("token_healing", 0.0),
+    ("top_h", 1.0),
+    ("typical_p", 1.0),
+    ("watermarking_config", 0.0),
+];
 
 #[derive(Debug, Error)]
 #[error("{path}: {problem}")]
@@ -53,6 +86,26 @@ struct Raw {
     min_p: Option<f32>,
     repetition_penalty: Option<f32>,
     eos_token_id: Option<Ids>,
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
+}
+
+impl Raw {
+    /// The fields that are set to something that acts in transformers and not here.
+    fn not_known(&self) -> Vec<&'static str> {
+        let acts = |value: &Value, neutral: f64| match value {
+            Value::Null => false,
+            Value::Bool(is_on) => *is_on,
+            Value::Number(number) => number.as_f64() != Some(neutral),
+            Value::String(text) => !text.is_empty(),
+            Value::Array(list) => !list.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+        };
+        let is_set = |(name, neutral): &&(&str, f64)| {
+            self.others.get(*name).is_some_and(|value| acts(value, *neutral))
+        };
+        NOT_KNOWN.iter().filter(is_set).map(|(name, _)| *name).collect()
+    }
 }
 
 impl Generation {
@@ -97,7 +150,10 @@ impl Generation {
         if let Some(penalty) = raw.repetition_penalty.filter(|p| !PENALTIES.contains(p)) {
             return Err(fail(format!("`repetition_penalty` is {penalty}")));
         }
-        Ok(Generation::of(&raw, config_eos_ids))
+        let fields = raw.not_known().join(", ");
+        let warning = format!("{} sets {fields}: not known here, and left out", path.display());
+        let warning = Some(warning).filter(|_| !fields.is_empty());
+        Ok(Generation { warning, ..Generation::of(&raw, config_eos_ids) })
     }
 
     fn of(raw: &Raw, config_eos_ids: &[u32]) -> Generation {
@@ -115,7 +171,7 @@ impl Generation {
         };
         let eos_ids =
             raw.eos_token_id.as_ref().map_or_else(|| config_eos_ids.to_vec(), Ids::to_vec);
-        Generation { sampling, eos_ids }
+        Generation { sampling, eos_ids, warning: None }
     }
 }
 
@@ -214,6 +270,24 @@ mod tests {
         for off in [r#"{"do_sample": true, "top_k": 0}"#, r#"{"do_sample": true, "top_k": null}"#] {
             assert_eq!(read(off).unwrap().sampling.top_k, None);
         }
+    }
+
+    #[test]
+    fn what_is_set_and_not_known_is_named_if_it_acts() {
+        let warning = |text: &str| read(text).unwrap().warning;
+        let acts =
+            r#"{"suppress_tokens": [3], "num_beams": 4, "typical_p": 0.9, "stop_strings": "x"}"#;
+        let said = warning(acts).unwrap();
+        assert!(
+            said.contains(" sets num_beams, stop_strings, suppress_tokens, typical_p:"),
+            "{said}"
+        );
+        let neutral = r#"{"suppress_tokens": [], "num_beams": 1, "typical_p": 1.0, "min_length": 0,
+            "forced_eos_token_id": null, "token_healing": false, "guidance_scale": 1, "pad_token_id": 0,
+            "transformers_version": "5.0", "top_k": 5, "max_length": 20}"#;
+        assert_eq!(warning(neutral), None);
+        // A token's id, which is never neutral.
+        assert!(warning(r#"{"forced_eos_token_id": 0}"#).is_some());
     }
 
     #[test]

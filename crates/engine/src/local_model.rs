@@ -22,8 +22,8 @@ pub struct LocalModel {
     pub chat: ChatTemplate,
     /// How the model's makers sample, and what ends its turns.
     pub generation: Generation,
-    /// What of the weights contradicts their config, and what was made of it.
-    pub warning: Option<&'static str>,
+    /// What of the files contradicts itself or is not known here, and what was made of it.
+    pub warnings: Vec<String>,
 }
 
 impl LocalModel {
@@ -64,11 +64,11 @@ impl LocalModel {
             weights: &files.weights,
             precision,
             tokenizer: &tokenizer,
-            eos_ids: &generation.eos_ids,
+            generation: &generation,
             options,
         };
-        let (engine, warning) = start.on(&device)?;
-        Ok(LocalModel { engine, tokenizer, chat, generation, warning })
+        let (engine, warnings) = start.on(&device)?;
+        Ok(LocalModel { engine, tokenizer, chat, generation, warnings })
     }
 
     /// A completion of at most `max_tokens` tokens, sampled as the model's makers say, with seed 0.
@@ -95,18 +95,18 @@ pub struct Start<'a> {
     pub precision: Precision,
     /// Of its grammars and texts.
     pub tokenizer: &'a Arc<Tokenizer>,
-    /// Tokens that end a grammar's text.
-    pub eos_ids: &'a [u32],
+    /// Whose `eos_ids` end a grammar's text.
+    pub generation: &'a Generation,
     /// Sizes, which change no completion.
     pub options: EngineOptions,
 }
 
 impl Start<'_> {
-    /// Loads the weights and starts the engine. Gives what of the weights contradicts their config, too.
+    /// Loads the weights and starts the engine. Gives what of the files contradicts itself or is not known here, too.
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start.
-    pub fn on(&self, device: &Device) -> Result<(Engine, Option<&'static str>), Failure> {
+    pub fn on(&self, device: &Device) -> Result<(Engine, Vec<String>), Failure> {
         match device {
             Device::Cpu(cpu) => self.with(cpu.clone()),
             Device::Cuda(gpu) => self.with(gpu.for_engine()?),
@@ -114,11 +114,13 @@ impl Start<'_> {
         }
     }
 
-    fn with<B: Backend>(&self, ops: B) -> Result<(Engine, Option<&'static str>), Failure> {
-        let Start { name, config, weights, precision, tokenizer, eos_ids, options } = *self;
+    fn with<B: Backend>(&self, ops: B) -> Result<(Engine, Vec<String>), Failure> {
+        let Start { name, config, weights, precision, tokenizer, generation, options } = *self;
         let decoder = Decoder::load(&ops, config.clone(), weights, precision, options.context)?;
-        let warning = decoder.warning();
+        let mut warnings = decoder.warnings.clone();
+        warnings.extend(generation.warning.clone());
+        let eos_ids = &generation.eos_ids;
         let engine = Engine::start(name, decoder, tokenizer.clone(), eos_ids, ops, options)?;
-        Ok((engine, warning))
+        Ok((engine, warnings))
     }
 }

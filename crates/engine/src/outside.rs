@@ -68,8 +68,13 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 fn read(file: fs_err::File, path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > most {
+    let mut length = file.metadata()?.len();
+    if length <= most {
+        // One in `/proc` says 0, and a log may grow meanwhile.
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        length = bytes.len() as u64;
+    }
+    match length > most {
         true => {
             let problem = format!("{}: it is longer than {most} bytes", path.display());
             Err(io::Error::new(io::ErrorKind::InvalidData, problem))
@@ -78,12 +83,33 @@ fn read(file: fs_err::File, path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The bytes of a regular file, however long: a pipe in its place would be waited for without end.
+/// The bytes of a regular file, as many as the machine can hold: a pipe in its place would be waited for without end.
 ///
 /// # Errors
-/// One that cannot be read; what is no file.
+/// One that cannot be read, or takes more than half of the free memory: a sparse one may claim any length; what is no file.
 pub fn file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    bytes(path.as_ref(), u64::MAX)
+    file_within(path.as_ref(), available_memory)
+}
+
+fn file_within(path: &Path, available: impl Fn() -> usize) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let most = match file.metadata()?.len() {
+        0..=LONGEST_JSON => LONGEST_JSON,
+        _ => LONGEST_JSON.max(available() as u64 / 2),
+    };
+    read(file, path, most)
+}
+
+/// Bytes that this process may still allocate: the system's free memory or its control group's remaining limit;
+/// `usize::MAX` where the system does not report them.
+pub fn available_memory() -> usize {
+    let Ok(mut system) = sysinfo::System::new() else {
+        return usize::MAX;
+    };
+    system.refresh_memory();
+    let free = system.available_memory();
+    let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
+    usize::try_from(free.min(limit)).unwrap_or(usize::MAX)
 }
 
 /// The text of a regular file.
@@ -146,6 +172,28 @@ mod tests {
         assert!(read(&numbers).unwrap_err().contains("more than 537 MB"));
         assert!(read(&" ".repeat(65 << 20)).unwrap_err().contains("longer than 67108864 bytes"));
         assert!(json::<serde_json::Value>(folder.path()).is_err());
+    }
+
+    /// It takes no room, and reading it would take all memory.
+    #[test]
+    fn a_file_that_claims_more_than_the_machine_holds_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calls.jsonl");
+        std::fs::File::create(&path).unwrap().set_len(1 << 43).unwrap();
+        for read in [
+            file(&path).map(drop),
+            text(&path).map(drop),
+            json::<u8>(&path).map(drop).map_err(io::Error::other),
+        ] {
+            let problem = read.unwrap_err().to_string();
+            assert!(problem.contains("calls.jsonl: it is longer than "), "{problem}");
+        }
+        std::fs::File::create(&path).unwrap().set_len(LONGEST_JSON + 1).unwrap();
+        let of = |available: u64| {
+            file_within(&path, || available as usize).map(|bytes| bytes.len() as u64)
+        };
+        assert_eq!(of(3 * LONGEST_JSON).unwrap(), LONGEST_JSON + 1);
+        assert!(of(LONGEST_JSON).is_err());
     }
 
     /// Otherwise a run whose log is a pipe would be waited for without end.

@@ -177,7 +177,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         out: &mut Self::Buffer,
     );
 
-    /// Samples a token for each row of logits that has a request, and changes its logits; the other rows stay.
+    /// Samples a token for each row of logits that has a request.
     ///
     /// # Errors
     /// A failure of the machine since the last call.

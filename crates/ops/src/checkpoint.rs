@@ -117,6 +117,13 @@ impl Checkpoint {
         self.tensors.contains_key(name)
     }
 
+    /// Names, shapes and types of all tensors, in no order.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, &[usize], Option<RawType>)> {
+        self.tensors.iter().map(|(name, Place { info, .. })| {
+            (name.as_str(), info.shape.as_slice(), RawType::of(info.dtype))
+        })
+    }
+
     /// The tensor `name`, if it has `shape`.
     pub fn get(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'_>, CheckpointError> {
         let (name, files) = (|| name.to_owned(), || self.files.clone());
@@ -131,15 +138,11 @@ impl Checkpoint {
                 expected: shape.to_vec(),
             });
         }
-        let kind = match info.dtype {
-            safetensors::Dtype::F32 => RawType::F32,
-            safetensors::Dtype::F16 => RawType::F16,
-            safetensors::Dtype::BF16 => RawType::Bf16,
-            other => {
-                let found = format!("{other:?}");
-                return Err(CheckpointError::StoredType { name: name(), files: files(), found });
-            }
-        };
+        let kind = RawType::of(info.dtype).ok_or_else(|| CheckpointError::StoredType {
+            name: name(),
+            files: files(),
+            found: format!("{:?}", info.dtype),
+        })?;
         let (start, end) = info.data_offsets;
         Ok(RawTensor { kind, bytes: &self.maps[*file][data_start + start..data_start + end] })
     }
@@ -213,6 +216,16 @@ impl<'a> RawRow<'a> {
 }
 
 impl RawType {
+    /// `None`: no type of weights.
+    fn of(kind: safetensors::Dtype) -> Option<RawType> {
+        match kind {
+            safetensors::Dtype::F32 => Some(RawType::F32),
+            safetensors::Dtype::F16 => Some(RawType::F16),
+            safetensors::Dtype::BF16 => Some(RawType::Bf16),
+            _ => None,
+        }
+    }
+
     pub fn size_bytes(self) -> usize {
         match self {
             RawType::F32 => 4,

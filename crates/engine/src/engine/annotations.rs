@@ -8,25 +8,32 @@ const KNOWN: [&str; 10] =
 
 /// Takes other formats out of a schema and those in it; values that only look like schemas stay as they are.
 pub(super) fn strip(schema: &mut Value) {
+    let is_known = |format: &Value| format.as_str().is_none_or(|name| KNOWN.contains(&name));
+    each(schema, &mut |fields| fields.retain(|name, value| name != "format" || is_known(value)));
+}
+
+/// Visits a schema and those in it, values that only look like schemas left out.
+pub(super) fn each(schema: &mut Value, visit: &mut dyn FnMut(&mut Map<String, Value>)) {
     match schema {
-        Value::Object(fields) => strip_fields(fields),
-        Value::Array(schemas) => schemas.iter_mut().for_each(strip),
+        Value::Object(fields) => {
+            visit(fields);
+            each_inside(fields, visit);
+        }
+        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| each(schema, visit)),
         _ => {}
     }
 }
 
-fn strip_fields(fields: &mut Map<String, Value>) {
-    let is_known = |format: &Value| format.as_str().is_none_or(|name| KNOWN.contains(&name));
-    fields.retain(|name, value| name != "format" || is_known(value));
+fn each_inside(fields: &mut Map<String, Value>, visit: &mut dyn FnMut(&mut Map<String, Value>)) {
     for (name, value) in fields {
         match (name.as_str(), value) {
-            ("const" | "enum" | "default" | "examples", _) => {}
+            ("const" | "enum" | "default" | "examples" | "x-guidance", _) => {}
             // The names in it are the user's.
             (
                 "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
                 Value::Object(schemas),
-            ) => schemas.values_mut().for_each(strip),
-            (_, value) => strip(value),
+            ) => schemas.values_mut().for_each(|schema| each(schema, visit)),
+            (_, value) => each(value, visit),
         }
     }
 }

@@ -12,10 +12,10 @@ use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
 use super::effort::Effort;
-use super::ending::{Budget, Closers, is_over};
+use super::ending::{Budget, Closers, Place, is_over};
 use super::kept_grammars::KeptGrammars;
-use super::schema::{refuse_costly, refuse_costly_inside, with_spacing};
-use super::{EngineError, Grammar, annotations};
+use super::schema::{prepare, prepare_inside, with_spacing};
+use super::{EngineError, Grammar};
 use crate::ceiling::{Ceiling, CeilingError, MOST_LOST, bounded, held, lost};
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -79,7 +79,8 @@ impl CompiledGrammar {
         let budget = Budget::new(self.closers.clone(), self.shortest);
         let dictated = self.dictated.to_vec();
         let effort = self.effort.clone();
-        State { matcher: matcher.deep_clone(), dictated, last: None, budget, effort }
+        let matcher = matcher.deep_clone();
+        State { matcher, dictated, allowed: Arc::default(), last: None, budget, effort }
     }
 }
 
@@ -155,7 +156,7 @@ impl Compiler {
         // Before the work below, which may stop for good.
         let factory = self.factory.get_or_init(|| self.build_factory().map(Arc::new));
         let factory = factory.as_ref().map_err(Clone::clone)?.clone();
-        let closers = || Arc::new(Closers::new(&self.tokenizer, &self.eos_ids));
+        let closers = || Arc::new(Closers::new(self.tokenizer.clone(), &self.eos_ids));
         let closers = self.closers.get_or_init(closers).clone();
         let is_own = matches!(grammar, Grammar::JsonObject);
         let grammar = grammar.clone();
@@ -187,16 +188,11 @@ fn compile(
             TopLevelGrammar::from_json_schema(with_spacing(json!({"type": "object"})))
         }
         Grammar::JsonSchema(text) => {
-            let mut schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
-            annotations::strip(&mut schema);
-            refuse_costly(&schema)?;
-            TopLevelGrammar::from_json_schema(with_spacing(schema))
+            let schema = serde_json::from_str(text).map_err(refuse)?;
+            TopLevelGrammar::from_json_schema(prepare(with_spacing(schema))?)
         }
         Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
-        Grammar::Lark(text) => {
-            refuse_costly_inside(text)?;
-            TopLevelGrammar::from_lark(text.clone())
-        }
+        Grammar::Lark(text) => TopLevelGrammar::from_lark(prepare_inside(text)?),
     };
     let mut matcher = Matcher::new(factory.create_parser(top));
     match matcher.get_error() {
@@ -228,6 +224,9 @@ fn refuse(error: impl ToString) -> EngineError {
 /// Characters of a problem that are told: it may repeat the whole grammar.
 const PROBLEM_CHARS: usize = 300;
 
+/// An option of the library's, which nobody sets here.
+const ONE_OF: &str = ". Enable 'coerce_one_of' option to approximate oneOf with anyOf";
+
 /// A problem as whoever sent the grammar is told it: without the mark of what `verbose_errors` would add, and without what the library
 /// says to its authors where it panics.
 fn in_short(problem: &str) -> String {
@@ -235,9 +234,11 @@ fn in_short(problem: &str) -> String {
     if problem.contains("panic: ") {
         return "the compiler of grammars fails on it".to_owned();
     }
+    let problem =
+        problem.replace(ONE_OF, ": write anyOf, where no two of its alternatives can hold at once");
     match problem.char_indices().nth(PROBLEM_CHARS) {
         Some((end, _)) => format!("{}…", &problem[..end]),
-        None => problem.to_owned(),
+        None => problem,
     }
 }
 
@@ -255,7 +256,9 @@ pub struct State {
     matcher: Matcher,
     /// What the matcher has taken already, and the sequence has not got yet.
     dictated: Vec<u32>,
-    /// The last token that the model chose.
+    /// What it allows next, once that was asked for.
+    allowed: Arc<[u32]>,
+    /// The token before that.
     last: Option<u32>,
     budget: Budget,
     effort: Arc<Effort>,
@@ -271,6 +274,7 @@ impl State {
         let mut dictated = std::mem::take(&mut self.dictated);
         let effort = self.effort.clone();
         dictated.extend(effort.count(|| self.matcher.consume_ff_tokens()));
+        self.last = dictated.last().copied().or(self.last);
         dictated
     }
 
@@ -281,8 +285,8 @@ impl State {
         effort.count(|| self.matcher.consume_token(token)).is_ok()
     }
 
-    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, and where the `left` tokens of the
-    /// completion, this one among them, allow no more, what ends it soonest. `None` when the grammar failed.
+    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, where the completion has `left` tokens,
+    /// this one among them. `None` when the grammar failed.
     pub fn allowed(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
         if self.effort.is_beyond() {
             return None;
@@ -294,9 +298,21 @@ impl State {
     fn mask(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
         let allowed = self.matcher.compute_mask().ok()?;
         let words = allowed.as_slice().iter().zip(present);
-        let allowed = words.map(|(allowed, present)| allowed & present).collect();
+        self.allowed = words.map(|(allowed, present)| allowed & present).collect();
         self.budget.look(&self.matcher, left);
-        Some(self.budget.narrow(&self.matcher, allowed, self.last))
+        Some(self.allowed.clone())
+    }
+
+    /// Whether its tokens come to an end: what was drawn may have to be drawn again.
+    pub fn is_ending(&self) -> bool {
+        !self.budget.has_room()
+    }
+
+    /// What is to be drawn from instead of `token`, which was drawn from what is allowed, where it leaves no room for an end.
+    pub fn instead(&mut self, token: u32, left: usize) -> Option<Arc<[u32]>> {
+        let State { matcher, allowed, budget, effort, .. } = self;
+        let place = Place { matcher, allowed, last: self.last, left };
+        effort.count(|| budget.instead(&place, token))
     }
 
     /// Tokens of the shortest text from its start on.
@@ -322,70 +338,4 @@ impl State {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::model::Family;
-    use crate::synth::{Recipe, Shape, write_with_our_words};
-
-    pub(in crate::engine) fn compiler(eos_ids: &[u32]) -> Compiler {
-        let directory = tempfile::tempdir().unwrap();
-        let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
-        write_with_our_words(&recipe, directory.path()).unwrap();
-        let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
-        let rows = tokenizer.pieces().len();
-        Compiler::new(Arc::new(tokenizer), rows, eos_ids)
-    }
-
-    pub(in crate::engine) fn word(index: usize) -> Grammar {
-        Grammar::Regex(format!("word {index}"))
-    }
-
-    #[test]
-    fn a_grammar_that_many_threads_ask_for_is_compiled_once() {
-        let compiler = compiler(&[1]);
-        let first = compiler.compile(&word(7)).unwrap();
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    let again = compiler.compile(&word(7)).unwrap();
-                    assert!(Arc::ptr_eq(&first.matcher, &again.matcher));
-                    // Each state is its own.
-                    assert!(!again.start().force().is_empty());
-                    assert!(!again.start().force().is_empty());
-                });
-            }
-        });
-    }
-
-    #[test]
-    fn a_refusal_is_kept_and_named() {
-        let compiler = compiler(&[1]);
-        let broken = Grammar::Regex("(".to_owned());
-        let refusal = compiler.compile(&broken).err().unwrap();
-        assert!(refusal.to_string().starts_with("the grammar does not compile: "), "{refusal}");
-        assert_eq!(compiler.compile(&broken).err().unwrap(), refusal);
-        assert_eq!(compiler.kept.len(), 1);
-    }
-
-    /// The library cuts a long name for its message within a character, and panics.
-    #[test]
-    fn a_panic_of_the_library_is_no_answer() {
-        let compiler = compiler(&[1]);
-        let schema = json!({"type": "object", "required": ["é".repeat(120)]}).to_string();
-        if let Err(refusal) = compiler.compile(&Grammar::JsonSchema(schema)) {
-            let said = refusal.to_string();
-            assert!(!said.contains("panic") && !said.contains("byte index"), "{said}");
-        }
-        assert_eq!(in_short("panic: byte index 7"), "the compiler of grammars fails on it");
-        assert_eq!(in_short(&"é".repeat(400)).chars().count(), PROBLEM_CHARS + 1);
-        assert!(compiler.compile(&word(0)).is_ok());
-    }
-
-    #[test]
-    fn nothing_is_built_before_a_grammar_is_asked_for() {
-        let compiler = compiler(&[]);
-        assert!(compiler.factory.get().is_none());
-        let error = compiler.compile(&word(0)).err().unwrap();
-        assert!(error.to_string().contains("end-of-turn"), "{error}");
-    }
-}
+pub(super) mod tests;

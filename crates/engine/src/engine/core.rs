@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-use super::draw::{Draw, append, force, order};
+use super::constraint::State;
+use super::draw::{Draw, append, force, order, order_again};
 use super::runner::{Head, Runner};
 use super::scheduler::{ScheduledRows, Scheduler};
 use super::sequence::Sequence;
@@ -13,7 +14,7 @@ use super::stats::{EngineSnapshot, EngineStats};
 use super::usage::FinishReason;
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::{SamplingRequest, TokenLogprobs};
+use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::Tokenizer;
 
@@ -207,17 +208,60 @@ impl<B: Backend> Core<B> {
         }
         let present = &self.present;
         let tasks = self.scheduler.running.iter_mut().zip(is_ready).collect();
-        let mut requests: Vec<Option<SamplingRequest>> = self
+        let requests: Vec<Option<SamplingRequest>> = self
             .ops
             .map_each(tasks, |(sequence, is_ready)| is_ready.then(|| order(sequence, present))?);
+        let mut drawn = self.draw(heads, &requests)?;
+        self.draw_again(heads, requests, &mut drawn)?;
+        Ok(heads.iter().copied().zip(drawn.into_iter().map(Draw::from)).collect())
+    }
+
+    /// What each head's sequence asks for, in the order of the heads.
+    fn draw(
+        &mut self,
+        heads: &[Head],
+        requests: &[Option<SamplingRequest>],
+    ) -> Result<Vec<Drawn>, OpsError> {
         // Neither heads nor their rows come in the order of their sequences.
         let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
         for head in heads {
-            ordered[head.row] = requests[head.sequence].take();
+            ordered[head.row].clone_from(&requests[head.sequence]);
         }
         let mut drawn = self.runner.draw(&ordered)?;
-        let draws = heads.iter().map(|head| (*head, std::mem::take(&mut drawn[head.row]).into()));
-        Ok(draws.collect())
+        Ok(heads.iter().map(|head| std::mem::take(&mut drawn[head.row])).collect())
+    }
+
+    /// Draws once more where a token leaves no room for its grammar's end, from those that do.
+    fn draw_again(
+        &mut self,
+        heads: &[Head],
+        requests: Vec<Option<SamplingRequest>>,
+        drawn: &mut [Drawn],
+    ) -> Result<(), OpsError> {
+        let running = &mut self.scheduler.running;
+        let is_ending =
+            |sequence: &Sequence| sequence.grammar.as_ref().is_some_and(State::is_ending);
+        if !heads.iter().any(|head| is_ending(&running[head.sequence])) {
+            return Ok(());
+        }
+        let mut tokens = vec![None; running.len()];
+        for (head, drawn) in heads.iter().zip(&*drawn) {
+            tokens[head.sequence] = drawn.token;
+        }
+        let tasks = running.iter_mut().zip(requests).zip(tokens).collect();
+        let again = self.ops.map_each(tasks, |((sequence, request), token)| {
+            order_again(sequence, request?, token?)
+        });
+        if again.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let others = self.draw(heads, &again)?;
+        for ((head, drawn), other) in heads.iter().zip(drawn).zip(others) {
+            if again[head.sequence].is_some() {
+                *drawn = other;
+            }
+        }
+        Ok(())
     }
 
     /// Appends the drawn tokens, sequences side by side: each takes its own, and what its grammar forces after it. Gives the

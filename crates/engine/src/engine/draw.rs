@@ -35,7 +35,7 @@ impl From<Drawn> for Draw {
 /// What to sample for a sequence from its row of logits: one of the tokens `present`, its log-probability among all rows, as a client
 /// finds that normalises logits. `None` when its grammar failed.
 pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
-    let left = sequence.request.max_tokens.saturating_sub(sequence.completion_tokens());
+    let left = sequence.left();
     let end_of_thinking = sequence.end_of_thinking(left);
     let mut allowed = match &mut sequence.grammar {
         Some(grammar) => grammar.allowed(present, left)?,
@@ -62,6 +62,20 @@ pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRe
         random: philox(request.seed, sequence.tokens.len() as u64),
         logprobs: request.logprobs,
     })
+}
+
+/// `order` again, if `token`, which it gave, leaves no room for the grammar's end.
+pub fn order_again(
+    sequence: &mut Sequence,
+    order: SamplingRequest,
+    token: u32,
+) -> Option<SamplingRequest> {
+    let left = sequence.left();
+    let mut allowed = sequence.grammar.as_mut()?.instead(token, left)?;
+    if sequence.completion_tokens() < sequence.request.min_tokens {
+        allowed = without_stops(allowed, &sequence.request.stop);
+    }
+    Some(SamplingRequest { allowed, ..order })
 }
 
 /// `allowed` without the ids that would end a completion before its time, unless a grammar leaves nothing else.

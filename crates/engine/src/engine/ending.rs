@@ -10,6 +10,9 @@ use crate::tokenizer::{Piece, Tokenizer};
 /// What ends a list, a record, a tag or a value between texts; of those that a grammar allows, the first.
 const BETWEEN: [&[u8]; 7] = [b"]", b"}", b"</", b"<", b",", b":", b"\""];
 
+/// So many of them end what has items.
+const ENDS: usize = 4;
+
 /// What may end a text, if the grammar then goes on with something else.
 const IN_TEXT: [&[u8]; 6] = [b"\"", b"</", SLASH, OPEN, b"\n", b"."];
 
@@ -29,11 +32,10 @@ const CHOICES: usize = 80;
 
 /// The tokens of one vocabulary that end something.
 pub struct Closers {
+    tokenizer: Arc<Tokenizer>,
     eos_ids: Vec<u32>,
     between: [Vec<u32>; BETWEEN.len()],
     in_text: [Vec<u32>; IN_TEXT.len()],
-    /// A bit for each token that ends in a digit.
-    digits: Arc<[u32]>,
     /// One for each token of white space, and for each that goes on with a list or opens more than one thing: `", "`, `[{`.
     others: Arc<[u32]>,
 }
@@ -41,27 +43,26 @@ pub struct Closers {
 /// What ends something where a grammar stands.
 struct Close {
     ids: Vec<u32>,
+    /// Whether a list, a record or a tag ends with it.
+    ends: bool,
     ends_all: bool,
 }
 
 impl Closers {
-    pub fn new(tokenizer: &Tokenizer, eos_ids: &[u32]) -> Closers {
+    pub fn new(tokenizer: Arc<Tokenizer>, eos_ids: &[u32]) -> Closers {
         let pieces = tokenizer.pieces();
-        let ids = |mark: &[u8]| {
-            let is_mark = |piece: &Piece| matches!(piece, Piece::Text(bytes) if bytes == mark);
-            (0..).zip(pieces.iter()).filter(|(_, piece)| is_mark(piece)).map(|(id, _)| id).collect()
-        };
-        let mask = |is: fn(&[u8]) -> bool| {
+        let ids = |is: &dyn Fn(&[u8]) -> bool| -> Vec<u32> {
             let is = |piece: &Piece| matches!(piece, Piece::Text(bytes) if is(bytes));
-            let ids = (0..).zip(pieces.iter()).filter(|(_, piece)| is(piece)).map(|(id, _)| id);
-            only(&ids.collect::<Vec<_>>(), pieces.len().div_ceil(32))
+            (0..).zip(pieces.iter()).filter(|(_, piece)| is(piece)).map(|(id, _)| id).collect()
         };
+        let marks = |mark: &[u8]| ids(&|bytes| bytes == mark);
+        let others = ids(&|bytes| !bytes.is_empty() && (is_blank(bytes) || goes_on(bytes)));
         Closers {
             eos_ids: eos_ids.to_vec(),
-            between: BETWEEN.map(ids),
-            in_text: IN_TEXT.map(ids),
-            digits: mask(|bytes| bytes.last().is_some_and(u8::is_ascii_digit)),
-            others: mask(|bytes| !bytes.is_empty() && (is_blank(bytes) || goes_on(bytes))),
+            between: BETWEEN.map(marks),
+            in_text: IN_TEXT.map(marks),
+            others: only(&others, pieces.len().div_ceil(32)),
+            tokenizer,
         }
     }
 
@@ -80,20 +81,22 @@ impl Closers {
         };
         let ids = among(&self.eos_ids);
         if !ids.is_empty() {
-            return Some(Close { ids, ends_all: true });
+            return Some(Close { ids, ends: true, ends_all: true });
         }
-        let is_text = is_text(allowed);
-        let ids = match is_text {
-            false => self.between.iter().map(|ids| among(ids)).find(|ids| !ids.is_empty())?,
+        let (place, ids) = match is_text(allowed) {
+            false => {
+                let mut marks = self.between.iter().map(|ids| among(ids)).enumerate();
+                marks.find(|(_, ids)| !ids.is_empty())?
+            }
             true => {
                 let marks = IN_TEXT.iter().zip(&self.in_text).map(|(mark, ids)| (mark, among(ids)));
                 let ends = |(mark, ids): &(&&[u8], Vec<u32>)| {
                     ids.first().is_some_and(|id| self.leaves(matcher, mark, *id))
                 };
-                marks.into_iter().find(ends)?.1
+                (ENDS, marks.into_iter().find(ends)?.1)
             }
         };
-        Some(Close { ids, ends_all: false })
+        Some(Close { ids, ends: place < ENDS, ends_all: false })
     }
 
     /// Whether a text is over after `token`, which is `mark`; after `<` it may be over with a slash.
@@ -147,6 +150,11 @@ fn goes_on(bytes: &[u8]) -> bool {
         || bytes.windows(2).any(|two| two == b"[[")
 }
 
+/// Whether a token goes on in a number after one of its digits.
+fn is_of_number(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(byte))
+}
+
 /// Between the parts of a record a grammar allows few tokens, in a text most.
 fn is_text(allowed: &[u32]) -> bool {
     let count: u32 = allowed.iter().map(|word| word.count_ones()).sum();
@@ -175,7 +183,7 @@ pub struct Budget {
     room: Room,
     /// With so many tokens left the end is looked for again; 0: never.
     look_at: usize,
-    /// Whether anything else was allowed where an end was forced.
+    /// Whether the model would have said something else than it was made to.
     pub is_cut: bool,
 }
 
@@ -206,26 +214,68 @@ impl Budget {
         self.look_at = (shortest + APPROACH).min(left - spare.div_ceil(2).max(1));
     }
 
-    /// What is left of `allowed`, after the token `last`.
-    pub fn narrow(
-        &mut self,
-        matcher: &Matcher,
-        allowed: Arc<[u32]>,
-        last: Option<u32>,
-    ) -> Arc<[u32]> {
-        let is_in_number = || last.is_some_and(|last| has(&self.closers.digits, last));
-        let close = match (self.room, is_text(&allowed)) {
-            (Room::Enough, _) => return allowed,
-            // 0.8 is not cut to 0.
-            (_, false) if is_in_number() => return allowed,
-            (Room::Approaching, true) => None,
-            _ => self.closers.close(matcher, &allowed),
-        };
-        let Some(close) = close else { return self.closers.direct(&allowed) };
-        let narrowed = only(&close.ids, allowed.len());
-        self.is_cut |= narrowed != allowed;
-        narrowed
+    pub fn has_room(&self) -> bool {
+        self.room == Room::Enough
     }
+
+    /// What is to be drawn from instead of `token`, if that leaves no room for an end.
+    pub fn instead(&mut self, place: &Place, token: u32) -> Option<Arc<[u32]>> {
+        let bytes = self.closers.tokenizer.bytes(token);
+        let is_said = is_blank(bytes) || is_text(place.allowed) && !goes_on(bytes);
+        if self.has_room() || self.room == Room::Approaching && is_said {
+            return None;
+        }
+        let close = self.closers.close(place.matcher, place.allowed);
+        if self.fits(place, close.as_ref(), token) {
+            return None;
+        }
+        self.is_cut = true;
+        Some(match close {
+            Some(close) => only(&close.ids, place.allowed.len()),
+            None => self.closers.direct(place.allowed),
+        })
+    }
+
+    /// Whether `token` may come where `close` would end what is open.
+    fn fits(&self, place: &Place, close: Option<&Close>, token: u32) -> bool {
+        let Place { matcher, allowed, last, left } = *place;
+        let is_text = is_text(allowed);
+        let Some(close) = close else {
+            return is_text || has(&self.closers.direct(allowed), token);
+        };
+        if close.ids.contains(&token) {
+            return true;
+        }
+        let bytes = |token| self.closers.tokenizer.bytes(token);
+        let begins_nothing = !close.ends && !goes_on(bytes(token)) || is_text && close.ends_all;
+        if self.room == Room::Approaching && begins_nothing {
+            return true;
+        }
+        let length = |matcher: &Matcher| self.closers.length(matcher);
+        let is_in_number =
+            last.is_some_and(|last| bytes(last).last().is_some_and(u8::is_ascii_digit));
+        // 0.8 is not cut to 0.
+        if !is_text && is_in_number && is_of_number(bytes(token)) {
+            return length(matcher).is_some_and(|length| left > length + 1);
+        }
+        // What says its end in another way: `" ]"`, `"]}"`. An end that was begun is brought about without more ado.
+        let mut after = matcher.deep_clone();
+        !(self.room == Room::Closing && self.is_cut)
+            && after.consume_token(token).is_ok()
+            && length(&after).is_some_and(|after| length(matcher).is_some_and(|now| after < now))
+    }
+}
+
+/// Where a token was drawn.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub matcher: &'a Matcher,
+    /// What the grammar allows there.
+    pub allowed: &'a Arc<[u32]>,
+    /// The token before it.
+    pub last: Option<u32>,
+    /// Tokens that the completion has left, this one among them.
+    pub left: usize,
 }
 
 /// A mask of `words` words that allows `ids` alone.
@@ -247,106 +297,4 @@ fn first(mask: &[u32]) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::engine::Grammar;
-    use crate::engine::constraint::Compiler;
-    use crate::model::Family;
-    use crate::random::SplitMix64;
-    use crate::synth::{Recipe, Shape, write_with_our_words};
-
-    fn tokenizer() -> Arc<Tokenizer> {
-        let directory = tempfile::tempdir().unwrap();
-        let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
-        write_with_our_words(&recipe, directory.path()).unwrap();
-        Arc::new(Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap())
-    }
-
-    fn grammars() -> Vec<Grammar> {
-        let text = json!({"type": "string", "maxLength": 400});
-        let part = json!({
-            "type": "object",
-            "properties": {"option": text, "why": text},
-            "required": ["option", "why"],
-            "additionalProperties": false,
-        });
-        let record = json!({
-            "type": "object",
-            "properties": {
-                "reasons": {"type": "array", "items": text, "maxItems": 8},
-                "ruled_out": {"type": "array", "items": part, "minItems": 1, "maxItems": 6},
-                "answer": {"enum": ["A", "B"]},
-                "confidence": {"enum": [0, 0.25, 0.5, 0.75, 1]},
-            },
-            "required": ["reasons", "ruled_out", "answer", "confidence"],
-            "additionalProperties": false,
-        });
-        let thought = "<think>(?s:[^<]|<[^/]){1,2000}</think>\n<result>([1-9]|NAN)</result>";
-        vec![
-            Grammar::JsonSchema(record.to_string()),
-            Grammar::Regex(thought.to_owned()),
-            Grammar::Regex("(?s:.{1,2000})".to_owned()),
-            Grammar::JsonObject,
-        ]
-    }
-
-    /// What a model says that draws any token that is allowed: the text, whether it was cut, and whether it is whole.
-    fn babble(
-        compiler: &Compiler,
-        grammar: &Grammar,
-        most: usize,
-        seed: u64,
-    ) -> (Vec<u32>, bool, bool) {
-        const EOS: u32 = 1;
-        let mut random = SplitMix64::new(seed);
-        let mut state = compiler.compile(grammar).unwrap().start();
-        let mut tokens = state.force();
-        let present = vec![u32::MAX; 1 << 12];
-        while tokens.len() < most && !state.is_complete() {
-            let allowed = state.allowed(&present, most - tokens.len()).unwrap();
-            let ids: Vec<u32> =
-                (0..32 * allowed.len() as u32).filter(|id| has(&allowed, *id)).collect();
-            let token = ids[random.below(ids.len() as u64) as usize];
-            tokens.push(token);
-            if token == EOS {
-                return (tokens, state.is_cut(), true);
-            }
-            assert!(state.accept(token));
-            tokens.extend(state.force());
-        }
-        let is_whole = state.is_complete() && tokens.len() <= most;
-        (tokens, state.is_cut(), is_whole)
-    }
-
-    #[test]
-    fn what_fits_within_its_tokens_ends_whole_whatever_the_model_draws() {
-        let tokenizer = tokenizer();
-        let rows = tokenizer.pieces().len();
-        let compiler = Compiler::new(tokenizer.clone(), rows, &[1]);
-        for grammar in grammars() {
-            let start = compiler.compile(&grammar).unwrap().start();
-            let shortest = start.shortest().unwrap_or_else(|| panic!("{grammar:?}"));
-            for most in (shortest + MARGIN..shortest + 300).step_by(23) {
-                for seed in 0..4 {
-                    let (tokens, is_cut, is_whole) = babble(&compiler, &grammar, most, seed);
-                    let text: Vec<u8> =
-                        tokens.iter().flat_map(|id| tokenizer.bytes(*id).to_vec()).collect();
-                    let text = String::from_utf8_lossy(&text);
-                    assert!(is_whole, "{most} tokens, cut: {is_cut}: {text}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn what_has_room_is_not_cut() {
-        let tokenizer = tokenizer();
-        let compiler = Compiler::new(tokenizer.clone(), tokenizer.pieces().len(), &[1]);
-        for grammar in grammars() {
-            let (tokens, is_cut, is_whole) = babble(&compiler, &grammar, 100_000, 5);
-            assert!(is_whole && !is_cut, "{} tokens", tokens.len());
-        }
-    }
-}
+mod tests;

@@ -23,6 +23,7 @@ mod scheduler;
 mod schema;
 mod sequence;
 mod stats;
+mod strictness;
 mod text;
 mod usage;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::EngineError;
+use super::strictness::tighten;
+use super::{EngineError, annotations};
 
 /// Comparisons of two patterns that a compile may take: some 0.1 to 0.4 ms each.
 const MOST_COMPARISONS: u64 = 2000;
@@ -27,7 +28,7 @@ const MOST_REMAINDERS: u64 = 10_000;
 /// # Errors
 /// A schema whose patterns of properties may take longer than a second to compare, or whose divisors a table of remainders that is too
 /// large.
-pub fn refuse_costly(schema: &Value) -> Result<(), EngineError> {
+fn refuse_costly(schema: &Value) -> Result<(), EngineError> {
     let mut extent = Extent { alternatives: 1, ..Extent::default() };
     extent.add(schema);
     if extent.remainders() > MOST_REMAINDERS {
@@ -98,19 +99,33 @@ fn least_common_multiple(one: u64, other: u64) -> Option<u64> {
     one.checked_div(divisor)?.checked_mul(other)
 }
 
+/// A schema as it is compiled: without what only annotates it, and as strict as it says.
+///
+/// # Errors
+/// See [`refuse_costly`] and [`tighten`].
+pub fn prepare(mut schema: Value) -> Result<Value, EngineError> {
+    annotations::strip(&mut schema);
+    refuse_costly(&schema)?;
+    tighten(&mut schema)?;
+    Ok(schema)
+}
+
 /// The same of each schema in a grammar of Lark's.
 ///
 /// # Errors
-/// See [`refuse_costly`]; a `%json` without JSON behind it.
-pub fn refuse_costly_inside(lark: &str) -> Result<(), EngineError> {
-    for after in lark.split("%json").skip(1) {
+/// See [`prepare`]; a `%json` without JSON behind it.
+pub fn prepare_inside(lark: &str) -> Result<String, EngineError> {
+    let mut parts = lark.split("%json");
+    let mut prepared = parts.next().unwrap_or_default().to_owned();
+    for after in parts {
         let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
-        match values.next() {
-            Some(Ok(schema)) => refuse_costly(&schema)?,
-            _ => return Err(EngineError::Grammar("no JSON follows a `%json`".to_owned())),
-        }
+        let Some(Ok(schema)) = values.next() else {
+            return Err(EngineError::Grammar("no JSON follows a `%json`".to_owned()));
+        };
+        let rest = &after[values.byte_offset()..];
+        prepared.push_str(&format!("%json {}{rest}", prepare(schema)?));
     }
-    Ok(())
+    Ok(prepared)
 }
 
 /// The schema for documents without long runs of whitespace, in which small models otherwise lose themselves until their tokens are
@@ -177,10 +192,12 @@ mod tests {
         ] {
             assert_eq!(refuse_costly(&schema).is_ok(), is_cheap, "{schema}");
             let lark = format!("start: \"a\" | %json {schema} | b\nb: \"c\"");
-            assert_eq!(refuse_costly_inside(&lark).is_ok(), is_cheap, "{lark}");
+            assert_eq!(prepare_inside(&lark).is_ok(), is_cheap, "{lark}");
         }
-        assert!(refuse_costly_inside("start: %json {").is_err());
-        assert!(refuse_costly_inside("start: \"a\"").is_ok());
+        assert!(prepare_inside("start: %json {").is_err());
+        for same in ["start: \"a\"", "start: %json {\"type\":\"null\"} | %json true\nb: \"c\""] {
+            assert_eq!(prepare_inside(same).unwrap(), same);
+        }
     }
 
     #[test]

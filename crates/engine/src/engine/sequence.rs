@@ -223,6 +223,11 @@ impl Sequence {
         self.tokens.len() - self.prompt_tokens
     }
 
+    /// Tokens that the completion may still get.
+    pub fn left(&self) -> usize {
+        self.request.max_tokens.saturating_sub(self.completion_tokens())
+    }
+
     pub fn prompt_tokens(&self) -> usize {
         self.prompt_tokens
     }

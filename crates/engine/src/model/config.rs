@@ -118,7 +118,7 @@ impl Diagnosis for ConfigError {
 
 /// One id or several, as both are published.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a token id is a whole number from 0, or there is a list of such")]
 pub enum Ids {
     /// One.
     One(u32),

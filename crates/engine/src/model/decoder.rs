@@ -18,8 +18,8 @@ pub struct Decoder<B: Backend> {
     pub(super) layers: Vec<LayerWeights<B>>,
     pub(super) final_norm: B::Vector,
     pub(super) head: Option<B::Matrix>,
-    /// Whether the head is its own though the config ties it to the embedding.
-    pub(super) own_head: bool,
+    /// What of the files contradicts their config, and what was made of it.
+    pub warnings: Vec<String>,
     pub(super) full_rope: B::Rope,
     pub(super) sliding_rope: B::Rope,
 }
@@ -194,13 +194,6 @@ impl<B: Backend> Decoder<B> {
     /// How its numbers are kept.
     pub fn precision(&self) -> Precision {
         self.precision
-    }
-
-    /// What of the files contradicts their config, and what was made of it.
-    pub fn warning(&self) -> Option<&'static str> {
-        self.own_head.then_some(
-            "config.json ties the head to the embedding, and lm_head.weight differs from it: the files' own head is used",
-        )
     }
 
     /// Runs `rows`, writes their keys and values to `pages`, and leaves the logits of `logit_rows` in

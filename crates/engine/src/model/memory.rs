@@ -153,18 +153,6 @@ pub fn peak_memory() -> Option<usize> {
     Some(kibibytes << 10)
 }
 
-/// Bytes that this process may still allocate: the system's free memory or its control group's remaining limit;
-/// `usize::MAX` where the system does not report them.
-pub fn available_memory() -> usize {
-    let Ok(mut system) = sysinfo::System::new() else {
-        return usize::MAX;
-    };
-    system.refresh_memory();
-    let free = system.available_memory();
-    let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
-    usize::try_from(free.min(limit)).unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

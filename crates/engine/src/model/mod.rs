@@ -16,12 +16,13 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+pub use crate::outside::available_memory;
 pub use bert::{BERT_BASE, Bert, BertConfig, BertScratch, Tensors};
 pub use config::{Config, ConfigError};
 pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};
 pub use families::{Family, Shape};
-pub use memory::{Footprint, available_memory, peak_memory};
+pub use memory::{Footprint, peak_memory};
 pub use weights::precision_of;
 
 use crate::diagnosis::{Blame, Diagnosis};

@@ -37,6 +37,7 @@ struct Raw {
     rope_local_base_freq: Option<f64>,
     rope_scaling: Option<Value>,
     rope_parameters: Option<Value>,
+    original_max_position_embeddings: Option<Value>,
     sliding_window: Option<usize>,
     use_sliding_window: Option<bool>,
     max_window_layers: Option<usize>,
@@ -227,11 +228,12 @@ impl Reader<'_> {
     }
 
     fn activation(&self, raw: &Raw, defaults: &Defaults) -> Result<Activation, ConfigError> {
-        let (field, name) = match (&raw.hidden_activation, &raw.hidden_act) {
-            (Some(name), _) => ("hidden_activation", name.as_str()),
-            (None, Some(name)) => ("hidden_act", name.as_str()),
-            (None, None) => ("hidden_act", defaults.activation),
+        let (field, left_out) = defaults.activation;
+        let said = match field {
+            "hidden_activation" => &raw.hidden_activation,
+            _ => &raw.hidden_act,
         };
+        let name = said.as_deref().unwrap_or(left_out);
         match name {
             "silu" | "swish" => Ok(Activation::Silu),
             "gelu_pytorch_tanh" => Ok(Activation::GeluTanh),

@@ -1,5 +1,7 @@
 //! The tensors of a checkpoint by their published names, into what the decoder multiplies with.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::config::{Config, Layer};
@@ -12,6 +14,11 @@ use crate::ops::{Backend, HeadNorms, Machine, OpsError, Precision, Quantisation,
 const PREFIXES: [&str; 4] = ["model.", "language_model.model.", "model.language_model.", ""];
 
 const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
+
+const OWN_HEAD: &str = "config.json ties the head to the embedding, and lm_head.weight differs from it: the files' own head is used";
+
+/// How many tensors a warning names.
+const NAMED: usize = 4;
 
 impl<B: Backend> Decoder<B> {
     /// Loads the decoder that `config` describes from safetensors `files`, for sequences up to `positions`.
@@ -45,6 +52,7 @@ impl<B: Backend> Decoder<B> {
             prefix: find_prefix(&checkpoint, files)?,
             checkpoint: &checkpoint,
             precision,
+            used: RefCell::default(),
         };
         let layers =
             (0..config.layer_count()).map(|layer| loader.layer(layer)).collect::<Result<_, _>>()?;
@@ -59,6 +67,8 @@ impl<B: Backend> Decoder<B> {
             false => 1.0,
         };
         checkpoint.check()?;
+        let own_head = own_head.then(|| OWN_HEAD.to_owned());
+        let warnings = own_head.into_iter().chain(loader.left_out()).collect();
         let rope = |rope: &super::config::RopeConfig| {
             ops.rope(&rope.inverse_frequencies(config.head_dim), positions)
         };
@@ -69,7 +79,7 @@ impl<B: Backend> Decoder<B> {
             layers,
             final_norm,
             head,
-            own_head,
+            warnings,
             full_rope: rope(&config.full_rope)?,
             sliding_rope: rope(&config.sliding_rope)?,
             config,
@@ -89,16 +99,19 @@ pub fn precision_of(
 ) -> Result<Precision, ModelError> {
     let WantedPrecision { dtype, quantisation, kv } = wanted;
     let checkpoint = Checkpoint::open(files)?;
-    let name = table_name(find_prefix(&checkpoint, files)?);
-    let table = checkpoint.get(&name, &[config.vocab_size, config.hidden_size])?;
-    let stored = match (dtype, table.kind, machine) {
-        (WantedType::Exactly(stored), ..) => stored,
-        (WantedType::Auto, RawType::Bf16, _) | (WantedType::Auto, _, Machine::Cuda) => {
-            StoredType::Bf16
-        }
-        (WantedType::Auto, RawType::F32 | RawType::F16, Machine::Cpu | Machine::Metal) => {
-            StoredType::F32
-        }
+    let prefix = find_prefix(&checkpoint, files)?;
+    checkpoint.get(&table_name(prefix), &[config.vocab_size, config.hidden_size])?;
+    // Norms are kept in f32 anyway.
+    let is_wider = |(name, shape, kind): (&str, &[usize], Option<RawType>)| {
+        (name.starts_with(prefix) || HEADS.contains(&name))
+            && shape.len() > 1
+            && matches!(kind, Some(RawType::F32 | RawType::F16))
+    };
+    let stored = match (dtype, machine) {
+        (WantedType::Exactly(stored), _) => stored,
+        (WantedType::Auto, Machine::Cuda) => StoredType::Bf16,
+        (WantedType::Auto, _) if checkpoint.tensors().any(is_wider) => StoredType::F32,
+        (WantedType::Auto, _) => StoredType::Bf16,
     };
     if (machine, stored) == (Machine::Cuda, StoredType::F32) {
         return Err(OpsError::Precision {
@@ -151,9 +164,32 @@ struct Loader<'a, B> {
     checkpoint: &'a Checkpoint,
     prefix: &'static str,
     precision: Precision,
+    /// The names that were asked for.
+    used: RefCell<BTreeSet<String>>,
 }
 
 impl<'a, B: Backend> Loader<'a, B> {
+    /// Which of the decoder's tensors its config has no place for.
+    fn left_out(&self) -> Option<String> {
+        let used = self.used.borrow();
+        // Older files have the frequencies of their ropes.
+        let is_left = |name: &&str| {
+            name.starts_with(self.prefix)
+                && !HEADS.contains(name)
+                && !name.ends_with("rotary_emb.inv_freq")
+                && !used.contains(*name)
+        };
+        let mut names: Vec<&str> =
+            self.checkpoint.tensors().map(|(name, ..)| name).filter(is_left).collect();
+        names.sort_unstable();
+        let more = if names.len() > NAMED { ", …" } else { "" };
+        let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let count = names.len();
+        (count > 0).then(|| {
+            format!("{count} tensors of the files have no place in config.json's model, and are left out: {first}{more}")
+        })
+    }
+
     fn layer(&self, index: usize) -> Result<LayerWeights<B>, ModelError> {
         let config = self.config;
         let (hidden, head_dim) = (config.hidden_size, config.head_dim);
@@ -230,7 +266,10 @@ impl<'a, B: Backend> Loader<'a, B> {
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'a>, CheckpointError> {
-        self.checkpoint.get(&format!("{}{name}.weight", self.prefix), shape)
+        let name = format!("{}{name}.weight", self.prefix);
+        let tensor = self.checkpoint.get(&name, shape);
+        self.used.borrow_mut().insert(name);
+        tensor
     }
 
     /// The matrices `names`, of `outputs` rows each, stacked.
@@ -262,5 +301,83 @@ impl<'a, B: Backend> Loader<'a, B> {
             weight.iter_mut().for_each(|value| *value += offset);
         }
         Ok(self.ops.vector(weight)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use safetensors::tensor::TensorView;
+    use safetensors::{Dtype, SafeTensors, serialize_to_file};
+
+    use super::*;
+    use crate::checkpoint::CheckpointFiles;
+    use crate::model::Family;
+    use crate::ops::Cpu;
+    use crate::synth::{Recipe, Shape, write_with_our_words};
+
+    /// A tiny model, each of whose tensors `edit` may give another name, and may have widened to f32.
+    fn model(edit: impl Fn(&str) -> (String, bool)) -> (tempfile::TempDir, CheckpointFiles) {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("model");
+        let recipe = Recipe { family: Family::Llama, shape: Shape::Tiny, seed: 1, tokenizer: None };
+        write_with_our_words(&recipe, &directory).unwrap();
+        let files = CheckpointFiles::find(&directory).unwrap();
+        let bytes = fs_err::read(&files.weights[0]).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let wide = |bytes: &[u8]| -> Vec<u8> {
+            bytes.chunks(2).flat_map(|two| [0, 0, two[0], two[1]]).collect()
+        };
+        let edited: Vec<_> = tensors
+            .iter()
+            .map(|(name, tensor)| {
+                assert_eq!(tensor.dtype(), Dtype::BF16);
+                let (name, is_wide) = edit(name);
+                let (kind, bytes) = match is_wide {
+                    true => (Dtype::F32, wide(tensor.data())),
+                    false => (Dtype::BF16, tensor.data().to_vec()),
+                };
+                (name, kind, tensor.shape().to_vec(), bytes)
+            })
+            .collect();
+        let views = edited.iter().map(|(name, kind, shape, bytes)| {
+            (name, TensorView::new(*kind, shape.clone(), bytes).unwrap())
+        });
+        serialize_to_file(views, None, &files.weights[0]).unwrap();
+        (folder, files)
+    }
+
+    fn stored(is_wide: impl Fn(&str) -> bool) -> StoredType {
+        let (_folder, files) = model(|name| (name.to_owned(), is_wide(name)));
+        let config = Config::read(&files.config).unwrap();
+        let wanted = WantedPrecision::default();
+        precision_of(&config, &files.weights, wanted, Machine::Cpu).unwrap().stored
+    }
+
+    #[test]
+    fn the_widest_of_the_matrices_says_how_all_are_kept() {
+        assert_eq!(stored(|_| false), StoredType::Bf16);
+        assert_eq!(stored(|_| true), StoredType::F32);
+        assert_eq!(stored(|name| !name.contains("embed_tokens")), StoredType::F32);
+        assert_eq!(stored(|name| name.ends_with("layers.1.mlp.up_proj.weight")), StoredType::F32);
+        assert_eq!(stored(|name| name.contains("norm")), StoredType::Bf16);
+    }
+
+    #[test]
+    fn tensors_without_a_place_are_named() {
+        let (_folder, files) = model(|name| (name.to_owned(), false));
+        let warnings = |config: Config| {
+            let wanted = WantedPrecision::default();
+            let precision = precision_of(&config, &files.weights, wanted, Machine::Cpu).unwrap();
+            let ops = Cpu::new(1).unwrap();
+            Decoder::load(&ops, config, &files.weights, precision, 16).unwrap().warnings
+        };
+        let config = Config::read(&files.config).unwrap();
+        assert_eq!(warnings(config.clone()), [""; 0]);
+        let layers = config.layers[..2].to_vec();
+        let [warning] = &warnings(Config { layers, ..config })[..] else {
+            panic!("one warning");
+        };
+        let said = "9 tensors of the files have no place in config.json's model, and are left out: model.layers.2.input_layernorm.weight, ";
+        assert!(warning.starts_with(said) && warning.ends_with(", …"), "{warning}");
     }
 }

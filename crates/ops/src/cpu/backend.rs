@@ -226,7 +226,7 @@ impl Backend for Cpu {
         requests: &[Option<SamplingRequest>],
         _stage: &mut (),
     ) -> Result<Vec<Drawn>, OpsError> {
-        Ok(draw_rows(self, logits.rows_mut().collect(), requests))
+        Ok(draw_rows(self, logits.data.chunks_exact(logits.width.max(1)).collect(), requests))
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {

@@ -11,22 +11,27 @@ use crate::sampling::{
 /// Buffers of one draw, kept between draws.
 #[derive(Debug, Default)]
 pub struct Sampler {
+    /// The logits, changed on the way.
+    row: Vec<f32>,
     exponentials: Vec<f32>,
     /// Token ids and masses that may be drawn.
     kept: Vec<(u32, u64)>,
 }
 
 impl Sampler {
-    /// Draws from a row of logits, which is changed on the way.
-    pub fn draw(&mut self, logits: &mut [f32], request: &SamplingRequest) -> Drawn {
+    /// Draws from a row of logits.
+    pub fn draw(&mut self, logits: &[f32], request: &SamplingRequest) -> Drawn {
         if !are_sound(logits) {
             return Drawn { is_broken: true, ..Drawn::default() };
         }
-        let wanted = request.logprobs.map(|count| (logits.to_vec(), count));
-        forbid(&request.allowed, logits);
-        let token = self.choose(logits, request);
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        row.extend_from_slice(logits);
+        forbid(&request.allowed, &mut row);
+        let token = self.choose(&mut row, request);
+        self.row = row;
         let logprobs =
-            token.zip(wanted).map(|(token, (logits, count))| logprobs(&logits, token, count));
+            token.zip(request.logprobs).map(|(token, count)| logprobs(logits, token, count));
         Drawn { token, logprobs, is_broken: false }
     }
 
@@ -102,7 +107,7 @@ impl Sampler {
 /// A draw for each row of logits that has a request, a row a task; each depends on its own request alone.
 pub fn draw_rows(
     ops: &impl Backend,
-    rows: Vec<&mut [f32]>,
+    rows: Vec<&[f32]>,
     requests: &[Option<SamplingRequest>],
 ) -> Vec<Drawn> {
     ops.map_each(rows.into_iter().zip(requests).collect(), |(logits, request)| {
@@ -157,7 +162,7 @@ mod tests {
 
     fn draw(logits: &[f32], sampling: Sampling, position: u64) -> Option<u32> {
         let order = order(sampling, &[0, 2], philox(7, position));
-        Sampler::default().draw(&mut logits.to_vec(), &order).token
+        Sampler::default().draw(logits, &order).token
     }
 
     #[test]
@@ -192,7 +197,7 @@ mod tests {
             allowed: vec![0; 1].into(),
             ..order(Sampling::default(), &[], philox(7, 0))
         };
-        let drawn = Sampler::default().draw(&mut [1.0; 3], &none);
+        let drawn = Sampler::default().draw(&[1.0; 3], &none);
         assert_eq!((drawn.token, drawn.is_broken), (None, false));
     }
 
@@ -200,7 +205,7 @@ mod tests {
     fn a_row_that_is_no_row_of_numbers_is_broken_though_others_of_it_could_be_drawn() {
         let order = order(Sampling::default(), &[], philox(7, 0));
         for row in [[f32::NAN; 3], [1.0, f32::NAN, 2.0], [f32::INFINITY, 0.0, 1.0]] {
-            let drawn = Sampler::default().draw(&mut row.clone(), &order);
+            let drawn = Sampler::default().draw(&row, &order);
             assert_eq!((drawn.token, drawn.is_broken), (None, true), "{row:?}");
         }
     }
@@ -213,7 +218,7 @@ mod tests {
         let draws = 40_000;
         for position in 0..draws {
             let order = order(Sampling::default(), &[], philox(11, position));
-            let token = sampler.draw(&mut logits.clone(), &order).token.unwrap();
+            let token = sampler.draw(&logits, &order).token.unwrap();
             counts[token as usize] += 1;
         }
         let total: f32 = logits.iter().map(|logit| logit.exp()).sum();
@@ -250,13 +255,13 @@ mod tests {
                 |name: &str| -> Vec<f32> { serde_json::from_value(case[name].clone()).unwrap() };
             let ids =
                 |name: &str| -> Vec<u32> { serde_json::from_value(case[name].clone()).unwrap() };
-            let mut logits = floats("logits");
+            let logits = floats("logits");
             let mut previous = ids("previous");
             previous.sort_unstable();
             previous.dedup();
             let mut sampler = Sampler::default();
             let order = order(sampling, &previous, philox(0, 0));
-            sampler.draw(&mut logits, &order).token.unwrap();
+            sampler.draw(&logits, &order).token.unwrap();
             let kept: Vec<u32> = sampler.kept.iter().map(|(id, _)| *id).collect();
             assert_eq!(kept, ids("kept"), "{}", case["name"]);
             let total: u64 = sampler.kept.iter().map(|(_, mass)| mass).sum();

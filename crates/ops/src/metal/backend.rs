@@ -292,9 +292,9 @@ impl Backend for Metal {
         requests: &[Option<SamplingRequest>],
         _stage: &mut (),
     ) -> Result<Vec<Drawn>, OpsError> {
-        let mut numbers = self.read(logits, requests.len())?;
+        let numbers = self.read(logits, requests.len())?;
         let width = numbers.len().checked_div(requests.len()).unwrap_or(0);
-        let rows = numbers.chunks_exact_mut(width.max(1)).collect();
+        let rows = numbers.chunks_exact(width.max(1)).collect();
         Ok(draw_rows(self, rows, requests))
     }
 

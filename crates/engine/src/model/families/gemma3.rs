@@ -16,7 +16,7 @@ pub(super) const TRAITS: Traits = Traits {
         max_position_embeddings: 131_072,
         tied: true,
         theta: 1e6,
-        activation: "gelu_pytorch_tanh",
+        activation: ("hidden_activation", "gelu_pytorch_tanh"),
         sliding_window: Some(4096),
     },
     attention_scalar: Some(256.0),

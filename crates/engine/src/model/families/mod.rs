@@ -68,7 +68,8 @@ pub(crate) struct Defaults {
     pub max_position_embeddings: usize,
     pub tied: bool,
     pub theta: f64,
-    pub activation: &'static str,
+    /// The field that names it, and its name.
+    pub activation: (&'static str, &'static str),
     pub sliding_window: Option<usize>,
 }
 

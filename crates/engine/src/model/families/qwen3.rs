@@ -16,7 +16,7 @@ pub(super) const TRAITS: Traits = Traits {
         max_position_embeddings: 32_768,
         tied: false,
         theta: 1e4,
-        activation: "silu",
+        activation: ("hidden_act", "silu"),
         sliding_window: None,
     },
     attention_scalar: None,

@@ -1,10 +1,19 @@
-//! The ropes of full and of sliding layers, from `rope_theta` and `rope_scaling`, or from `rope_parameters`.
+//! The ropes of full and of sliding layers, from `rope_theta`, `rope_scaling` and `rope_parameters`, as transformers takes them together.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Raw, Reader};
 use crate::model::config::{ConfigError, RopeConfig, RopeScaling};
 use crate::model::families::Traits;
+
+/// What a file says of a rope, under a name for errors.
+struct Said {
+    field: &'static str,
+    fields: Map<String, Value>,
+}
+
+const FULL: &str = "rope_parameters.full_attention";
+const SLIDING: &str = "rope_parameters.sliding_attention";
 
 impl Reader<'_> {
     /// Of full layers, of sliding ones.
@@ -14,64 +23,181 @@ impl Reader<'_> {
         raw: &Raw,
     ) -> Result<(RopeConfig, RopeConfig), ConfigError> {
         let theta = raw.rope_theta.unwrap_or(traits.defaults.theta);
-        let own_theta =
-            traits.local_theta.map(|left_out| raw.rope_local_base_freq.unwrap_or(left_out));
-        let local_theta = own_theta.unwrap_or(theta);
+        let scaling = self.said("rope_scaling", raw.rope_scaling.as_ref())?;
+        let parameters = self.said("rope_parameters", raw.rope_parameters.as_ref())?;
+        let parts = |parameters: &Said| {
+            let part = |field, name| self.said(field, parameters.fields.get(name));
+            Ok((part(FULL, "full_attention")?, part(SLIDING, "sliding_attention")?))
+        };
+        let (full, sliding) = match &parameters {
+            Some(parameters) => parts(parameters)?,
+            None => (None, None),
+        };
+        let is_by_layer = full.is_some() || sliding.is_some();
         // Where sliding layers have a rope of their own, only the others' is stretched.
-        let beside = |full: RopeConfig| match own_theta {
-            Some(theta) => RopeConfig { theta, scaling: RopeScaling::None },
-            None => full,
-        };
-        let parameters = raw.rope_parameters.as_ref();
-        let Some(parameters) = parameters.filter(|value| !value.is_null()) else {
-            let full = self.rope("rope_scaling", raw.rope_scaling.as_ref(), theta)?;
-            return Ok((full, beside(full)));
-        };
-        let full = parameters.get("full_attention");
-        let sliding = parameters.get("sliding_attention");
-        if full.is_none() && sliding.is_none() {
-            let full = self.rope("rope_parameters", Some(parameters), theta)?;
-            return Ok((full, beside(full)));
+        if let Some(left_out) = traits.local_theta {
+            if parameters.is_some() && !is_by_layer {
+                let problem = format!("`rope_parameters` has neither `{FULL}` nor `{SLIDING}`");
+                return Err(self.inconsistent(problem));
+            }
+            let local_theta = raw.rope_local_base_freq.unwrap_or(left_out);
+            let full = match (full, scaling) {
+                (Some(mut full), Some(scaling)) => {
+                    full.fields.extend(scaling.fields);
+                    Some(full)
+                }
+                (full, scaling) => full.or(scaling),
+            };
+            return Ok((self.rope(full, theta, raw)?, self.rope(sliding, local_theta, raw)?));
         }
-        Ok((
-            self.rope("rope_parameters.full_attention", full, theta)?,
-            self.rope("rope_parameters.sliding_attention", sliding, local_theta)?,
-        ))
+        if is_by_layer && scaling.is_none() {
+            return Ok((self.rope(full, theta, raw)?, self.rope(sliding, theta, raw)?));
+        }
+        let mut one = scaling.or(parameters);
+        if let (Some(said), Some(positions)) = (&mut one, &raw.original_max_position_embeddings) {
+            said.fields.insert("original_max_position_embeddings".to_owned(), positions.clone());
+        }
+        let rope = self.rope(one, theta, raw)?;
+        Ok((rope, rope))
     }
 
-    fn rope(
+    /// `None`: nothing, or nothing but an empty record.
+    fn said(
         &self,
-        field: &str,
+        field: &'static str,
         value: Option<&Value>,
-        theta: f64,
-    ) -> Result<RopeConfig, ConfigError> {
-        let Some(value) = value.filter(|value| !value.is_null()) else {
+    ) -> Result<Option<Said>, ConfigError> {
+        match value {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(fields)) => {
+                Ok(Some(Said { field, fields: fields.clone() }).filter(|_| !fields.is_empty()))
+            }
+            Some(other) => Err(self.unsupported(field, other, "only a record is")),
+        }
+    }
+
+    fn rope(&self, said: Option<Said>, theta: f64, raw: &Raw) -> Result<RopeConfig, ConfigError> {
+        let Some(Said { field, fields }) = said else {
             return Ok(RopeConfig { theta, scaling: RopeScaling::None });
         };
         let number = |name: &str| {
-            value.get(name).and_then(Value::as_f64).filter(|number| *number > 0.0).ok_or_else(
+            fields.get(name).and_then(Value::as_f64).filter(|number| *number > 0.0).ok_or_else(
                 || self.inconsistent(format!("`{field}` has no positive number `{name}`")),
             )
         };
-        let theta = value.get("rope_theta").and_then(Value::as_f64).unwrap_or(theta);
-        let kind = value.get("rope_type").or_else(|| value.get("type"));
-        let scaling = match kind.and_then(Value::as_str).unwrap_or("default") {
+        let theta = fields.get("rope_theta").and_then(Value::as_f64).unwrap_or(theta);
+        let kind = fields.get("rope_type").or_else(|| fields.get("type"));
+        let scaling = match kind.map_or(Some("default"), Value::as_str).unwrap_or_default() {
             "default" => RopeScaling::None,
             "linear" => RopeScaling::Linear { factor: number("factor")? },
             "llama3" => RopeScaling::Llama3 {
                 factor: number("factor")?,
                 low_frequency: number("low_freq_factor")?,
                 high_frequency: number("high_freq_factor")?,
-                original_positions: number("original_max_position_embeddings")?,
+                original_positions: match raw.max_position_embeddings {
+                    Some(positions) if !fields.contains_key("original_max_position_embeddings") => {
+                        positions as f64
+                    }
+                    _ => number("original_max_position_embeddings")?,
+                },
             },
-            other => {
+            _ => {
                 return Err(self.unsupported(
                     &format!("{field}.rope_type"),
-                    other,
+                    kind.map_or_else(String::new, |kind| kind.to_string()),
                     "known: default, linear, llama3",
                 ));
             }
         };
         Ok(RopeConfig { theta, scaling })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Config;
+
+    fn read(architecture: &str, own: Value) -> Result<Config, String> {
+        let mut config = json!({
+            "architectures": [architecture], "hidden_size": 64, "intermediate_size": 64,
+            "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 4,
+            "vocab_size": 100, "sliding_window": 8, "max_position_embeddings": 4096,
+        });
+        config.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+        Config::from_json(config, Path::new("config.json")).map_err(|error| error.to_string())
+    }
+
+    /// What transformers 5.24 makes of the same files.
+    #[test]
+    fn what_two_fields_say_is_taken_together() {
+        let linear = RopeScaling::Linear { factor: 4.0 };
+        let saved = json!({"rope_theta": 1e6, "rope_type": "default"});
+        let card = json!({"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5});
+        let both = json!({"rope_parameters": saved, "rope_scaling": card});
+        let config = read("Qwen3ForCausalLM", both).unwrap();
+        assert_eq!(config.full_rope, RopeConfig { theta: 5e5, scaling: linear });
+        let yarn =
+            json!({"rope_parameters": saved, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}});
+        let problem = read("Qwen3ForCausalLM", yarn).unwrap_err();
+        assert!(problem.contains("`rope_scaling.rope_type` is \"yarn\""), "{problem}");
+
+        let by_layer = json!({
+            "full_attention": {"rope_theta": 2e6, "rope_type": "default"},
+            "sliding_attention": {"rope_theta": 2e4, "rope_type": "default"},
+        });
+        let both = json!({
+            "rope_parameters": by_layer, "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+        });
+        let config = read("Gemma3ForCausalLM", both).unwrap();
+        assert_eq!(config.full_rope, RopeConfig { theta: 2e6, scaling: linear });
+        assert_eq!(config.sliding_rope, RopeConfig { theta: 2e4, scaling: RopeScaling::None });
+        let flat = read("Gemma3ForCausalLM", json!({"rope_parameters": saved})).unwrap_err();
+        assert!(flat.contains("rope_parameters.full_attention"), "{flat}");
+        for odd in [json!("yarn"), json!([]), json!({"rope_type": 3})] {
+            let problem = read("LlamaForCausalLM", json!({"rope_scaling": odd})).unwrap_err();
+            assert!(problem.contains("rope_scaling"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn the_positions_of_the_training_stand_in_three_places() {
+        let scaling = json!({
+            "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        });
+        let mut own = scaling.clone();
+        own["original_max_position_embeddings"] = json!(1024);
+        for (fields, expected) in [
+            (json!({"rope_scaling": scaling}), 4096.0),
+            (json!({"rope_scaling": own}), 1024.0),
+            (json!({"rope_scaling": own, "original_max_position_embeddings": 2048}), 2048.0),
+            (json!({"rope_scaling": scaling, "original_max_position_embeddings": 2048}), 2048.0),
+        ] {
+            let RopeScaling::Llama3 { original_positions, .. } =
+                read("LlamaForCausalLM", fields.clone()).unwrap().full_rope.scaling
+            else {
+                panic!("{fields}");
+            };
+            assert_eq!(original_positions, expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn an_activation_has_one_name_in_a_family() {
+        use crate::ops::Activation::{GeluTanh, Silu};
+        let both = json!({"hidden_act": "silu", "hidden_activation": "gelu_pytorch_tanh"});
+        let other = json!({"hidden_act": "silu"});
+        for (architecture, fields, expected) in [
+            ("LlamaForCausalLM", &both, Silu),
+            ("Gemma3ForCausalLM", &both, GeluTanh),
+            ("Gemma3ForCausalLM", &other, GeluTanh),
+            ("Qwen3ForCausalLM", &json!({"hidden_activation": "gelu_pytorch_tanh"}), Silu),
+        ] {
+            assert_eq!(read(architecture, fields.clone()).unwrap().activation, expected);
+        }
     }
 }
