@@ -142,6 +142,7 @@ impl Diagnosis for io::Error {
             | ErrorKind::IsADirectory
             | ErrorKind::DirectoryNotEmpty
             | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::ResourceBusy
             | ErrorKind::InvalidFilename
             | ErrorKind::InvalidInput
             | ErrorKind::InvalidData => Blame::Usage,
