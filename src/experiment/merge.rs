@@ -82,7 +82,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
         searches.extend(contents.searches.records);
         calls.extend(contents.calls.records);
         items.extend(contents.items.records);
-        elapsed_ms += results.elapsed_ms;
+        elapsed_ms = results.elapsed_ms.saturating_add(elapsed_ms);
     }
     let texts = whole.dataset.items.iter().map(|item| known.remove(item));
     let texts: Vec<ItemText> = texts.collect::<Option<_>>().ok_or(MergeError::Items)?;
