@@ -118,6 +118,8 @@ pub enum Defect {
     Unplanned(String),
     #[error("the text of item {0} is missing")]
     NoText(String),
+    #[error("its {field} is {found}, and by {by} it is {expected}")]
+    Outcome { field: &'static str, found: String, by: &'static str, expected: String },
     #[error("the line is cut short")]
     Torn,
     #[error("the line is missing: results.json counts {expected} lines")]
