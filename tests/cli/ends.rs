@@ -41,7 +41,7 @@ fn nobody_who_reads_the_output_changes_what_a_command_comes_to() {
     assert_eq!(unread(&scratch, "verify out").code, Some(0));
     assert_eq!(unread(&scratch, "verify --audit audit").code, Some(0));
     let trail = std::fs::read_to_string(scratch.path("audit/trail.jsonl")).unwrap();
-    scratch.write("audit/trail.jsonl", trail.replace("zero-shot", "zero-shut"));
+    scratch.write("audit/trail.jsonl", trail.replace("begun", "began"));
     unread(&scratch, "verify --audit audit").refused(3, &["the audit trail audit has"]);
     std::fs::create_dir(scratch.path("calls")).unwrap();
     scratch.write("calls/one.calls", "wardround calls 1\nno call\n");
