@@ -1,12 +1,17 @@
-//! Output: data to stdout, everything else to stderr.
+//! Output: data to stdout, everything else to stderr. A reader of stdout who is gone is no error: what would be written goes nowhere, and
+//! the command comes to its own end and exit code.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the reader of stdout is gone.
+static IS_UNREAD: AtomicBool = AtomicBool::new(false);
 
 /// Writes a line of data. Its own line breaks and tabs stay; other control characters are written out, as JSON does it.
 ///
 /// # Errors
-/// The reader is gone, which `exit` treats as no error, or stdout takes no more, as on a full disk.
+/// Stdout takes no more, as on a full disk.
 pub fn say(line: impl AsRef<str>) -> io::Result<()> {
     put(&format!("{}\n", obeyed_by_none(line.as_ref())))
 }
@@ -15,7 +20,7 @@ pub fn say(line: impl AsRef<str>) -> io::Result<()> {
 /// written out, as [`say`] does it; files and pipes get every byte.
 ///
 /// # Errors
-/// The reader is gone, or stdout takes no more.
+/// Stdout takes no more.
 pub fn write(text: &str) -> io::Result<()> {
     put(&as_read(text, io::stdout().is_terminal()))
 }
@@ -29,10 +34,18 @@ fn as_read(text: &str, is_terminal: bool) -> Cow<'_, str> {
 }
 
 fn put(text: &str) -> io::Result<()> {
+    if IS_UNREAD.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written
-        .map_err(|error| io::Error::new(error.kind(), format!("cannot write to stdout: {error}")))
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            IS_UNREAD.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        Err(error) => Err(io::Error::new(error.kind(), format!("cannot write to stdout: {error}"))),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// A text from outside as one line that a terminal shows and does not obey: what moves its cursor, colours or rings is written out.

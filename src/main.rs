@@ -6,5 +6,5 @@ fn main() -> ExitCode {
     wardround::sandbox::inherited::close(
         std::env::args_os().chain(std::env::vars_os().map(|(_, value)| value)),
     );
-    wardround::cli::exit::report(wardround::cli::run(wardround::cli::parse()))
+    wardround::cli::exit::report(|| wardround::cli::run(wardround::cli::parse()))
 }

@@ -83,7 +83,7 @@ pub fn verify(directory: &Path, heads: &[Head]) -> Result<Verified, Failure> {
     if !check.open.is_empty() {
         let open = check.open.len();
         check.found.notes.push(format!(
-            "{open} calls were begun and have no end: they run, or their server was killed; what was read of them is not known"
+            "{open} calls were begun and have no end: they run, or their process was killed; what was read of them is not known"
         ));
     }
     check.compare_texts(directory)?;

@@ -78,12 +78,14 @@ faults! {
         #[error("{} holds no installed version", root.display())]
         NoRoot { root: PathBuf } => Artefact,
             "name the ROOT of `wardround bundle install --to ROOT`";
-        #[error("version {new} is older than {newest}, which is installed in {}", root.display())]
+        #[error("version {new} is older than {newest}, which is or was installed in {}", root.display())]
         Downgrade { root: PathBuf, new: Version, newest: Version } => Usage,
             "say --downgrade, or go back with `wardround bundle rollback`";
         #[error("the bundle is of {new}, and {} was first installed with {own}", root.display())]
         OtherProduct { root: PathBuf, own: String, new: String } => Usage,
             "do not use it, unless the sender told you by another way that this changes; then say --new-signer";
+        #[error("{one} and {other} are one key: two signatures by it are not those of two signers")]
+        SameKey { one: String, other: String } => Usage, "name each signer's key once";
         #[error("no --trust names the key {key}, by which all of {} is signed", root.display())]
         OtherSigner { root: PathBuf, key: String } => Usage,
             "do not use it, unless the sender told you by another way that this changes; then say --new-signer";

@@ -4,12 +4,16 @@ use crate::outside;
 
 use std::path::Path;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use minisign_verify::{PublicKey, Signature};
 
 use super::BundleError;
 
 /// Lines of a signature: a comment that nothing vouches for, the signature, a comment that is signed, the signature of both.
 const LINES: usize = 4;
+/// Where the key begins in what minisign prints of it.
+const KEY_BEGINS: usize = 10;
 /// What the first line begins with.
 const COMMENT: &str = "untrusted comment: ";
 
@@ -41,6 +45,29 @@ impl TrustedKey {
         };
         let key = key.map_err(|error| bad(error.to_string().to_lowercase()))?;
         Ok(TrustedKey { name: text.to_owned(), text: printed, key })
+    }
+
+    /// Reads keys each of which must have signed.
+    ///
+    /// # Errors
+    /// What is none; a key that is named twice, since two signatures of one signer are not those of two.
+    pub fn open_each(texts: &[impl AsRef<str>]) -> Result<Vec<TrustedKey>, BundleError> {
+        let mut keys: Vec<TrustedKey> = Vec::new();
+        for text in texts {
+            let key = TrustedKey::open(text.as_ref())?;
+            if let Some(same) = keys.iter().find(|other| other.bytes() == key.bytes()) {
+                let (one, other) = (same.name.clone(), key.name);
+                return Err(BundleError::SameKey { one, other });
+            }
+            keys.push(key);
+        }
+        Ok(keys)
+    }
+
+    /// The key alone, without the algorithm and the number that are printed before it.
+    fn bytes(&self) -> Option<Vec<u8>> {
+        let printed = BASE64_STANDARD.decode(&self.text).ok()?;
+        printed.get(KEY_BEGINS..).map(<[u8]>::to_vec)
     }
 
     /// Whether the key signed these bytes. Of a signature everything but its first line is checked, its form included. Gives the comment
@@ -97,6 +124,14 @@ mod tests {
         let key = TrustedKey::open(path.to_str().unwrap()).unwrap();
         key.has_signed(b"test", SIGNATURE).unwrap();
         assert_eq!(key.text, KEY);
+        // Four eyes are not two of one head, whatever number is printed before the key.
+        let mut bytes = BASE64_STANDARD.decode(KEY).unwrap();
+        bytes[5] ^= 1;
+        let renumbered = BASE64_STANDARD.encode(bytes);
+        for (one, two) in [(KEY, path.to_str().unwrap()), (KEY, renumbered.as_str()), (KEY, KEY)] {
+            let error = TrustedKey::open_each(&[one, two]).err().unwrap().to_string();
+            assert!(error.contains("are one key"), "{error}");
+        }
         for bad in ["no-such-file.pub", "RWQf", ""] {
             let error = TrustedKey::open(bad).err().unwrap().to_string();
             assert!(error.contains(bad), "{error}");

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::signature::TrustedKey;
 use super::verify::Opened;
+use super::version::Version;
 use super::{BundleError, files};
 use crate::experiment::whole_file::write_public;
 use crate::hub::if_there;
@@ -21,13 +22,20 @@ pub struct Trust {
     product: String,
     /// As minisign prints them. All must have signed.
     keys: Vec<String>,
+    /// The newest version that was ever made current, whatever was removed since; earlier versions of wardround did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<Version>,
 }
 
 impl Trust {
     /// What the bundle is of, and the keys that it was held against.
     pub fn in_bundle(bundle: &Opened, keys: &[TrustedKey]) -> Trust {
         let keys = keys.iter().map(|key| key.text.clone()).collect();
-        Trust { product: bundle.manifest.name.clone(), keys }
+        Trust { product: bundle.manifest.name.clone(), keys, newest: None }
+    }
+
+    pub fn with_newest(self, newest: Option<Version>) -> Trust {
+        Trust { newest, ..self }
     }
 
     /// What was first installed in a root; `None` before that.

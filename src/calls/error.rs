@@ -20,6 +20,8 @@ faults! {
             line: usize,
             defect: &'static str,
         } => Artefact, "nothing was imported: fetch the file again";
+        #[error("{} is being cleared by another process", path.display())]
+        Busy { path: PathBuf } => Usage, "wait for it to end";
         #[error("{} is cut off", path.display())]
         CutOff { path: PathBuf } => Artefact, "nothing was imported: fetch the file again";
         #[error(transparent)]

@@ -1,6 +1,8 @@
 //! A file of the store: a header, and lines that one process appended.
 
+use std::fs::TryLockError;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,6 +13,8 @@ use crate::outside;
 pub(super) const HEADER: &str = "wardround calls 1";
 /// What the names of files end with.
 pub(super) const EXTENSION: &str = "calls";
+/// Before the number of calls in the last line of an exported file.
+pub(super) const END: &str = "end ";
 /// What they end with while they are being put together.
 pub(super) const PARTIAL: &str = "part";
 
@@ -33,14 +37,21 @@ pub(super) struct Line {
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Gives `each` the whole lines from byte `from` on; returns where the last one ends.
+/// Where the last whole line of a file ends, and how many calls it says that there are, if it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct End {
+    pub at: u64,
+    pub count: Option<usize>,
+}
+
+/// Gives `each` the whole lines from byte `from` on, but for header and end; returns where the last one ends.
 ///
 /// # Errors
 /// A file that cannot be read, or whose first line is not the header.
-pub(super) fn read(path: &Path, from: u64, mut each: impl FnMut(Line)) -> io::Result<u64> {
+pub(super) fn read(path: &Path, from: u64, mut each: impl FnMut(Line)) -> io::Result<End> {
     let mut file = BufReader::new(outside::open_beside(path)?);
     file.seek(SeekFrom::Start(from))?;
-    let (mut at, mut number) = (from, 0);
+    let (mut at, mut number, mut count) = (from, 0, None);
     loop {
         let mut bytes = Vec::new();
         let read = file.by_ref().take(LONGEST as u64 + 1).read_until(b'\n', &mut bytes)?;
@@ -49,11 +60,11 @@ pub(super) fn read(path: &Path, from: u64, mut each: impl FnMut(Line)) -> io::Re
         if !is_whole && read > LONGEST {
             let (more, ends) = skip(&mut file)?;
             if !ends {
-                return Ok(at);
+                return Ok(End { at, count });
             }
             length += more;
         } else if !is_whole {
-            return Ok(at);
+            return Ok(End { at, count });
         }
         number += 1;
         match at == 0 {
@@ -61,10 +72,21 @@ pub(super) fn read(path: &Path, from: u64, mut each: impl FnMut(Line)) -> io::Re
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no file of calls"));
             }
             true => {}
-            false => each(Line { number, at, bytes: is_whole.then_some(bytes) }),
+            false => {
+                count = end(&bytes);
+                if count.is_none() {
+                    each(Line { number, at, bytes: is_whole.then_some(bytes) });
+                }
+            }
         }
         at += length;
     }
+}
+
+/// The number of calls, where the line is the end of an exported file.
+fn end(line: &[u8]) -> Option<usize> {
+    let count = std::str::from_utf8(line).ok()?.strip_prefix(END)?;
+    count.parse().ok().filter(|parsed: &usize| parsed.to_string() == count)
 }
 
 /// Passes over the rest of a line; how long it is, and whether it ends.
@@ -127,14 +149,21 @@ pub(super) struct Appender {
 impl Appender {
     /// A new file of a name that no other has, with this extension.
     pub fn create(directory: &Path, extension: &str) -> io::Result<Appender> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let name = format!("{:032x}-{:08x}.{extension}", now.as_nanos(), std::process::id());
-        let path = directory.join(name);
+        loop {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let name = format!("{:032x}-{:08x}.{extension}", now.as_nanos(), std::process::id());
+            if let Some(mut appender) = Appender::take(directory.join(name))? {
+                appender.append(format!("{HEADER}\n").as_bytes())?;
+                return Ok(appender);
+            }
+        }
+    }
+
+    /// A new file, locked; `None` where a clearing that goes on has taken it between its making and its lock.
+    fn take(path: PathBuf) -> io::Result<Option<Appender>> {
         let file = outside::create(&path)?;
-        file.file().try_lock()?;
-        let mut appender = Appender { path, file, length: 0 };
-        appender.append(format!("{HEADER}\n").as_bytes())?;
-        Ok(appender)
+        let is_ours = held(&file)? && file.metadata()?.nlink() > 0;
+        Ok(is_ours.then_some(Appender { path, file, length: 0 }))
     }
 
     /// Appends a line; returns where it begins.
@@ -168,10 +197,15 @@ impl Appender {
 /// Whether some process appends to a file, or clears it away; the file is locked as long as the result is held.
 pub(super) fn lock(path: &Path) -> io::Result<Option<fs_err::File>> {
     let file = outside::open_beside(path)?;
+    Ok(held(&file)?.then_some(file))
+}
+
+/// Locks a file, or a directory; `false` where another has locked it.
+pub(super) fn held(file: &fs_err::File) -> io::Result<bool> {
     match file.file().try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-        Err(std::fs::TryLockError::Error(error)) => Err(error),
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

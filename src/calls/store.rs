@@ -218,7 +218,7 @@ impl Store {
                 _ => unreadable += 1,
             });
             match read {
-                Ok(end) => index.files[file].1 = end,
+                Ok(end) => index.files[file].1 = end.at,
                 // It was cleared away.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => {

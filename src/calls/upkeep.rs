@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::line::{Kept, Key, decode};
 use super::segment::{
-    Appender, EXTENSION, HEADER, Line, PARTIAL, Place, list, lock, read, read_line,
+    Appender, END, EXTENSION, HEADER, Line, PARTIAL, Place, held, list, lock, read, read_line,
 };
 use super::{CallsError, Store};
+use crate::console;
 use crate::outside;
 
 /// What a store holds.
@@ -109,14 +110,15 @@ pub fn inspect(directory: &Path) -> Result<Held, CallsError> {
             Ok((_, kept)) => {
                 held.calls += 1;
                 held.elsewhere += usize::from(kept.elsewhere.is_some());
-                held.completion_tokens += kept.usage.completion_tokens;
-                held.elapsed_ms += kept.elapsed_ms;
+                let tokens = kept.usage.completion_tokens;
+                held.completion_tokens = held.completion_tokens.saturating_add(tokens);
+                held.elapsed_ms = held.elapsed_ms.saturating_add(kept.elapsed_ms);
                 held.oldest = Some(held.oldest.map_or(kept.kept_at, |old| old.min(kept.kept_at)));
                 held.newest = held.newest.max(Some(kept.kept_at));
             }
         });
         match read {
-            Ok(end) if end < bytes => held.unfinished.push(path),
+            Ok(end) if end.at < bytes => held.unfinished.push(path),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let defect = "it is not the first line of a file of calls";
@@ -132,8 +134,13 @@ pub fn inspect(directory: &Path) -> Result<Held, CallsError> {
 /// another process writes stay as they are.
 ///
 /// # Errors
-/// What is no store; a file that is none of calls, or a disk that takes no more: nothing is changed then.
+/// What is no store, or is being cleared; a file that is none of calls, or a disk that takes no more: nothing is changed then.
 pub fn clear(directory: &Path, chosen: &Chosen) -> Result<Cleared, CallsError> {
+    // Each of two would take what the other has put together for a copy that stays.
+    let alone = outside::open_directory(directory)?;
+    if !held(&alone)? {
+        return Err(CallsError::Busy { path: directory.to_owned() });
+    }
     let (mut cleared, mut known) = (Cleared::default(), HashSet::new());
     let mut locked = Vec::new();
     for path in files(directory)? {
@@ -190,7 +197,8 @@ pub fn clear(directory: &Path, chosen: &Chosen) -> Result<Cleared, CallsError> {
     Ok(cleared)
 }
 
-/// Writes the chosen calls to a new file, each once and in the order of their keys; returns how many there are.
+/// Writes the chosen calls to a new file for its owner alone, each once and in the order of their keys, and behind them how many there
+/// are, which it returns.
 ///
 /// # Errors
 /// What is no store; a file that is there, or cannot be written.
@@ -208,14 +216,25 @@ pub fn export(directory: &Path, chosen: &Chosen, out: &Path) -> Result<usize, Ca
         })
         .map_err(not_calls(path))?;
     }
-    let mut options = fs_err::OpenOptions::new();
-    let mut file = io::BufWriter::new(options.write(true).create_new(true).open(out)?);
-    writeln!(file, "{HEADER}")?;
-    for place in places.values() {
-        file.write_all(&read_line(&files[place.file], *place)?)?;
-        file.write_all(b"\n")?;
+    if fs_err::symlink_metadata(out).is_ok() {
+        let there = format!("{} is there already", out.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, there).into());
     }
-    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    let part = out.with_added_extension(PARTIAL);
+    let write = || -> io::Result<()> {
+        let mut file = io::BufWriter::new(outside::create(&part)?);
+        writeln!(file, "{HEADER}")?;
+        for place in places.values() {
+            file.write_all(&read_line(&files[place.file], *place)?)?;
+            file.write_all(b"\n")?;
+        }
+        writeln!(file, "{END}{}", places.len())?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        fs_err::rename(&part, out)
+    };
+    write().inspect_err(|_| {
+        let _ = fs_err::remove_file(&part);
+    })?;
     Ok(places.len())
 }
 
@@ -224,19 +243,26 @@ pub fn export(directory: &Path, chosen: &Chosen, out: &Path) -> Result<usize, Ca
 /// # Errors
 /// A file that is none, or is damaged; what is no store.
 pub fn import(directory: &Path, from: &Path) -> Result<usize, CallsError> {
-    let mut defect = None;
+    let (mut defect, mut lines) = (None, 0);
     let end = read(from, 0, |line| {
+        lines += 1;
         if let Err(found) = decoded(&line) {
             defect.get_or_insert((line.number, found));
         }
     });
     let end = end.map_err(not_calls(from))?;
-    let is_whole = end > 0 && end == fs_err::metadata(from)?.len();
+    let is_whole = end.at > 0
+        && end.at == fs_err::metadata(from)?.len()
+        && end.count.is_none_or(|count| count == lines);
     match defect {
         Some((line, defect)) => {
             return Err(CallsError::BadLine { path: from.to_owned(), line, defect });
         }
         None if !is_whole => return Err(CallsError::CutOff { path: from.to_owned() }),
+        None if end.count.is_none() => console::note(format!(
+            "warning: the last line of {} does not say how many calls it has, as earlier versions wrote it: whether all are there nobody can tell",
+            from.display()
+        )),
         None => {}
     }
     let mut taken = 0;

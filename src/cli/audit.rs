@@ -1,6 +1,7 @@
 //! `audit`: reads an audit trail, and deletes the texts that it keeps.
 
 pub mod flags;
+pub mod watched;
 
 use std::path::{Path, PathBuf};
 

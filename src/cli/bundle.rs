@@ -57,7 +57,7 @@ pub struct TrustFlag {
 
 impl TrustFlag {
     pub fn keys(&self) -> Result<Vec<TrustedKey>, BundleError> {
-        self.trust.iter().map(|key| TrustedKey::open(key)).collect()
+        TrustedKey::open_each(&self.trust)
     }
 }
 

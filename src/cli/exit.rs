@@ -1,5 +1,7 @@
 //! The end of a command: its error message and its exit code.
 
+use std::any::Any;
+use std::panic::{UnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use crate::console;
@@ -22,11 +24,11 @@ pub fn at_once() -> ! {
     std::process::exit(i32::from(Blame::Interrupted.exit_code()))
 }
 
-/// Prints the error and its hint to stderr, and returns the exit code; a closed stdout is not an error.
-pub fn report(result: Result<(), Failure>) -> ExitCode {
-    match result {
+/// Runs a command, prints its error and hint to stderr, and returns the exit code; a panic is an error of the machine, as one is where no
+/// thread can be started.
+pub fn report(command: impl FnOnce() -> Result<(), Failure> + UnwindSafe) -> ExitCode {
+    match catch_unwind(command).unwrap_or_else(|panic| Err(panicked(&*panic))) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             console::note(format!("error: {}", indented(&failure.to_string())));
             if let Some(hint) = failure.hint() {
@@ -35,6 +37,19 @@ pub fn report(result: Result<(), Failure>) -> ExitCode {
             ExitCode::from(failure.blame().exit_code())
         }
     }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text =
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why");
+    let hint = match text.contains("failed to spawn thread") {
+        true => {
+            "allow this user more threads (`ulimit -u`), or take fewer with --threads and --max-in-flight"
+        }
+        false => "this is a mistake in wardround: report it with the lines above",
+    };
+    Failure::machine(format!("the program broke off: {text}"), hint)
 }
 
 /// Every line but the first set in: what a stranger's file has put into a message never looks like a line of the program's.
@@ -76,6 +91,14 @@ mod tests {
     #[test]
     fn what_finished_otherwise_than_hoped_is_1() {
         assert_eq!(code(Failure::outcome("two items errored", None)), 1);
+    }
+
+    #[test]
+    fn what_panics_is_the_machines() {
+        assert_eq!(report(|| panic!("failed to spawn thread: {}", "full")), ExitCode::from(70));
+        assert_eq!(report(|| Ok(())), ExitCode::SUCCESS);
+        let failure = panicked(&"failed to spawn thread");
+        assert!(failure.hint().is_some_and(|hint| hint.contains("ulimit -u")));
     }
 
     #[test]

@@ -190,7 +190,7 @@ Environment variables:
   WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
   WARDROUND_SANDBOX             whether the process is restricted (--sandbox)
   WARDROUND_SYNTH_MODELS        directory of synthetic models (--models)
-  WARDROUND_AUDIT               directory of the audit trail of `serve`, `check` and `run` (--audit)
+  WARDROUND_AUDIT               directory of the audit trail of `serve`, `check`, `run`, `resume`, `recipe` (--audit)
   WARDROUND_AUDIT_CONTENT       what it keeps of texts (--audit-content)
   WARDROUND_AUDIT_KEEP          days after which it deletes them (--audit-keep)
   WARDROUND_AUDIT_NO_ADDRESS    keep no addresses in it (--audit-no-address)

@@ -1,9 +1,12 @@
 //! `recipe`: runs the missing cells of a paper's table or figure, then prints it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
+use super::audit::flags::AuditDirectory;
+use super::audit::watched::Watched;
 use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
 use super::forecast::{Outlook, Planned};
 use super::options::ScorerFlags;
@@ -13,6 +16,7 @@ use super::{interrupt, list, report};
 use crate::analysis::notes::GivenKeywords;
 use crate::analysis::recipe::results::{RecipeResults, VariantResult};
 use crate::analysis::recipe::tables::markdown;
+use crate::audit::AuditOptions;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::open_encoder;
@@ -25,6 +29,7 @@ use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::built_in::of_paper;
 use crate::experiment::recipe::cells::{Cell, cells};
 use crate::experiment::recipe::file::Analysis;
+use crate::experiment::recipe::machine::Machine;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
@@ -55,6 +60,8 @@ pub struct RecipeVerb {
     #[command(flatten)]
     output: RecipeOutput,
     #[command(flatten)]
+    audit: AuditDirectory,
+    #[command(flatten)]
     sandbox: SandboxFlag,
     /// The recipe's folder; existing cells are kept [default: wardround-NAME]. Of a paper it holds one for each recipe, and the store of
     /// calls that they share
@@ -74,7 +81,9 @@ impl RecipeVerb {
         if self.start.dry_run {
             return each(&recipes, |recipe| announce(recipe, &self.output.scorers));
         }
-        self.output.run(&recipes, &self.start.execution, self.sandbox)
+        let (flags, audit) = (&self.start.execution, self.audit.options());
+        let with = Execution { flags, sandbox: self.sandbox, audit, verb: "recipe" };
+        self.output.run(&recipes, with)
     }
 
     /// The recipes of a paper, with one store of calls.
@@ -148,9 +157,18 @@ impl RecipeVerb {
             },
             corpus: corpus(&self.start.corpus)?,
             exemplars: self.start.exemplars.spec(exemplars)?,
+            machine: Machine::of(&self.start.execution.hardware),
             recipe,
         })
     }
+}
+
+/// How recipes run.
+pub struct Execution<'a> {
+    pub flags: &'a ExecutionFlags,
+    pub sandbox: SandboxFlag,
+    pub audit: Option<AuditOptions>,
+    pub verb: &'a str,
 }
 
 /// The models that a recipe's metrics need.
@@ -168,22 +186,24 @@ impl RecipeOutput {
     ///
     /// # Errors
     /// As [`each`].
-    pub fn run(
-        &self,
-        recipes: &[RecipeRun],
-        execution: &ExecutionFlags,
-        sandbox: SandboxFlag,
-    ) -> Result<(), Failure> {
+    pub fn run(&self, recipes: &[RecipeRun], with: Execution<'_>) -> Result<(), Failure> {
+        let Execution { flags, sandbox, audit, verb } = with;
         let paths = recipes.iter().try_fold(Paths::default(), |paths, one| self.paths(paths, one));
-        let entered = paths?.enter(sandbox, &execution.hardware.compute.on.device)?;
-        let entered = entered.sealed(execution.progress.quiet)?;
-        each(recipes, |recipe| self.run_one(recipe, execution, &entered))
+        let mut paths = paths?;
+        if let Some(options) = &audit {
+            paths = paths.write(&options.directory)?;
+        }
+        let entered = paths.enter(sandbox, &flags.hardware.compute.on.device)?;
+        let entered = entered.sealed(flags.progress.quiet)?;
+        let (sandbox, observer) = (entered.report(), flags.observer());
+        let observer = Watched::begin(audit.as_ref(), verb, sandbox.as_deref(), observer)?;
+        observer.end(each(recipes, |recipe| self.run_one(recipe, observer.clone(), &entered)))
     }
 
     fn run_one(
         &self,
         recipe: &RecipeRun,
-        execution: &ExecutionFlags,
+        observer: Arc<Watched>,
         entered: &Entered,
     ) -> Result<(), Failure> {
         let keywords = self.keywords(recipe.manifest())?;
@@ -192,10 +212,12 @@ impl RecipeOutput {
             run.plan.host.sandbox = entered.report();
         }
         let encoder = self.open_encoder(&recipe.manifest().recipe)?;
-        let finished =
-            recipe.execute(resolved, execution.observer(), interrupt::watch(), |executed| {
-                summary::write(executed).map(|_| ())
-            })?;
+        let finished = recipe.execute(resolved, observer, interrupt::watch(), |executed| {
+            summary::write(executed).map(|_| ())
+        })?;
+        for (_, contents) in &finished {
+            summary::write_missing_page(contents)?;
+        }
         self.write(&recipe.forms, finished, encoder.as_ref(), keywords, &recipe.out)
     }
 

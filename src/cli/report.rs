@@ -199,7 +199,8 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
     let extra = ExtraTables { evaluation: evaluation(contents)?, ratings: ratings(contents)? };
     let pages = crate::report::render(contents, scoring, &extra)?;
-    for (file, page) in &pages {
+    // report.html is the first of them and written last: where it is, all are.
+    for (file, page) in pages.iter().rev() {
         whole_file::write_private(&directory.join(file), page.as_bytes())?;
     }
     // Of a run that had more pages before.

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::audit::flags::AuditDirectory;
+use super::audit::watched::Watched;
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
-use super::recipe::RecipeOutput;
+use super::recipe::{Execution, RecipeOutput};
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, run, summary};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
 use crate::experiment::plan::Plan;
@@ -27,6 +30,8 @@ pub struct Resume {
     #[command(flatten)]
     corpus: MovedCorpusFlags,
     #[command(flatten)]
+    audit: AuditDirectory,
+    #[command(flatten)]
     sandbox: SandboxFlag,
     #[command(flatten)]
     execution: ExecutionFlags,
@@ -39,22 +44,29 @@ pub struct Resume {
 
 impl Resume {
     pub fn run(self) -> Result<(), Failure> {
+        let audit = self.audit.options();
         if let Some(manifest) = RecipeManifest::read(&self.directory)? {
+            let hardware = manifest.machine.under(self.execution.hardware.clone())?;
             let recipe = RecipeRun {
                 forms: Form::all(manifest)?,
                 out: self.directory,
-                hardware: self.execution.hardware.clone(),
+                hardware,
                 max_in_flight: self.execution.max_in_flight(),
                 hub: self.execution.hub_options()?,
                 allow_version: self.allow_version,
             };
-            return self.output.run(&[recipe], &self.execution, self.sandbox);
+            let with =
+                Execution { flags: &self.execution, sandbox: self.sandbox, audit, verb: "resume" };
+            return self.output.run(&[recipe], with);
         }
         let plan = Plan::load(&Plan::find(&self.directory)?)?;
         let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;
-        let paths = Paths::default().run(&spec)?.write(&self.directory)?;
+        let mut paths = Paths::default().run(&spec)?.write(&self.directory)?;
+        if let Some(options) = &audit {
+            paths = paths.write(&options.directory)?;
+        }
         let entered = paths.enter(self.sandbox, &spec.hardware.compute.on.device)?;
-        let _entered = entered.sealed(self.execution.progress.quiet)?;
+        let entered = entered.sealed(self.execution.progress.quiet)?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;
@@ -62,9 +74,12 @@ impl Resume {
         if begun.is_complete && !self.allow_version {
             let path = self.directory.display();
             console::note(format!("{path} is finished: there is nothing to resume"));
-            return Ok(());
+            return summary::conclude(&Contents::read(&self.directory)?);
         }
-        let driver = Driver::new(models.start()?, self.execution.observer(), interrupt::watch());
-        summary::finish(&driver.execute(run, begun, &self.directory)?)
+        let (models, observer) = (models.start()?, self.execution.observer());
+        let sandbox = entered.report();
+        let observer = Watched::begin(audit.as_ref(), "resume", sandbox.as_deref(), observer)?;
+        let driver = Driver::new(models, observer.clone(), interrupt::watch());
+        summary::finish(&observer.end(driver.execute(run, begun, &self.directory))?)
     }
 }

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::audit::flags::{AuditDirectory, begin, user};
+use super::audit::flags::AuditDirectory;
+use super::audit::watched::Watched;
 use super::flags::{ExecutionFlags, MovedCorpusFlags, StartFlags, corpus, reranker};
 use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{calibrate, interrupt, list, summary};
 use crate::analysis::policy::{Policy, Subject};
-use crate::audit::Event;
 use crate::cli::exit::Failure;
 use crate::data::Format;
-use crate::experiment::driver::{Executed, carry_out};
+use crate::experiment::driver::carry_out;
 use crate::experiment::evaluation::Evaluation;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
@@ -160,19 +160,9 @@ impl Run {
         }
         let out = out.unwrap_or_else(|| run.default_directory());
         let sandbox = run.plan.host.sandbox.as_deref();
-        let trail = audit.map(|options| begin(&options, "run", sandbox)).transpose()?;
-        let told = Event::new("run")
-            .with("actor", user())
-            .with("directory", out.display().to_string())
-            .with("system", run.plan.system.as_str())
-            .with("data_sha256", run.plan.dataset.sha256.as_str());
-        let observer = execution.observer();
-        let executed = carry_out(run, models, &out, observer, interrupt::watch());
-        if let Some(trail) = trail {
-            trail.write(ended(told, executed.as_ref().ok()))?;
-            trail.finish(Event::new("stop").with("actor", user()))?;
-        }
-        let executed = executed?;
+        let observer = Watched::begin(audit.as_ref(), "run", sandbox, execution.observer())?;
+        let executed = carry_out(run, models, &out, observer.clone(), interrupt::watch());
+        let executed = observer.end(executed)?;
         let finished = summary::finish(&executed);
         if let Some(policy) = &policy {
             calibrate::apply(policy, &executed.contents)?;
@@ -203,15 +193,6 @@ impl Run {
         let moved = MovedCorpusFlags { corpus, reranker, retrieval_device };
         again(plan, &self.start.execution, self.start.panel.panel, moved)
     }
-}
-
-/// What the trail is told of a run that has ended; of one that failed `executed` is nothing.
-fn ended(told: Event, executed: Option<&Executed>) -> Event {
-    let contents = executed.map(|run| &run.contents);
-    told.with("plan", contents.map(|run| run.plan_sha256.as_str()))
-        .with("items", contents.map(|run| run.items.records.len()))
-        .with("calls_head", contents.map(|run| run.calls.head.as_str()))
-        .with("status", if executed.is_some() { "done" } else { "failed" })
 }
 
 /// The spec that repeats `plan`, on models that may have moved.

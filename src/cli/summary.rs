@@ -10,6 +10,7 @@ use crate::analysis::results::{self, Figures};
 use crate::analysis::say;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::contents::Contents;
 use crate::experiment::driver::{Executed, refuse_failed};
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
@@ -35,6 +36,20 @@ pub fn finish(executed: &Executed) -> Result<(), Failure> {
     let contents = &executed.contents;
     tell(&results, &figures, &contents.plan, &contents.path)?;
     refuse_failed(contents)
+}
+
+/// Ends a run that was complete as the run itself would have: with its page, which a full disk or a kill may have kept from it, and its verdict.
+pub fn conclude(contents: &Contents) -> Result<(), Failure> {
+    write_missing_page(contents)?;
+    refuse_failed(contents)
+}
+
+/// Writes the page of a run that has none.
+pub fn write_missing_page(contents: &Contents) -> Result<(), Failure> {
+    match fs_err::exists(contents.path.join(report::FILE))? {
+        true => Ok(()),
+        false => report::write(contents, &contents.path),
+    }
 }
 
 fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::io::Result<()> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::contents::Contents;
-use super::directory::Directory;
+use super::directory::{Beside, Directory};
 use super::error::{Interrupted, resume};
 use super::log::Log;
 use super::models::Models;
@@ -20,8 +20,30 @@ use crate::record::{CallLine, ItemKey, ItemLine};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
+/// A run whose directory stands and whose calls are about to be made.
+pub struct Began<'a> {
+    pub directory: &'a Path,
+    pub system: String,
+    pub data_sha256: String,
+    pub plan_sha256: String,
+}
+
 /// Told of a run's progress; every method may be called from many threads.
 pub trait Observer: Send + Sync {
+    /// Before the first call.
+    ///
+    /// # Errors
+    /// Why there is to be none.
+    fn began(&self, _run: &Began<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// The run is complete, or broke off: then `contents` is nothing.
+    ///
+    /// # Errors
+    /// Why it counts as broken off.
+    fn ended(&self, _run: &Began<'_>, _contents: Option<&Contents>) -> Result<(), Failure> {
+        Ok(())
+    }
     /// A run begins: its items over all repetitions, and those of them that an earlier session finished.
     fn begin(&self, _total: u64, _done: u64) {}
     fn call(&self, _call: &CallLine) {}
@@ -76,10 +98,8 @@ pub fn carry_out(
     observer: Arc<dyn Observer>,
     stop: Arc<AtomicBool>,
 ) -> Result<Executed, Failure> {
-    let directory = Directory::create(out, &run.plan, &run.texts)?;
-    if let Some(evaluation) = &run.evaluation {
-        evaluation.write(out)?;
-    }
+    let beside = Beside { evaluation: run.evaluation.as_ref(), versions: &[] };
+    let directory = Directory::create_with(out, &run.plan, &run.texts, &beside)?;
     Driver::new(models.start()?, observer, stop).execute(run, directory, out)
 }
 
@@ -96,12 +116,20 @@ impl Driver {
     ///
     /// # Errors
     /// What stopped the run. Items that errored are none: their lines say so.
-    pub fn execute(
-        &self,
-        run: Run,
-        mut directory: Directory,
-        out: &Path,
-    ) -> Result<Executed, Failure> {
+    pub fn execute(&self, run: Run, directory: Directory, out: &Path) -> Result<Executed, Failure> {
+        let began = Began {
+            directory: out,
+            system: run.plan.system.clone(),
+            data_sha256: run.plan.dataset.sha256.clone(),
+            plan_sha256: directory.plan_sha256.clone(),
+        };
+        self.observer.began(&began)?;
+        let executed = self.work(run, directory, out);
+        self.observer.ended(&began, executed.as_ref().ok().map(|run| &run.contents))?;
+        executed
+    }
+
+    fn work(&self, run: Run, mut directory: Directory, out: &Path) -> Result<Executed, Failure> {
         let began = Instant::now();
         for notice in run.notices.iter().chain(&directory.notices) {
             self.observer.note(notice);

@@ -91,6 +91,8 @@ faults! {
         #[error("the log of this run is closed")]
         LogClosed => Machine;
         #[error("{0}")]
+        Closed(error: Arc<io::Error>) => Usage, "who runs this may not read that: change its permissions, or run this as its owner";
+        #[error("{0}")]
         Io(error: Arc<io::Error>) => error.blame(), of_the_log(error);
     }
 }
@@ -118,6 +120,8 @@ pub enum Defect {
     Unplanned(String),
     #[error("the text of item {0} is missing")]
     NoText(String),
+    #[error("its {field} is {found}, and by {by} it is {expected}")]
+    Outcome { field: &'static str, found: String, by: &'static str, expected: String },
     #[error("the line is cut short")]
     Torn,
     #[error("the line is missing: results.json counts {expected} lines")]
@@ -133,6 +137,16 @@ pub enum Defect {
 }
 
 impl RunError {
+    /// The same, where a run was only to be read.
+    pub(super) fn of_reading(self) -> RunError {
+        match self {
+            RunError::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
+                RunError::Closed(error)
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn unloggable(what: impl ToString, reason: impl ToString) -> RunError {
         RunError::Unloggable { what: what.to_string(), reason: reason.to_string() }
     }

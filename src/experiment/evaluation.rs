@@ -104,8 +104,8 @@ impl Evaluation {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self, directory: &Path) -> Result<(), Failure> {
-        Ok(whole_file::write_private(&directory.join(FILE), self.text.as_bytes())?)
+    pub fn write(&self, directory: &Path) -> std::io::Result<()> {
+        whole_file::write_private(&directory.join(FILE), self.text.as_bytes())
     }
 
     pub fn sha256(&self) -> String {

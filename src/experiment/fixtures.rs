@@ -155,7 +155,7 @@ pub fn texts(ids: &[impl AsRef<str>]) -> Vec<ItemText> {
         item: id.to_owned(),
         question: format!("Which, {id}?"),
         options: [('A', "one".to_owned()), ('B', "two".to_owned())].into(),
-        answer: Some("B".to_owned()),
+        answer: gold(id).map(str::to_owned),
         ..QuestionText::default()
     };
     let texts = ids.iter().map(|id| ItemText::Question(question(id.as_ref())));
@@ -220,13 +220,17 @@ pub fn call(item: &str, run: u32, agent: &str) -> CallLine {
     }
 }
 
-/// `q1` is right, `q2` wrong, any other without gold.
-pub fn item(item: &str, run: u32) -> AnswerLine {
-    let gold = match item {
+fn gold(item: &str) -> Option<&'static str> {
+    match item {
         "q1" => Some("B"),
         "q2" => Some("C"),
         _ => None,
-    };
+    }
+}
+
+/// `q1` is right, `q2` wrong, any other without gold.
+pub fn item(item: &str, run: u32) -> AnswerLine {
+    let gold = gold(item);
     AnswerLine {
         dataset: "medqa".to_owned(),
         run,
@@ -257,7 +261,7 @@ pub fn item(item: &str, run: u32) -> AnswerLine {
 pub fn failed_item(name: &str, run: u32) -> AnswerLine {
     AnswerLine {
         answer: String::new(),
-        correct: None,
+        correct: gold(name).map(|_| false),
         rounds: vec![],
         rounds_run: 0,
         error: Some("the prompt has 9,000 tokens, the context holds 2,048".to_owned()),

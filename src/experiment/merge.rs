@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::contents::Contents;
-use super::directory::Directory;
+use super::directory::{Beside, Directory};
 use super::driver::Executed;
 use super::error::RunError;
 use super::evaluation::Evaluation;
 use super::plan::Plan;
 use super::shard::{Shard, ShardPlan};
+use super::texts;
 use super::verify::read_finished;
-use super::{texts, versions};
 use crate::diagnosis::Failure;
 use crate::fault::faults;
 use crate::record::ItemText;
@@ -82,7 +82,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
         searches.extend(contents.searches.records);
         calls.extend(contents.calls.records);
         items.extend(contents.items.records);
-        elapsed_ms += results.elapsed_ms;
+        elapsed_ms = results.elapsed_ms.saturating_add(elapsed_ms);
     }
     let texts = whole.dataset.items.iter().map(|item| known.remove(item));
     let texts: Vec<ItemText> = texts.collect::<Option<_>>().ok_or(MergeError::Items)?;
@@ -100,7 +100,13 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
     let forms = directories.iter().map(|path| Evaluation::of_run(path));
     let mut forms = forms.collect::<Result<Vec<_>, _>>()?;
     forms.dedup();
-    let mut directory = Directory::create(out, &whole, &texts).map_err(|error| match error {
+    let evaluation = match &forms[..] {
+        [evaluation] => evaluation.as_ref(),
+        _ => None,
+    };
+    let beside = Beside { evaluation, versions: &versions };
+    let created = Directory::create_with(out, &whole, &texts, &beside);
+    let mut directory = created.map_err(|error| match error {
         RunError::NotEmpty { path } => Failure::from(MergeError::NotEmpty { path }),
         other => other.into(),
     })?;
@@ -119,10 +125,6 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
     }
     directory.items.commit()?;
     drop(directory);
-    versions::write(out, &versions)?;
-    if let [Some(evaluation)] = &forms[..] {
-        evaluation.write(out)?;
-    }
     Ok(Executed { contents: Contents::read(out)?, elapsed_ms })
 }
 

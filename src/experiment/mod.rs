@@ -31,6 +31,7 @@ pub mod log;
 pub mod merge;
 mod merkle;
 pub mod models;
+mod outcome;
 pub mod plan;
 pub mod proof;
 pub mod recipe;

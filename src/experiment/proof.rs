@@ -13,7 +13,7 @@ use super::contents::Contents;
 use super::error::RunError;
 use super::link::Link;
 use super::results::Results;
-use super::{chain, line, merkle};
+use super::{chain, line, merkle, outcome};
 use crate::digest::{hex, is_sha256};
 use crate::outside;
 use crate::record::{CallLine, ItemLine, ItemText, SCHEMA, SearchLine};
@@ -155,6 +155,10 @@ impl Proof {
                 "it is that of item {}, with lines of item {other}",
                 leaf.item
             )));
+        }
+        for line in &proof.outcomes {
+            outcome::held_against(&proof.text, line)
+                .map_err(|defect| refuse(defect.to_string()))?;
         }
         leaf.calls = hashes(&proof.calls).map_err(refuse)?;
         leaf.searches = hashes(&proof.searches).map_err(refuse)?;

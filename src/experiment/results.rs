@@ -15,7 +15,7 @@ use super::error::RunError;
 use super::{proof, versions, whole_file};
 use crate::digest::sha256;
 use crate::outside;
-use crate::record::{CallLine, ItemKey, ItemLine, Parse, SCHEMA};
+use crate::record::{CallLine, ItemKey, ItemLine, Parse, SCHEMA, Usage};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -69,14 +69,13 @@ pub struct Tokens {
 
 impl Tokens {
     pub fn of<'a>(calls: impl IntoIterator<Item = &'a CallLine>) -> Tokens {
-        let mut tokens = Tokens::default();
-        for call in calls {
-            tokens.prompt += call.usage.prompt_tokens;
-            tokens.cached += call.usage.cached_tokens;
-            tokens.completion += call.usage.completion_tokens;
-            tokens.forced += call.usage.forced_tokens;
+        let sum = calls.into_iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
+        Tokens {
+            prompt: sum.prompt_tokens,
+            cached: sum.cached_tokens,
+            completion: sum.completion_tokens,
+            forced: sum.forced_tokens,
         }
-        tokens
     }
 }
 
@@ -261,6 +260,15 @@ mod tests {
         let without_head = text.replace(&format!(",\n  \"head\": \"{}\"", results.head), "");
         assert_ne!(without_head, text);
         assert_eq!(sha256(without_head.as_bytes()), results.head);
+    }
+
+    #[test]
+    fn counts_that_no_model_has_sum_to_the_largest_number() {
+        let mut call = call("q1", 0, "sym");
+        call.usage.prompt_tokens = usize::MAX;
+        let tokens = Tokens::of([&call, &call]);
+        assert_eq!((tokens.prompt, tokens.completion), (usize::MAX, 40));
+        assert_eq!(call.usage.total(), usize::MAX);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::chain::Chain;
 use super::contents::Contents;
 use super::error::{Defect, RunError};
 use super::link::Link;
+use super::outcome;
 use super::results::{self, Heads, Results};
 use crate::record::SCHEMA;
 
@@ -56,8 +57,9 @@ pub fn read_finished(path: &Path) -> Result<(Contents, Results), RunError> {
     Err(RunError::NoResults { path: path.to_owned() })
 }
 
-/// Checks results.json, where there is one, against the plan and the logs.
+/// Checks the outcomes against the texts, and results.json, where there is one, against the plan and the logs.
 pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunError> {
+    outcome::check(contents)?;
     let path = contents.path.join(results::FILE);
     let Some(bytes) = results::read_bytes(&contents.path)? else {
         return Ok(None);

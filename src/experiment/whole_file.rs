@@ -3,14 +3,11 @@
 use crate::outside;
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, Permissions};
+use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-use fs_err::OpenOptions;
-use fs_err::os::unix::fs::OpenOptionsExt;
 
 /// Writes `bytes` to a file beside `path`, makes them durable, and puts the file in the place of `path`.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -25,12 +22,15 @@ pub fn write_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = partial_path(path);
     let written =
-        write_partial(mode, &partial, bytes).and_then(|()| fs_err::rename(&partial, path));
+        write_partial(mode, &partial, bytes).and_then(|()| std::fs::rename(&partial, path));
     if written.is_err() {
         // The error to report is the first one; a partial file that stays is overwritten by the next attempt.
-        let _ = fs_err::remove_file(&partial);
+        let _ = std::fs::remove_file(&partial);
     }
-    written?;
+    // The file that was wanted is named, not the one beside it.
+    written.map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+    })?;
     sync_directory_of(path)
 }
 
@@ -68,7 +68,7 @@ pub fn create_temporary(name: &str) -> io::Result<PathBuf> {
 
 fn write_partial(mode: u32, partial: &Path, bytes: &[u8]) -> io::Result<()> {
     // What an attempt left that was cut off may have another mode.
-    match fs_err::remove_file(partial) {
+    match std::fs::remove_file(partial) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
@@ -133,7 +133,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("taken");
         fs_err::create_dir_all(path.join("by a directory")).unwrap();
-        assert!(write_private(&path, b"text").is_err());
+        let error = write_private(&path, b"text").unwrap_err().to_string();
+        let told = format!("cannot write {}: ", path.display());
+        assert!(error.starts_with(&told) && !error.contains(".partial"), "{error}");
         assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

@@ -345,6 +345,6 @@ fn incomplete(path: &Path) -> PathBuf {
 fn replace(path: &Path, text: &str) -> Result<(), HubError> {
     let part = incomplete(path);
     fs_err::create_dir_all(path.parent().unwrap_or(path))?;
-    outside::write(&part, text)?;
+    outside::write_public(&part, text)?;
     Ok(fs_err::rename(&part, path)?)
 }

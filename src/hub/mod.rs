@@ -45,7 +45,7 @@ pub use options::HubOptions;
 pub use provenance::{PROVENANCE, Provenance};
 pub use repository::Repository;
 pub use source::{check, fetch, folder, resolve};
-pub use verify::{Authority, FileCheck, Status, verify};
+pub use verify::{Authority, FileCheck, Status, refuse_long, verify};
 
 pub use crate::checkpoint::{CheckpointFiles, FilesError};
 pub use crate::digest::{FileDigest, digest_files, sha256_file, weights_digest};

@@ -10,6 +10,7 @@ use super::checkpoint::Checkpoint;
 use super::digest::git_sum_of_file;
 use super::provenance::Provenance;
 use super::{FileDigest, HubError, digest_files};
+use crate::outside::LONGEST_JSON;
 
 /// Where a file's expected sum comes from, the most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +73,28 @@ pub struct FileCheck {
     pub sha256: Option<String>,
 }
 
+/// Refuses a file that is no weights and longer than any that is read: before a byte of it is summed.
+///
+/// # Errors
+/// The first such file; one that cannot be looked at.
+pub fn refuse_long(checkpoint: &Checkpoint) -> Result<(), HubError> {
+    for (_, path) in checkpoint.named_files() {
+        let bytes = fs_err::metadata(&path)?.len();
+        if bytes > LONGEST_JSON && !checkpoint.files.weights.contains(&path) {
+            let reason = format!("it is longer than {LONGEST_JSON} bytes");
+            return Err(HubError::Malformed { path, reason });
+        }
+    }
+    Ok(())
+}
+
 /// Hashes every file of the checkpoint and compares it with the most trusted sum that is known, in the order of the
 /// names.
 ///
 /// # Errors
 /// A file cannot be read, or the provenance is broken. A mismatch is not an error here: it is in the list.
 pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
+    refuse_long(checkpoint)?;
     let known = known_sums(checkpoint)?;
     let missing =
         |name: &String| FileCheck { name: name.clone(), status: Status::Missing, sha256: None };

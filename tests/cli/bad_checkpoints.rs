@@ -269,3 +269,15 @@ fn a_gguf_file_becomes_a_model_and_nothing_becomes_of_a_damaged_one() {
         std::fs::read_dir(scratch.path("")).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(!names.into_iter().any(|name| name.to_string_lossy().contains("other")));
 }
+
+#[test]
+fn a_configuration_that_is_longer_than_any_is_not_summed_first() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Llama);
+    let config = std::fs::OpenOptions::new().write(true).open(scratch.path("llama/config.json"));
+    // Of holes: reading all of it would take minutes.
+    config.unwrap().set_len(40 << 30).unwrap();
+    scratch
+        .wardround("models verify llama")
+        .refused(3, &["llama/config.json", "it is longer than 67108864 bytes"]);
+}

@@ -18,6 +18,8 @@ mod determinism;
 mod docs;
 #[cfg(feature = "remote")]
 mod endpoints;
+#[cfg(feature = "remote")]
+mod ends;
 mod evaluation;
 mod every_system;
 mod exemplars;

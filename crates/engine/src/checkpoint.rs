@@ -1,6 +1,7 @@
 //! The files of a checkpoint's directory: complete, or an error that names what is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::TryLockError;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -167,18 +168,29 @@ pub fn is_occupied(path: &Path) -> bool {
     }
 }
 
-/// Has `write` fill a directory beside `directory`, which gets its name in the end: all of it is written, or nothing.
+/// Has `write` fill a directory beside `directory`, which gets its name in the end: all of it is written, or nothing. What a kill
+/// leaves goes with the next attempt.
 ///
 /// # Errors
-/// What `write` says; a directory that cannot be made or renamed.
+/// What `write` says; a directory that cannot be made or renamed; another process that writes it.
 pub fn write_whole<E: From<io::Error>>(
     directory: &Path,
     write: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
     let name =
         directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let building = directory.with_file_name(format!(".{name}.{}", std::process::id()));
+    let building = directory.with_file_name(format!(".{name}.partial"));
     fs_err::create_dir_all(&building)?;
+    // Where there are no locks, as on some network file systems, the guard is forgone and not the model.
+    let lock = outside::open_directory(&building)?;
+    if let Err(TryLockError::WouldBlock) = lock.file().try_lock() {
+        let busy = format!("{} is being written by another process", directory.display());
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, busy).into());
+    }
+    for entry in fs_err::read_dir(&building)? {
+        // A checkpoint's files lie side by side.
+        fs_err::remove_file(entry?.path())?;
+    }
     let written = write(&building).and_then(|()| {
         if directory.exists() {
             fs_err::remove_dir(directory)?;
@@ -267,6 +279,23 @@ mod tests {
             let error = CheckpointFiles::find(directory.path()).unwrap_err();
             assert!(error.to_string().contains("lies outside its directory"), "{name}: {error}");
         }
+    }
+
+    #[test]
+    fn what_a_kill_left_of_a_model_goes_and_two_do_not_write_one() {
+        let folder = directory(&[(".llama.partial/model.safetensors", "half")]);
+        let (out, partial) = (folder.path().join("llama"), folder.path().join(".llama.partial"));
+        let write = |to: &Path| fs_err::write(to.join(CONFIG), "{}");
+        let other = outside::open_directory(&partial).unwrap();
+        other.file().try_lock().unwrap();
+        let error = write_whole(&out, write).unwrap_err();
+        assert!(error.to_string().ends_with("llama is being written by another process"));
+        assert_eq!(error.blame(), Blame::Usage);
+        assert!(partial.join(SINGLE).exists());
+        drop(other);
+        write_whole(&out, write).unwrap();
+        assert_eq!(fs_err::read_dir(&out).unwrap().count(), 1);
+        assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

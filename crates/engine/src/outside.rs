@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::ceiling::{Ceiling, CeilingError, bounded};
 
 /// Published configurations and tables of special tokens have a fiftieth of it.
-const LONGEST_JSON: u64 = 64 << 20;
+pub const LONGEST_JSON: u64 = 64 << 20;
 /// JSON of numbers alone takes sixteen times its length.
 const JSON: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30));
 
@@ -27,7 +27,8 @@ pub enum JsonError {
 }
 
 pub use wardround_ops::regular_file::{
-    create, open, open_beside, open_directory, open_to_write, sync_directory, write,
+    create, create_public, open, open_beside, open_directory, open_to_write, sync_directory, write,
+    write_public,
 };
 
 /// Whether a path that a file of somebody else's names stays below the folder that it is joined to: plain names alone.

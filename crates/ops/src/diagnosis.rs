@@ -123,11 +123,6 @@ impl Failure {
     pub fn hint(&self) -> Option<String> {
         self.0.hint()
     }
-
-    pub fn is_broken_pipe(&self) -> bool {
-        self.downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    }
 }
 
 impl fmt::Display for Failure {
@@ -147,6 +142,7 @@ impl Diagnosis for io::Error {
             | ErrorKind::IsADirectory
             | ErrorKind::DirectoryNotEmpty
             | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::ResourceBusy
             | ErrorKind::InvalidFilename
             | ErrorKind::InvalidInput
             | ErrorKind::InvalidData => Blame::Usage,

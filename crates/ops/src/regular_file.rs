@@ -51,19 +51,31 @@ pub fn open_to_write(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     }
 }
 
-/// A new file in the place of whatever file or link has the name.
+/// A new file in the place of whatever file or link has the name, for its owner alone.
 pub fn create(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
-    let path = path.as_ref();
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    fs_err::OpenOptions::new().read(true).write(true).create_new(true).open(path)
+    anew(path.as_ref(), private(&mut fs_err::OpenOptions::new()))
 }
 
-/// A new file of these bytes in the place of whatever file or link has the name.
+/// The same, for whoever the umask lets read it: what has no text of anybody's, such as a model.
+pub fn create_public(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
+    anew(path.as_ref(), &mut fs_err::OpenOptions::new())
+}
+
+fn anew(path: &Path, options: &mut fs_err::OpenOptions) -> io::Result<fs_err::File> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => options.read(true).write(true).create_new(true).open(path),
+    }
+}
+
+/// A new file of these bytes in the place of whatever file or link has the name, for its owner alone.
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     create(path)?.write_all(bytes.as_ref())
+}
+
+/// The same, as [`create_public`] has it.
+pub fn write_public(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    create_public(path)?.write_all(bytes.as_ref())
 }
 
 /// A file that is beside another one which somebody else has named: no link, which might lead anywhere.
@@ -84,6 +96,17 @@ fn refuse_link(path: &Path) -> io::Result<()> {
             format!("{}: it is a link, which may lead anywhere", path.display()),
         )),
     }
+}
+
+#[cfg(unix)]
+fn private(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOptions {
+    use fs_err::os::unix::fs::OpenOptionsExt;
+    options.mode(0o600)
+}
+
+#[cfg(not(unix))]
+fn private(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOptions {
+    options
 }
 
 /// What became a link since it was looked at is not followed either.

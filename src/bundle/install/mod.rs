@@ -102,7 +102,8 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
         pinned.expect(&root.path, &trust)?;
     }
     let installed = root.installed()?;
-    let same = of_version(root, &bundle, &installed, request)?;
+    let noted = pinned.as_ref().and_then(|pinned| pinned.newest.clone());
+    let same = of_version(root, &bundle, &installed, noted.as_ref(), request)?;
     let acceptances = accept::gather(&bundle, root, &request.consent)?;
     if pinned.is_none() {
         // Before there is a version: whatever ends the installation, none is without its signers.
@@ -114,9 +115,12 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
     }
     accept::record(root, &acceptances)?;
     let is_tested = selftest::run(root, &bundle.manifest)?;
-    if request.new_signer {
-        trust.pin(&root.path)?;
-    }
+    // Of another product nothing is newer or older.
+    let (kept, noted) = match pinned.filter(|_| !request.new_signer) {
+        Some(pinned) => (pinned, noted),
+        None => (trust, None),
+    };
+    kept.with_newest(noted.max(Some(version.clone()))).pin(&root.path)?;
     locked.make_current(&version)?;
     let unit = request.unit.as_ref().map(|unit| unit.write(root)).transpose()?;
     Ok(Outcome { version, signers: bundle.signers, before, is_tested, unit })
@@ -127,6 +131,7 @@ fn of_version<'a>(
     root: &Root,
     bundle: &Opened,
     installed: &'a [Installed],
+    noted: Option<&Version>,
     request: &Request,
 ) -> Result<Option<&'a Installed>, BundleError> {
     let (root, new) = (root.path.clone(), bundle.manifest.version.clone());
@@ -134,8 +139,8 @@ fn of_version<'a>(
     if same.is_some_and(|same| same.manifest_sha256 != bundle.manifest_sha256()) {
         return Err(BundleError::OtherVersion { root, version: new });
     }
-    // Not only the current one: after a rollback that is an older one.
-    let newest = installed.iter().map(|own| &own.manifest.version).max();
+    // Not only the current one: after a rollback that is an older one; and also one that was removed.
+    let newest = installed.iter().map(|own| &own.manifest.version).chain(noted).max();
     match newest.filter(|newest| **newest > new && !request.downgrade) {
         None => Ok(same),
         Some(newest) => Err(BundleError::Downgrade { root, new, newest: newest.clone() }),

@@ -1,5 +1,6 @@
 use super::super::line::tests::kept;
 use super::*;
+use std::os::unix::fs::PermissionsExt;
 
 fn key(name: &str) -> Key {
     Key::of(name, None)
@@ -69,7 +70,7 @@ fn what_is_exported_is_imported_elsewhere_unless_it_is_damaged() {
     for length in 0..whole.len() {
         fs_err::write(&out, &whole[..length]).unwrap();
         match import(&to, &out) {
-            // The lines before the cut are whole.
+            // Without its last line it is as earlier versions wrote it, which is told.
             Ok(_) => assert_eq!(whole[length - 1], b'\n', "{length}"),
             Err(_) => assert_eq!(files(&to).map_or(0, |files| files.len()), 0, "{length}"),
         }
@@ -81,8 +82,50 @@ fn what_is_exported_is_imported_elsewhere_unless_it_is_damaged() {
         fs_err::write(&out, bytes).unwrap();
         assert!(import(&to, &out).is_err(), "{place}");
     }
-    fs_err::write(&out, whole).unwrap();
+    let text = String::from_utf8(whole.clone()).unwrap();
+    let less: Vec<&str> = text.split_inclusive('\n').collect();
+    assert_eq!((less.len(), less[3]), (4, "end 2\n"));
+    fs_err::write(&out, [less[0], less[1], less[3]].concat()).unwrap();
+    let error = import(&to, &out).unwrap_err().to_string();
+    assert!(error.ends_with("out is cut off"), "{error}");
+    fs_err::remove_file(&out).unwrap();
+    export(&from, &two, &out).unwrap();
+    assert_eq!(fs_err::read(&out).unwrap(), whole);
+    assert_eq!(fs_err::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!((import(&to, &out).unwrap(), import(&to, &out).unwrap()), (2, 0));
     let store = Store::open(&to, false).unwrap();
     assert_eq!([store.get(&key("a")), store.get(&key("b"))], [Some(kept("a")), None]);
+}
+
+#[test]
+fn a_store_is_cleared_by_one_process_at_a_time() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path();
+    store_of(directory, &["a", "a"]);
+    let other = outside::open_directory(directory).unwrap();
+    assert!(held(&other).unwrap());
+    let error = clear(directory, &Chosen::default()).unwrap_err();
+    assert!(matches!(error, CallsError::Busy { .. }), "{error}");
+    assert_eq!(files_of(directory), 2);
+    drop(other);
+    assert_eq!(clear(directory, &Chosen::default()).unwrap().kept, 1);
+}
+
+/// A clearing takes whatever nobody has locked: also what is new and not locked yet.
+#[test]
+fn a_new_file_that_a_clearing_takes_is_made_again() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..200 {
+                clear(directory, &Chosen::default()).unwrap();
+            }
+        });
+        for number in 0..200 {
+            let name = number.to_string();
+            Store::open(directory, false).unwrap().put_even_if_there(&key(&name), &kept(&name));
+        }
+    });
+    assert_eq!(inspect(directory).unwrap().calls, 200);
 }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::{Answer, Check, Checked};
 use crate::analysis::notes::Finding;
 use crate::audit::case::{CaseLine, tokens, usage, without_text};
-use crate::audit::event::Texts;
+use crate::audit::event::{Input, Texts};
+use crate::audit::key::random_name;
 use crate::audit::{AuditOptions, Event, Trail};
 use crate::cli::audit::flags::{begin, user};
 use crate::cli::exit::Failure;
@@ -103,6 +104,8 @@ impl About {
 /// The trail of one check.
 pub struct Log {
     trail: Trail,
+    /// Joins the line before the first call with that of the outcome.
+    call: String,
     system: String,
     seed: u64,
     began: Instant,
@@ -116,13 +119,14 @@ impl Log {
     ) -> Result<Log, Failure> {
         Ok(Log {
             trail: begin(options, "check", sandbox)?,
+            call: random_name()?,
             system: spec.config.entry.name.to_owned(),
             seed: spec.seed,
             began: Instant::now(),
         })
     }
 
-    /// Logs the models and the system.
+    /// Logs the models and the system, and that the note is about to be worked on.
     pub fn loaded(&self, about: &About, arguments: Value) -> Result<(), Failure> {
         let prints = about.models.iter().flatten().map(Some).chain(std::iter::repeat(None));
         let mut models: Vec<Value> = about
@@ -137,7 +141,19 @@ impl Log {
             .with("models", models)
             .with("systems", json!([{"id": self.system, "fingerprint": about.fingerprint}]))
             .with("arguments", arguments);
+        self.trail.write(event)?;
+        // Before the first call: whatever ends this process then, what it was about to send is known.
+        let event = self
+            .event("begun")
+            .with("system", self.system.as_str())
+            .with("fingerprint", about.fingerprint.as_deref())
+            .with("seed", self.seed)
+            .with_sum_of(&Input::from(about.text.clone()));
         Ok(self.trail.write(event)?)
+    }
+
+    fn event(&self, name: &str) -> Event {
+        Event::new(name).with("actor", user()).with("call", self.call.as_str())
     }
 
     /// Logs the outcome.
@@ -148,7 +164,7 @@ impl Log {
                 let is_stopped = failure.blame() == Blame::Interrupted;
                 let status = if is_stopped { "cancelled" } else { "failed" };
                 let line = CaseLine { status, ..self.line() };
-                line.on(Event::new("case").with("actor", user()))
+                line.on(self.event("case"))
             }
         };
         self.trail.write(event)?;
@@ -177,7 +193,7 @@ impl Log {
         };
         let item = ItemLine::Note(record.clone());
         let sum = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
-        line.on(Event::new("case").with("actor", user()))
+        line.on(self.event("case"))
             .with("usage", usage(sum))
             .with_detail("record", without_text(&item))
             .with_texts(Texts {

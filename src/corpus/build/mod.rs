@@ -276,7 +276,7 @@ pub(super) fn lock_file(path: &Path, out: &Path) -> Result<File, CorpusError> {
 /// Puts a whole file in the place of `path`, durably.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), CorpusError> {
     let part = path.with_added_extension(PART);
-    let mut file = outside::create(&part)?;
+    let mut file = outside::create_public(&part)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs_err::rename(&part, path)?;

@@ -170,7 +170,7 @@ impl Runs {
         for (field, number) in header[8..].chunks_mut(8).zip(numbers) {
             field.copy_from_slice(&number.to_le_bytes());
         }
-        let mut file = BufWriter::new(outside::create(to)?);
+        let mut file = BufWriter::new(outside::create_public(to)?);
         file.write_all(&header)?;
         for length in &self.lengths {
             file.write_all(&length.to_le_bytes())?;

@@ -82,10 +82,31 @@ fn a_creation_that_was_cut_off_starts_over() {
     fs_err::create_dir_all(&out).unwrap();
     fs_err::write(out.join("calls.jsonl"), "").unwrap();
     fs_err::write(out.join("dataset.jsonl"), "half").unwrap();
+    fs_err::write(out.join("evaluation.toml"), "purpose = 'another'").unwrap();
     fs_err::write(out.join(".plan.toml.partial"), "version = ").unwrap();
     let finished = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap().finished;
     assert!(finished.calls.is_empty());
     assert_eq!(Plan::load(&out.join("plan.toml")).unwrap(), plan());
+    assert!(!out.join("evaluation.toml").exists());
+}
+
+/// A merge that is killed in its logs is resumed as a run: it has all that it would have had.
+#[test]
+fn what_stands_beside_the_plan_is_there_before_the_first_line() {
+    let (_scratch, out) = scratch();
+    let form = out.with_file_name("form.toml");
+    fs_err::create_dir_all(form.parent().unwrap()).unwrap();
+    fs_err::write(&form, "purpose = 'find errors'\n").unwrap();
+    let form = Evaluation::read(&form).unwrap();
+    let versions = ["0.0.1", "0.0.2"].map(str::to_owned);
+    let beside = Beside { evaluation: Some(&form), versions: &versions };
+    drop(Directory::create_with(&out, &plan(), &texts(&ITEMS), &beside).unwrap());
+    let contents = Contents::read(&out).unwrap();
+    assert_eq!(contents.versions, versions);
+    assert_eq!(Evaluation::of_run(&out).unwrap().map(|form| form.sha256()), Some(form.sha256()));
+    for name in ["evaluation.toml", "versions.json"] {
+        assert_eq!(mode(&out.join(name)), 0o600);
+    }
 }
 
 #[test]
@@ -279,4 +300,12 @@ fn one_process_writes_at_a_time() {
     assert!(matches!(error, RunError::Busy { .. }), "{error}");
     drop(first);
     Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
+}
+
+#[test]
+fn who_may_not_read_a_run_is_not_told_where_to_write_one() {
+    let closed = || RunError::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
+    let hints = [closed(), closed().of_reading()].map(|error| error.hint().unwrap());
+    assert!(hints[0].contains("--out") && !hints[1].contains("--out"), "{hints:?}");
+    assert_eq!(closed().of_reading().blame(), Blame::Usage);
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::file::MethodEntry;
+use super::machine::Machine;
 use super::{Recipe, RecipeError};
 use crate::diagnosis::Failure;
 use crate::experiment::difference::{as_json, differences};
@@ -60,6 +61,9 @@ pub struct RecipeManifest {
     /// What cells that show exemplars are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exemplars: Option<ExemplarSpec>,
+    /// What of the machine changes an answer.
+    #[serde(default, skip_serializing_if = "Machine::is_default")]
+    pub machine: Machine,
     pub recipe: Recipe,
 }
 
@@ -173,6 +177,7 @@ impl RecipeManifest {
             variants: Vec::new(),
             corpus: None,
             exemplars: None,
+            machine: Machine::default(),
             recipe: Recipe::find(name).expect("a recipe of the binary"),
         }
     }

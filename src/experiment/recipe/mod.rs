@@ -9,6 +9,7 @@ pub mod cells;
 mod column;
 pub mod error;
 pub mod file;
+pub mod machine;
 pub mod manifest;
 pub mod paper;
 pub mod run;

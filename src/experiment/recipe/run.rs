@@ -1,6 +1,7 @@
 //! Runs a recipe: every cell that has not run yet, one after another.
 
 use std::collections::HashMap;
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,7 +28,9 @@ use crate::experiment::room::auxiliary_models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::experiment::verify::read_finished;
+use crate::experiment::whole_file;
 use crate::hub::HubOptions;
+use crate::outside;
 use crate::record::CallLine;
 
 /// What running a recipe takes besides its manifest.
@@ -156,6 +159,7 @@ impl RecipeRun {
         for directory in self.forms.iter().map(|form| form.directory(&self.out)).chain(of_cells) {
             refuse_links(&self.out, &directory)?;
         }
+        let _alone = self.lock(&*observer)?;
         for form in &self.forms {
             form.manifest.begin(&form.directory(&self.out))?;
         }
@@ -189,6 +193,25 @@ impl RecipeRun {
             finished.push((cell, contents));
         }
         Ok(finished)
+    }
+
+    /// Keeps other processes out of the folder until what comes back is dropped; a file system without locks forgoes the guard.
+    fn lock(&self, observer: &dyn Observer) -> Result<Option<fs_err::File>, Failure> {
+        if !fs_err::exists(&self.out)? {
+            whole_file::create_private_directory(&self.out)?;
+        }
+        let folder = outside::open_directory(&self.out)?;
+        match folder.file().try_lock() {
+            Ok(()) => return Ok(Some(folder)),
+            Err(TryLockError::WouldBlock) => {
+                return Err(RunError::Busy { path: self.out.clone() }.into());
+            }
+            Err(TryLockError::Error(error)) => observer.note(&format!(
+                "{} cannot be locked ({error}): let no other process write to it",
+                self.out.display()
+            )),
+        }
+        Ok(None)
     }
 
     /// An interrupted cell is resumed with the whole recipe: the error names its folder.

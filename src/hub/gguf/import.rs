@@ -55,7 +55,7 @@ impl Import {
         write_json(&building.join(CONFIG), &written)?;
         write_json(&building.join(GENERATION_CONFIG), &config::generation(gguf)?)?;
         match &self.tokenizer {
-            None => outside::write(building.join(TOKENIZER), tokenizer::tokenizer(gguf)?)?,
+            None => outside::write_public(building.join(TOKENIZER), tokenizer::tokenizer(gguf)?)?,
             Some(from) => copy_tokenizer(from, building)?,
         }
         let own = building.join(TOKENIZER_CONFIG);
@@ -80,7 +80,7 @@ impl Import {
         match (ChatTemplate::load(building), gguf.text("tokenizer.chat_template")?) {
             (Ok(_), _) | (Err(ChatError::Missing { .. }), None) => Ok(()),
             (Err(ChatError::Missing { .. }), Some(template)) => {
-                Ok(outside::write(building.join(CHAT_TEMPLATE_JINJA), template)?)
+                Ok(outside::write_public(building.join(CHAT_TEMPLATE_JINJA), template)?)
             }
             (Err(error), _) => Err(error.into()),
         }
@@ -99,7 +99,7 @@ impl Import {
         let revision = sha256_file(&self.file)?;
         let provenance = Provenance { repository, revision, sha256 };
         let text = toml::to_string_pretty(&provenance).map_err(std::io::Error::other)?;
-        Ok(outside::write(building.join(PROVENANCE), text)?)
+        Ok(outside::write_public(building.join(PROVENANCE), text)?)
     }
 }
 
@@ -109,7 +109,7 @@ fn copy_tokenizer(from: &Path, to: &Path) -> Result<(), GgufError> {
     for name in std::iter::once(TOKENIZER).chain(optional) {
         let path = from.join(name);
         if name == TOKENIZER || path.is_file() {
-            outside::write(to.join(name), outside::file(path)?)?;
+            outside::write_public(to.join(name), outside::file(path)?)?;
         }
     }
     Ok(())
@@ -117,5 +117,5 @@ fn copy_tokenizer(from: &Path, to: &Path) -> Result<(), GgufError> {
 
 fn write_json(path: &Path, value: &Value) -> Result<(), GgufError> {
     let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
-    Ok(outside::write(path, text + "\n")?)
+    Ok(outside::write_public(path, text + "\n")?)
 }

@@ -165,7 +165,7 @@ pub fn write(
     }
     let mut text = Value::from(header).to_string();
     text += &" ".repeat(text.len().next_multiple_of(8) - text.len());
-    let mut out = BufWriter::new(outside::create(path)?);
+    let mut out = BufWriter::new(outside::create_public(path)?);
     out.write_all(&(text.len() as u64).to_le_bytes())?;
     out.write_all(text.as_bytes())?;
     let mut source = Source::open(gguf)?;

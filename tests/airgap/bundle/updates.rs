@@ -73,8 +73,17 @@ fn after_a_rollback_an_older_version_is_still_older() {
     }
     assert!(scratch.wardround(&["bundle", "rollback", "root"]).status.success());
     assert_eq!(current(&root).as_deref(), Some("1.0"));
-    let refused = told(&install_to(&root, &bundle("2.0"), &signer, &[]).unwrap_err());
-    assert!(refused.contains("2.0 is older than 3.0, which is installed"), "{refused}");
+    let second = bundle("2.0");
+    let refused = || told(&install_to(&root, &second, &signer, &[]).unwrap_err());
+    let expected = "2.0 is older than 3.0, which is or was installed";
+    assert!(refused().contains(expected), "{}", refused());
+    // Also once it is removed.
+    std::fs::remove_dir_all(root.join("versions/3.0")).unwrap();
+    assert!(refused().contains(expected), "{}", refused());
+    let (key, bundle) = (signer.key(), second.to_str().unwrap());
+    let all = ["bundle", "install", bundle, "--to", "root", "--trust", &key, "--downgrade"];
+    assert!(scratch.wardround(&all).status.success());
+    assert_eq!(current(&root).as_deref(), Some("2.0"));
 }
 
 /// Weights that were changed on the disk are not gone back to either.

@@ -16,14 +16,19 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The sum of both.
+    /// The sum of both. Logs and endpoints may tell any number: the largest one stands for more.
     pub fn and(self, other: Usage) -> Usage {
         Usage {
-            prompt_tokens: self.prompt_tokens + other.prompt_tokens,
-            cached_tokens: self.cached_tokens + other.cached_tokens,
-            completion_tokens: self.completion_tokens + other.completion_tokens,
-            forced_tokens: self.forced_tokens + other.forced_tokens,
+            prompt_tokens: self.prompt_tokens.saturating_add(other.prompt_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            completion_tokens: self.completion_tokens.saturating_add(other.completion_tokens),
+            forced_tokens: self.forced_tokens.saturating_add(other.forced_tokens),
         }
+    }
+
+    /// Tokens of prompt and completion.
+    pub fn total(self) -> usize {
+        self.prompt_tokens.saturating_add(self.completion_tokens)
     }
 }
 

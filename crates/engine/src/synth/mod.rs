@@ -132,7 +132,7 @@ fn write_files(recipe: &Recipe<'_>, texts: &[&str], directory: &Path) -> Result<
 
 fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), SynthError> {
     let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
-    Ok(outside::write(path, text + "\n")?)
+    Ok(outside::write_public(path, text + "\n")?)
 }
 
 /// A checkpoint that knows the words of the repository's prompts and questions, as those that the program writes.

@@ -35,7 +35,7 @@ pub(super) fn write(family: Family, texts: &[&str], directory: &Path) -> Result<
     write_json(&directory.join("tokenizer.json"), &train(made, texts)?)?;
     let tokens = json!({"bos_token": made.bos, "eos_token": made.eos});
     write_json(&directory.join("tokenizer_config.json"), &tokens)?;
-    Ok(outside::write(directory.join("chat_template.jinja"), made.template)?)
+    Ok(outside::write_public(directory.join("chat_template.jinja"), made.template)?)
 }
 
 fn train(made: &Synthetic, texts: &[&str]) -> Result<Value, SynthError> {
