@@ -207,9 +207,9 @@ mod tests {
             question.question = "Which, again?".to_owned();
         }
         let log = start_with(out.path(), &plan, &texts);
-        ["q1", "q2", "q4"].map(|name| {
-            log.item(AnswerLine { gold: Some("B".to_owned()), ..item(name, 0) }).unwrap()
-        });
+        for name in ["q1", "q2", "q4"] {
+            log.item(AnswerLine { gold: Some("B".to_owned()), ..item(name, 0) }).unwrap();
+        }
         log.finish().unwrap();
         let contents = Contents::read(out.path()).unwrap();
         let figures = Figures::of(&contents);

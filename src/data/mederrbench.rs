@@ -120,9 +120,15 @@ mod tests {
         let good = "en-val-0,A b.,0 A b.,0,-1,NA,NA,NA,NA,NA,Easy,NA\n";
         for (nothing, problem) in [
             ("\0".repeat(5000), "1 cells, where the header has 12"),
-            (format!("{0},A,{0},0,-1,,,,,,,", "\0".repeat(5000)), "field `Text ID` is \"\\0"),
+            (
+                format!("{0},A,{0},0,-1,,,,,,,", "\0".repeat(5000)),
+                "`Text ID` is a text of 5000 characters",
+            ),
             (format!("en-val-1,A,{},0,-1,,,,,,,", "\0".repeat(5000)), "does not begin with 0"),
-            (format!("en-val-1,A,0 A,{},-1,,,,,,,", "1".repeat(5000)), "(5000 characters in all)"),
+            (
+                format!("en-val-1,A,0 A,{},-1,,,,,,,", "1".repeat(5000)),
+                "`Error Flag` of en-val-1 is a text of 5000 characters",
+            ),
         ] {
             let text = format!("{HEADER}{good}{nothing}\n");
             let error = parse(&format!("{good}{nothing}\n")).unwrap_err().to_string();

@@ -158,7 +158,13 @@ fn bad_rows_are_left_out_where_that_is_asked_for_and_said_everywhere() {
     scratch.model(Family::Llama);
     let run = "run medmad --data x.jsonl --format mcq --panel llama --set record_chars=4";
     let refused = scratch.wardround(format!("{run} --out out"));
-    refused.refused(2, &["x.jsonl:2: field `answer` is a text of 5000 characters, not one of A, B", "--skip-bad-rows"]);
+    refused.refused(
+        2,
+        &[
+            "x.jsonl:2: field `answer` is a text of 5000 characters, not one of A, B",
+            "--skip-bad-rows",
+        ],
+    );
     assert!(refused.stderr.len() < 800, "{}", refused.stderr);
 
     let ran = scratch.wardround(format!("{run} --skip-bad-rows --out out"));

@@ -133,7 +133,8 @@ mod tests {
     fn judged(out: &std::path::Path, reference: &str, answer: &str, steps: [&str; 2]) -> Contents {
         let prompts = PromptSet::embedded();
         let prompt = prompts.get("judge/question", &["question", "reference", "answer"]).unwrap();
-        let values = [("question", "Why?\n\nIndeed?"), ("reference", reference), ("answer", answer)];
+        let values =
+            [("question", "Why?\n\nIndeed?"), ("reference", reference), ("answer", answer)];
         let mut plan = plan();
         plan.dataset.format = "scale".to_owned();
         let text = ItemText::Question(QuestionText {
