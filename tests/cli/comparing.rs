@@ -47,9 +47,9 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
                 items.find(|item| item["item"] == flip["item"] && item["run"] == flip["run"]);
             item.unwrap().clone()
         };
-        assert_eq!(flip["from"], line(&left)["answer"]);
-        assert_eq!(flip["to"], line(&right)["answer"]);
-        assert_eq!(flip["gold"], line(&left)["gold"]);
+        assert_eq!(flip["from"]["answer"], line(&left)["answer"]);
+        assert_eq!(flip["to"]["answer"], line(&right)["answer"]);
+        assert_eq!(flip["gold"]["answer"], line(&left)["gold"]);
     }
     let agree = pairs().filter(|(l, r)| l["answer"] == r["answer"]).count();
     let agreement = pair["agreement"]["mean"].as_f64().unwrap();
