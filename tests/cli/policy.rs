@@ -126,7 +126,8 @@ fn of_cases_that_ask_the_same_one_counts() {
     let same = questions.replacen("Seven times 3, plus 3?", "Seven  times 1, plus 1?", 1);
     std::fs::write(scratch.path("questions.jsonl"), &same).unwrap();
     scratch.run_one("one", "--set t_max=0").succeeded();
-    std::fs::write(scratch.path("questions.jsonl"), same.replace("\"id\":\"q", "\"id\":\"again-q")).unwrap();
+    std::fs::write(scratch.path("questions.jsonl"), same.replace("\"id\":\"q", "\"id\":\"again-q"))
+        .unwrap();
     scratch.run_one("two", "--set t_max=0").succeeded();
     for (runs, left_out) in [("one", 1), ("one two", 13)] {
         let flags = format!("calibrate {runs} --risk 0.99 --delta 0.5 --out {left_out}.toml");
