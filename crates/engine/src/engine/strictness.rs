@@ -11,6 +11,8 @@ const ESCAPES: &str = r#"nrbtf\""#;
 /// From it on a whole number may be another once it was read.
 const MOST_EXACT: f64 = (1_u64 << 53) as f64;
 
+const LONGEST_KIND: usize = 64;
+
 /// Narrows patterns, bounds and names of additional properties to what a schema allows.
 ///
 /// # Errors
@@ -95,11 +97,13 @@ fn without_nul(pattern: &str) -> String {
         }
         let escaped = rest[first.len_utf8()..].chars().next().filter(|_| first == '\\');
         let (taken, after) = rest.split_at(first.len_utf8() + escaped.map_or(0, char::len_utf8));
-        match (escaped, after.split_once('}')) {
-            // What is not of a kind, all control characters among it.
-            (Some('P'), Some((kind, after))) if kind.starts_with('{') => {
-                narrowed.push_str(&format!(r"[^\x00\p{kind}}}]"));
-                rest = after;
+        // What is not of a kind, all control characters among it. Names of kinds are short.
+        let end = after.bytes().take(LONGEST_KIND).position(|byte| byte == b'}');
+        match (escaped, end) {
+            (Some('P'), Some(end)) if after.starts_with('{') => {
+                let (kind, behind) = after.split_at(end + 1);
+                narrowed.push_str(&format!(r"[^\x00\p{kind}]"));
+                rest = behind;
             }
             _ => {
                 narrowed.push_str(taken);
