@@ -126,7 +126,7 @@ mod tests {
             ("[1.1\n1.\n[Fig. 1.1]\n.1", None),
         ] {
             let expected = expected.unwrap_or(text);
-            assert_eq!(shown(text), format!("[1.1] : T\n{expected}"));
+            assert_eq!(shown(text), format!("[1.1] a: T\n{expected}"));
         }
     }
 }

@@ -54,11 +54,7 @@ fn a_system_answers_as_a_model_streamed_and_whole_with_the_bytes_of_a_run() {
     let used = events.iter().map(|event| event["usage"]["total_tokens"].as_u64().unwrap());
     let used: Vec<u64> = used.collect();
     // As each call ends.
-    assert!(used.is_sorted() && used.iter().filter(|used| **used > 0).count() > 3, "{used:?}");
-    assert!(
-        used[events.len() / 2] < *used.last().unwrap() && used[events.len() / 2] > 0,
-        "{used:?}"
-    );
+    assert!(used.is_sorted() && used[1] > 0 && used[1] < used[used.len() - 1], "{used:?}");
     let sum = |name: &str| -> String {
         events.iter().filter_map(|event| event["choices"][0]["delta"][name].as_str()).collect()
     };
@@ -253,7 +249,7 @@ fn cases_are_kept_in_a_store_of_calls_that_was_not_there_and_answered_from_it() 
 #[test]
 fn a_system_whose_own_prompt_fills_the_context_is_not_served() {
     let folder = Server::one(Family::Qwen3, "").kill();
-    let arguments = "serve qwen3 --port 0 --context 512 --kv-tokens 512 --offline --system";
+    let arguments = "serve qwen3 --port 0 --context 128 --kv-tokens 512 --offline --system";
     for system in ["medguards", "medmad"] {
         let refused = wardround(folder.path())
             .args(format!("{arguments} {system}").split_whitespace())
@@ -262,7 +258,7 @@ fn a_system_whose_own_prompt_fills_the_context_is_not_served() {
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(2), "{said}");
         assert!(said.contains(&format!("{system} can answer nothing")), "{said}");
-        assert!(said.contains("qwen3 has a context of 512"), "{said}");
+        assert!(said.contains("qwen3 has a context of 128"), "{said}");
     }
 }
 
