@@ -78,7 +78,6 @@ impl RecipeVerb {
             Some(names) => self.paper(names)?,
             None => {
                 let recipe = self.recipe()?;
-                // A paper's recipes share their flags.
                 refuse_unused_files(&recipe.forms)?;
                 vec![recipe]
             }

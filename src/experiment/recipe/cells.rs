@@ -176,7 +176,7 @@ pub(super) fn overridden(
     }
 }
 
-/// Refuses files that no cell takes.
+/// Refuses files that no cell takes; the recipes of a paper share their flags, and one of them may not.
 ///
 /// # Errors
 /// Corpora where no method searches, a reranker where none reranks by one, exemplars where none shows any; as [`cells`].
