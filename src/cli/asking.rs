@@ -8,13 +8,13 @@ use std::sync::mpsc::channel;
 use clap::Args;
 
 use super::interrupt;
-use super::options::{HubFlags, PromptFlags, RowFlags, SubsetFlags};
+use super::options::{HubFlags, PromptFlags, RowFlags, SubsetFlags, refuse_existing};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
-use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
+use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED, formats};
 use crate::panel::memory::AuxiliaryModels;
 use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
@@ -38,7 +38,7 @@ pub struct AskFlags {
     /// Maximum tokens per completion
     #[arg(long, value_name = "N", default_value_t = MAX_TOKENS)]
     max_tokens: usize,
-    /// The file to write
+    /// The new file to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     #[command(flatten)]
@@ -69,10 +69,11 @@ impl AskFlags {
         ask: impl Fn(&Case<'_, Note>) -> Result<T, PanelError> + Sync,
     ) -> Result<BTreeMap<String, T>, Failure> {
         let Asking { agent, data, format, wanted } = asking;
+        refuse_existing(&self.out)?;
         if format.kind() != ItemKind::Notes {
             return Err(Failure::usage(
                 format!("{agent} needs notes, and {format} files hold questions"),
-                "the formats of notes are medec, mederrbench and notes",
+                &format!("the formats of notes are {}", formats(ItemKind::Notes)),
             ));
         }
         let mut dataset = data::load_with(data, *format, self.rows.bad_rows())?;

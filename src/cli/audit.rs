@@ -3,6 +3,7 @@
 pub mod flags;
 pub mod watched;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -114,6 +115,7 @@ pub struct Accept {
 
 impl Show {
     fn run(self) -> Result<(), Failure> {
+        refuse_unknown(&self.directory, &self.filter)?;
         let filter = self.filter.keyed(&self.directory)?;
         match self.format {
             Some(format) => format.write(&self.directory, &filter),
@@ -136,8 +138,8 @@ run_each!(AuditVerb: Show, Export, Forget, Accept);
 impl Export {
     fn run(self) -> Result<(), Failure> {
         let Export { directory, format, filter } = self;
+        refuse_unknown(&directory, &filter)?;
         let filter = filter.keyed(&directory)?;
-        refuse_missing(&directory)?;
         // Logged first, so that no export is missing in the trail.
         let trail = begin(&AuditOptions::new(&directory), "audit export", None)?;
         trail.finish(Event::new("export").with("actor", user()))?;
@@ -164,7 +166,7 @@ impl Format {
 impl Forget {
     fn run(self) -> Result<(), Failure> {
         let Forget { directory, ids, before, actor, identity, why } = self;
-        refuse_missing(&directory)?;
+        refuse_unknown(&directory, &Filter { actor: actor.clone(), ..Filter::default() })?;
         let selection = match (before, actor) {
             (Some(time), _) => Selection::Before(time),
             (None, Some(name)) => Selection::Actor { name, identity },
@@ -181,9 +183,25 @@ impl Forget {
     }
 }
 
-/// Refuses a directory without a trail, so that a mistyped one does not become a new trail.
-fn refuse_missing(directory: &Path) -> Result<(), Failure> {
-    crate::audit::files::all(directory).map(|_| ())
+/// Refuses a directory without a trail, so that a mistyped one does not become a new trail, and an event or an actor that no line of it has.
+fn refuse_unknown(directory: &Path, filter: &Filter) -> Result<(), Failure> {
+    crate::audit::files::all(directory)?;
+    for (name, wanted) in [("event", &filter.event), ("actor", &filter.actor)] {
+        let Some(wanted) = wanted else { continue };
+        let mut known = BTreeSet::new();
+        lines(directory, &Filter::default(), |line| {
+            known.insert(line.text(name).to_owned());
+            Ok(())
+        })?;
+        if !known.contains(wanted) {
+            let known = known.iter().filter(|one| !one.is_empty());
+            let known: Vec<String> = known.map(|one| console::plain(one)).collect();
+            let message = format!("no line of {} has the {name} {wanted}", directory.display());
+            let hint = format!("its lines have the {name}s {}", known.join(", "));
+            return Err(Failure::usage(message, &hint));
+        }
+    }
+    Ok(())
 }
 
 fn cells(line: &Line) -> [String; COLUMNS.len()] {

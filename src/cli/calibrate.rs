@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use super::options::refuse_existing;
 use crate::analysis::policy::{
     Base, Calibrated, Choice, Decided, Guarantee, Policy, Score, calibrate, decisions,
 };
@@ -55,10 +56,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 impl Calibrate {
     pub fn run(self) -> Result<(), Failure> {
-        if self.out.exists() {
-            let hint = "name a new file";
-            return Err(Failure::usage(format!("{} exists already", self.out.display()), hint));
-        }
+        refuse_existing(&self.out)?;
         let runs = self.runs.iter().map(|run| Contents::read(run));
         let runs = runs.collect::<Result<Vec<_>, _>>()?;
         let guarantee = Guarantee { risk: self.risk, delta: self.delta, of: self.of };

@@ -13,7 +13,8 @@ use crate::console;
 use crate::corpus::overlap::{self, Overlap};
 use crate::corpus::store::manifest::BuiltSource;
 use crate::corpus::{Corpus, verify};
-use crate::data;
+use crate::data::{self, ItemKind};
+use crate::experiment::spec::formats;
 
 #[derive(Debug, Subcommand)]
 pub enum CorpusVerb {
@@ -100,7 +101,7 @@ impl Info {
         if notes.is_empty() {
             return Err(Failure::usage(
                 format!("{} holds no notes", path.display()),
-                "give --format medec, mederrbench or notes",
+                &format!("give --format one of {}", formats(ItemKind::Notes)),
             ));
         }
         let found = overlap::overlaps(corpus, &notes)?;

@@ -8,7 +8,7 @@ use super::models::tell_checks;
 use super::options::FetchFlags;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::hub::{self, DatasetCard};
+use crate::hub::{self, DatasetCard, HubError};
 
 /// The name for all datasets that have a card.
 const ALL: &str = "all";
@@ -78,6 +78,9 @@ impl Fetch {
 
 impl List {
     fn run(self) -> Result<(), Failure> {
+        if let Some(path) = self.directory.as_ref().filter(|path| !path.is_dir()) {
+            return Err(HubError::NoDataDirectory { path: path.clone() }.into());
+        }
         for card in DatasetCard::all() {
             let files = card.files().count();
             let state = match &self.directory {
@@ -88,9 +91,11 @@ impl List {
                     here => format!("{here} of {files} here"),
                 },
             };
-            let megabytes = card.size_bytes() as f64 / 1e6;
+            let size = card.size_bytes();
+            let size =
+                size.map_or("unknown".into(), |bytes| format!("{:5.1} MB", bytes as f64 / 1e6));
             let line = format!(
-                "{:20} {megabytes:5.1} MB  {state:12} {}: {}; licence: {}",
+                "{:20} {size:8}  {state:12} {}: {}; licence: {}",
                 card.name, card.title, card.records, card.licence.name
             );
             console::say(line)?;

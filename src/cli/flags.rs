@@ -3,10 +3,10 @@
 mod retrieval;
 mod systems;
 
-pub use retrieval::{corpus, deduplicated, reranker};
+pub use retrieval::{corpus, deduplicated, refuse_idle_reranker, reranker};
 pub use systems::SystemFlags;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,7 +81,12 @@ pub struct SetPairs {
 impl SetPairs {
     pub fn of(pairs: &[String]) -> Result<SetPairs, Failure> {
         let mut set = SetPairs::default();
+        let mut keys = BTreeSet::new();
         for pair in pairs {
+            let key = pair.split_once('=').map_or(pair.as_str(), |(key, _)| key).trim();
+            if !keys.insert(key) {
+                return Err(Failure::usage(format!("--set {key} is given twice"), "give it once"));
+            }
             if let Some((member, value)) = member_pair(pair) {
                 let (number, parameter) = member.split_once('.').unwrap_or((member, ""));
                 let sampling = set.sampling.entry(format!("{MEMBER}{number}")).or_default();
@@ -158,7 +163,13 @@ pub struct ExemplarFlags {
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     exemplars: Option<PathBuf>,
     /// Format of the file of exemplars [default: medec]
-    #[arg(long, help_heading = "Exemplars", value_enum, value_name = "FORMAT")]
+    #[arg(
+        long,
+        help_heading = "Exemplars",
+        value_enum,
+        value_name = "FORMAT",
+        requires = "exemplars"
+    )]
     exemplars_format: Option<Format>,
     #[command(flatten)]
     #[serde(flatten)]
@@ -330,5 +341,28 @@ mod tests {
         assert!(spec.slot_models().is_err());
         assert!(SetPairs::of(&["panel.1.heat=2".to_owned()]).is_err());
         assert!(SetPairs::of(&["panel.1=x".to_owned()]).is_err());
+        for twice in ["agents=7", "slot.loc1", "slot.loc1.seed=3", "panel.1.top_p=0.5"] {
+            let pairs = [twice.to_owned(), "t=1".to_owned(), format!(" {twice}")];
+            assert!(SetPairs::of(&pairs).is_err(), "{twice}");
+        }
+    }
+
+    #[test]
+    fn one_model_is_the_first_member_of_the_panel_in_every_seat() {
+        let config = SystemConfig::named("medmad").unwrap();
+        let mut spec = Spec::new(config, "x.jsonl", Format::Mcq).unwrap();
+        spec.slot_sampling =
+            SetPairs::of(&["panel.1.temperature=0.2".to_owned()]).unwrap().sampling;
+        for (panel, cool) in [(vec!["a"], 3), (vec!["a", "b", "c"], 1)] {
+            spec.panel = panel.into_iter().map(str::to_owned).collect();
+            let slots = spec.config.slots();
+            let sampled = slots.iter().map(|slot| spec.sampling_of(slot).temperature);
+            assert_eq!(sampled.filter(|one| *one == Some(0.2)).count(), cool);
+            assert!(spec.slot_models().is_ok());
+        }
+        spec.panel = vec!["a".to_owned()];
+        spec.slot_sampling.insert("panel.2".to_owned(), SamplingChoice::default());
+        let error = spec.slot_models().unwrap_err().to_string();
+        assert_eq!(error, "panel.2: the panel has 1 models");
     }
 }

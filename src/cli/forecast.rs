@@ -89,7 +89,7 @@ impl Outlook {
         let shared = if runs.len() > 1 { ", less what cells share" } else { "" };
         outlook.lines.push(format!("calls      at most {}{shared}", all.calls));
         outlook.lines.push(format!(
-            "tokens     at most some {} of prompts and {} of replies, by the usual length of each system's replies",
+            "tokens     some {} of prompts and {} of replies: an estimate, by four characters a token and the usual length of each system's replies",
             millions(all.prompt_tokens),
             millions(all.reply_tokens),
         ));
@@ -141,7 +141,7 @@ impl Outlook {
         }
         match limits.and_then(|limits| self.seconds(limits)) {
             Some(seconds) => lines.push(format!(
-                "time       some {} at most on this machine, by its measured limits, {} at once, without what prompts share",
+                "time       some {} for these tokens on this machine, by its measured limits, {} at once, without what prompts share",
                 spell(seconds),
                 count(self.batch(), "sequence"),
             )),
@@ -280,7 +280,7 @@ mod tests {
             let runs = planned(&run).unwrap();
             let outlook = Outlook::of(&runs).unwrap();
             let told = outlook.told(Some(&limits)).join("\n");
-            for word in ["calls      at most ", "tokens     at most some ", "time       "] {
+            for word in ["calls      at most ", "tokens     some ", "time       "] {
                 assert!(told.contains(word), "{name}: {told}");
             }
             assert!(

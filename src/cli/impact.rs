@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::interrupt;
-use super::options::PromptFlags;
+use super::options::{PromptFlags, refuse_existing};
 use super::replay::AgainFlags;
 use super::summary::count;
 use crate::cli::exit::Failure;
@@ -42,12 +42,7 @@ pub struct Impact {
 
 impl Impact {
     pub fn run(self) -> Result<(), Failure> {
-        if let Some(out) = self.out.as_ref().filter(|out| out.exists())
-            && fs_err::read_dir(out)?.next().is_some()
-        {
-            let message = format!("{} exists and is not empty", out.display());
-            return Err(Failure::usage(message, "choose another --out"));
-        }
+        self.out.as_deref().map_or(Ok(()), refuse_existing)?;
         let number = |text: &String| text.parse().ok().filter(|_: &u64| self.audit.is_some());
         let lines: Vec<u64> = self.what.iter().filter_map(number).collect();
         let mut kept = match &self.audit {

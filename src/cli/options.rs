@@ -65,6 +65,18 @@ pub fn model_folder(named: &Path) -> Result<PathBuf, Failure> {
     Ok(hub::folder(named, &HubOptions::new(Environment::capture()?))?)
 }
 
+/// Refuses to write over a file, or into a folder with something in it: what is there took a model's time.
+pub fn refuse_existing(out: &Path) -> Result<(), Failure> {
+    let hint = "choose another --out";
+    if out.is_dir() && fs_err::read_dir(out)?.next().is_some() {
+        return Err(Failure::usage(format!("{} exists and is not empty", out.display()), hint));
+    }
+    if out.exists() && !out.is_dir() {
+        return Err(Failure::usage(format!("{} exists already", out.display()), hint));
+    }
+    Ok(())
+}
+
 /// The flag of the commands that show progress.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct QuietFlag {
@@ -131,14 +143,22 @@ impl ScorerFlags {
 
     /// BERTScore and BLEURT of pairs; empty without their weights.
     pub fn score(&self, pairs: &Pairs) -> Result<ScoresByPair, Failure> {
-        let Some(folder) = self.scorers.as_ref().filter(|_| !pairs.is_empty()) else {
+        let Some(folder) = &self.scorers else { return Ok(ScoresByPair::default()) };
+        if !folder.is_dir() {
+            let message = format!("there is no directory {}", folder.display());
+            return Err(Failure::missing(
+                message,
+                "`wardround models fetch bleurt-20 --to DIR/bleurt-20` brings one of its models",
+            ));
+        }
+        if pairs.is_empty() {
             return Ok(ScoresByPair::default());
-        };
+        }
         let (scores, missing) = notes::score_pairs(folder, pairs)?;
         for card in missing {
             console::note(format!(
-                "note: {} has no {card}: its metric is not computed",
-                folder.display()
+                "note: there is no {}: its metric is not computed",
+                folder.join(card).display()
             ));
         }
         Ok(scores)

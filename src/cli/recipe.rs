@@ -27,7 +27,7 @@ use crate::experiment::driver::{Executed, refuse_silence};
 use crate::experiment::forecast;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::built_in::of_paper;
-use crate::experiment::recipe::cells::{Cell, cells};
+use crate::experiment::recipe::cells::{Cell, cells, refuse_unused_files};
 use crate::experiment::recipe::file::Analysis;
 use crate::experiment::recipe::machine::Machine;
 use crate::experiment::recipe::manifest::RecipeManifest;
@@ -76,7 +76,11 @@ impl RecipeVerb {
     pub fn run(self) -> Result<(), Failure> {
         let recipes = match of_paper(&self.name) {
             Some(names) => self.paper(names)?,
-            None => vec![self.recipe()?],
+            None => {
+                let recipe = self.recipe()?;
+                refuse_unused_files(&recipe.forms)?;
+                vec![recipe]
+            }
         };
         if self.start.dry_run {
             return each(&recipes, |recipe| announce(recipe, &self.output.scorers));

@@ -99,7 +99,7 @@ impl Report {
         let Some(first) = first else {
             return Err(Failure::usage(
                 format!("{} is not a run on notes", self.directory.display()),
-                "a submission is written of a run of medguards or base-llm",
+                "a submission is written of a run of a system that checks notes",
             ));
         };
         let of_first = records.into_iter().filter(|record| record.run == first);

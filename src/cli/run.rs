@@ -8,7 +8,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::audit::flags::AuditDirectory;
 use super::audit::watched::Watched;
-use super::flags::{ExecutionFlags, MovedCorpusFlags, StartFlags, corpus, reranker};
+use super::flags::{
+    ExecutionFlags, MovedCorpusFlags, StartFlags, corpus, refuse_idle_reranker, reranker,
+};
 use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -175,12 +177,18 @@ impl Run {
             let hint = "name a file and its --format";
             return Err(Failure::usage("no --data was given", hint));
         };
+        // Clap requires no flag that conflicts with another that is there.
+        if self.allow_version {
+            let hint = "leave it out, or give --plan";
+            return Err(Failure::usage("--allow-version is of a --plan, and none was given", hint));
+        }
         let mut spec = self.start.panel.spec(&system, data, format)?;
         spec.subset = self.subset.subset();
         spec.bad_rows = self.start.rows.bad_rows();
         spec.shard = self.start.shard;
         spec.runs = self.start.runs.unwrap_or(1);
         spec.corpus = corpus(&self.start.corpus)?;
+        refuse_idle_reranker(&spec)?;
         spec.exemplars = self.start.exemplars.spec(None)?;
         self.start.execution.apply(&mut spec)?;
         Ok(spec)

@@ -12,6 +12,7 @@ use crate::experiment::exemplars;
 use crate::experiment::spec::Spec;
 use crate::experiment::whole_file;
 use crate::hub::{self, HubError, HubOptions};
+use crate::ops::Device;
 use crate::panel::remote::Address;
 use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
 
@@ -212,6 +213,7 @@ impl Paths {
 
     /// Enters the sandbox. `device` is the device that the command computes on.
     pub fn enter(self, flag: SandboxFlag, device: &str) -> Result<Entered, Failure> {
+        Device::check_names(device)?;
         let mode = match flag.sandbox {
             SandboxMode::Auto if device != "cpu" => {
                 console::note(format!(

@@ -11,7 +11,8 @@ use crate::analysis::notes::Pairs;
 use crate::bench::output;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{self, Format};
+use crate::data::{self, Format, ItemKind};
+use crate::experiment::spec::formats;
 use crate::record::Language;
 
 #[derive(Debug, Subcommand)]
@@ -62,7 +63,7 @@ impl MediqaCorr {
         if references.is_empty() {
             return Err(Failure::usage(
                 format!("{} holds no notes", self.gold.display()),
-                "give --gold-format medec, mederrbench or notes",
+                &format!("give --gold-format one of {}", formats(ItemKind::Notes)),
             ));
         }
         let submission = Submission::read(&self.run)?;
@@ -71,6 +72,11 @@ impl MediqaCorr {
                 "note: {}:{line}: an invalid line, which counts as missing",
                 self.run.display()
             ));
+        }
+        if !references.iter().any(|note| submission.predictions.contains_key(&note.id)) {
+            let (run, gold) = (self.run.display(), self.gold.display());
+            let message = format!("no note of {gold} has an id of {run}: nothing could be scored");
+            return Err(Failure::usage(message, "give the file that the submission is of"));
         }
         let matches = compare(&references, &submission);
         let mut pairs = Pairs::new();

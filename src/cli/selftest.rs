@@ -57,7 +57,7 @@ struct SelftestCompute {
     /// Data type of the weights: auto (as stored), f32 or bf16 [default: the golden file's, else auto]
     #[arg(long, help_heading = "Device", value_name = "TYPE")]
     dtype: Option<WantedType>,
-    /// Weight quantisation on load: none, q8_0 or q4_k [default: the golden file's, else none; with --write-golden on a CPU q4_k, whose
+    /// Weight quantisation on load: none, q8_0, int8 or q4_k [default: the golden file's, else none; with --write-golden on a CPU q4_k, whose
     /// tokens are the same on all CPUs of an architecture]
     #[arg(long, help_heading = "Device", value_name = "FORMAT")]
     quant: Option<Quantisation>,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 
 use super::interrupt;
+use super::options::refuse_existing;
 use super::replay::AgainFlags;
 use super::summary::count;
 use crate::cli::exit::Failure;
@@ -48,7 +49,7 @@ pub struct WhatIf {
     /// Have every coalition of the agents answer, of 6 at most, and compute each agent's Shapley value
     #[arg(long)]
     shapley: bool,
-    /// Write what-if.json and the page what-if.html into this directory
+    /// Write what-if.json and the page what-if.html into this new directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Take the calls of another version of wardround for this one's
@@ -68,6 +69,7 @@ impl WhatIf {
                 let message = format!("--out {} is in the run", out.display());
                 return Err(Failure::usage(message, "nothing is written into a run; name another"));
             }
+            refuse_existing(out)?;
             create_private_directory(out)?;
         }
         let quiet = self.again.execution.progress;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::spec::{ExemplarFiles, ExemplarSpec};
 use super::contents::Contents;
 use super::run::absolute;
-use super::spec::Spec;
+use super::spec::{Spec, formats};
 use crate::corpus::folder_sum;
 use crate::corpus::open_encoder;
 use crate::data::{self, DataError, Dataset, Format, Item, ItemKind};
@@ -136,7 +136,7 @@ impl ExemplarSpec {
         if self.format.kind() != ItemKind::Notes {
             return Err(Failure::usage(
                 format!("exemplars are notes, and {} holds questions", self.format),
-                "the formats of notes are medec, mederrbench and notes",
+                &format!("the formats of notes are {}", formats(ItemKind::Notes)),
             ));
         }
         let dataset = data::load(&self.notes, self.format).map_err(|error| {

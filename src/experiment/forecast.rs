@@ -5,11 +5,13 @@
 
 use std::path::Path;
 
-use super::run::Inputs;
+use super::models::Models;
+use super::run::{Inputs, Run};
 use super::spec::Spec;
 use crate::data::DEMO_PATH;
 use crate::diagnosis::Failure;
 use crate::hub::{Card, DatasetCard, HubError, resolve};
+use crate::ops::PAGE;
 use crate::panel::remote::Address;
 use crate::systems::SystemConfig;
 
@@ -118,6 +120,50 @@ impl Spec {
             _ => {}
         }
         missing
+    }
+}
+
+impl Run {
+    /// Refuses a KV cache that does not hold a first prompt and its completion, before anything is loaded: only --kv-tokens makes one that does
+    /// not hold a whole context.
+    ///
+    /// # Errors
+    /// The first item with such a prompt; one whose prompt cannot be written.
+    pub(super) fn refuse_small_pools(&self, models: &Models) -> Result<(), Failure> {
+        let pool = |model: usize| Some(models.memory.get(model)?.options.pages * PAGE);
+        let is_small = |&model: &usize| {
+            let description = models.descriptions.get(model);
+            description.zip(pool(model)).is_some_and(|(one, pool)| pool < one.context)
+        };
+        if !self.models.iter().any(is_small) {
+            return Ok(());
+        }
+        let system = self.config.build(&self.prompts, &self.exemplars)?;
+        let thinking = self.config.decoding.thinking.is_on();
+        for item in &self.items {
+            for opening in system.opening(&self.plan.dataset.name, item).into_iter().flatten() {
+                let model = self.models[opening.member];
+                let described = models.descriptions.get(model).zip(pool(model));
+                let Some((description, pool)) = described else { continue };
+                let prompt = description.tokenise(&opening.messages, thinking)?.len();
+                let room = description.context.saturating_sub(prompt);
+                let own = self.plan.panel[opening.member].sampling().max_tokens;
+                let limit =
+                    [self.config.decoding.max_tokens.set(), own].into_iter().flatten().min();
+                let needed = prompt + limit.map_or(room, |limit| limit.min(room));
+                if needed > pool {
+                    let message = format!(
+                        "item {}: a prompt of {prompt} tokens and its completion can come to {needed}, and the KV cache of {} has {pool}",
+                        item.id(),
+                        description.checkpoint.name
+                    );
+                    let hint =
+                        format!("give --kv-tokens {needed} or more, or lower --set max_tokens");
+                    return Err(Failure::usage(message, &hint));
+                }
+            }
+        }
+        Ok(())
     }
 }
 

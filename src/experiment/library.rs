@@ -11,6 +11,7 @@ use crate::console;
 use crate::diagnosis::Failure;
 use crate::ops::{Device, Quantisation};
 use crate::retrieval::{self, CorpusSpec, Refinement, Retrieve, RetrieverOptions, Searched};
+use crate::systems::SystemConfig;
 
 /// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
 /// fails its item with an error; no prompt is truncated.
@@ -154,8 +155,10 @@ impl Spec {
                 ));
             }
             (None, Some(_)) => {
-                let hint = "leave --corpus out, or run a system that searches: medreflex, medreact, medmad with --set evidence=first";
-                return Err(Failure::usage(format!("{name} searches no corpus"), hint));
+                let searching = SystemConfig::searching();
+                let hint =
+                    format!("leave --corpus out, or run a system that searches: {searching}");
+                return Err(Failure::usage(format!("{name} searches no corpus"), &hint));
             }
         };
         if let Some(missing) = spec.directories.iter().find(|path| !Path::is_dir(path)) {

@@ -212,6 +212,7 @@ impl Spec {
             evaluation: None,
         };
         run.refuse_long_prompts()?;
+        run.refuse_small_pools(models)?;
         match self.shard {
             Some(part) => run.shard(part),
             None => Ok(run),

@@ -72,6 +72,12 @@ pub fn member_name(model: usize) -> String {
 /// With what such a name begins.
 pub const MEMBER: &str = "panel.";
 
+/// The formats of files that hold these items.
+pub fn formats(kind: ItemKind) -> String {
+    let formats = Format::value_variants().iter().filter(|format| format.kind() == kind);
+    formats.map(|format| format.name()).collect::<Vec<_>>().join(", ")
+}
+
 impl Spec {
     /// A system on every item of a file, with defaults for all else.
     ///
@@ -203,10 +209,7 @@ impl Spec {
             ItemKind::Questions => "answers",
             ItemKind::Notes => "checks",
         };
-        let formats = Format::value_variants().iter();
-        let formats: Vec<&str> =
-            formats.filter(|format| format.kind() == wanted).map(|format| format.name()).collect();
-        let mut hint = format!("{system} takes {}", formats.join(", "));
+        let mut hint = format!("{system} takes {}", formats(wanted));
         let systems = SystemConfig::names(found);
         if !systems.is_empty() {
             hint += &format!("; {} fits {}", self.format, systems.join(", "));
@@ -215,12 +218,17 @@ impl Spec {
         Err(Failure::usage(message, &hint))
     }
 
+    /// Which of the panel's models an agent has, where it has none of its own: one model has every seat.
+    fn member(&self, slot: &Slot) -> usize {
+        if self.panel.len() == 1 { 0 } else { slot.model }
+    }
+
     /// How an agent samples: by what is set for it, else for the member of the panel whose model it has, else for all.
     pub fn sampling_of(&self, slot: &Slot) -> SamplingChoice {
         let set = |name: &str| self.slot_sampling.get(name).copied().unwrap_or_default();
         let member = match self.slots.contains_key(&slot.agent) {
             true => SamplingChoice::default(),
-            false => set(&member_name(slot.model)),
+            false => set(&member_name(self.member(slot))),
         };
         set(&slot.agent).or(member).or(self.sampling)
     }
@@ -229,9 +237,13 @@ impl Spec {
     pub fn slot_models(&self) -> Result<Vec<&String>, Failure> {
         let (slots, models) = (self.config.slots(), self.config.models());
         let mut named = self.slots.keys().chain(self.slot_sampling.keys());
-        let is_member = |name: &str| (0..models).any(|model| member_name(model) == name);
+        let is_member = |name: &str| (0..self.panel.len()).any(|model| member_name(model) == name);
         let is_known = |name: &str| slots.iter().any(|slot| slot.agent == name) || is_member(name);
         if let Some(name) = named.find(|name| !is_known(name)) {
+            if name.starts_with(MEMBER) {
+                let message = format!("{name}: the panel has {} models", self.panel.len());
+                return Err(Failure::usage(message, "panel.1 is its first model"));
+            }
             let agents: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
             return Err(Failure::usage(
                 format!("{} has no slot {name}", self.config.plan_name()),
@@ -248,7 +260,7 @@ impl Spec {
             return Err(Failure::usage(message, &hint));
         }
         let model = |slot: &Slot| {
-            let shared = self.panel.get(slot.model).or(self.panel.first());
+            let shared = self.panel.get(self.member(slot));
             self.slots.get(&slot.agent).or(shared).ok_or_else(|| {
                 let message = format!("no model was given for {}", slot.agent);
                 Failure::usage(message, "give --panel, or --set slot.AGENT=MODEL")

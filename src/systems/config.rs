@@ -12,7 +12,7 @@ use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
 use super::file::{SystemFile, SystemText};
 use super::proposals::{self, WithProposals};
-use super::settings::{SettingsError, pairs, replace};
+use super::settings::{Needs, SettingsError, pairs, refuse_idle, replace};
 use super::table::{SYSTEMS, SystemEntry};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
@@ -111,10 +111,10 @@ impl SystemConfig {
         SystemConfig::from_table(name, &toml::Table::new())
     }
 
-    /// The system with its defaults, changed by `key=value` pairs; the last of a key wins.
+    /// The system with its defaults, changed by `key=value` pairs.
     ///
     /// # Errors
-    /// An unknown name; the first pair that is no setting of the system or has a value that is not allowed.
+    /// An unknown name; the first pair that is no setting of the system, or has a value that is not allowed or no effect beside the others.
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, SettingsError> {
         SystemConfig::of(SystemEntry::named(name)?, given)
     }
@@ -169,28 +169,30 @@ impl SystemConfig {
         given: Vec<(String, toml::Value)>,
     ) -> Result<SystemConfig, SettingsError>
     where
-        S: Settings + Default + Serialize + DeserializeOwned + 'static,
+        S: Settings + Needs + Default + Serialize + DeserializeOwned + 'static,
     {
         let table = toml::Table::try_from(S::default()).map_err(|error| unusable(entry, &error))?;
         let own = entry.defaults.iter();
         let own = own.map(|(key, value)| ((*key).to_owned(), (*value).into()));
-        SystemConfig::over(entry, table, own.chain(given), |settings: S| Arc::new(settings))
+        let table = replace::<S>(table, own)?;
+        SystemConfig::over(entry, table, given, |settings: S| Arc::new(settings))
     }
 
-    /// The settings of a table, changed by those that are given.
+    /// The settings of a table, which has their defaults, changed by those that are given.
     ///
     /// # Errors
-    /// An unknown setting, or a value that it cannot have.
-    pub(super) fn over<S: Serialize + DeserializeOwned>(
+    /// An unknown setting, a value that it cannot have, or one without effect.
+    pub(super) fn over<S: Needs + Serialize + DeserializeOwned>(
         entry: &'static SystemEntry,
-        table: toml::Table,
+        defaults: toml::Table,
         given: impl IntoIterator<Item = (String, toml::Value)>,
         finish: impl FnOnce(S) -> Arc<dyn Settings>,
     ) -> Result<SystemConfig, SettingsError> {
-        let table = replace::<S>(table, given)?;
+        let table = replace::<S>(defaults.clone(), given)?;
         let settings = table.try_into::<S>().map_err(|error| unusable(entry, &error))?;
         // Values as serde writes them, however they were given.
         let table = toml::Table::try_from(&settings).map_err(|error| unusable(entry, &error))?;
+        refuse_idle(&S::needs(), &defaults, &table)?;
         // The settings that every system has.
         let decoding = table.clone().try_into().map_err(|error| unusable(entry, &error))?;
         Ok(SystemConfig { entry, decoding, table, settings: finish(settings) })
@@ -307,6 +309,15 @@ impl SystemConfig {
             ItemKind::Questions => Ok(Box::new(WithProposals::new(system, self, prompts)?)),
             ItemKind::Notes => Ok(system),
         }
+    }
+
+    /// The names of the systems that search a corpus, and what makes another one do so.
+    pub fn searching() -> String {
+        let systems = SYSTEMS.iter().map(|entry| entry.name);
+        let searches =
+            |name: &&str| SystemConfig::named(name).is_ok_and(|one| one.search().is_some());
+        let names: Vec<&str> = systems.filter(searches).collect();
+        format!("{}, or medmad with evidence=first", names.join(", "))
     }
 
     /// The names of the systems that work on items of this kind.

@@ -1,5 +1,6 @@
 //! Parses settings from `key=value` pairs and from a plan's table, with the errors of those that are refused.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use serde::de::{DeserializeOwned, Error};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::diagnosis::{Blame, Diagnosis};
 
 /// Why a setting was refused.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     #[error("\"{pair}\" is not key=value")]
     NoEquals { pair: String },
@@ -18,6 +19,10 @@ pub enum SettingsError {
     BadValue { key: String, value: String, expected: String },
     #[error("there is no system {name}")]
     UnknownSystem { name: String, known: Vec<&'static str> },
+    #[error("setting {key} is given twice")]
+    Twice { key: String },
+    #[error("setting {key}: \"{value}\" has no effect here: it needs {needs}")]
+    Idle { key: String, value: String, needs: String },
 }
 
 impl Diagnosis for SettingsError {
@@ -32,6 +37,10 @@ impl Diagnosis for SettingsError {
                 Some(format!("the system's settings are {}", known.join(", ")))
             }
             SettingsError::BadValue { .. } => None,
+            SettingsError::Twice { .. } => Some("give it once".into()),
+            SettingsError::Idle { key, needs, .. } => {
+                Some(format!("leave {key} as it is, or set what it needs: {needs}"))
+            }
             SettingsError::UnknownSystem { known, .. } => {
                 Some(format!("the systems are {}", known.join(", ")))
             }
@@ -50,38 +59,101 @@ pub enum Form {
     Original,
 }
 
-/// A struct of settings, each with its default. What a table lacks has that; a key that no setting has is refused by [`replace`].
+/// A struct of settings, each with its default. What a table lacks has that; a key that no setting has is refused by [`replace`]. Behind `=>`
+/// stands what a setting needs to have an effect, see [`Needs`]; behind `with` the parts whose settings it has, too.
 macro_rules! settings {
     ($(#[$about:meta])* pub struct $name:ident {
-        $($(#[$of:meta])* pub $field:ident: $type:ty = $default:expr,)*
-    }) => {
+        $($(#[$of:meta])* pub $field:ident: $type:ty = $default:expr $(=> [$($need:literal),+])?,)*
+    } $(with $($part:ident: $part_type:ty),+)?) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
-        pub struct $name { $($(#[$of])* pub $field: $type,)* }
+        pub struct $name {
+            $($(#[$of])* pub $field: $type,)*
+            $($(#[serde(flatten)] pub $part: $part_type,)+)?
+        }
 
         impl Default for $name {
             fn default() -> $name {
-                $name { $($field: $default,)* }
+                $name { $($field: $default,)* $($($part: Default::default(),)+)? }
+            }
+        }
+
+        impl $crate::systems::settings::Needs for $name {
+            fn needs() -> Vec<(&'static str, &'static str)> {
+                let own: &[(&str, &str)] = &[$($($((stringify!($field), $need),)+)?)*];
+                let parts: &[fn() -> Vec<(&'static str, &'static str)>] =
+                    &[$($(<$part_type as $crate::systems::settings::Needs>::needs,)+)?];
+                own.iter().copied().chain(parts.iter().flat_map(|part| part())).collect()
             }
         }
     };
 }
 pub(super) use settings;
 
+/// What settings need of one another to have an effect.
+pub trait Needs {
+    /// Each a setting and one of its needs: alternatives with ` or ` between them, such as `form=original`, `t_max!=0` or
+    /// `rerank_top_k<=retrieve_top_k`.
+    fn needs() -> Vec<(&'static str, &'static str)>;
+}
+
+/// Refuses a setting that has another value than its default and no effect beside the others: plans list every one.
+///
+/// # Errors
+/// The first such setting.
+pub fn refuse_idle(
+    needs: &[(&'static str, &'static str)],
+    defaults: &toml::Table,
+    table: &toml::Table,
+) -> Result<(), SettingsError> {
+    let value = |key: &str| table.get(key).cloned().map(spelling);
+    let is_changed = |key: &str| defaults.get(key).cloned().map(spelling) != value(key);
+    let mut idle = needs.iter().filter(|(key, need)| is_changed(key) && !is_met(need, value));
+    match idle.next() {
+        None => Ok(()),
+        Some((key, need)) => {
+            let is_way = |one: &&str| !one.starts_with(&format!("{key}!="));
+            Err(SettingsError::Idle {
+                key: (*key).to_owned(),
+                value: value(key).unwrap_or_default(),
+                needs: need.split(" or ").filter(is_way).collect::<Vec<_>>().join(" or "),
+            })
+        }
+    }
+}
+
+fn is_met(need: &str, value: impl Fn(&str) -> Option<String>) -> bool {
+    let number = |key: &str| value(key)?.parse::<u64>().ok();
+    need.split(" or ").any(|one| {
+        if let Some((key, most)) = one.split_once("<=") {
+            number(key) <= number(most)
+        } else if let Some((key, word)) = one.split_once("!=") {
+            value(key).as_deref() != Some(word)
+        } else {
+            one.split_once('=').is_some_and(|(key, word)| value(key).as_deref() == Some(word))
+        }
+    })
+}
+
 /// Splits `key=value` pairs.
 ///
 /// # Errors
-/// The first text without `=`.
+/// The first text without `=`; a key that is there twice.
 pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, SettingsError> {
     let entry = |pair: &S| match pair.as_ref().split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
         None => Err(SettingsError::NoEquals { pair: pair.as_ref().into() }),
     };
-    pairs.iter().map(entry).collect()
+    let entries = pairs.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+    let mut keys = BTreeSet::new();
+    match entries.iter().find(|(key, _)| !keys.insert(key)) {
+        None => Ok(entries),
+        Some((key, _)) => Err(SettingsError::Twice { key: key.clone() }),
+    }
 }
 
-/// `table` with these entries in place of its own; the last of a key wins.
+/// `table` with these entries in place of its own.
 ///
 /// # Errors
 /// The first entry whose key is not in `table`, or whose value `T` does not accept.

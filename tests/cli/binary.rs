@@ -22,8 +22,8 @@ pub struct Outcome {
     pub stderr: String,
 }
 
-/// The beginning of a command line under which a question takes a fraction of a second.
-const QUICK: &str = "run medmad --format mcq --set record_chars=8 --set t_max=0";
+/// Settings under which a question takes a fraction of a second.
+const QUICK: [(&str, &str); 2] = [("record_chars", "8"), ("t_max", "0")];
 
 impl Scratch {
     pub fn new() -> Scratch {
@@ -117,9 +117,13 @@ impl Scratch {
         wait(child)
     }
 
-    /// `run medmad` on the plain format under quick settings; what comes later wins.
+    /// `run medmad` on the plain format under quick settings, but for those that the arguments set.
     pub fn run(&self, arguments: impl AsRef<str>) -> Outcome {
-        self.wardround(format!("{QUICK} {}", arguments.as_ref()))
+        let arguments = arguments.as_ref();
+        let is_left = |(key, _): &(&str, &str)| !arguments.contains(&format!("--set {key}="));
+        let quick = QUICK.into_iter().filter(is_left);
+        let quick: String = quick.map(|(key, value)| format!("--set {key}={value} ")).collect();
+        self.wardround(format!("run medmad --format mcq {quick}{arguments}"))
     }
 
     /// The same on the questions with one tiny Llama for all roles, which is made if need be.

@@ -61,3 +61,4 @@ mod silence;
 mod tampering;
 mod texts;
 mod what_if;
+mod without_effect;

@@ -156,7 +156,7 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
         "no paper reports on them",
         "The Arabic notes were given to the English prompts, unchanged.",
         "Malaria is treated with",
-        "not computed: give --scorers DIR",
+        "not computed: needs its model in --scorers DIR",
     ] {
         assert!(page.contains(words), "{words}");
     }
@@ -247,7 +247,11 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
         .wardround(
             "score mediqa-corr one.txt --gold gold.jsonl --gold-format notes --scorers nowhere",
         )
-        .refused(3, &["bleurt-20", "models fetch"]);
+        .refused(3, &["there is no directory nowhere", "models fetch"]);
+    // Also where there is nothing to compare.
+    scratch.wardround("report out --scorers nowhere").refused(3, &["no directory nowhere"]);
+    let keywords = "keywords --data notes.jsonl --format notes --panel qwen3 --out keywords.json";
+    scratch.wardround(keywords).refused(2, &["keywords.json exists already"]);
     scratch.wardround("report out --submission run.txt").succeeded();
     let submission = std::fs::read_to_string(scratch.path("run.txt")).unwrap();
     // A note that could not be read is in no submission; what noise says is read or not.

@@ -248,7 +248,13 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     for more in ["--dry-run", "--out two"] {
         scratch
             .wardround(format!("recipe two.toml --data-dir . --set record=short {more}"))
-            .refused(2, &["error: Checked on Own: weights=after-check ", "hint: take record=full"]);
+            .refused(
+                2,
+                &[
+                    "error: Checked: setting weights: \"after-check\" has no effect here: it needs record=full",
+                    "hint: leave weights as it is",
+                ],
+            );
     }
     // Where the items go, and which they are, the command says and not a file.
     let endpoint = "openai:m@http://127.0.0.1:9/v1";

@@ -90,6 +90,7 @@ fn files_that_cannot_be_scored_are_refused() {
     let scratch = Scratch::new();
     scratch.write("gold.csv", GOLD);
     scratch.write("run.txt", "ms-test-1 0 -1 NA\nms-test-0 1 1 a \\d b\n");
+    scratch.write("other.txt", "uw-test-1 0 -1 NA\n");
     scratch.write("latin.txt", b"ms-test-0 1 1 caf\xe9\n");
     scratch.write("plain.jsonl", "{\"text\": \"Well.\"}\n");
     scratch.questions(1);
@@ -108,6 +109,7 @@ fn files_that_cannot_be_scored_are_refused() {
             "run.txt --gold questions.jsonl --gold-format mcq",
             ["questions.jsonl holds no notes", "hint: give --gold-format"],
         ),
+        ("other.txt --gold gold.csv", ["no note of gold.csv has an id of other.txt", "hint: "]),
         (
             "run.txt --gold plain.jsonl --gold-format notes",
             ["note 1 has no gold to score against", ""],

@@ -33,7 +33,12 @@ fn ran(scratch: &Scratch, out: &str, more: &str) {
 }
 
 fn asked(scratch: &Scratch, more: &str) -> (Outcome, Value) {
-    let outcome = scratch.wardround(format!("what-if run {more} --out out"));
+    let asked = || scratch.wardround(format!("what-if run {more} --out out"));
+    if scratch.path("out").exists() {
+        asked().refused(2, &["out exists and is not empty"]);
+        std::fs::remove_dir_all(scratch.path("out")).unwrap();
+    }
+    let outcome = asked();
     outcome.succeeded();
     let json = std::fs::read(scratch.path("out/what-if.json")).unwrap();
     (outcome, serde_json::from_slice(&json).unwrap())

@@ -37,6 +37,11 @@ impl Device {
         }
     }
 
+    /// Refuses a list with a name that is none, before anything is opened.
+    pub fn check_names(list: &str) -> Result<(), OpsError> {
+        list.split(',').try_for_each(|name| Place::named(name.trim()).map(|_| ()))
+    }
+
     /// So many of this machine's threads.
     pub fn cpu(threads: usize) -> Result<Device, OpsError> {
         let device = "pool of threads".to_owned();

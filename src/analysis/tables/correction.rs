@@ -5,7 +5,7 @@ use crate::analysis::notes::{Correction, Measure, Measured, NoteFigures};
 use crate::analysis::table::Table;
 
 /// What stands where a measure has no weights.
-const NOT_COMPUTED: &str = "not computed: give --scorers DIR";
+const NOT_COMPUTED: &str = "not computed: needs its model in --scorers DIR";
 
 struct Line<'a> {
     label: String,

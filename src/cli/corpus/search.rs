@@ -29,10 +29,10 @@ pub struct Search {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Number of chunks to retrieve
-    #[arg(long, default_value_t = 50, value_name = "K")]
+    #[arg(long, default_value_t = 50, value_name = "K", value_parser = from_one())]
     top_k: usize,
     /// Number of passages to show
-    #[arg(long, default_value_t = 20, value_name = "K")]
+    #[arg(long, default_value_t = 20, value_name = "K", value_parser = from_one())]
     rerank_top_k: usize,
     /// How to rerank the retrieved chunks [default: cross-encoder with --reranker, else off]
     #[arg(long, value_enum)]
@@ -59,6 +59,10 @@ pub struct Search {
     json: bool,
     #[command(flatten)]
     device: DeviceChoice,
+}
+
+fn from_one() -> impl TypedValueParser<Value = usize> {
+    clap::value_parser!(u32).range(1..).map(|number| number as usize)
 }
 
 /// The queries of a file that are searched in one batch.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::cli::exit::Failure;
 use crate::cli::list;
 use crate::cli::options::model_folder;
-use crate::retrieval::{CorpusSpec, Refinement};
+use crate::experiment::spec::Spec;
+use crate::retrieval::{CorpusSpec, Rerank};
 
 /// The folder of the reranker.
 pub fn reranker(given: &CorpusSpec) -> Result<Option<PathBuf>, Failure> {
@@ -15,16 +16,30 @@ pub fn reranker(given: &CorpusSpec) -> Result<Option<PathBuf>, Failure> {
 
 /// The spec that flags ask for; `None` without a corpus.
 pub fn corpus(given: &CorpusSpec) -> Result<Option<CorpusSpec>, Failure> {
-    if given.directories.is_empty() && given.refinement != Refinement::default() {
-        let message = "--hybrid, --dedup and --newer-than need a corpus";
-        return Err(Failure::usage(message, "give --corpus DIR"));
-    }
     if given.directories.is_empty() {
-        return Ok(None);
+        let hint = "give --corpus DIR";
+        return match *given == CorpusSpec::default() {
+            true => Ok(None),
+            false => Err(Failure::usage("what is searched and how needs a corpus", hint)),
+        };
     }
     let directories = list::paths(&given.directories)?;
     let directories = directories.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
     Ok(Some(CorpusSpec { directories, reranker: reranker(given)?, ..given.clone() }))
+}
+
+/// # Errors
+/// A reranker, where nothing is reranked by one.
+pub fn refuse_idle_reranker(spec: &Spec) -> Result<(), Failure> {
+    let is_given = spec.corpus.as_ref().is_some_and(|corpus| corpus.reranker.is_some());
+    let reranks = spec.config.search().is_some_and(|one| one.rerank == Rerank::CrossEncoder);
+    match is_given && !reranks {
+        false => Ok(()),
+        true => Err(Failure::usage(
+            format!("{} reranks by no cross-encoder here", spec.config.entry.name),
+            "leave --reranker out, or give --set rerank=cross-encoder to a system that has it",
+        )),
+    }
 }
 
 /// With the best of overlapping passages alone: the reader of a single case wants no repeats.

@@ -77,8 +77,8 @@ impl SystemFlags {
             specs.push(spec);
         }
         if corpus.is_some() && specs.iter().all(|spec| spec.corpus.is_none()) {
-            let hint = "leave --corpus out, or serve medreflex or medreact";
-            return Err(Failure::usage("no system that is served searches a corpus", hint));
+            let hint = format!("leave --corpus out, or serve {}", SystemConfig::searching());
+            return Err(Failure::usage("no system that is served searches a corpus", &hint));
         }
         if exemplars.is_some() && specs.iter().all(|spec| spec.exemplars.is_none()) {
             let hint = "leave --exemplars out, or serve a system of MEDIQA-CORR";

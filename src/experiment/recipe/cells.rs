@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 
 use super::RecipeError;
 use super::file::{DatasetEntry, MethodEntry, Recipe};
+use super::manifest::RecipeManifest;
 use super::variant::{self, Form};
 use crate::diagnosis::Failure;
-use crate::experiment::spec::member_name;
+use crate::experiment::spec::{MEMBER, member_name};
 use crate::panel::{DecodingMode, SamplingChoice};
+use crate::retrieval::Rerank;
+use crate::systems::settings::SettingsError;
 use crate::systems::{Slot, SystemConfig};
 
 /// The folder of all cells in a recipe's folder.
@@ -68,42 +71,53 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
     let manifest = &form.manifest;
     let recipe = &manifest.recipe;
     let overrides = &manifest.settings;
-    let mut configs = Vec::new();
-    for method in &recipe.method {
-        let mut settings = method.settings.clone();
-        let known = SystemConfig::named(&method.system)?.table;
-        for (key, value) in overrides {
-            if known.contains_key(key) {
-                settings.insert(key.clone(), value.clone().into());
-            }
-        }
-        configs.push(SystemConfig::from_table(&method.system, &settings)?);
-    }
     if let Some(key) = overrides.keys().find(|key| is_varied(recipe, key)) {
         return Err(RecipeError::Varied { key: key.clone() }.into());
     }
-    let has = |key: &String| configs.iter().any(|system| system.table.contains_key(key));
-    if let Some(key) = overrides.keys().find(|key| !has(key)) {
-        return Err(RecipeError::NoSetting { key: key.clone() }.into());
+    let overrides = overrides.iter().map(|(key, value)| (key.clone(), value.clone().into()));
+    let overrides: toml::Table = overrides.collect();
+    let (mut configs, mut idle) = (Vec::new(), Vec::new());
+    for method in &recipe.method {
+        let (settings, without) = overridden(method, &overrides)?;
+        let config = SystemConfig::from_table(&method.system, &settings)?;
+        let panel = panel(recipe, method, &config)?;
+        configs.push((config, panel));
+        idle.push(without);
     }
-    let seats = |system: &SystemConfig, agent: &String| {
-        let is_member = (0..system.models()).any(|model| member_name(model) == *agent);
+    for key in overrides.keys() {
+        let with = configs.iter().zip(&idle);
+        let mut with = with.filter(|((config, _), _)| config.table.contains_key(key));
+        let Some((_, first)) = with.next() else {
+            return Err(RecipeError::NoSetting { key: key.clone() }.into());
+        };
+        // Where one method has it to an effect, the others go without.
+        if let Some(error) = first.get(key)
+            && with.all(|(_, idle)| idle.contains_key(key))
+        {
+            return Err(error.clone().into());
+        }
+    }
+    let seats = |(system, panel): &(SystemConfig, Vec<String>), agent: &String| {
+        let is_member = (0..panel.len()).any(|model| member_name(model) == *agent);
         is_member || system.slots().iter().any(|slot| slot.agent == *agent)
     };
     let mut agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
     if let Some(agent) = agents.find(|agent| !configs.iter().any(|one| seats(one, agent))) {
-        return Err(RecipeError::NoSetting { key: format!("slot.{agent}") }.into());
+        let slot = if agent.starts_with(MEMBER) { "" } else { "slot." };
+        return Err(RecipeError::NoSetting { key: format!("{slot}{agent}") }.into());
     }
     // What --panel gave in other numbers is not the recipe's, one by one.
     let is_other_panel = recipe.panel.len() != recipe.panel_sampling.len();
     let mut cells = Vec::new();
     for dataset in &recipe.dataset {
-        for (method, config) in recipe.method.iter().zip(&configs) {
+        for (method, seated) in recipe.method.iter().zip(&configs) {
+            let (config, panel) = seated;
+            let is_seated = |agent: &String| seats(seated, agent);
             let mut slots = slots(recipe, method)?;
-            let seated = manifest.slots.iter().filter(|(agent, _)| seats(config, agent));
+            let seated = manifest.slots.iter().filter(|(agent, _)| is_seated(agent));
             slots.extend(seated.map(|(agent, model)| (agent.clone(), model.clone())));
             let sampled = manifest.slot_sampling.iter();
-            let sampled = sampled.filter(|(agent, _)| seats(config, agent));
+            let sampled = sampled.filter(|(agent, _)| is_seated(agent));
             let mut slot_sampling: BTreeMap<String, SamplingChoice> =
                 sampled.map(|(agent, one)| (agent.clone(), *one)).collect();
             for slot in config.slots() {
@@ -113,7 +127,8 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
                 let Some(own) = own.filter(|_| !has_other_model && !is_other_panel) else {
                     continue;
                 };
-                let member = slot_sampling.get(&member_name(slot.model)).copied();
+                let model = if panel.len() == 1 { 0 } else { slot.model };
+                let member = slot_sampling.get(&member_name(model)).copied();
                 let flags = member.unwrap_or_default().or(manifest.sampling);
                 let sampling = slot_sampling.entry(slot.agent).or_default();
                 *sampling = sampling.or(flags).or(*own);
@@ -122,7 +137,7 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
                 variant: form.variant.as_deref(),
                 method,
                 dataset,
-                panel: panel(recipe, method, config)?,
+                panel: panel.clone(),
                 slots,
                 sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
                 slot_sampling,
@@ -132,6 +147,57 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
         }
     }
     Ok(cells)
+}
+
+/// A method's settings with those that are overridden, where its system has them and they have an effect beside the others; and why not, of
+/// those that have none.
+///
+/// # Errors
+/// A value that a setting cannot have; a setting of the method's own that the others leave without effect.
+pub(super) fn overridden(
+    method: &MethodEntry,
+    overrides: &toml::Table,
+) -> Result<(toml::Table, BTreeMap<String, SettingsError>), Failure> {
+    let about = |error: SettingsError| Failure::from(error).about(&method.label);
+    let known = SystemConfig::from_table(&method.system, &method.settings).map_err(about)?.table;
+    let mut left = overrides.clone();
+    left.retain(|key, _| known.contains_key(key));
+    let mut idle = BTreeMap::new();
+    loop {
+        let mut settings = method.settings.clone();
+        settings.extend(left.clone());
+        match SystemConfig::from_table(&method.system, &settings) {
+            Ok(_) => return Ok((settings, idle)),
+            Err(SettingsError::Idle { key, value, needs }) if left.remove(&key).is_some() => {
+                idle.insert(key.clone(), SettingsError::Idle { key, value, needs });
+            }
+            Err(error) => return Err(about(error)),
+        }
+    }
+}
+
+/// Refuses files that no cell takes; the recipes of a paper share their flags, and one of them may not.
+///
+/// # Errors
+/// Corpora where no method searches, a reranker where none reranks by one, exemplars where none shows any; as [`cells`].
+pub fn refuse_unused_files(forms: &[Form]) -> Result<(), Failure> {
+    let cells = cells(forms)?;
+    let rerank = |cell: &Cell<'_>| cell.config.search().map(|search| search.rerank);
+    let any = |is_wanted: &dyn Fn(&Cell<'_>) -> bool| cells.iter().any(is_wanted);
+    for RecipeManifest { corpus, exemplars, .. } in forms.iter().map(|form| &form.manifest) {
+        let reranker = corpus.as_ref().and_then(|corpus| corpus.reranker.as_ref());
+        let is_cross = |cell: &Cell<'_>| rerank(cell) == Some(Rerank::CrossEncoder);
+        for (flag, is_unused) in [
+            ("corpus", corpus.is_some() && !any(&|cell| rerank(cell).is_some())),
+            ("reranker", reranker.is_some() && !any(&is_cross)),
+            ("exemplars", exemplars.is_some() && !any(&|cell| cell.config.entry.exemplars)),
+        ] {
+            if is_unused {
+                return Err(RecipeError::Unused { flag }.into());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether methods differ in a setting: by two values, or, of one system, by a value and none.
@@ -195,7 +261,7 @@ fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::recipe::manifest::RecipeManifest;
+    use crate::experiment::recipe::built_in::names;
 
     fn sampling(manifest: RecipeManifest, method: &str) -> BTreeMap<String, SamplingChoice> {
         let form = Form { variant: None, manifest };
@@ -232,5 +298,74 @@ mod tests {
         assert!(sampling(alone.clone(), "gpt-medguards").values().all(|one| *one == gpt));
         let gemini = sampling(alone, "gemini-2-0-medguards");
         assert!(gemini.values().all(|one| *one == SamplingChoice::default()));
+    }
+
+    #[test]
+    fn every_recipe_and_variant_has_settings_with_an_effect_alone() {
+        for name in names() {
+            let mut manifest = RecipeManifest::plain(name);
+            let variants = manifest.recipe.variants.iter();
+            manifest.variants = variants.map(|variant| variant.name.clone()).collect();
+            let forms = Form::all(manifest).unwrap();
+            for cell in cells(&forms).unwrap() {
+                let again = SystemConfig::from_table(&cell.method.system, &cell.config.table);
+                assert_eq!(again, Ok(cell.config.clone()), "{name}: {}", cell.title());
+            }
+        }
+    }
+
+    fn refused(name: &str, change: impl Fn(&mut RecipeManifest)) -> String {
+        let mut manifest = RecipeManifest::plain(name);
+        change(&mut manifest);
+        let form = Form { variant: None, manifest };
+        let refused = refuse_unused_files(std::slice::from_ref(&form));
+        refused.map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn an_override_holds_where_it_has_an_effect_and_is_refused_where_it_has_none_anywhere() {
+        let set = |manifest: &mut RecipeManifest, key: &str, value: &str| {
+            manifest.settings.insert(key.to_owned(), value.to_owned());
+        };
+        let mut manifest = RecipeManifest::plain("table1");
+        set(&mut manifest, "peers", "own");
+        let form = Form { variant: None, manifest };
+        for cell in cells(std::slice::from_ref(&form)).unwrap() {
+            let peers = cell.config.table.get("peers").and_then(toml::Value::as_str);
+            let expected = match cell.method.system.as_str() {
+                "medmad" => Some("own"),
+                "no-debate" => Some("all"),
+                _ => None,
+            };
+            assert_eq!(peers, expected, "{}", cell.title());
+        }
+        let idle = refused("table1", |manifest| set(manifest, "passages", "3"));
+        assert!(idle.contains("passages: \"3\" has no effect here"), "{idle}");
+        assert!(refused("table1", |one| set(one, "none", "3")).contains("no setting none"));
+    }
+
+    #[test]
+    fn one_model_is_the_first_member_wherever_it_sits() {
+        let cooler = SamplingChoice { temperature: Some(0.1), ..SamplingChoice::default() };
+        let mut manifest = RecipeManifest::plain("table4");
+        manifest.recipe.panel.truncate(1);
+        manifest.slot_sampling.insert("panel.1".to_owned(), cooler);
+        let form = Form { variant: None, manifest: manifest.clone() };
+        for cell in cells(std::slice::from_ref(&form)).unwrap() {
+            assert_eq!(cell.slot_sampling.get("panel.1"), Some(&cooler), "{}", cell.title());
+        }
+        let other = refused("table4", |one| {
+            one.recipe.panel.truncate(1);
+            one.slot_sampling.insert("panel.2".to_owned(), cooler);
+        });
+        assert!(other.contains("no setting panel.2"), "{other}");
+    }
+
+    #[test]
+    fn a_file_that_no_cell_takes_is_refused() {
+        let corpus = || Some(crate::retrieval::CorpusSpec::default());
+        let told = refused("table2", |one| one.corpus = corpus());
+        assert!(told.contains("--corpus"), "{told}");
+        assert_eq!(refused("medreact-table2", |one| one.corpus = corpus()), "");
     }
 }

@@ -32,6 +32,8 @@ faults! {
             format!("run what is missing: wardround resume {}", path.display());
         #[error("the recipe has no setting {key} to override")]
         NoSetting { key: String } => Usage;
+        #[error("no method of the recipe takes --{flag}")]
+        Unused { flag: &'static str } => Usage, format!("leave --{flag} out");
         #[error("the recipe's methods differ in {key}: overridden, their labels would be wrong")]
         Varied { key: String } => Usage,
             "leave it out, or change it in a copy of the recipe's file, which `recipe FILE` runs";

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::RecipeError;
+use super::cells::overridden;
 use super::file::Recipe;
 use super::manifest::RecipeManifest;
 use crate::diagnosis::Failure;
@@ -92,16 +93,14 @@ impl Recipe {
         recipe.readings.splice(0..0, variant.readings.iter().cloned());
         let mut is_changed = recipe.decoding != self.decoding;
         for method in &mut recipe.method {
-            let system = SystemConfig::from_table(&method.system, &method.settings)?;
-            let settings =
-                variant.settings.iter().filter(|(key, _)| system.table.contains_key(*key));
-            let agents = system.slots();
+            let (settings, _) = overridden(method, &variant.settings)?;
+            let agents = SystemConfig::from_table(&method.system, &settings)?.slots();
             let slots = variant
                 .slots
                 .iter()
                 .filter(|(agent, _)| agents.iter().any(|slot| slot.agent == **agent));
             let before = (method.settings.clone(), method.slots.clone());
-            method.settings.extend(settings.map(|(key, value)| (key.clone(), value.clone())));
+            method.settings = settings;
             method.slots.extend(slots.map(|(agent, model)| (agent.clone(), *model)));
             is_changed |= before != (method.settings.clone(), method.slots.clone());
         }

@@ -53,6 +53,18 @@ impl Change {
         if let Change::Answer(forced) = self { Some(forced) } else { None }
     }
 
+    /// The one thing that it changes.
+    fn subject(&self) -> String {
+        match self {
+            Change::Without(agent) => format!("whether {agent} is there"),
+            Change::Swap(swap) => format!("the model of {}", swap.agent),
+            Change::Answer(forced) => {
+                format!("{}'s answer in round {}", forced.agent, forced.round)
+            }
+            Change::DropSentence(number) => format!("sentence {number}"),
+        }
+    }
+
     /// The agent that is changed.
     pub fn agent(&self) -> Option<&str> {
         match self {
@@ -87,7 +99,7 @@ pub struct Put {
 /// Each outcome's item with what is changed of it.
 ///
 /// # Errors
-/// An agent that the run does not have, or that is changed though it is left out; nobody left; an answer that an item does not have; a sentence
+/// One thing that is changed twice; an agent that the run does not have, or that is changed though it is left out; nobody left; an answer that an item does not have; a sentence
 /// that it does not have; too many players.
 pub fn check(
     asked: &Asked<'_>,
@@ -95,6 +107,11 @@ pub fn check(
     items: &[Item],
     wanted: &[&ItemLine],
 ) -> Result<Vec<Put>, Failure> {
+    let mut subjects = BTreeSet::new();
+    if let Some(twice) = asked.changes.iter().find(|change| !subjects.insert(change.subject())) {
+        let message = format!("{twice}: {} is changed twice", twice.subject());
+        return Err(Failure::usage(message, "change each thing once"));
+    }
     let panel: Vec<&str> = contents.plan.panel.iter().map(|member| member.agent.as_str()).collect();
     let absent: BTreeSet<&str> = absent(asked.changes).collect();
     let calls = contents.calls.records.iter().filter(|call| call.stage != Stage::Aside);

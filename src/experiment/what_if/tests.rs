@@ -296,6 +296,17 @@ fn what_the_run_does_not_have_is_refused() {
     scene.refused(&[Change::DropSentence(3)], &["q1 has 2", "count from 1"]);
     scene.refused(&[without("ddx"), answer("ddx@0=A")], &["ddx is left out"]);
     scene.refused(&["sym", "ddx", "guide"].map(without), &["nobody is left"]);
+    // Neither the first counts nor the last.
+    let swap =
+        |model: &str| Change::Swap(Swap { agent: "ddx".to_owned(), model: model.to_owned() });
+    for (one, other, told) in [
+        (answer("ddx@0=A"), answer("ddx@0=B"), "ddx's answer in round 0 is changed twice"),
+        (swap("one"), swap("other"), "the model of ddx is changed twice"),
+        (without("ddx"), without("ddx"), "whether ddx is there is changed twice"),
+        (Change::DropSentence(1), Change::DropSentence(1), "sentence 1 is changed twice"),
+    ] {
+        scene.refused(&[one, other], &[told]);
+    }
 
     // A log that lacks what the run's answers came from shows nothing about a change.
     let mut torn = Scene::medmad(outvoted);

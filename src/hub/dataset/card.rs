@@ -151,9 +151,9 @@ impl DatasetCard {
         self.sources.iter().flat_map(|source| source.files.iter().map(move |file| (source, file)))
     }
 
-    /// All published files whose sizes are known, together.
-    pub fn size_bytes(&self) -> u64 {
-        self.files().filter_map(|(_, file)| file.size_bytes).sum()
+    /// All published files together; `None` where the size of one is not known.
+    pub fn size_bytes(&self) -> Option<u64> {
+        self.files().map(|(_, file)| file.size_bytes).sum()
     }
 }
 

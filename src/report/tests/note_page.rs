@@ -274,12 +274,12 @@ fn a_measure_without_weights_is_empty_and_loud() {
         row.unwrap_or_else(|| panic!("{measure}")).clone()
     };
     let (rows, page) = told(&Scoring::default());
-    assert!(page.contains("BERTScore and BLEURT, and with them AggregateScore and KPCS: not computed: give --scorers DIR"));
+    assert!(page.contains("BERTScore and BLEURT, and with them AggregateScore and KPCS: not computed: needs its model in --scorers DIR"));
     for measure in ["BERTScore", "BLEURT", "AggregateScore", "KPCS, Eq. 9", "KPCS, gated"] {
         let row = row(&rows, measure);
         assert_eq!((&row["subset"], &row["composite"]), (&Value::Null, &Value::Null));
         assert!(
-            row["remark"].as_str().unwrap().starts_with("not computed: give --scorers"),
+            row["remark"].as_str().unwrap().starts_with("not computed: needs its model"),
             "{row}"
         );
     }

@@ -6,12 +6,13 @@ use super::*;
 use crate::diagnosis::Diagnosis;
 
 /// Every setting of every system, each with another value than its default; those of the decoding come on top.
-const OTHERS: [(&str, &str); 21] = [
+const OTHERS: [(&str, &str); 22] = [
     (
         "medmad",
         "t_max=1 always_debate=on confidence=off confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9 evidence=first passages=3",
     ),
-    ("cot-sc", "samples=2 examples=medqa mab_compat=on"),
+    ("cot-sc", "samples=2 mab_compat=on"),
+    ("few-shot", "samples=2 examples=medqa mab_compat=on"),
     ("healthcareagent", "mab_compat=on"),
     ("medagents", "form=original max_rounds=2 mab_compat=on"),
     (
@@ -39,7 +40,7 @@ const OTHERS: [(&str, &str); 21] = [
         "edinburgh",
         "cot=off type_hint=off span=model filter=bertscore role=nurse shots=2 choice=tfidf temperatures=model",
     ),
-    ("edinburgh-mcq", "options=2 shots=2 choice=tfidf temperatures=model"),
+    ("edinburgh-mcq", "options=2 temperatures=model"),
     ("knowlab", "shots=2 choice=tfidf temperatures=model"),
     ("promptmind", "samples=2 members=3 shots=2 choice=tfidf temperatures=model"),
     ("em-mixers", "evidence=off shots=2 choice=tfidf temperatures=model"),
@@ -70,17 +71,111 @@ fn plans_name_every_setting_and_give_them_back() {
         let pairs: Vec<&str> = own.split_whitespace().chain(decoding).collect();
         let keys = pairs.iter().map(|pair| pair.split('=').next().unwrap());
         assert_eq!(keys.collect::<BTreeSet<_>>(), known, "{name}");
-        for pair in &pairs {
-            let changed = SystemConfig::parse(name, &[pair]).unwrap();
-            assert_ne!(changed, SystemConfig::named(name).unwrap(), "{name}: {pair}");
-        }
-        let system = SystemConfig::parse(name, &pairs).unwrap();
+        let system = together(name, &pairs);
         let text = toml::to_string(&system.table).unwrap();
         let table: toml::Table = text.parse().unwrap();
         let written: BTreeSet<&str> = table.keys().map(String::as_str).collect();
         assert_eq!(written, known, "{name}");
         assert_eq!(SystemConfig::from_table(system.plan_name(), &table), Ok(system));
     }
+}
+
+/// The system with all of these settings that have an effect beside the others, each of which alone changes it or is refused.
+fn together(name: &str, pairs: &[&str]) -> SystemConfig {
+    let mut left = pairs.to_vec();
+    for pair in pairs {
+        match SystemConfig::parse(name, &[pair]) {
+            Ok(changed) => {
+                assert_ne!(changed, SystemConfig::named(name).unwrap(), "{name}: {pair}")
+            }
+            Err(SettingsError::Idle { key, .. }) => assert!(pair.starts_with(&format!("{key}="))),
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
+    loop {
+        match SystemConfig::parse(name, &left) {
+            Ok(system) => return system,
+            Err(SettingsError::Idle { key, .. }) => {
+                let before = left.len();
+                left.retain(|pair| !pair.starts_with(&format!("{key}=")));
+                assert_eq!(left.len(), before - 1, "{name}: {key}");
+            }
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_setting_without_effect_beside_the_others_is_refused_with_what_it_needs() {
+    for (name, pairs, told) in [
+        ("no-debate", "peers=own", "peers: \"own\" has no effect here: it needs samples=1"),
+        ("no-debate", "t_max=2", "t_max: \"2\" has no effect here: it needs samples=1"),
+        ("no-debate", "counterfactual=paper", "it needs counterfactual=strict or samples=1"),
+        ("medmad", "samples=2 peers=own", "peers: \"own\""),
+        ("medmad", "samples=2 t_max=2", "t_max: \"2\""),
+        ("medmad", "samples=2 always_debate=on", "always_debate: \"on\""),
+        ("medmad", "samples=2 gate=0.9", "gate: \"0.9\""),
+        ("medmad", "t_max=0 peers=own", "it needs t_max!=0"),
+        ("medmad", "t_max=0 evidence=brief", "it needs evidence=first or t_max!=0"),
+        ("medmad", "passages=3", "it needs evidence!=off"),
+        ("medmad", "confidence=off weights=raw", "it needs confidence=on"),
+        ("medmad", "record=short weights=after-check", "it needs record=full"),
+        ("medmad", "record=short analysis_first=on", "it needs record=full"),
+        ("mdagents", "max_rounds=2", "it needs form=original"),
+        ("mdagents", "max_turns=2", "it needs form=original"),
+        ("mdagents", "temperatures=model", "it needs form=original"),
+        ("mdagents", "form=original truncate_chars=80", "it needs form=harness"),
+        ("medguards", "arbitration_below=80", "it needs arbitration=confidence"),
+        ("medguards", "agents=2 arbitration=vote", "it needs agents=4 or agents=7 or agents=8"),
+        ("medreact", "rerank_top_k=80 retrieve_top_k=3", "it needs rerank_top_k<=retrieve_top_k"),
+    ] {
+        let pairs: Vec<&str> = pairs.split(' ').collect();
+        let error = SystemConfig::parse(name, &pairs).unwrap_err();
+        assert!(error.to_string().contains(told), "{name}: {error}, not {told}");
+        assert!(error.hint().is_some());
+    }
+    for (name, pairs) in [
+        ("medmad", "t_max=1 peers=own counterfactual=paper always_debate=on"),
+        // The rationale is cut, too.
+        ("no-debate", "truncate_chars=80"),
+        ("no-debate", "samples=1 t_max=2 peers=own"),
+        ("no-debate", "counterfactual=strict"),
+        ("mdagents", "form=original max_rounds=2 max_turns=2 temperatures=model"),
+        ("medreact", "rerank_top_k=3 retrieve_top_k=3"),
+    ] {
+        let pairs: Vec<&str> = pairs.split(' ').collect();
+        let system = SystemConfig::parse(name, &pairs).unwrap();
+        assert_eq!(SystemConfig::from_table(name, &system.table), Ok(system));
+    }
+}
+
+/// Needs are words: a slip in one would never be met, or always.
+#[test]
+fn every_need_speaks_of_settings_and_values_that_are_there() {
+    fn of<S: Needs>(name: &str) {
+        for (key, need) in S::needs() {
+            let allows = |pair: &str| match SystemConfig::parse(name, &[pair]) {
+                Ok(_) | Err(SettingsError::Idle { .. }) => (),
+                Err(error) => panic!("{name}, {key} needs {need}: {error}"),
+            };
+            let table = SystemConfig::named(name).unwrap().table;
+            assert!(table.contains_key(key), "{name}: {key}");
+            for one in need.split(" or ") {
+                match one.split_once("<=") {
+                    Some((left, right)) => {
+                        assert!(table.contains_key(left) && table.contains_key(right), "{one}");
+                    }
+                    None => allows(&one.replace("!=", "=")),
+                }
+            }
+        }
+    }
+    of::<crate::systems::medmad::settings::Settings>("medmad");
+    of::<crate::systems::mdagents::Settings>("mdagents");
+    of::<crate::systems::medagents::Settings>("medagents");
+    of::<crate::systems::medguards::settings::Settings>("medguards");
+    of::<crate::systems::medreflex::settings::Settings>("medreflex");
+    of::<crate::systems::medreflex::settings::ReactSettings>("medreact");
 }
 
 #[test]
@@ -106,7 +201,9 @@ fn bad_settings_are_refused_by_name() {
         ("medguards", "agents=5", "1 or 2 or 3 or 4 or 7 or 8"),
         ("medguards", "aligner=edit", "sequence-matcher or lcs"),
         ("base-llm", "prompt=3", "1 or 2"),
-        ("medreflex", "avg_threshold=100.1", "a number from 0 to 100"),
+        ("medreflex", "avg_threshold=6", "a number from 1 to 5"),
+        ("medreflex", "avg_threshold=5.01", "a number from 1 to 5"),
+        ("medreflex", "min_threshold=0.99", "a number from 1 to 5"),
         ("edinburgh", "shots=65", "a whole number from 0 to 64"),
         (
             "edinburgh",
@@ -145,9 +242,9 @@ fn switches_are_on_or_off_true_or_false() {
 }
 
 #[test]
-fn the_last_of_a_key_wins() {
-    let system = SystemConfig::parse("medmad", &["t_max=0", "t_max=2"]).unwrap();
-    assert_eq!(system.table["t_max"].as_integer(), Some(2));
+fn a_setting_is_given_once() {
+    let error = SystemConfig::parse("medmad", &["t_max=0", " t_max =2"]).unwrap_err();
+    assert_eq!(error, SettingsError::Twice { key: "t_max".to_owned() });
 }
 
 #[test]

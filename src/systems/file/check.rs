@@ -7,6 +7,7 @@ use super::schema::Is::{
 use super::schema::{BY, Gives, Is, Query, ReplyKind, Stage, SystemFile, Text, Vote, When, YES_NO};
 use crate::data::ItemKind;
 use crate::prompts::placeholders;
+use crate::systems::reading::record::plain_key;
 use crate::systems::settings::spelling;
 
 /// What prompts may quote of their item and of what was said of it.
@@ -69,14 +70,19 @@ impl SystemFile {
                 .map_err(fault)?;
             self.check_group(place).map_err(fault)?;
             self.check_stage(stage).map_err(fault)?;
+            self.refuse_idle_keys(place).map_err(fault)?;
         }
+        self.refuse_idle_settings()?;
         for (group, rounds) in self.groups() {
             for place in group.clone() {
                 // Later rounds quote what earlier ones said.
-                let quotable = if rounds > 1 { &names[..group.end] } else { &names[..place] };
+                let before = if rounds > 1 { group.end } else { place };
                 let stage = &self.stages[place];
                 let fault = |fault: Fault| fault.in_stage(&stage.name);
-                self.check_prompts(stage, quotable).map_err(fault)?;
+                self.check_prompts(stage, &names[..before]).map_err(fault)?;
+                let others = (0..before).filter(|other| *other != place);
+                let others: Vec<&Stage> = others.map(|other| &self.stages[other]).collect();
+                self.refuse_idle_when(stage, &others).map_err(fault)?;
             }
         }
         let is_note = self.takes == ItemKind::Notes;
@@ -157,7 +163,7 @@ impl SystemFile {
         let hint = format!("the agents are {}", self.agents.join(", "));
         refuse(is_unknown, "agents", "there is no such agent", &hint)?;
         let is_other = stage.when != When::Always && is_note == (stage.when == When::Disagree);
-        let hint = "questions: disagree; notes: error, no-error, sentence, other-sentence, quoted";
+        let hint = "always; of questions: disagree; of notes: error, no-error, sentence, other-sentence, quoted, suspected";
         refuse(is_other, "when", &format!("it is not of {}", self.takes), hint)?;
         let is_choice = |(choice, word): (&String, &String)| {
             let words = self.words(choice).unwrap_or_default();
@@ -168,11 +174,24 @@ impl SystemFile {
         let is_lost = stage.search.is_some_and(|query| is_note == (query == Query::Question));
         let hint = "questions: question; notes: words, note";
         refuse(is_lost, "search", &format!("it is not of {}", self.takes), hint)?;
-        let counts = [stage.rounds, stage.tries, stage.most, stage.passages];
-        let is_far = counts.iter().any(|count| !(1..=100).contains(count))
-            || !(0.0..=2.0).contains(&stage.temperature.unwrap_or(0.0));
-        let hint = "rounds, tries, most and passages are from 1 to 100, temperature from 0 to 2";
-        refuse(is_far, "rounds", "a number is out of range", hint)?;
+        let counts = [
+            ("rounds", stage.rounds),
+            ("tries", stage.tries),
+            ("most", stage.most),
+            ("passages", stage.passages),
+        ];
+        for (key, count) in counts {
+            let is_far = !(1..=100).contains(&count);
+            refuse(is_far, key, "a number is out of range", "it is from 1 to 100")?;
+        }
+        let is_far = !(0.0..=2.0).contains(&stage.temperature.unwrap_or(0.0));
+        refuse(is_far, "temperature", "a number is out of range", "it is from 0 to 2")?;
+        refuse(
+            stage.drawn_from == Some(0),
+            "drawn_from",
+            "a number is out of range",
+            "it is 1 or more",
+        )?;
         let (can, needs): (&[Is], &[Is]) = match (stage.reply, is_note) {
             (ReplyKind::Fields, false) => {
                 (&[Reason, Answer, Confidence, Agreed], &[Answer, Agreed])
@@ -201,6 +220,19 @@ impl SystemFile {
             false => format!("its fields can be {}", names.join(", ")),
         };
         refuse(is_wrong, "reply", "its fields do not make it", &hint)?;
+        for (place, field) in stage.fields.iter().enumerate() {
+            let before = &stage.fields[..place];
+            // Keys that replies are read by without regard to case and the like.
+            let key = plain_key(&field.key);
+            let is_twice = before.iter().any(|one| plain_key(&one.key) == key);
+            let problem = format!("two fields have the key {:?}", field.key);
+            refuse(is_twice, "fields", &problem, "give each a key of its own")?;
+            let is_twice = before.iter().any(|one| one.is == field.is);
+            let meaning = toml::Value::try_from(field.is).map(spelling).unwrap_or_default();
+            let problem = format!("two fields are the {meaning}");
+            refuse(is_twice, "fields", &problem, "a reply has each meaning once")?;
+        }
+        self.refuse_idle_unless(stage)?;
         let words = |is: Is| if matches!(is, Flag | Agreed) { 2 } else { 0 };
         let is_bare = stage.fields.iter().any(|field| field.words.len() != words(field.is));
         let hint = "words = [\"no\", \"yes\"], and none for any other field";

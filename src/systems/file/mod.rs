@@ -6,6 +6,7 @@
 mod ask;
 mod check;
 mod fault;
+mod keys;
 mod note;
 mod reply;
 mod schema;

@@ -15,7 +15,7 @@ use crate::systems::System;
 use crate::systems::config::{self, SearchSettings, Slot, SystemConfig};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::{Exemplars, Ranking};
-use crate::systems::settings::{SettingsError, replace, spelling};
+use crate::systems::settings::{Needs, SettingsError, replace, spelling};
 use crate::systems::table::SystemEntry;
 
 /// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call, models of which each is every agent, options
@@ -112,6 +112,12 @@ impl SystemFile {
             }
         }
         Ok(table)
+    }
+}
+
+impl Needs for Settings {
+    fn needs() -> Vec<(&'static str, &'static str)> {
+        Decoding::needs()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod edinburgh;
 mod ikim;
+mod keys;
 mod knowlab;
 mod own;
 mod prompted;

@@ -37,9 +37,7 @@ settings! {
         /// Whether replies are parsed as MedAgentBoard does: invalid JSON ends the case without an answer.
         #[serde(with = "switch")]
         pub mab_compat: bool = false,
-        #[serde(flatten)]
-        pub decoding: Decoding = Decoding::default(),
-    }
+    } with decoding: Decoding
 }
 
 impl config::Settings for Settings {

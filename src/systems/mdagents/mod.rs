@@ -66,21 +66,19 @@ settings! {
         pub form: Form = Form::Harness,
         /// Rounds of the original's debate at most, after each of which all experts answer again.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub max_rounds: u32 = 5,
+        pub max_rounds: u32 = 5 => ["form=original"],
         /// Turns of such a round at most.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub max_turns: u32 = 5,
-        pub temperatures: Temperatures = Temperatures::Paper,
+        pub max_turns: u32 = 5 => ["form=original"],
+        pub temperatures: Temperatures = Temperatures::Paper => ["form=original"],
         /// Characters of an expert's explanation that the decision's prompt shows; in the original all.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
-        pub truncate_chars: usize = 200,
+        pub truncate_chars: usize = 200 => ["form=harness"],
         /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
         /// an error where it names none; only valid JSON, and its own clean-up of letters.
         #[serde(with = "switch")]
-        pub mab_compat: bool = false,
-        #[serde(flatten)]
-        pub decoding: Decoding = Decoding::default(),
-    }
+        pub mab_compat: bool = false => ["form=harness"],
+    } with decoding: Decoding
 }
 
 fn agent_name(agent: usize) -> String {

@@ -40,10 +40,8 @@ settings! {
         /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, only reviewers who do
         /// not agree are then asked for a letter.
         #[serde(with = "switch")]
-        pub mab_compat: bool = false,
-        #[serde(flatten)]
-        pub decoding: Decoding = Decoding::default(),
-    }
+        pub mab_compat: bool = false => ["form=harness"],
+    } with decoding: Decoding
 }
 
 fn doctor_name(doctor: usize) -> String {

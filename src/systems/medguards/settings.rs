@@ -111,29 +111,27 @@ settings! {
     pub struct Settings {
         #[serde(rename = "agents", with = "structure")]
         pub structure: Structure = Structure::Seven,
-        pub arbitration: Arbitration = Arbitration::Icl,
+        pub arbitration: Arbitration = Arbitration::Icl => ["agents=4 or agents=7 or agents=8"],
         /// In percent, as agents state it; only with `arbitration=confidence`. The highest bound of Table 16's text is the default.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub arbitration_below: u32 = 90,
+        pub arbitration_below: u32 = 90 => ["arbitration=confidence"],
         /// Whether the arbiter of detection reads both agents' reasons (Table 4).
         #[serde(with = "switch")]
-        pub det_reasoning: bool = true,
+        pub det_reasoning: bool = true => ["agents=4 or agents=7 or agents=8", "arbitration!=vote"],
         /// Whether it reads their confidences.
         #[serde(with = "switch")]
-        pub det_confidence: bool = true,
+        pub det_confidence: bool = true => ["agents=4 or agents=7 or agents=8", "arbitration!=vote"],
         /// The same for the arbiter of localisation.
         #[serde(with = "switch")]
-        pub loc_reasoning: bool = true,
+        pub loc_reasoning: bool = true => ["agents=7 or agents=8", "arbitration!=vote"],
         #[serde(with = "switch")]
-        pub loc_confidence: bool = true,
+        pub loc_confidence: bool = true => ["agents=7 or agents=8", "arbitration!=vote"],
         pub localisation: Localisation = Localisation::Soft,
         pub aligner: Aligner = Aligner::SequenceMatcher,
         /// Whether replies are parsed and passed on as the published code does, bugs included.
         #[serde(with = "switch")]
         pub release_compat: bool = false,
-        #[serde(flatten)]
-        pub decoding: Decoding = Decoding::default(),
-    }
+    } with decoding: Decoding
 }
 
 impl config::Settings for Settings {

@@ -146,28 +146,39 @@ settings! {
     pub struct Settings {
         /// Debate rounds at most; with 0 the initial answers are voted on.
         #[serde(deserialize_with = "whole::<0, 100, _, _>")]
-        pub t_max: u32 = 3,
+        pub t_max: u32 = 3 => ["samples=1"],
         /// Whether a panel that agrees debates all the same, so that every question takes the same number of calls.
         #[serde(with = "switch")]
-        pub always_debate: bool = false,
+        pub always_debate: bool = false => ["samples=1", "t_max!=0"],
         /// Whether self-reported confidence weights the votes and is shown in the brief.
         #[serde(with = "switch")]
         pub confidence: bool = true,
         /// How a confidence is read that is no number from 0 to 1.
         pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
         /// What a vote weighs.
-        pub weights: Weights = Weights::Paper,
+        pub weights: Weights = Weights::Paper => [
+            "confidence=on",
+            "weights!=after-check or record=full",
+            "weights!=after-check or counterfactual!=strict"
+        ],
         /// Whose records a round of debate shows.
-        pub peers: Peers = Peers::All,
+        pub peers: Peers = Peers::All => ["samples=1", "t_max!=0"],
         /// `disagreement`, or a confidence from 0 to 1 from which the first agent's answer stands alone.
         #[serde(with = "gate")]
-        pub gate: Gate = Gate::Disagreement,
+        pub gate: Gate = Gate::Disagreement => ["samples=1"],
         /// Where passages of the run's corpus stand, found by the question's text.
-        pub evidence: Evidence = Evidence::Off,
+        pub evidence: Evidence = Evidence::Off => [
+            "evidence=first or samples=1",
+            "evidence=first or t_max!=0"
+        ],
         /// Passages at most.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub passages: usize = 5,
-        pub counterfactual: Counterfactual = Counterfactual::On,
+        pub passages: usize = 5 => ["evidence!=off"],
+        pub counterfactual: Counterfactual = Counterfactual::On => [
+            "record=full",
+            "counterfactual=strict or samples=1",
+            "counterfactual=strict or t_max!=0"
+        ],
         /// What an agent writes: the paper's record, or a short one.
         pub record: RecordForm = RecordForm::Full,
         /// In panel order.
@@ -175,7 +186,7 @@ settings! {
         pub roles: [Role; AGENTS] = Role::ALL,
         /// Whether the grammar has `option_analysis` before `answer`.
         #[serde(with = "switch")]
-        pub analysis_first: bool = false,
+        pub analysis_first: bool = false => ["record=full"],
         /// Characters of a text in the brief before it is cut.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
         pub truncate_chars: usize = 200,
@@ -183,9 +194,7 @@ settings! {
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub samples: u32 = 1,
         pub letters: Letters = Letters::Item,
-        #[serde(flatten)]
-        pub decoding: Decoding = Decoding::default(),
-    }
+    } with decoding: Decoding
 }
 
 impl Settings {
@@ -220,40 +229,6 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let is_of_full = self.counterfactual != Counterfactual::On || self.analysis_first;
-        if self.record == RecordForm::Short && is_of_full {
-            return Err(Failure::usage(
-                "record=short has neither an option analysis nor a counterfactual check",
-                "leave counterfactual and analysis_first as they are, or take record=full",
-            ));
-        }
-        let has_check =
-            self.counterfactual != Counterfactual::Strict && self.record == RecordForm::Full;
-        if self.weights == Weights::AfterCheck && !has_check {
-            return Err(Failure::usage(
-                "weights=after-check weighs a check that the records do not have",
-                "take record=full and counterfactual=on",
-            ));
-        }
-        if self.weights != Weights::Paper && !self.confidence {
-            return Err(Failure::usage(
-                "without confidence all votes weigh alike",
-                "leave weights as they are, or take confidence=on",
-            ));
-        }
-        let is_debate = self.samples == 1 && self.t_max > 0;
-        if self.evidence == Evidence::Brief && !is_debate {
-            return Err(Failure::usage(
-                "evidence=brief stands in rounds of debate, and there are none",
-                "take evidence=first, or samples=1 and t_max=1 or more",
-            ));
-        }
-        if self.gate != Gate::Disagreement && self.samples > 1 {
-            return Err(Failure::usage(
-                "several samples are voted on without a debate, and without asking one agent first",
-                "take samples=1, or gate=disagreement",
-            ));
-        }
         Ok(Box::new(MedMad::new(self, prompts)?))
     }
 }

@@ -59,7 +59,7 @@ settings! {
         pub retrieve_top_k: usize = 50,
         /// Passages of these that prompts show.
         #[serde(deserialize_with = "whole::<1, 1_000, _, _>")]
-        pub rerank_top_k: usize = 20,
+        pub rerank_top_k: usize = 20 => ["rerank_top_k<=retrieve_top_k"],
         pub rerank: Rerank = Rerank::default(),
         pub results_kept: ResultsKept = ResultsKept::default(),
         /// Whether passages have labels, by which an answer cites its sources.
@@ -91,12 +91,12 @@ settings! {
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub reviewers: u32 = 5,
         /// Minimum mean of the final scores.
-        #[serde(rename = "avg_threshold")]
+        #[serde(rename = "avg_threshold", deserialize_with = "of_scale")]
         pub average: Hundredths = Hundredths(380),
         /// Minimum of each final score.
-        #[serde(rename = "min_threshold")]
+        #[serde(rename = "min_threshold", deserialize_with = "of_scale")]
         pub minimum: Hundredths = Hundredths(300),
-        pub on_exhaustion: OnExhaustion = OnExhaustion::default(),
+        pub on_exhaustion: OnExhaustion = OnExhaustion::default() => ["release_compat=off"],
     }
 }
 
@@ -117,13 +117,7 @@ settings! {
         /// Steps of a turn at most.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub react_turns: u32 = 4,
-        #[serde(flatten)]
-        pub reviewing: Reviewing = Reviewing::default(),
-        #[serde(flatten)]
-        pub searching: Searching = Searching::default(),
-        #[serde(flatten)]
-        pub decoding: Decoding = Decoding::default(),
-    }
+    } with reviewing: Reviewing, searching: Searching, decoding: Decoding
 }
 
 impl config::Settings for Settings {
@@ -159,11 +153,7 @@ settings! {
         /// Steps at most.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub react_turns: u32 = 10,
-        #[serde(flatten)]
-        pub searching: Searching = Searching::default(),
-        #[serde(flatten)]
-        pub decoding: Decoding = Decoding::default(),
-    }
+    } with searching: Searching, decoding: Decoding
 }
 
 impl config::Settings for ReactSettings {
@@ -224,6 +214,13 @@ impl Serialize for Hundredths {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.to_string().serialize(to)
     }
+}
+
+/// A threshold, on the scale of the scores.
+fn of_scale<'de, D: Deserializer<'de>>(from: D) -> Result<Hundredths, D::Error> {
+    let number: Option<Hundredths> = spelled(from)?.parse().ok();
+    let number = number.filter(|number| (Hundredths(100)..=Hundredths(500)).contains(number));
+    number.ok_or_else(|| serde::de::Error::custom("expected a number from 1 to 5"))
 }
 
 impl<'de> Deserialize<'de> for Hundredths {

@@ -51,9 +51,7 @@ settings! {
         /// round are then called those of other experts, though one's own is among them.
         #[serde(with = "switch")]
         pub mab_compat: bool = false,
-        #[serde(flatten)]
-        pub decoding: Decoding = Decoding::default(),
-    }
+    } with decoding: Decoding
 }
 
 impl config::Settings for Settings {

@@ -9,7 +9,7 @@ use crate::record::{AnswerLine, CallLine, Stage};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer, check, exemplars, note, question};
 
-const DEBATE: &str = r#"takes = "questions"
+pub const DEBATE: &str = r#"takes = "questions"
 agents = ["first", "second", "judge"]
 
 [[stage]]
@@ -36,7 +36,7 @@ reply = "letter"
 const JUDGE: &str = "{question}\n{options}\nTwo doctors say:\n{debate}\nReply with a letter.\n";
 
 /// The system of a file of this text, with the judge's prompt beside it.
-fn open(text: &str, pairs: &[&str]) -> Result<SystemConfig, Failure> {
+pub fn open(text: &str, pairs: &[&str]) -> Result<SystemConfig, Failure> {
     let directory = tempfile::tempdir().unwrap();
     let path: PathBuf = directory.path().join("debate.toml");
     fs_err::write(&path, text).unwrap();
@@ -310,6 +310,22 @@ fn faults_are_told_with_their_line_and_key() {
             "line 16: stage debate, user: the prompt does not contain {passages}",
         ),
         ("takes = \"questions\"", "takes = \"questions\"\nsettings = { shots = 99 }", "settings: "),
+        ("rounds = 2", "tries = 0", "line 13: stage debate, tries: a number is out of range"),
+        (
+            "rounds = 2",
+            "temperature = -1.0",
+            "line 13: stage debate, temperature: a number is out of range",
+        ),
+        (
+            "is = \"answer\" }]",
+            "is = \"answer\" }, { key = \"Final answer\", is = \"confidence\" }]",
+            "line 8: stage opinion, fields: two fields have the key \"Final answer\"",
+        ),
+        (
+            "is = \"answer\" }]",
+            "is = \"answer\" }, { key = \"why\", is = \"reason\" }]",
+            "line 8: stage opinion, fields: two fields are the reason",
+        ),
     ] {
         let text = DEBATE.replacen(old, new, 1);
         assert_ne!(text, DEBATE, "{old}");

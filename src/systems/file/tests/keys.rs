@@ -1,0 +1,91 @@
+//! Keys of files without effect.
+
+use super::own::{DEBATE, open};
+
+/// A stage that quotes words of a note, one that fills them in, and one that says what is wrong.
+const NOTES: &str = r#"takes = "notes"
+[settings]
+tone = ["plain", "stern"]
+[texts.how]
+by = "tone"
+plain = "Be plain."
+stern = "Be stern."
+[[stage]]
+name = "quote"
+user = "{note} {how}"
+reply = "quoted"
+fields = [{ key = "words", is = "text" }]
+[[stage]]
+name = "answer"
+when = "quoted"
+blanked = true
+user = "{note}"
+fields = [{ key = "error", is = "flag", words = ["no", "yes"] }, { key = "number", is = "sentence-id" }]
+"#;
+
+#[test]
+fn two_fields_of_one_key_are_refused() {
+    assert!(open(NOTES, &[]).is_ok());
+    let text = NOTES.replace("\"number\"", "\"ERROR\"");
+    let refused = open(&text, &[]).err().unwrap().to_string();
+    assert!(
+        refused.contains("line 18: stage answer, fields: two fields have the key"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_key_without_effect_is_refused_with_what_it_needs() {
+    // Behind `old`, in the file of questions or of notes.
+    let (judge, opinion) = ("reply = \"letter\"", "name = \"opinion\"");
+    let (quote, answer) = ("reply = \"quoted\"", "name = \"answer\"");
+    for (file, old, new, key) in [
+        (DEBATE, judge, "gives = \"opinion\"", "gives"),
+        (DEBATE, judge, "vote = \"apart\"", "vote"),
+        (DEBATE, judge, "blanked = true", "blanked"),
+        (DEBATE, judge, "most = 3", "most"),
+        (DEBATE, judge, "passages = 2", "passages"),
+        (DEBATE, judge, "shots = 2", "shots"),
+        (DEBATE, judge, "drawn_from = 2", "drawn_from"),
+        (DEBATE, judge, "style = \"lines\"", "style"),
+        (DEBATE, opinion, "style = \"lines\"", "style"),
+        (DEBATE, opinion, "place = \"last\"", "place"),
+        (DEBATE, opinion, "example = \"{number}\"", "example"),
+        (DEBATE, opinion, "temperature = 0.0\ntries = 2", "tries"),
+        (DEBATE, opinion, "when = \"disagree\"", "when"),
+        (DEBATE, judge, "rounds = 2\nfrom = \"judge\"", "from"),
+        (DEBATE, opinion, "from = \"opinion\"", "from"),
+        (NOTES, quote, "agents = []", "agents"),
+        (NOTES, quote, "gives = \"opinion\"", "gives"),
+        (NOTES, quote, "vote = \"majority\"", "vote"),
+        (NOTES, quote, "most = 2", "most"),
+        (NOTES, answer, "gives = \"filled\"", "gives"),
+        (NOTES, answer, "gives = \"veto\"", "gives"),
+        (NOTES, answer, "place = \"last\"", "place"),
+        (NOTES, answer, "most = 2", "most"),
+        (NOTES, answer, "passages = 2", "passages"),
+        (NOTES, answer, "shots = 2", "shots"),
+        (NOTES, answer, "drawn_from = 2", "drawn_from"),
+        (NOTES, quote, "when = \"suspected\"", "when"),
+        (NOTES, quote, "when = \"error\"", "when"),
+        (NOTES, "[settings]", "shots = 2", "shots"),
+        (NOTES, "[settings]", "choice = \"bm25\"", "choice"),
+        (NOTES, "[settings]", "temperatures = \"paper\"", "temperatures"),
+        (NOTES, "[settings]", "options = 3", "options"),
+        (NOTES, "[settings]", "evidence = [\"on\", \"off\"]", "evidence"),
+        (NOTES, "[settings]", "candidate = [\"asked\", \"position\"]", "candidate"),
+        (NOTES, "[settings]", "mood = [\"kind\", \"stern\"]", "mood"),
+    ] {
+        let text = file.replacen(old, &format!("{old}\n{new}"), 1);
+        let refused = open(&text, &[]).err().unwrap_or_else(|| panic!("{new} is taken"));
+        let told = format!("{key}: it has no effect here");
+        assert!(refused.to_string().contains(&told), "{refused}, not {told}");
+        assert!(refused.hint().is_some_and(|hint| hint.starts_with("it needs ")), "{refused}");
+    }
+    let text = NOTES.replace("is = \"sentence-id\"", "is = \"sentence-id\", unless = \"tone\"");
+    let refused = open(&text, &[]).err().unwrap().to_string();
+    assert!(refused.contains("`unless` has no effect"), "{refused}");
+    let text = NOTES.replacen("when = \"quoted\"", "when = \"disagree\"", 1);
+    let hint = open(&text, &[]).err().unwrap().hint().unwrap();
+    assert!(hint.contains("always") && hint.contains("suspected"), "{hint}");
+}
