@@ -131,7 +131,8 @@ fn of_cases_that_ask_the_same_one_counts() {
     scratch.run_one("two", "--set t_max=0").succeeded();
     for (runs, left_out) in [("one", 1), ("one two", 13)] {
         let flags = format!("calibrate {runs} --risk 0.99 --delta 0.5 --out {left_out}.toml");
-        let told = scratch.wardround(flags).succeeded().stdout;
+        let outcome = scratch.wardround(flags);
+        let told = &outcome.succeeded().stdout;
         assert!(told.contains(" of 11 cases"), "{told}");
         assert!(told.contains(&format!("\n{left_out} cases left out")), "{told}");
     }
