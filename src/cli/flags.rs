@@ -83,8 +83,8 @@ impl SetPairs {
         let mut set = SetPairs::default();
         let mut keys = BTreeSet::new();
         for pair in pairs {
-            let key = pair.split_once('=').map_or(pair.as_str(), |(key, _)| key).trim();
-            if !keys.insert(key) {
+            let key = pair.split_once('=').map(|(key, _)| key.trim());
+            if let Some(key) = key.filter(|key| !keys.insert(*key)) {
                 return Err(Failure::usage(format!("--set {key} is given twice"), "give it once"));
             }
             if let Some((member, value)) = member_pair(pair) {

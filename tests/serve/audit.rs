@@ -501,9 +501,9 @@ fn a_check_is_logged_as_a_servers_case_is_and_repeated_to_the_byte() {
     assert_eq!(code, Some(0), "{said}");
     let log = lines_in(path);
     let events: Vec<&str> = log.iter().map(|line| line["event"].as_str().unwrap()).collect();
-    assert_eq!(events, ["start", "config", "case", "stop"]);
+    assert_eq!(events, ["start", "config", "begun", "case", "stop"]);
     assert!(log[0]["sandbox"].as_str().unwrap().starts_with("sandbox: "), "{}", log[0]);
-    let case = &log[2];
+    let case = &log[3];
     assert_eq!(
         (&case["system"], &case["status"], &case["seed"], &case["run"]),
         (&json!("medguards"), &json!("done"), &json!(42), &json!(1))
@@ -513,7 +513,7 @@ fn a_check_is_logged_as_a_servers_case_is_and_repeated_to_the_byte() {
     assert!(case["elapsed_ms"].is_u64() && case["item"].is_string());
     assert_eq!(case["fingerprint"], log[1]["systems"][0]["fingerprint"]);
     for how in ["", " --by-prefill"] {
-        let replay = format!("replay --audit audit 3 --offline --kv-tokens 8192{how}");
+        let replay = format!("replay --audit audit 4 --offline --kv-tokens 8192{how}");
         let (code, said) = run(path, &replay);
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("1 line replayed, 0 differences"), "{said}");
@@ -559,8 +559,8 @@ fn exemplars_are_shown_beside_one_note_by_check_and_by_a_server_alike() {
     );
     let (code, said) = run(path, &check);
     assert_eq!(code, Some(0), "{said}");
-    let case = lines_in(path)[2].clone();
-    let (code, said) = run(path, "replay --audit audit 3 --offline --kv-tokens 16384");
+    let case = lines_in(path)[3].clone();
+    let (code, said) = run(path, "replay --audit audit 4 --offline --kv-tokens 16384");
     assert_eq!((code, said.contains("1 line replayed, 0 differences")), (Some(0), true), "{said}");
     let (code, said) = run(path, &format!("{check} --experts runs"));
     assert_ne!((code, said.contains("runs")), (Some(0), false), "{said}");

@@ -268,7 +268,7 @@ fn a_policy_says_of_a_servers_outcomes_what_it_says_of_a_runs() {
     let server = Server::start(QUICK);
     let folder = server.folder.path().to_owned();
     let question = |id: &str| {
-        json!({"id": id, "question": "Which vitamin is retinol?", "answer": "A",
+        json!({"id": id, "question": format!("{id}: Which vitamin is retinol?"), "answer": "A",
             "options": {"A": "Vitamin A", "B": format!("Vitamin D{id}"), "C": "Vitamin K"}})
     };
     let lines: Vec<String> = ["1", "2", "3", "4"].map(|id| question(id).to_string()).into();

@@ -63,7 +63,7 @@ pub fn create_public(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
 
 fn anew(path: &Path, options: &mut fs_err::OpenOptions) -> io::Result<fs_err::File> {
     match fs_err::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => options.read(true).write(true).create_new(true).open(path),
     }
 }

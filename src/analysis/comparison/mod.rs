@@ -238,6 +238,7 @@ mod tests {
             let mut texts = texts(&["q1"]);
             let ItemText::Question(question) = &mut texts[0] else { panic!("{texts:?}") };
             question.options = ('A'..).zip(options.map(str::to_owned)).collect();
+            question.answer = Some(gold.to_owned());
             let path = scratch.path().join(name);
             let log = start_with(&path, &plan, &texts);
             let line = AnswerLine { gold: Some(gold.to_owned()), ..item("q1", 0) };
