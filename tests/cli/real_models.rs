@@ -38,8 +38,15 @@ fn arguments(system: &SystemEntry, decoding: &str, items: usize) -> String {
         ItemKind::Questions => format!("{DEMO_PATH} --format mcq"),
         ItemKind::Notes => "notes.jsonl --format notes".to_owned(),
     };
-    let fewer = FEWER.iter().filter(|(key, _)| config.table.contains_key(*key));
-    let fewer: String = fewer.map(|(key, value)| format!(" --set {key}={value}")).collect();
+    let mut fewer: Vec<String> = Vec::new();
+    for (key, value) in FEWER.iter().filter(|(key, _)| config.table.contains_key(*key)) {
+        fewer.push(format!("{key}={value}"));
+        // One that does not act beside the others is refused.
+        if SystemConfig::parse(system.name, &fewer).is_err() {
+            fewer.pop();
+        }
+    }
+    let fewer: String = fewer.iter().map(|pair| format!(" --set {pair}")).collect();
     format!(
         "{} --data {data} --limit {items} {} {corpus} --panel smollm2{fewer} --decoding {decoding} --set max_tokens=12",
         system.name,
