@@ -363,6 +363,6 @@ mod tests {
         spec.panel = vec!["a".to_owned()];
         spec.slot_sampling.insert("panel.2".to_owned(), SamplingChoice::default());
         let error = spec.slot_models().unwrap_err().to_string();
-        assert_eq!(error, "panel.2: the panel has 1 models");
+        assert_eq!(error, "there is no panel.2: the panel's last model is panel.1");
     }
 }

@@ -241,7 +241,8 @@ impl Spec {
         let is_known = |name: &str| slots.iter().any(|slot| slot.agent == name) || is_member(name);
         if let Some(name) = named.find(|name| !is_known(name)) {
             if name.starts_with(MEMBER) {
-                let message = format!("{name}: the panel has {} models", self.panel.len());
+                let last = self.panel.len();
+                let message = format!("there is no {name}: the panel's last model is panel.{last}");
                 return Err(Failure::usage(message, "panel.1 is its first model"));
             }
             let agents: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();

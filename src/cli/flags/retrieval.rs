@@ -20,7 +20,10 @@ pub fn corpus(given: &CorpusSpec) -> Result<Option<CorpusSpec>, Failure> {
         let hint = "give --corpus DIR";
         return match *given == CorpusSpec::default() {
             true => Ok(None),
-            false => Err(Failure::usage("what is searched and how needs a corpus", hint)),
+            false => Err(Failure::usage(
+                "a flag of searching, such as --reranker or --hybrid, needs a corpus",
+                hint,
+            )),
         };
     }
     let directories = list::paths(&given.directories)?;
