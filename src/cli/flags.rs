@@ -341,7 +341,7 @@ mod tests {
         assert!(spec.slot_models().is_err());
         assert!(SetPairs::of(&["panel.1.heat=2".to_owned()]).is_err());
         assert!(SetPairs::of(&["panel.1=x".to_owned()]).is_err());
-        for twice in ["agents=7", "slot.loc1", "slot.loc1.seed=3", "panel.1.top_p=0.5"] {
+        for twice in ["agents=7", "slot.loc1=x", "slot.loc1.seed=3", "panel.1.top_p=0.5"] {
             let pairs = [twice.to_owned(), "t=1".to_owned(), format!(" {twice}")];
             assert!(SetPairs::of(&pairs).is_err(), "{twice}");
         }

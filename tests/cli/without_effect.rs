@@ -18,7 +18,7 @@ fn flags_without_effect_are_refused() {
         ("--allow-version", "--allow-version is of a --plan"),
         ("--set samples=1 --set samples=2", "--set samples is given twice"),
         ("--set examples=medqa", "there is no setting examples"),
-        ("--set panel.2.temperature=0.1", "panel.2: the panel has 1 models"),
+        ("--set panel.2.temperature=0.1", "there is no panel.2: the panel's last model is panel.1"),
     ] {
         scratch.wardround(format!("{run} {flags}")).refused(2, &[told]);
     }
