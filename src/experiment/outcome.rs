@@ -8,6 +8,9 @@ use super::link::Link;
 use super::texts;
 use crate::record::{ItemLine, ItemText};
 
+/// Bytes of a value that an error shows: a letter, a yes or no.
+const LONGEST: usize = 12;
+
 /// Checks every outcome of a run against dataset.jsonl and against itself.
 ///
 /// # Errors
@@ -66,7 +69,11 @@ fn same<T: PartialEq + Serialize>(
     if found == expected {
         return Ok(());
     }
-    let shown = |value: &T| serde_json::to_string(value).unwrap_or_default();
+    // A note's gold quotes the note, which no error does.
+    let shown = |value: &T| {
+        let json = serde_json::to_string(value).unwrap_or_default();
+        if json.len() > LONGEST { format!("{} bytes of JSON", json.len()) } else { json }
+    };
     Err(Defect::Outcome { field, found: shown(found), by, expected: shown(expected) })
 }
 
@@ -105,6 +112,8 @@ mod tests {
         );
         let none = AnswerLine { gold: None, correct: None, ..right.clone() };
         assert!(told(none).contains("its gold is null"));
+        let long = AnswerLine { gold: Some("Mr Doe has fever".to_owned()), ..right.clone() };
+        assert!(told(long).contains("its gold is 18 bytes of JSON, and by"));
         let wrong = AnswerLine { answer: "A".to_owned(), ..right };
         assert_eq!(
             told(wrong),
