@@ -85,6 +85,25 @@ const ARROWS: &[(&str, &str)] = &[
 /// Longer files are two nouns.
 const LONGEST_FILE: usize = 400;
 
+/// All that stands at the top of the checkout: what somebody left there by mistake is none of it.
+const TOP_LEVEL: &str = ".ci .gitignore CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE-APACHE LICENSE-MIT README.md SECURITY.md \
+    benches build.rs clippy.toml corpora crates datasets deny.toml deploy docs examples kernels models prompts recipes rustfmt.toml src \
+    systems tests tools";
+
+#[test]
+fn nothing_strays_at_the_top() {
+    let listed = std::process::Command::new("git").arg("ls-files").output();
+    let files = String::from_utf8(listed.map(|listed| listed.stdout).unwrap_or_default()).unwrap();
+    let top: BTreeSet<&str> = files.lines().filter_map(|path| path.split('/').next()).collect();
+    let known: BTreeSet<&str> = TOP_LEVEL.split_whitespace().collect();
+    // Without git, or in a tarball, there is no list.
+    assert!(
+        top.is_empty() || top == known,
+        "{:?}",
+        top.symmetric_difference(&known).collect::<Vec<_>>()
+    );
+}
+
 #[test]
 fn each_folder_uses_only_what_stands_below_it() {
     let allowed: BTreeSet<(&str, &str)> = ARROWS

@@ -4,6 +4,7 @@
     tools/lines.py [CHECKOUT [CHECKOUT ...]]
 
 A file belongs to tests where a `#[cfg(test)] mod name;` declares it, or a folder above it. Comments and blank lines count.
+Below them, apart: how many of these lines are comments, what is written in other languages, and tests.
 Of several checkouts the lines stand side by side.
 """
 
@@ -14,6 +15,17 @@ import sys
 
 DECLARED = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod (\w+);")
 INLINE = re.compile(r"\n#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod \w+ \{")
+# What is no Rust of the program, by the ends of names; files of tests count as tests.
+LANGUAGES = {
+    "CUDA and C++": (".cu", ".cuh", ".cpp", ".h"),
+    "HTML, JS and CSS": (".html", ".js", ".mjs", ".css"),
+    "Python": (".py",),
+    "shell": (".sh",),
+    "TOML": (".toml",),
+    "prompts": (".txt",),
+    "documents": (".md",),
+}
+FOLDERS = ("src", "crates", "kernels", "models", "prompts", "datasets", "corpora", "recipes", "systems", "tools", "benches", "docs")
 
 
 def production(source):
@@ -28,24 +40,50 @@ def production(source):
             yield path, INLINE.split(text)[0]
 
 
-def lines(checkout):
-    """Lines by top folder of a crate, or by file where one stands in src/ itself."""
+def rust(checkout):
+    """Lines by top folder of a crate, or by file where one stands in src/ itself; and how many of them are comments."""
+    count, comments = collections.Counter(), 0
+    sources = {"src": None, "crates/engine/src": None, "crates/ops/src": "ops", "crates/candle/src": "candle"}
+    for source, one in sources.items():
+        for path, text in production(checkout / source):
+            folder = path.relative_to(checkout / source).parts[0].removesuffix(".rs")
+            count[one or folder] += text.count("\n")
+            comments += sum(line.lstrip().startswith("//") for line in text.splitlines())
+    return count, comments
+
+
+def others(checkout, of_program):
+    """Lines apart from the Rust of the program."""
     count = collections.Counter()
-    for source in (pathlib.Path(checkout) / "src", pathlib.Path(checkout) / "crates/engine/src"):
-        for path, text in production(source):
-            count[path.relative_to(source).parts[0].removesuffix(".rs")] += text.count("\n")
-    for _, text in production(pathlib.Path(checkout) / "crates/ops/src"):
-        count["ops"] += text.count("\n")
+    for folder in FOLDERS:
+        for path in (checkout / folder).rglob("*"):
+            for language, ends in LANGUAGES.items():
+                if path.name.endswith(ends):
+                    count[language] += path.read_text().count("\n")
+    for folder in ("src", "crates", "tests", "benches"):
+        for path in (checkout / folder).rglob("*"):
+            is_code = path.suffix in (".rs", ".py", ".sh", ".mjs") and (folder == "tests" or path.suffix == ".rs")
+            count["tests and benches"] += path.read_text().count("\n") if is_code else 0
+    count["tests and benches"] -= of_program
     return count
 
 
 def main():
-    checkouts = sys.argv[1:] or [pathlib.Path(__file__).parents[1]]
-    counts = [lines(checkout) for checkout in checkouts]
-    names = sorted(set().union(*counts), key=lambda name: -max(count[name] for count in counts))
-    for name in names:
-        print(*(f"{count[name]:7,}" for count in counts), name)
-    print(*(f"{sum(count.values()):7,}" for count in counts), "in all")
+    checkouts = [pathlib.Path(given) for given in sys.argv[1:]] or [pathlib.Path(__file__).parents[1]]
+    counts, comments = zip(*map(rust, checkouts))
+    sums = [sum(count.values()) for count in counts]
+    apart = [others(checkout, total) for checkout, total in zip(checkouts, sums)]
+
+    def show(figures, name):
+        print(*(f"{figure:7,}" for figure in figures), name)
+
+    for name in sorted(set().union(*counts), key=lambda name: -max(count[name] for count in counts)):
+        show([count[name] for count in counts], name)
+    show(sums, "in all")
+    print()
+    show(comments, "of these are comments")
+    for name in sorted(set().union(*apart), key=lambda name: -max(count[name] for count in apart)):
+        show([count[name] for count in apart], name)
 
 
 if __name__ == "__main__":

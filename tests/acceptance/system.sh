@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is in `system/`, checked as far as this machine can:
+# What is in `deploy/`, checked as far as this machine can:
 #
 #     tests/acceptance/system.sh OUT
 #
@@ -25,7 +25,7 @@ cd "$out"
 echo "== exposure"
 if have systemd-analyze; then
     systemd-analyze --version | head -1
-    for unit in "$root"/system/*.service; do
+    for unit in "$root"/deploy/*.service; do
         goal=$(sed -n 's/^# The goal: .* at most \([0-9.]*\) .*/\1/p' "$unit")
         level=$(systemd-analyze security --offline=true "$unit" 2>/dev/null | sed -n 's/.*Overall exposure level.*: \([0-9.]*\) .*/\1/p')
         echo "$(basename "$unit"): $level, goal $goal"
@@ -37,7 +37,7 @@ fi
 
 echo "== flags"
 "$wardround" serve --help >help
-for unit in "$root"/system/*.service; do
+for unit in "$root"/deploy/*.service; do
     for flag in $(sed -n 's/^ExecStart=//p' "$unit" | grep -o -- '--[a-z-]*'); do
         grep -qE -- "^ +(-., )?$flag( |\$)" help || {
             echo "$(basename "$unit"): serve has no $flag" >&2
@@ -45,7 +45,7 @@ for unit in "$root"/system/*.service; do
         }
     done
 done
-for flag in $(sed -n 's/^ENTRYPOINT//p' "$root/system/Containerfile" | grep -o -- '--[a-z-]*'); do
+for flag in $(sed -n 's/^ENTRYPOINT//p' "$root/deploy/Containerfile" | grep -o -- '--[a-z-]*'); do
     grep -qE -- "^ +$flag( |\$)" help
 done
 echo "all are there"
@@ -86,7 +86,7 @@ PY
     pkill -TERM -P "$tracer"
     wait "$tracer"
     grep -q 'files by Landlock' stderr
-    for unit in "$root"/system/*.service; do
+    for unit in "$root"/deploy/*.service; do
         python3 - "$unit" calls <<'PY'
 import re, subprocess, sys
 unit, calls = sys.argv[1:]
@@ -116,7 +116,7 @@ fi
 echo "== nftables"
 if [ "$(id -u)" = 0 ] && have nft && have unshare && have ip; then
     # Mounts and the network are this process's own; the control group is removed again.
-    unshare -m -n bash -euo pipefail -s "$root/system/wardround.nft" <<'BASH'
+    unshare -m -n bash -euo pipefail -s "$root/deploy/wardround.nft" <<'BASH'
 mount -t cgroup2 none /sys/fs/cgroup
 group=/sys/fs/cgroup/system.slice/wardround.service
 if [ -d $group ]; then

@@ -17,6 +17,8 @@ pub struct SourceFile {
     /// The top folder of its crate, or the file's stem where it stands in `src/` itself.
     pub folder: String,
     pub lines: usize,
+    /// As `tools/lines.py` counts: down to its tests.
+    pub production_lines: usize,
     /// Without tests and comments, literals blanked; lines stay where they are.
     pub code: String,
     /// What its code outside tests names by `crate::`.
@@ -83,9 +85,21 @@ fn read(root: &Path, path: &Path) -> SourceFile {
         name: name.display().to_string(),
         folder: Path::new(folder).with_extension("").display().to_string(),
         lines: text.lines().count(),
+        production_lines: text[..start_of_tests(&text)].matches('\n').count(),
         code: without_tests(&without_comments_and_strings(&text)),
         paths: if is_ops { Vec::new() } else { paths(&text) },
     }
+}
+
+/// Where the first inline module of tests begins; the end of `text` if there is none.
+fn start_of_tests(text: &str) -> usize {
+    static INLINE: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r"\n#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod \w+ \{",
+        )
+        .unwrap()
+    });
+    INLINE.find(text).map_or(text.len(), |found| found.start())
 }
 
 /// The files, without extension, of the modules that `path` declares for tests: `#[cfg(test)] mod name;`.

@@ -11,7 +11,7 @@ fn service(text: &str) -> BTreeMap<&str, &str> {
 
 #[test]
 fn every_unit_bounds_its_memory_and_ends_as_a_whole() {
-    let entries = std::fs::read_dir("system").unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir("deploy").unwrap().map(|entry| entry.unwrap().path());
     let units: Vec<_> =
         entries.filter(|path| path.extension().is_some_and(|kind| kind == "service")).collect();
     assert!(units.len() >= 3, "{units:?}");

@@ -1,4 +1,4 @@
-//! The entry point of `system/Containerfile`, as a container runs it: its environment, its words, and a model behind them.
+//! The entry point of `deploy/Containerfile`, as a container runs it: its environment, its words, and a model behind them.
 #![allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
 
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use wardround::model::Family;
 use crate::client::{Answer, add_key};
 use crate::common;
 
-const CONTAINERFILE: &str = include_str!("../../system/Containerfile");
+const CONTAINERFILE: &str = include_str!("../../deploy/Containerfile");
 
 /// The rest of the one line that begins with this word.
 fn line(word: &str) -> &'static str {

@@ -8,12 +8,12 @@ use crate::bundle::path::BundlePath;
 /// Name and text of each.
 const FILES: [(&str, &str); 7] = [
     ("CHANGELOG.md", include_str!("../../../CHANGELOG.md")),
-    ("Containerfile", include_str!("../../../system/Containerfile")),
+    ("Containerfile", include_str!("../../../deploy/Containerfile")),
     ("SECURITY.md", include_str!("../../../SECURITY.md")),
-    ("wardround.nft", include_str!("../../../system/wardround.nft")),
-    ("wardround.service", include_str!("../../../system/wardround.service")),
-    ("wardround-cuda.service", include_str!("../../../system/wardround-cuda.service")),
-    ("wardround-unix.service", include_str!("../../../system/wardround-unix.service")),
+    ("wardround.nft", include_str!("../../../deploy/wardround.nft")),
+    ("wardround.service", include_str!("../../../deploy/wardround.service")),
+    ("wardround-cuda.service", include_str!("../../../deploy/wardround-cuda.service")),
+    ("wardround-unix.service", include_str!("../../../deploy/wardround-unix.service")),
 ];
 
 /// Adds each file that the sender gave none of their own for.
