@@ -19,7 +19,7 @@ use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
-use crate::analysis::notes::{Finding, operation_outcome};
+use crate::analysis::notes::Finding;
 use crate::analysis::policy::{Policy, Subject};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -45,9 +45,6 @@ pub struct Check {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Print FHIR: an OperationOutcome of R4
-    #[arg(long, conflicts_with = "json")]
-    fhir: bool,
     /// Exit with 1 if an error was found, no answer was accepted or nothing could be read; with --policy, if it says to escalate
     #[arg(long)]
     gate: bool,
@@ -122,7 +119,6 @@ impl Check {
                     "note: synthetic weights answer noise: this says nothing about the note",
                 );
             }
-            let is_synthetic = run.plan.synthetic;
             let about = About::of(&run, &models);
             if let Some(log) = &log {
                 log.loaded(&about, arguments)?;
@@ -131,23 +127,19 @@ impl Check {
                 Some(out) => keep(run, models, out)?,
                 None => ask(run, models)?,
             };
-            Ok(Checked { about, answer, is_synthetic })
+            Ok(Checked { about, answer })
         };
         let worked = work();
         if let Some(log) = log {
             log.end(&worked)?;
         }
-        let Checked { answer: Answer { record, calls, searches }, is_synthetic, .. } = worked?;
+        let Answer { record, calls, searches } = worked?.answer;
         if let Some(error) = record.error {
             return Err(Failure::outcome(format!("{}: {error}", record.item), None));
         }
         let finding = Finding::of(&record, &calls, &searches);
         let decision = policy.map(|policy| policy.decide(&record.into(), &calls));
         match self.json {
-            _ if self.fhir => {
-                let outcome = operation_outcome(&finding, decision.as_ref(), is_synthetic);
-                console::say(format!("{outcome:#}"))?;
-            }
             true => {
                 let mut value = json!(finding);
                 if let Some(decision) = &decision {
@@ -211,7 +203,6 @@ fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
 pub struct Checked {
     about: About,
     answer: Answer,
-    is_synthetic: bool,
 }
 
 /// The result on the note, and the calls and searches that led to it.

@@ -178,7 +178,7 @@ fn kind_of(headers: &HeaderMap) -> Result<String, ApiError> {
 }
 
 /// The media type that a content type names, in lower case; `None` where its text is neither in UTF-8 nor in ASCII, which is a part of it.
-pub fn media_type(content_type: &str) -> Option<String> {
+fn media_type(content_type: &str) -> Option<String> {
     let mut parts = content_type.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
     let is_utf8 = parts.all(|parameter| match parameter.split_once('=') {

@@ -19,18 +19,17 @@ use super::body::{Sent, WHOLE, blocking};
 use super::case::pool::Job;
 use super::case::store::{CaseHead, KeptCase, Named};
 use super::case::words::{self, CallWords};
-use super::case::{Ask, CaseEvent, Running, fhir, question};
+use super::case::{Ask, CaseEvent, Running, question};
 use super::error::{ApiError, Code};
 use super::guard::{Asking, Caller, Identity};
 use super::request::address::Address;
 use super::request::fields::{Fields, quoted, required};
 use super::response::events::{EventSource, SILENCE, cut, respond, sign_of_life};
 use super::system_chat::{run_seed, usage};
-use crate::analysis::notes::{Finding, operation_outcome};
 use crate::data::ItemKind;
 use crate::experiment::case::Worked;
 use crate::experiment::clock;
-use crate::record::{ItemLine, ItemText, Language};
+use crate::record::{ItemText, Language};
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -45,7 +44,7 @@ pub struct Chosen {
     language: Option<String>,
 }
 
-/// `POST /v1/check`: a note as plain text, as JSON, or as FHIR.
+/// `POST /v1/check`: a note as plain text or as JSON.
 pub async fn check(
     State(app): State<Arc<App>>,
     Address(Query(chosen)): Address<Query<Chosen>>,
@@ -62,21 +61,17 @@ pub async fn check(
 fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask, ApiError> {
     match kind {
         "text/plain" => note_of(app, &text(bytes)?, chosen),
-        fhir::MEDIA => note_of(app, &fhir::note(&bytes)?, chosen),
+        "application/json" if chosen == Chosen::default() => {
+            note_of_json(app, Fields::parse(&bytes)?)
+        }
         "application/json" => {
-            let fields = Fields::parse(&bytes)?;
-            match fields.peek("resourceType") {
-                Some(_) => note_of(app, &fhir::note(&bytes)?, chosen),
-                None if chosen == Chosen::default() => note_of_json(app, fields),
-                None => {
-                    let message = "the body is JSON, which has these fields itself: leave out what follows `?`";
-                    Err(ApiError::new(Code::InvalidValue, message))
-                }
-            }
+            let message =
+                "the body is JSON, which has these fields itself: leave out what follows `?`";
+            Err(ApiError::new(Code::InvalidValue, message))
         }
         other => {
             let message = format!(
-                "the content type is {}; expected text/plain, application/json or application/fhir+json",
+                "the content type is {}; expected text/plain or application/json",
                 quoted(other)
             );
             Err(ApiError::new(Code::UnsupportedMediaType, message))
@@ -115,7 +110,7 @@ fn text(bytes: Bytes) -> Result<String, ApiError> {
         .map_err(|_| ApiError::new(Code::InvalidValue, "the note is not UTF-8"))
 }
 
-pub fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
+fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
     let language = chosen.language.as_deref().map(language).transpose()?;
     let system = app.served()?.system_for(ItemKind::Notes, chosen.system.as_deref())?.clone();
     system.refuse_length(text, "text")?;
@@ -167,30 +162,11 @@ async fn answer(
     }
     let outcome = worked(&app, &ask, caller.as_ref()).await?;
     let worked = Result::as_ref(&outcome).map_err(ApiError::clone)?;
-    match &worked.line {
-        ItemLine::Note(line) if wants_fhir(headers) => {
-            let finding = Finding::of(line, &worked.calls, &worked.searches);
-            let decision = worked.decision.as_ref();
-            let body = Json(operation_outcome(&finding, decision, ask.system.is_synthetic));
-            Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(fhir::MEDIA))], body)
-                .into_response())
-        }
-        _ => Ok(Json(result(&ask, worked)).into_response()),
-    }
-}
-
-/// Whether FHIR is asked for, and JSON is not.
-fn wants_fhir(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).into_iter();
-    let ranges =
-        accepted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    let ranges: Vec<&str> = ranges.filter_map(|range| range.split(';').next()).collect();
-    let has = |media: &str| ranges.iter().any(|range| range.trim().eq_ignore_ascii_case(media));
-    has(fhir::MEDIA) && !has("application/json")
+    Ok(Json(result(&ask, worked)).into_response())
 }
 
 /// What becomes of a case that is waited for.
-pub async fn worked(
+async fn worked(
     app: &App,
     ask: &Ask,
     caller: Option<&Caller>,

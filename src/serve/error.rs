@@ -63,8 +63,6 @@ codes! {
     BodyTooLarge = PAYLOAD_TOO_LARGE "invalid_request_error" "body_too_large",
     UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_media_type",
     UnsupportedEncoding = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_encoding",
-    PrefetchMissing = PRECONDITION_FAILED "invalid_request_error" "prefetch_missing",
-    NoInlineText = UNPROCESSABLE_ENTITY "invalid_request_error" "no_inline_text",
     QueueFull = TOO_MANY_REQUESTS "rate_limit_error" "queue_full",
     BudgetFull = TOO_MANY_REQUESTS "rate_limit_error" "budget_full",
     KeyLimit = TOO_MANY_REQUESTS "rate_limit_error" "key_limit",

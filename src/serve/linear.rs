@@ -1,10 +1,8 @@
 //! What reads bodies, for `crate::linear`.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::case::{fhir, question, words};
+use super::case::{question, words};
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, texts};
 use super::request::embeddings::EmbeddingRequest;
@@ -76,12 +74,6 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
             let body = json!({"query": "a", "documents": documents});
             keep(RerankRequest::read(body.to_string().as_bytes()));
         }),
-        ("fhir::note", &|text| {
-            let attachment = json!({"contentType": "text/plain", "data": STANDARD.encode(text)});
-            let document = json!({"resourceType": "DocumentReference", "status": "current", "content": [{"attachment": attachment}]});
-            keep(fhir::note(document.to_string().as_bytes()));
-        }),
-        ("fhir::note, as it is", &|text| keep(fhir::note(text.as_bytes()))),
         ("question::item, a note", &|text| keep(question::item(ItemKind::Notes, text))),
         ("question::item, a question", &|text| {
             keep(question::item(ItemKind::Questions, &format!("{text}\nA) {text}\nB) b")));

@@ -15,7 +15,6 @@ pub mod audit;
 mod body;
 mod budget;
 mod case;
-mod cds;
 mod check;
 mod completion;
 mod connection;

@@ -10,10 +10,9 @@ use tower::Layer;
 use tower_http::normalize_path::NormalizePathLayer;
 
 use super::app::App;
-use super::case::fhir;
 use super::error::{ApiError, Code};
 use super::route::{Access, EVENTS, JSON, Route, described};
-use super::{cds, check, completion, embeddings, guard, page, rerank, status, tokenize};
+use super::{check, completion, embeddings, guard, page, rerank, status, tokenize};
 
 /// What the description says of the whole, and its schemas; its paths are those of [`api`].
 const DESCRIPTION: &str = include_str!("openapi.json");
@@ -83,17 +82,8 @@ fn api() -> Vec<Route> {
             .says("Checks a note")
             .takes("text/plain", None)
             .takes(JSON, Some("CheckRequest"))
-            .takes(fhir::MEDIA, None)
             .gives(JSON, Some("Finding"))
-            .gives(fhir::MEDIA, Some("OperationOutcome"))
             .gives_later("CaseTaken"),
-        Route::get("/cds-services", Cases, cds::services)
-            .says("The services of CDS Hooks")
-            .gives(JSON, Some("CdsServices")),
-        Route::post("/cds-services/check-note", Cases, cds::check_note)
-            .says("Checks the note that CDS Hooks prefetched")
-            .takes(JSON, Some("CdsRequest"))
-            .gives(JSON, Some("CdsCards")),
         Route::post("/v1/ask", Cases, check::ask)
             .says("Asks a question with options")
             .takes(JSON, Some("AskRequest"))

@@ -294,25 +294,6 @@ def twice():
     said("twice", set(statuses.values()) == {400}, f"two values under one key: {statuses}")
 
 
-def documents():
-    attachment = {"contentType": "text/plain", "data": "RmV2ZXIu"}
-    good = {"resourceType": "DocumentReference", "status": "current", "content": [{"attachment": attachment}]}
-    bad = {
-        "entered in error": good | {"status": "entered-in-error"},
-        "superseded": good | {"status": "superseded"},
-        "its document in error": good | {"docStatus": "entered-in-error"},
-        "modified": good | {"modifierExtension": [{"url": "urn:not", "valueBoolean": True}]},
-        "of another size": good | {"content": [{"attachment": attachment | {"size": 5}}]},
-        "of another sum": good | {"content": [{"attachment": attachment | {"hash": "AAAAAAAAAAAAAAAAAAAAAAAAAAA="}}]},
-        "elsewhere": good | {"content": [{"attachment": {"contentType": "text/plain", "url": "http://127.0.0.1:9/x"}}]},
-    }
-    def status(document):
-        return post("/v1/check", document, headers={"content-type": "application/fhir+json"})[0]
-    bundled = lambda document: {"resourceType": "Bundle", "entry": [{"resource": document}]}
-    read = [name for name, document in bad.items() if {status(document), status(bundled(document))} & {200, 500}]
-    said("documents", not read and status(good) == 200, f"FHIR documents that must not be used and were: {read or 'none'}")
-
-
 def log_in(key, token, own):
     _, got, _ = form("/login", {"token": token, "key": KEYS[key]}, {"cookie": own})
     return {"cookie": [line.split(";")[0] for line in got.get_all("set-cookie") if "wr_session" in line][0]}

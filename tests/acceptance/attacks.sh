@@ -52,7 +52,7 @@ attack_by() { # attack_by KIND NAME…: those of attacks_KIND.py, in a folder of
 }
 
 start --keys keys --trust-user-header x-remote-user --max-connections 40
-attack ready texts live bodies values routes csrf hosts headers identity proxied cached share logprobs kept grammars twice documents sessions \
+attack ready texts live bodies values routes csrf hosts headers identity proxied cached share logprobs kept grammars twice sessions \
     key_files connections
 start --keys keys --audit audit
 attack ready left behind

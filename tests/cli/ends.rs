@@ -33,7 +33,7 @@ fn nobody_who_reads_the_output_changes_what_a_command_comes_to() {
     let run = format!("{RUN} --panel {silent} --audit audit --audit-reserve 0 --out out");
     unread(&scratch, &run).refused(1, &["none of 2 items has a result"]);
     assert!(scratch.path("out/report.html").exists());
-    for format in ["", "--json", "--fhir"] {
+    for format in ["", "--json"] {
         let check =
             format!("check bed.txt --system base-llm --free --panel {silent} --gate {format}");
         unread(&scratch, &check).refused(1, &["could not be told"]);

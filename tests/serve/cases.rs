@@ -29,47 +29,7 @@ fn ended(server: &Server, place: &str) -> Value {
 }
 
 #[test]
-fn a_card_of_cds_hooks_says_what_a_check_says() {
-    let server = Server::start(QUICK);
-    let listed = server.get("/cds-services").json();
-    let service = &listed["services"][0];
-    assert_eq!((&service["hook"], &service["id"]), (&json!("order-sign"), &json!("check-note")));
-    assert!(
-        service["prefetch"]["note"].as_str().unwrap().starts_with("DocumentReference?patient=")
-    );
-    let call = |body: &Value| {
-        let headers = [("content-type", "application/json")];
-        let body = &body.to_string();
-        server.ask(&Ask {
-            method: "POST",
-            path: "/cds-services/check-note",
-            headers: &headers,
-            body,
-        })
-    };
-    let data = "RmV2ZXIgZm9yIHR3byBkYXlzLiBNYWxhcmlhIGlzIHRyZWF0ZWQgd2l0aCBhc3BpcmluLg==";
-    let document = json!({"resourceType": "DocumentReference", "status": "current",
-        "content": [{"attachment": {"contentType": "text/plain", "data": data}}]});
-    let mut body = json!({"hook": "order-sign", "hookInstance": "d1577c69-dfbe-44ad-ba6d-3e05e953b2ea",
-        "fhirServer": "http://nowhere.test", "context": {"userId": "Practitioner/1", "patientId": "1", "draftOrders": {}},
-        "prefetch": {"note": {"resourceType": "Bundle", "type": "searchset", "entry": [{"resource": document}]}}});
-    let answer = call(&body);
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let cards = answer.json();
-    let checked = post(&server, "text/plain", NOTE, &[]).json();
-    let found = checked["sentence"].as_str().is_some();
-    let card = &cards["cards"][0];
-    assert_eq!(card["detail"].as_str().unwrap().contains("As written"), found, "{cards}");
-    assert_eq!(card["indicator"], "warning", "synthetic weights clear no note");
-    assert!(card["summary"].as_str().unwrap().len() < 140);
-    body["prefetch"] = json!({"note": null});
-    assert_eq!(call(&body).code(), (412, "prefetch_missing".to_owned()));
-    body["hook"] = json!("patient-view");
-    assert_eq!(call(&body).code(), (400, "invalid_value".to_owned()));
-}
-
-#[test]
-fn a_note_is_checked_in_every_form_with_one_outcome() {
+fn a_note_is_checked_in_both_forms_with_one_outcome() {
     let server = Server::start(&format!("{QUICK} --default-seed 3"));
     let plain = post(&server, "text/plain; charset=utf-8", NOTE, &[]);
     assert_eq!(plain.status, 200, "{plain:?}");
@@ -81,51 +41,15 @@ fn a_note_is_checked_in_every_form_with_one_outcome() {
     );
     let asked =
         post(&server, "application/json", &json!({"text": NOTE, "seed": 3}).to_string(), &[]);
-    // "Fever for two days. Malaria is treated with aspirin."
-    let data = "RmV2ZXIgZm9yIHR3byBkYXlzLiBNYWxhcmlhIGlzIHRyZWF0ZWQgd2l0aCBhc3BpcmluLg==";
-    let document = json!({"resourceType": "DocumentReference", "status": "current",
-        "content": [{"attachment": {"contentType": "text/plain", "data": data}}]});
-    let document_content = document["content"].clone();
-    let fhir = post(&server, "application/fhir+json", &document.to_string(), &[]);
-    let bundle =
-        json!({"resourceType": "Bundle", "type": "document", "entry": [{"resource": document}]});
-    let bundle = post(&server, "application/fhir+json; charset=utf-8", &bundle.to_string(), &[]);
-    for other in [asked, fhir, bundle] {
-        let (mut expected, mut other) = (plain.clone(), other.json());
-        // Prompts that were computed before are not computed again.
-        for value in [&mut expected, &mut other] {
-            value["wardround"]["usage"]["prompt_tokens_details"] = Value::Null;
-        }
-        assert_eq!(other, expected);
+    let (mut expected, mut other) = (plain, asked.json());
+    // Prompts that were computed before are not computed again.
+    for value in [&mut expected, &mut other] {
+        value["wardround"]["usage"]["prompt_tokens_details"] = Value::Null;
     }
-    let accept = [("accept", "application/fhir+json")];
-    let outcome = post(&server, "application/fhir+json", &document.to_string(), &accept);
-    assert_eq!(outcome.headers["content-type"], "application/fhir+json");
-    let outcome = outcome.json();
-    assert_eq!(outcome["resourceType"], "OperationOutcome");
-    let severity = match &plain["has_error"] {
-        Value::Bool(true) => "warning",
-        Value::Bool(false) => "information",
-        _ => "error",
-    };
-    assert_eq!(outcome["issue"][0]["severity"], severity, "{outcome}");
-    let url = json!({"resourceType": "DocumentReference", "status": "current", "content": [{"attachment": {"contentType": "text/plain", "url": "Binary/1"}}]});
-    let refused = post(&server, "application/fhir+json", &url.to_string(), &[]);
-    assert_eq!(refused.code(), (422, "no_inline_text".to_owned()));
-    let replaced = json!({"resourceType": "DocumentReference", "status": "superseded", "content": document_content});
-    for kind in ["application/fhir+json", "application/json"] {
-        let refused = post(&server, kind, &replaced.to_string(), &[]);
-        assert_eq!(refused.code(), (400, "invalid_value".to_owned()));
-        assert_eq!(refused.json()["error"]["param"], "DocumentReference.status");
-    }
-    for twice in [
-        r#"{"text": "Fever.", "text": "Cough."}"#,
-        r#"{"resourceType": "Bundle", "resourceType": "Bundle"}"#,
-    ] {
-        let refused = post(&server, "application/json", twice, &[]);
-        assert_eq!(refused.code(), (400, "invalid_json".to_owned()));
-        assert!(refused.body.contains("comes twice"), "{}", refused.body);
-    }
+    assert_eq!(other, expected);
+    let twice = post(&server, "application/json", r#"{"text": "Fever.", "text": "Cough."}"#, &[]);
+    assert_eq!(twice.code(), (400, "invalid_json".to_owned()));
+    assert!(twice.body.contains("comes twice"), "{}", twice.body);
     assert_eq!(post(&server, "application/pdf", "x", &[]).code().0, 415);
     assert_eq!(post(&server, "text/plain", " ", &[]).code(), (400, "invalid_value".to_owned()));
     assert_eq!(

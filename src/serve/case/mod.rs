@@ -1,9 +1,8 @@
 //! Cases: one item, worked on by one system on a thread of a pool.
 //!
-//! [`pool`] runs them, [`store`] keeps those that are asked for again, [`question`] and [`fhir`] parse their input, and [`words`] puts
-//! their outcome into words.
+//! [`pool`] runs them, [`store`] keeps those that are asked for again, [`question`] parses their input, and [`words`] puts their outcome
+//! into words.
 
-pub mod fhir;
 pub mod pool;
 pub mod question;
 pub mod store;

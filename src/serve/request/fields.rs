@@ -46,11 +46,6 @@ impl Fields {
         Some(value)
     }
 
-    /// The value of a field, without taking it.
-    pub fn peek(&self, name: &str) -> Option<&Value> {
-        self.map.get(name).filter(|value| !value.is_null())
-    }
-
     pub fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
         self.take(name).map(|value| flag(name, &value)).transpose()
     }
@@ -101,11 +96,6 @@ impl Fields {
     /// A random seed. Negative ones are read as in two's complement.
     pub fn seed(&mut self) -> Result<Option<u64>, ApiError> {
         Ok(self.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64))
-    }
-
-    /// The fields that were not taken, as one value.
-    pub fn object(self) -> Value {
-        Value::Object(self.map)
     }
 
     /// The names of the fields that were not taken; one that is null is not there.

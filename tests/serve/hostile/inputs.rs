@@ -11,11 +11,7 @@ pub struct Good {
 }
 
 fn good(path: &'static str, body: &Value) -> Good {
-    let kind = match body.get("resourceType") {
-        Some(_) => "application/fhir+json",
-        None => "application/json",
-    };
-    Good { path, kind, body: body.to_string() }
+    Good { path, kind: "application/json", body: body.to_string() }
 }
 
 /// Bodies for models, each with as many fields as go together.
@@ -80,10 +76,6 @@ pub fn completions() -> Vec<Good> {
 
 /// Bodies for systems.
 pub fn cases() -> Vec<Good> {
-    let data = "RmV2ZXIgZm9yIHR3byBkYXlzLiBNYWxhcmlhIGlzIHRyZWF0ZWQgd2l0aCBhc3BpcmluLg==";
-    let document = json!({"resourceType": "DocumentReference", "status": "current",
-        "content": [{"attachment": {"contentType": "text/plain; charset=utf-8", "data": data}}]});
-    let bundle = json!({"resourceType": "Bundle", "type": "document", "entry": [{"resource": {"resourceType": "Patient"}}, {"resource": document}]});
     let question = "Which vitamin is retinol?\nA) Vitamin A\nB) Vitamin D\nC) Vitamin K";
     let as_json = json!({"question": "Which?", "options": ["one", "two"]}).to_string();
     let chat = |model: &str, content: &str| json!({"model": model, "messages": [{"role": "user", "content": content}], "seed": 5, "n": 1, "stream": false});
@@ -94,8 +86,6 @@ pub fn cases() -> Vec<Good> {
             &json!({"text": note, "language": "english", "system": "medguards", "seed": 3}),
         ),
         Good { path: "/v1/check?seed=1", kind: "text/plain", body: note.to_owned() },
-        good("/v1/check", &document),
-        good("/v1/check", &bundle),
         good(
             "/v1/ask",
             &json!({"question": "Which?", "options": {"A": "one", "B": "two"}, "system": "cot-sc", "seed": 1}),
