@@ -65,7 +65,6 @@ mod tests;
 mod tokenize;
 mod verify;
 mod version;
-mod what_if;
 
 use clap::{Parser, Subcommand};
 
@@ -107,8 +106,6 @@ enum Verb {
     Replay(replay::Replay),
     /// Show what a new version, or other weights or prompts, change of kept runs and of an audit trail
     Impact(Box<impact::Impact>),
-    /// Why this answer: a run's panel without an agent, with another model or answer, or without a sentence; Shapley values
-    WhatIf(Box<what_if::WhatIf>),
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
     /// From runs whose right outcomes are known, make a policy that says which outcomes may be acted upon
@@ -171,7 +168,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Export, Verify, Replay, WhatIf, Impact, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Export, Verify, Replay, Impact, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

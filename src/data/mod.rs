@@ -32,7 +32,6 @@ mod source;
 pub mod subset;
 mod table;
 mod twice;
-mod without;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

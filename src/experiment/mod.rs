@@ -46,7 +46,6 @@ pub mod spec;
 pub mod texts;
 pub mod verify;
 pub mod versions;
-pub mod what_if;
 pub mod whole_file;
 
 pub use self::room::auxiliary_models;

@@ -62,9 +62,6 @@ faults! {
             "item {item}: the recruiter named no experts, where MedAgentBoard ends in an error (mab_compat=on)"
         )]
         NoExperts { item: String } => Usage;
-        #[error("the panel is without {member}, whom the system asks for `{purpose}` as {agent}")]
-        LeftOut { member: String, agent: String, purpose: String } => Usage,
-            "medmad, no-debate, reconcile, the doctors of medagents, and stages of a file with several agents go on without one; a role that nobody else has is needed";
         #[error("item {item} has an image, which a local model cannot be shown")]
         Image { item: String } => Usage;
         #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]

@@ -14,7 +14,6 @@ pub mod sampling;
 pub mod scripted;
 mod search;
 pub mod seed;
-pub mod stand_in;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -163,11 +162,6 @@ impl Panel {
     pub fn takes_images(&self) -> bool {
         let mut members = self.members.iter();
         members.all(|member| member.source.takes_images())
-    }
-
-    /// Whether a member is there, and not left out on purpose.
-    pub fn is_there(&self, member: usize) -> bool {
-        self.members.get(member).is_some_and(|member| member.source.is_there())
     }
 
     /// The seed of a call, derived from its key and from the member's own seed or the run's.

@@ -28,11 +28,6 @@ pub trait Responder: Send + Sync {
         false
     }
 
-    /// Whether it may be asked.
-    fn is_there(&self) -> bool {
-        true
-    }
-
     /// How many completions came out of the store of calls, which several may share.
     fn taken(&self) -> u64 {
         0

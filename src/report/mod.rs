@@ -1,5 +1,5 @@
 //! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, the sheet on which clinicians rate,
-//! `selftest.html`, `impact.html` and `what-if.html`.
+//! `selftest.html` and `impact.html`.
 //!
 //! What models wrote is hostile input here: it reaches a page only through `escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
@@ -18,7 +18,6 @@ pub mod selftest;
 pub mod table;
 #[cfg(test)]
 mod tests;
-pub mod what_if;
 
 use thiserror::Error;
 

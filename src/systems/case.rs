@@ -179,10 +179,9 @@ impl<'a> Case<'a> {
         AnswerLine { rounds, rounds_run, calls: self.calls.get(), ..line }
     }
 
-    /// The agents of the panel's members who are there, each with its place.
+    /// The agents of the panel's members, each with its place.
     pub fn agents(&self) -> impl Iterator<Item = (usize, &'a str)> {
-        let members = self.task.panel.members.iter().map(|member| member.agent.as_str());
-        members.enumerate().filter(|(member, _)| self.task.panel.is_there(*member))
+        self.task.panel.members.iter().map(|member| member.agent.as_str()).enumerate()
     }
 }
 

@@ -60,5 +60,4 @@ mod signals;
 mod silence;
 mod tampering;
 mod texts;
-mod what_if;
 mod without_effect;

@@ -48,8 +48,8 @@ fn minorities(lines: &[&AnswerLine]) -> Option<Table> {
     };
     let is_right = |line: &AnswerLine| line.correct == Some(true);
     let some = count(&knows);
-    let minority = count(&|line| !line.right_minority().is_empty());
-    let suppressed = count(&|line| !line.right_minority().is_empty() && !is_right(line));
+    let minority = count(&AnswerLine::has_right_minority);
+    let suppressed = count(&|line| line.has_right_minority() && !is_right(line));
     let rows = [
         ("some first answer is right", some, graded.len()),
         (

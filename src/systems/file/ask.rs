@@ -179,10 +179,7 @@ impl Staged {
         let step = Step::new(role, round, &stage.name, shape);
         let is_published = self.settings.word("temperatures") != "model";
         let mut calls: Vec<Call> = Vec::new();
-        // A stage that nobody is left for is refused by whom it asks.
-        let is_there = |(member, _): &(usize, &str)| case.task.panel.is_there(*member);
-        let is_empty = !agents.iter().any(is_there);
-        for (member, agent) in agents.into_iter().filter(|agent| is_empty || is_there(agent)) {
+        for (member, agent) in agents {
             let mut messages = self.messages((stage, prompt), item, agent, transcript)?;
             if stage.search.is_some() {
                 messages = quote(messages, found);

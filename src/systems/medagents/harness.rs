@@ -57,25 +57,20 @@ impl System for Harness {
     /// Rounds of analysis, report and review until all agree; then the decision.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?.as_written(self.mab_compat);
-        let specialties = self.gather(&case)?.into_iter().enumerate();
-        let specialties: Vec<(usize, &str)> =
-            specialties.filter(|(doctor, _)| task.panel.is_there(*doctor)).collect();
-        let doctors: Vec<String> =
-            specialties.iter().map(|(doctor, _)| doctor_name(*doctor)).collect();
+        let specialties = self.gather(&case)?;
         let mut rounds = Vec::new();
         let mut synthesis = String::new();
         for round in 1..=self.max_rounds {
             let opinions = self.analyse(&case, round, &specialties)?;
             if round == 1 {
                 let answers = opinions.iter().map(|one| one.value.answer.clone()).collect();
-                let doctors = doctors.clone();
-                rounds.push(round_line(0, Stage::Initial, doctors, answers, String::new()));
+                rounds.push(round_line(0, Stage::Initial, doctors(), answers, String::new()));
             }
             synthesis = self.synthesise(&case, round, &specialties, &opinions)?;
             let reviews = self.review(&case, round, &specialties, &synthesis)?;
             let answers = reviews.iter().map(|one| one.value.answer.clone()).collect();
             let brief = synthesis.clone();
-            rounds.push(round_line(round, Stage::Round, doctors.clone(), answers, brief));
+            rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
             // A review that could not be read objects to nothing, but where MedAgentBoard takes it to.
             let objects = |review: &Asked<Review>| {
                 !review.value.agree && (self.mab_compat || review.call.basis().is_some())
@@ -122,17 +117,17 @@ impl Harness {
         &self,
         case: &Case<'_>,
         round: u32,
-        specialties: &[(usize, &str)],
+        specialties: &[&str],
     ) -> Result<Vec<Asked<Explained>>, PanelError> {
         let (stage, round) = match round {
             1 => (Stage::Initial, 0),
             later => (Stage::Aside, later),
         };
         let step = Step::new(stage, round, "analysis", self.opinion_shape(case.item));
-        let calls = specialties.iter().map(|(doctor, specialty)| {
+        let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let messages =
                 self.texts.analysis.fill_question(case.item, &[("specialty", specialty)]);
-            case.call(&step, *doctor, doctor_name(*doctor), messages)
+            case.call(&step, doctor, doctor_name(doctor), messages)
         });
         case.ask_all(calls, self.opinion_reader(case))
     }
@@ -142,13 +137,13 @@ impl Harness {
         &self,
         case: &Case<'_>,
         round: u32,
-        specialties: &[(usize, &str)],
+        specialties: &[&str],
         opinions: &[Asked<Explained>],
     ) -> Result<String, PanelError> {
         let shape = Shape::record(vec![("explanation", self.decoding.reasons())]);
         let step = Step::new(Stage::Aside, round, "synthesis", shape);
-        let opinions = specialties.iter().zip(opinions);
-        let opinions = opinions.map(|((doctor, specialty), opinion)| {
+        let opinions = specialties.iter().zip(opinions).enumerate();
+        let opinions = opinions.map(|(doctor, (specialty, opinion))| {
             let values = [
                 ("number", &*(doctor + 1).to_string()),
                 ("specialty", specialty),
@@ -180,7 +175,7 @@ impl Harness {
         &self,
         case: &Case<'_>,
         round: u32,
-        specialties: &[(usize, &str)],
+        specialties: &[&str],
         synthesis: &str,
     ) -> Result<Vec<Asked<Review>>, PanelError> {
         let review = |agree: &[&str], answer: Option<Value>| {
@@ -196,9 +191,9 @@ impl Harness {
             false => Shape::record(review(&["yes", "no"], answer())),
         };
         let step = Step::new(Stage::Round, round, "review", shape);
-        let calls = specialties.iter().map(|(doctor, specialty)| {
+        let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [("specialty", *specialty), ("synthesis", synthesis)];
-            case.call(&step, *doctor, doctor_name(*doctor), self.review.fill(&values))
+            case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
         });
         case.ask_all(calls, |text, finish_reason| {
             let reply = Fields::of(self.mab_compat, text, finish_reason, "agree");
@@ -240,6 +235,10 @@ impl Harness {
             ("answer", form::answer(question)),
         ])
     }
+}
+
+fn doctors() -> Vec<String> {
+    (0..DOCTORS).map(doctor_name).collect()
 }
 
 /// A doctor's review of the report.

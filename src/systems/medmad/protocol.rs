@@ -69,19 +69,15 @@ impl System for MedMad {
                 break;
             }
             // A new permutation in every round, so that labels do not identify agents across rounds (§3, App. C.5).
-            // Whoever is left out is passed over: the others stand as they would with it.
-            let place = |member: usize| agents.iter().position(|(there, _)| *there == member);
-            let order = permutation(case.seed("labels", round), task.panel.members.len());
-            let order: Vec<usize> = order.into_iter().filter_map(place).collect();
+            let order = permutation(case.seed("labels", round), agents.len());
             let briefs = self.brief.shown(&records, &order);
             if round == 1 {
                 found = self.evidence.find(&case, Evidence::Brief)?;
             }
             records = self.ask(&case, round, &agents, |agent| {
-                let (role, brief) =
-                    (self.settings.roles[agent], place(agent).map(|at| &briefs[at]));
+                let role = self.settings.roles[agent];
                 let write = |below: &str| {
-                    let brief = [brief.map_or("", String::as_str), below].concat();
+                    let brief = [&briefs[agent], below].concat();
                     self.messages.debate(role, question, round, &brief)
                 };
                 self.evidence.beside(found.as_ref(), write)
