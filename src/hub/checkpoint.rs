@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Card, HubError, Kind};
-use crate::checkpoint::{
-    CONFIG, CheckpointFiles, INDEX, TOKENIZER, TOKENIZER_CONFIG, incomplete, required, shard_names,
-};
+use crate::checkpoint::{CONFIG, CheckpointFiles, TOKENIZER, TOKENIZER_CONFIG, incomplete};
 
 /// A checkpoint whose files were all there when it was found.
 #[derive(Clone, Debug)]
@@ -90,12 +88,6 @@ fn find_listed(directory: &Path, card: &Card) -> Result<CheckpointFiles, HubErro
             CONFIG => files.config = path,
             TOKENIZER => files.tokenizer = Some(path),
             TOKENIZER_CONFIG => files.tokenizer_config = Some(path),
-            INDEX => {
-                for shard in shard_names(&path)? {
-                    files.weights.push(required(directory, &shard)?);
-                }
-                files.index = Some(path);
-            }
             name if is_weights(name) => files.weights.push(path),
             _ => files.others.push(path),
         }
@@ -106,32 +98,4 @@ fn find_listed(directory: &Path, card: &Card) -> Result<CheckpointFiles, HubErro
 /// Whether a name is that of weights, in safetensors or PyTorch's pickle.
 fn is_weights(name: &str) -> bool {
     name.ends_with(".safetensors") || name.ends_with(".bin")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_encoders_index_names_its_shards() {
-        let card = Card::find("qwen3-embedding-4b").unwrap();
-        let sharded = r#"{"weight_map": {"a": "two.safetensors", "b": "sub/one.safetensors"}}"#;
-        let texts = [
-            (CONFIG, "{}"),
-            (TOKENIZER, "{}"),
-            (TOKENIZER_CONFIG, "{}"),
-            (INDEX, sharded),
-            ("two.safetensors", ""),
-        ];
-        let lacking = tempfile::tempdir().unwrap();
-        for (name, text) in texts {
-            fs_err::write(lacking.path().join(name), text).unwrap();
-        }
-        let error = find_for(lacking.path(), Some(card)).unwrap_err();
-        assert!(error.to_string().contains("sub/one.safetensors"), "{error}");
-        fs_err::create_dir(lacking.path().join("sub")).unwrap();
-        fs_err::write(lacking.path().join("sub/one.safetensors"), "").unwrap();
-        let files = find_for(lacking.path(), Some(card)).unwrap();
-        assert_eq!((files.weights.len(), files.index.is_some()), (2, true));
-    }
 }

@@ -150,17 +150,6 @@ impl Fetch<'_> {
         for file in &card.files {
             let name = file.names().find(|name| listing.has(name));
             self.file(name.unwrap_or(&file.name))?;
-            if file.name == checkpoint::INDEX {
-                self.shards()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The files that the index names.
-    fn shards(&mut self) -> Result<(), HubError> {
-        for shard in checkpoint::shard_names(&self.directory().join(checkpoint::INDEX))? {
-            self.file(&shard)?;
         }
         Ok(())
     }
@@ -182,7 +171,10 @@ impl Fetch<'_> {
             return self.file(checkpoint::SINGLE);
         }
         self.file(checkpoint::INDEX)?;
-        self.shards()
+        for shard in checkpoint::shard_names(&self.directory().join(checkpoint::INDEX))? {
+            self.file(&shard)?;
+        }
+        Ok(())
     }
 
     /// Makes sure that one file is there and right.

@@ -11,7 +11,7 @@ use crate::corpus::embed::{Embed, cut};
 use crate::corpus::postings::Postings;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
-use crate::encoder::{Pair, Reranker};
+use crate::encoder::{Pair, Reranker, between_0_and_1};
 use crate::ops::Cpu;
 use crate::ops::vectors::Query;
 use crate::record::{Passage, RetrievedChunk, SearchTimes};
@@ -166,7 +166,7 @@ impl Searcher {
                     .collect();
                 let scores = reranker.score(&pairs)?;
                 for (candidate, score) in candidates.iter_mut().flatten().zip(scores) {
-                    candidate.score = reranker.between_0_and_1(score);
+                    candidate.score = between_0_and_1(score);
                     // The order is that of the logits: the logistic function makes equals of great ones.
                     candidate.found.score = score;
                 }

@@ -75,14 +75,6 @@ impl Reader {
         }
     }
 
-    /// A reranker's score between 0 and 1.
-    pub fn between_0_and_1(&self, score: f32) -> f32 {
-        match self {
-            Reader::Encoder(_) => score,
-            Reader::Reranker(reranker) => reranker.between_0_and_1(score),
-        }
-    }
-
     fn compute(&self, asked: Asked, texts: &[Sequence]) -> Result<Vec<Vec<f32>>, EncoderError> {
         match self {
             Reader::Encoder(encoder) => encoder.embed_sequences(asked.side, texts, asked.dims),

@@ -105,7 +105,7 @@ async fn numbers(
     let numbers = encoding.compute(app).await?;
     let output = match path {
         Some(embeddings::PATH) => embeddings::output(&numbers),
-        _ => rerank::output(&encoding.model.reader, &numbers),
+        _ => rerank::output(&numbers),
     };
     Ok(Some((output, encoding.model.fingerprint.clone())))
 }

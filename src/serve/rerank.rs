@@ -18,7 +18,7 @@ use super::error::ApiError;
 use super::guard::{Asking, Caller};
 use super::models::Kind;
 use super::request::rerank::RerankRequest;
-use crate::encoder::{Pair, Side};
+use crate::encoder::{Pair, Side, between_0_and_1};
 
 pub const PATH: &str = "/v1/rerank";
 
@@ -42,9 +42,7 @@ pub async fn rerank(
     let ((begun, input), reserved) = sent.parse_json(read).await?;
     let Begun { mut encoding, request } = begun;
     let client = Client { who, path: PATH, input };
-    let reader = encoding.model.reader.clone();
-    let ranked =
-        ranked(&reader, &encoding.told(&app, client, |scores| output(&reader, scores)).await?);
+    let ranked = ranked(&encoding.told(&app, client, output).await?);
     let results = ranked.into_iter().take(request.top_n.unwrap_or(usize::MAX));
     let results = results.map(|(index, score)| {
         let mut result = entry(index, score);
@@ -90,8 +88,8 @@ pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, A
 }
 
 /// What the audit trail has of scores.
-pub fn output(reader: &Reader, scores: &[Vec<f32>]) -> Value {
-    ranked(reader, scores).into_iter().map(|(index, score)| entry(index, score)).collect()
+pub fn output(scores: &[Vec<f32>]) -> Value {
+    ranked(scores).into_iter().map(|(index, score)| entry(index, score)).collect()
 }
 
 fn entry(index: usize, score: f32) -> Value {
@@ -100,8 +98,8 @@ fn entry(index: usize, score: f32) -> Value {
 
 /// The places of documents and their scores from 0 to 1, the best first, of equal ones the first. The order is that of the model's own numbers,
 /// of which great ones come to the same score.
-fn ranked(reader: &Reader, scores: &[Vec<f32>]) -> Vec<(usize, f32)> {
+fn ranked(scores: &[Vec<f32>]) -> Vec<(usize, f32)> {
     let mut ranked: Vec<(usize, f32)> = scores.iter().flatten().copied().enumerate().collect();
     ranked.sort_by(|(_, one), (_, other)| other.partial_cmp(one).unwrap_or(Ordering::Equal));
-    ranked.into_iter().map(|(index, score)| (index, reader.between_0_and_1(score))).collect()
+    ranked.into_iter().map(|(index, score)| (index, between_0_and_1(score))).collect()
 }

@@ -2,26 +2,14 @@
 folders, and what sentence-transformers and transformers make of QUERIES and DOCUMENTS by them.
 """
 
-import shutil
 from pathlib import Path
 
 import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    Gemma3TextConfig,
-    Gemma3TextModel,
-    PreTrainedTokenizerFast,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-    Qwen3Model,
-)
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
-from encoders import TEXTS, bert, vocabulary, wordpiece
-from files import write_json, write_records, write_tensors
+from encoders import bert, vocabulary, wordpiece
+from files import write_records, write_tensors
 
 QUERIES = ["first-line treatment of eclampsia", "", "croup", "K+ 5.9 mmol/L: what now? " * 6]
 DOCUMENTS = [
@@ -35,9 +23,6 @@ DOCUMENTS = [
 TOLERANCE = 1e-5
 # Tokens at which BERT's texts and pairs are cut.
 LIMIT = 24
-END, BOS, EOS = "<|endoftext|>", "<bos>", "<eos>"
-PREFIX = "<|im_start|>system\nAnswer yes or no.<|im_end|>\n<|im_start|>user\n"
-SUFFIX = "<|im_end|>\n<|im_start|>assistant\n"
 
 
 def make(folder: Path) -> None:
@@ -48,10 +33,8 @@ def make(folder: Path) -> None:
         **cut_vectors(committed / "tiny-mean"),
         **medcpt(words),
         **cross_encoder(folder / "tiny-cross", words),
-        **qwen3(folder),
-        **gemma(folder / "tiny-gemma"),
     }
-    header = {"tolerance": TOLERANCE, "limit": LIMIT, "queries": QUERIES, "prefix": PREFIX, "suffix": SUFFIX}
+    header = {"tolerance": TOLERANCE, "limit": LIMIT, "queries": QUERIES}
     write_records(folder / "expected.json", header, "documents", [{"title": t, "text": x} for t, x in DOCUMENTS])
     write_tensors(folder / "expected.safetensors", tensors)
     print(f"retrieval: {len(tensors)}")
@@ -66,8 +49,7 @@ def noise(model: torch.nn.Module, seed: int) -> None:
     for name, weight in sorted(model.named_parameters()):
         drawn = torch.randn(weight.shape, generator=generator)
         if "norm" in name.lower() and name.endswith("weight"):
-            # Gemma stores w - 1.
-            weight.data = (0 if "Gemma" in type(model).__name__ else 1) + 0.3 * drawn
+            weight.data = 1 + 0.3 * drawn
         elif name.endswith("bias"):
             weight.data = 0.3 * drawn
         elif "embed" in name:
@@ -132,129 +114,3 @@ def keep(folder: Path, *names: str) -> None:
     for path in folder.iterdir():
         if path.name not in names:
             path.unlink()
-
-
-def byte_pairs(specials: list[str]) -> Tokenizer:
-    """A small byte-level tokenizer in which `yes` and `no` are tokens."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=340, initial_alphabet=alphabet, special_tokens=specials, show_progress=False)
-    tokenizer.train_from_iterator(TEXTS + ["yes no"] * 50, trainer)
-    return tokenizer
-
-
-def closing(tokenizer: Tokenizer, template: str) -> Tokenizer:
-    special = [(name, tokenizer.token_to_id(name)) for name in template.split() if name != "$A"]
-    tokenizer.post_processor = processors.TemplateProcessing(single=template, special_tokens=special)
-    return tokenizer
-
-
-@torch.no_grad()
-def qwen3(folder: Path) -> dict[str, torch.Tensor]:
-    """The last state after the final norm, at length 1; and of a language model, `yes` against `no`."""
-    specials = [END, "<|im_start|>", "<|im_end|>"]
-    tokenizer = closing(byte_pairs(specials), f"$A {END}")
-    config = Qwen3Config(
-        vocab_size=tokenizer.get_vocab_size(), hidden_size=16, intermediate_size=32, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=512, tie_word_embeddings=True,
-        attn_implementation="eager",
-    )  # fmt: skip
-    model = Qwen3Model(config).eval()
-    noise(model, seed=5)
-    (folder / "tiny-qwen3").mkdir(exist_ok=True)
-    model.save_pretrained(folder / "tiny-qwen3")
-    tokenizer.save(str(folder / "tiny-qwen3" / "tokenizer.json"))
-    keep(folder / "tiny-qwen3", "config.json", "model.safetensors", "tokenizer.json")
-
-    def last(texts: list[str]) -> torch.Tensor:
-        ids = [tokenizer.encode(text).ids for text in texts]
-        assert all(row[-1] == tokenizer.token_to_id(END) for row in ids)
-        alone = torch.stack([model(torch.tensor([row])).last_hidden_state[0, -1] for row in ids])
-        longest = max(map(len, ids))
-        for side in ["left", "right"]:
-            # Padding on either side moves rounding alone.
-            pad = [[0] * (longest - len(row)) for row in ids]
-            mask = [[1] * len(row) for row in ids]
-            join = (lambda a, b: a + b) if side == "left" else (lambda a, b: b + a)
-            tokens = torch.tensor([join(p, row) for p, row in zip(pad, ids)])
-            seen = torch.tensor([join(p, row) for p, row in zip(pad, mask)])
-            at = torch.tensor([longest - 1 if side == "left" else len(row) - 1 for row in ids])
-            places = (seen.cumsum(1) - 1).clamp(min=0)
-            padded = model(tokens, attention_mask=seen, position_ids=places).last_hidden_state[torch.arange(len(ids)), at]
-            assert float((padded - alone).abs().max()) < 1e-4
-        return torch.nn.functional.normalize(alone, dim=1)
-
-    instruct = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
-    tensors = {
-        "qwen3.queries": last([instruct + query for query in QUERIES]),
-        "qwen3.documents": last([text for _, text in DOCUMENTS]),
-    }
-
-    language = Qwen3ForCausalLM(config).eval()
-    noise(language, seed=6)
-    language.tie_weights()
-    target = folder / "tiny-qwen3-reranker"
-    target.mkdir(exist_ok=True)
-    language.save_pretrained(target)
-    tokenizer = byte_pairs(specials)
-    tokenizer.save(str(target / "tokenizer.json"))
-    keep(target, "config.json", "model.safetensors", "tokenizer.json")
-    scores = []
-    for query in QUERIES:
-        for title, text in DOCUMENTS:
-            document = f"{title}\n{text}" if title else text
-            body = f"<Instruct>: Judge.\n<Query>: {query}\n<Document>: {document}"
-            before, inner, after = (tokenizer.encode(part).ids for part in (PREFIX, body, SUFFIX))
-            ids = before + inner[: 200 - len(before) - len(after)] + after
-            logits = language(torch.tensor([ids])).logits[0, -1]
-            both = torch.stack([logits[tokenizer.token_to_id("no")], logits[tokenizer.token_to_id("yes")]])
-            scores.append(torch.nn.functional.softmax(both, dim=0)[1])
-    tensors["qwen3-reranker"] = torch.stack(scores)[:, None]
-    return tensors
-
-
-def gemma(folder: Path) -> dict[str, torch.Tensor]:
-    """A Gemma 3 that reads both ways, windows shorter than the texts, the mean of all tokens, two linear layers, length 1."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    tokenizer = closing(byte_pairs(["<pad>", EOS, BOS]), f"{BOS} $A {EOS}")
-    config = Gemma3TextConfig(
-        vocab_size=tokenizer.get_vocab_size(), hidden_size=16, intermediate_size=24, num_hidden_layers=3,
-        num_attention_heads=4, num_key_value_heads=1, head_dim=8, query_pre_attn_scalar=8, max_position_embeddings=512,
-        sliding_window=8, layer_types=["sliding_attention", "sliding_attention", "full_attention"],
-        use_bidirectional_attention=True, attn_implementation="eager",
-    )  # fmt: skip
-    model = Gemma3TextModel(config).eval()
-    noise(model, seed=7)
-    # As trained: the scale is rounded to the type of the weights, which is f32 here.
-    inner = folder / "inner"
-    model.save_pretrained(inner)
-    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", eos_token=EOS, bos_token=BOS)
-    wrapped.save_pretrained(inner)
-    up, down = Dense(16, 40, bias=False, activation_function=torch.nn.Identity()), Dense(
-        40, 16, bias=False, activation_function=torch.nn.Identity()
-    )
-    noise(up, seed=8)
-    noise(down, seed=9)
-    prompts = {"query": "task: search result | query: ", "document": "title: none | text: "}
-    transformer = Transformer(str(inner), max_seq_length=128, model_kwargs={"attn_implementation": "eager"})
-    encoder = SentenceTransformer(
-        modules=[transformer, Pooling(16, pooling_mode="mean"), up, down, Normalize()], prompts=prompts, device="cpu"
-    )
-    encoder.save(str(folder))
-    shutil.rmtree(inner)
-    encoder = SentenceTransformer(str(folder), device="cpu", model_kwargs={"attn_implementation": "eager"})
-    tokenizer.save(str(folder / "tokenizer.json"))
-    # Each alone: no padding.
-    encode = lambda texts, prompt: torch.stack(
-        [encoder.encode(text, prompt_name=prompt, convert_to_tensor=True) for text in texts]
-    )
-    tensors = {
-        "gemma.queries": encode(QUERIES, "query"),
-        "gemma.documents": encode([text for _, text in DOCUMENTS], "document"),
-    }
-    for name in ["README.md", "special_tokens_map.json"]:
-        (folder / name).unlink(missing_ok=True)
-    return tensors

@@ -6,12 +6,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
-use wardround::encoder::{Document, Encoder, EncoderOptions, Pair, Reranker, Side};
+use wardround::encoder::{
+    Document, Encoder, EncoderOptions, Pair, Reranker, Side, between_0_and_1,
+};
 use wardround::model::Family;
 use wardround::ops::Device;
 
 use crate::client::{Answer, Server, wardround};
-use crate::common::retrieval::{Copy, cross, cut, qwen3};
+use crate::common::retrieval::{Copy, asking, cross, cut};
 use crate::common::{self, goldens};
 use crate::openapi::check;
 
@@ -70,7 +72,7 @@ fn refused(answer: &Answer, code: (u16, &str), param: &str, says: &[&str]) {
 
 #[test]
 fn vectors_are_those_of_a_corpus_in_every_form_and_company() {
-    let (mean, cut, asks) = (goldens().join("encoders/tiny-mean"), cut(), qwen3());
+    let (mean, cut, asks) = (goldens().join("encoders/tiny-mean"), cut(), asking());
     let server = serve(&[("mean", &mean), ("cut", cut.path()), ("asks", asks.path())], "");
     let document = server.get("/openapi.json").json();
     let library = Encoder::open(&options(&mean)).unwrap();
@@ -244,7 +246,7 @@ fn documents_are_ranked_by_the_rerankers_own_score() {
     for (result, index) in results.iter().zip(&expected) {
         assert_eq!(result["index"], *index);
         assert_eq!(result["document"]["text"], texts[*index]);
-        let score = library.between_0_and_1(scores[*index]);
+        let score = between_0_and_1(scores[*index]);
         assert_eq!(result["relevance_score"].as_f64().unwrap() as f32, score);
     }
     let brief = rerank(json!({"top_n": 2, "return_documents": false})).json();

@@ -17,12 +17,12 @@ use crate::corpus::embed::encoder_options;
 use crate::data::Format;
 use crate::encoder::Encoder;
 use crate::experiment::spec::Spec;
-use crate::model::Family;
+use crate::model::{Config, Family};
 use crate::ops::Device;
 use crate::ops::vectors::VectorType;
 use crate::outside;
 use crate::retrieval::CorpusSpec;
-use crate::synth::Shape;
+use crate::synth::{Shape, write_encoder};
 use crate::systems::SystemConfig;
 
 const PASSAGES: &str = include_str!("passages.jsonl");
@@ -36,8 +36,7 @@ licence = "MIT or Apache-2.0"
 redistribute = true
 "#;
 const TOKENIZER: &str = "tokenizer.json";
-/// The configuration with which the synthetic decoder serves as an encoder.
-const ENCODER: &str = r#"output = "last-token"
+const ENCODER: &str = r#"output = "mean"
 normalised = true
 query_tokens = 256
 document_tokens = 256
@@ -84,7 +83,7 @@ pub fn run(
     )?)
 }
 
-/// A tokenizer file that appends a special token to every text; the hidden state of that token is the text's vector.
+/// A tokenizer file that appends a special token to every text, so that none is empty.
 fn ending_in_a_special_token(tokenizer: &str) -> String {
     let mut tokenizer: Value = serde_json::from_str(tokenizer).unwrap_or_default();
     let token = &tokenizer["added_tokens"][0];
@@ -116,11 +115,9 @@ fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, F
     }
     let encoder = folder.join("encoder");
     fs_err::create_dir_all(&encoder)?;
-    for file in ["config.json", "model.safetensors", "tokenizer_config.json"] {
-        outside::write(encoder.join(file), outside::file(model.join(file))?)?;
-    }
     let tokenizer = ending_in_a_special_token(&outside::text(model.join(TOKENIZER))?);
     outside::write(encoder.join(TOKENIZER), tokenizer)?;
+    write_encoder(Config::read(&model.join("config.json"))?.vocab_size, 1, &encoder)?;
     outside::write(encoder.join("encoder.toml"), ENCODER)?;
     outside::write(folder.join("passages.jsonl"), PASSAGES)?;
     outside::write(folder.join("demo.toml"), DESCRIPTION)?;

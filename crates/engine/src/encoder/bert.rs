@@ -3,38 +3,54 @@
 use candle_nn::VarBuilder;
 use serde_json::Value;
 
-use super::EncoderError;
-use super::dense::Linear;
 use super::folder::{CONFIG, Folder};
-use super::network::{Network, Spare, Take, steps};
+use super::steps::{Spare, Take, steps};
 use super::tokens::Sequence;
+use super::{EncoderError, EncoderOptions};
 use crate::model::{Bert, BertConfig, BertScratch, Tensors};
-use crate::ops::{EncoderBackend, Precision};
+use crate::ops::{Device, EncoderBackend, Precision};
 
-pub(super) struct BertNetwork<B: EncoderBackend> {
+/// A loaded model, on whatever machine.
+pub(super) trait Network: Send + Sync {
+    /// What `take` makes of each text's states. No bit depends on the texts beside it.
+    fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError>;
+}
+
+struct BertNetwork<B: EncoderBackend> {
     ops: B,
     bert: Bert<B>,
     spare: Spare<BertScratch<B>>,
 }
 
-impl<B: EncoderBackend> BertNetwork<B> {
-    /// # Errors
-    /// Weights that are missing or do not fit the config; a machine without room.
-    pub(super) fn load(
-        ops: &B,
-        folder: &Folder,
-        config: BertConfig,
-        precision: Precision,
-    ) -> Result<Self, EncoderError> {
-        let bert = folder
-            .weights("bert", |weights| Bert::load(ops, config, &Named(&weights), precision))?;
-        Ok(Self { ops: ops.clone(), bert, spare: Spare::default() })
+/// # Errors
+/// Weights that are missing or do not fit the config; a machine without room.
+pub(super) fn load(
+    folder: &Folder,
+    config: BertConfig,
+    options: &EncoderOptions,
+) -> Result<Box<dyn Network>, EncoderError> {
+    let precision = options.precision();
+    match &options.device {
+        Device::Cpu(cpu) => load_on(cpu, folder, config, precision),
+        Device::Cuda(gpu) => load_on(&gpu.for_encoder(precision)?, folder, config, precision),
+        device @ Device::Metal(_) => Err(EncoderError::Device { device: device.describe() }),
     }
+}
+
+fn load_on<B: EncoderBackend>(
+    ops: &B,
+    folder: &Folder,
+    config: BertConfig,
+    precision: Precision,
+) -> Result<Box<dyn Network>, EncoderError> {
+    let bert =
+        folder.weights("bert", |weights| Bert::load(ops, config, &Named(&weights), precision))?;
+    Ok(Box::new(BertNetwork { ops: ops.clone(), bert, spare: Spare::default() }))
 }
 
 impl<B: EncoderBackend> Network for BertNetwork<B> {
     fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError> {
-        let steps = steps(texts, B::MACHINE, usize::MAX);
+        let steps = steps(texts, B::MACHINE);
         let Some(largest) = steps.largest() else { return Ok(Vec::new()) };
         let config = &self.bert.config;
         check_segments(texts, config.type_vocab_size)?;
@@ -43,8 +59,7 @@ impl<B: EncoderBackend> Network for BertNetwork<B> {
             .spare
             .take(largest, |size| Ok(BertScratch::new(ops, config, size.rows, size.pages)?))?;
         let scratch = &mut room.one;
-        let rows = |text: &Sequence| text.tokens.len();
-        let taken = steps.run(texts, take, rows, |packed| {
+        let taken = steps.run(texts, take, |packed| {
             Ok(packed.with_rows(|rows| ops.run(|| bert.forward(ops, rows, scratch)))?)
         });
         self.spare.keep(room);
@@ -80,7 +95,12 @@ impl Tensors for Named<'_> {
 }
 
 /// BERT's sizes, checked.
-pub(super) fn bert_config(folder: &Folder, value: Value) -> Result<BertConfig, EncoderError> {
+///
+/// # Errors
+/// A config that is missing or damaged, or of another model.
+pub(super) fn bert_config(folder: &Folder) -> Result<BertConfig, EncoderError> {
+    let value: Value = folder.json(CONFIG)?;
+    folder.expect(&value, "model_type", "bert")?;
     folder.expect(&value, "hidden_act", "gelu")?;
     if value.get("position_embedding_type").is_some() {
         folder.expect(&value, "position_embedding_type", "absolute")?;
@@ -103,6 +123,13 @@ pub(super) struct Classifier {
     logit: Linear,
 }
 
+/// A linear layer over one vector.
+struct Linear {
+    /// `[outputs][inputs]`.
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+}
+
 impl Classifier {
     /// # Errors
     /// Weights without a classifier of one logit.
@@ -112,7 +139,7 @@ impl Classifier {
                 let named = Named(&weights);
                 Ok::<_, candle_core::Error>(Linear {
                     weight: named.read(&format!("{name}.weight"), &[outputs, hidden])?,
-                    bias: Some(named.read(&format!("{name}.bias"), &[outputs])?),
+                    bias: named.read(&format!("{name}.bias"), &[outputs])?,
                 })
             };
             Ok(Classifier {
@@ -127,5 +154,15 @@ impl Classifier {
         let mut pooled = self.pooler.apply(first);
         pooled.iter_mut().for_each(|number| *number = libm::tanh(*number));
         self.logit.apply(&pooled)
+    }
+}
+
+impl Linear {
+    fn apply(&self, vector: &[f64]) -> Vec<f64> {
+        let product = |(row, bias): (&[f32], &f32)| {
+            let terms = row.iter().zip(vector).map(|(weight, number)| f64::from(*weight) * number);
+            terms.sum::<f64>() + f64::from(*bias)
+        };
+        self.weight.chunks_exact(vector.len()).zip(&self.bias).map(product).collect()
     }
 }

@@ -10,18 +10,14 @@ pub enum EncoderOutput {
     Cls,
     /// A vector: the mean of the states of all tokens.
     Mean,
-    /// A vector: the state of the last token, after the final norm.
-    LastToken,
     /// A reranker's score: the one logit of a classifier over a pair.
     OneLogit,
-    /// A reranker's score: the probability of `yes` against `no` as the next token.
-    YesNo,
 }
 
 impl EncoderOutput {
     /// Whether it is a reranker's.
     pub fn is_score(self) -> bool {
-        matches!(self, EncoderOutput::OneLogit | EncoderOutput::YesNo)
+        self == EncoderOutput::OneLogit
     }
 
     /// As cards and `encoder.toml` write it.
@@ -29,9 +25,7 @@ impl EncoderOutput {
         match self {
             EncoderOutput::Cls => "cls",
             EncoderOutput::Mean => "mean",
-            EncoderOutput::LastToken => "last-token",
             EncoderOutput::OneLogit => "one-logit",
-            EncoderOutput::YesNo => "yes-no",
         }
     }
 }
@@ -60,14 +54,6 @@ pub struct EncoderCard {
     /// What is read of a document; `{title}` and `{text}` stand for its parts.
     #[serde(default = "text")]
     pub document: String,
-    /// What is read of a document without a title, where that is another form.
-    pub untitled: Option<String>,
-    /// The form in which a reranker that writes `yes` or `no` reads a pair: what stands before it and after it.
-    #[serde(default)]
-    pub prefix: String,
-    #[serde(default)]
-    /// What stands after the pair.
-    pub suffix: String,
     /// Whether title and text are two segments, and `document` is not used.
     #[serde(default)]
     pub pair: bool,

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::checkpoint::FilesError;
 use crate::diagnosis::{Blame, Diagnosis};
-use crate::model::ModelError;
 use crate::ops::OpsError;
 
 /// Why texts have no vectors or scores.
@@ -32,11 +30,7 @@ pub enum EncoderError {
     #[error("the encoder's arithmetic failed: {}", message(.0))]
     Compute(#[from] candle_core::Error),
     #[error(transparent)]
-    Model(#[from] ModelError),
-    #[error(transparent)]
     Machine(#[from] OpsError),
-    #[error(transparent)]
-    Files(#[from] FilesError),
     #[error(
         "the encoder computed numbers that are not finite (NaN or infinity) of text {place} of {of}"
     )]
@@ -52,9 +46,7 @@ impl Diagnosis for EncoderError {
         match self {
             EncoderError::Read(error) => error.blame(),
             EncoderError::Compute(_) => Blame::Machine,
-            EncoderError::Model(error) => error.blame(),
             EncoderError::Machine(error) => error.blame(),
-            EncoderError::Files(error) => error.blame(),
             EncoderError::Device { .. } | EncoderError::Width { .. } | EncoderError::Ids { .. } => {
                 Blame::Usage
             }
@@ -78,9 +70,7 @@ impl Diagnosis for EncoderError {
                 Some("name another device for them: --retrieval-device cpu".to_owned())
             }
             EncoderError::Width { .. } => Some("name one of these with --dims".to_owned()),
-            EncoderError::Model(error) => error.hint(),
             EncoderError::Machine(error) => error.hint(),
-            EncoderError::Files(error) => error.hint(),
             _ => None,
         }
     }

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::error::message;
 use super::{EncoderError, older_pickle, pickle_size};
-use crate::checkpoint::CheckpointFiles;
 use crate::outside::{self, JsonError};
 use crate::tokenizer::Library;
 
@@ -22,7 +21,6 @@ pub const TOKENIZER: &str = "tokenizer.json";
 pub const TOKENIZER_LIMIT: (&str, &str) = ("tokenizer_config.json", "model_max_length");
 /// The first that is there is read.
 const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
-const INDEX: &str = "model.safetensors.index.json";
 
 /// A directory, whose errors name the file and what is wrong with it.
 pub struct Folder {
@@ -57,17 +55,11 @@ impl Folder {
         &self.path
     }
 
-    /// The files of weights that are read: one, or every shard of an index.
-    pub(super) fn weight_files(&self) -> Result<Vec<PathBuf>, EncoderError> {
-        match WEIGHTS.into_iter().find(|name| self.has(name)) {
-            Some(name) => Ok(vec![self.path.join(name)]),
-            None if self.has(INDEX) => Ok(CheckpointFiles::find(&self.path)?.weights),
-            None => Err(self.no_weights()),
-        }
-    }
-
-    fn no_weights(&self) -> EncoderError {
-        self.wrong("", format!("has no weights: neither {} is there", WEIGHTS.join(" nor ")))
+    /// The file of weights that is read, by name.
+    pub(super) fn weight_file(&self) -> Result<&'static str, EncoderError> {
+        WEIGHTS.into_iter().find(|name| self.has(name)).ok_or_else(|| {
+            self.wrong("", format!("has no weights: neither {} is there", WEIGHTS.join(" nor ")))
+        })
     }
 
     /// Whether a file is there.
@@ -194,9 +186,7 @@ impl Folder {
         prefix: &str,
         load: impl FnOnce(VarBuilder<'static>) -> candle_core::Result<T>,
     ) -> Result<T, EncoderError> {
-        let Some(name) = WEIGHTS.into_iter().find(|name| self.has(name)) else {
-            return Err(self.no_weights());
-        };
+        let name = self.weight_file()?;
         let built = tensors(&self.path.join(name)).and_then(|weights| {
             let whole =
                 weights.contains_tensor(&format!("{prefix}.embeddings.word_embeddings.weight"));

@@ -20,8 +20,6 @@ pub(super) struct Form {
     /// The model's own files.
     pub(super) folder: Folder,
     pub(super) card: EncoderCard,
-    /// Folders of linear layers after the mean, first to last.
-    pub(super) dense: Vec<Folder>,
 }
 
 impl Form {
@@ -42,11 +40,8 @@ impl Form {
             (None, false) => None,
         };
         match (own, folder.has(MODULES)) {
-            (Some(card), false) => Ok(Self { folder, card, dense: Vec::new() }),
-            (Some(card), true) => {
-                let modules = Modules::read(&folder)?;
-                Ok(Self { folder: modules.transformer, card, dense: modules.dense })
-            }
+            (Some(card), false) => Ok(Self { folder, card }),
+            (Some(card), true) => Ok(Self { folder: Modules::read(&folder)?.transformer, card }),
             (None, true) => Self::of_modules(&folder),
             (None, false) => Err(folder.wrong(
                 "",
@@ -67,16 +62,13 @@ impl Form {
             normalised: modules.normalised,
             query: format!("{}{{query}}", prompts.query),
             document: format!("{}{{text}}", prompts.document),
-            untitled: None,
-            prefix: String::new(),
-            suffix: String::new(),
             pair: false,
             query_folder: None,
             query_tokens: max_tokens,
             document_tokens: max_tokens,
             widths: Vec::new(),
         };
-        Ok(Self { folder: modules.transformer, card, dense: modules.dense })
+        Ok(Self { folder: modules.transformer, card })
     }
 
     /// An error where a reranker was named for an encoder, or the other way round.
@@ -158,11 +150,7 @@ pub(super) fn fill(template: &str, parts: &[(&str, &str)]) -> String {
 
 /// What is read of a document.
 pub(super) fn document_text(card: &EncoderCard, title: &str, text: &str) -> String {
-    let template = match &card.untitled {
-        Some(untitled) if title.trim().is_empty() => untitled,
-        _ => &card.document,
-    };
-    fill(template, &[("title", title), ("text", text)])
+    fill(&card.document, &[("title", title), ("text", text)])
 }
 
 /// What is read of a query.

@@ -14,7 +14,7 @@ use crate::ops::{Device, Precision, Quantisation};
 pub struct EncoderIdentity {
     /// The card's name, or the folder's.
     pub name: String,
-    /// `cls`, `mean`, `last-token`.
+    /// `cls`, `mean` or `one-logit`.
     pub output: String,
     /// Whether vectors have length 1.
     pub normalised: bool,
@@ -24,9 +24,6 @@ pub struct EncoderIdentity {
     pub query: String,
     /// What is read of a document; `{title}` and `{text}` stand for its parts.
     pub document: String,
-    /// The same of a document without a title, where that is another form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untitled: Option<String>,
     /// Whether title and text are read as a pair.
     pub pair: bool,
     /// Tokens at which queries are cut, special tokens included.
@@ -73,15 +70,14 @@ impl EncoderIdentity {
             let path = std::path::absolute(form.folder.path()).unwrap_or_default();
             path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         };
-        let queries = particulars.queries.map(|folder| weights_sha256(folder, &[]));
+        let queries = particulars.queries.map(weights_sha256);
         Ok(Self {
             name: known.map_or_else(folder_name, |known| known.name.to_owned()),
             output: form.card.output.name().to_owned(),
             normalised: form.card.normalised || dims < particulars.width,
             dims,
-            query: format!("{}{}", form.card.prefix, form.card.query),
-            document: format!("{}{}", form.card.document, form.card.suffix),
-            untitled: form.card.untitled.clone(),
+            query: form.card.query.clone(),
+            document: form.card.document.clone(),
             pair: form.card.pair,
             query_tokens: particulars.query_tokens,
             document_tokens: particulars.document_tokens,
@@ -89,21 +85,15 @@ impl EncoderIdentity {
             quantisation: precision.quantisation.to_string(),
             largest_scale: (precision.quantisation == Quantisation::Q4K).then_some(u8::MAX),
             device_kind: device.kind([precision]),
-            weights_sha256: weights_sha256(&form.folder, &form.dense)?,
+            weights_sha256: weights_sha256(&form.folder)?,
             tokenizer_sha256: sha256_file(&form.folder.file(TOKENIZER)?)?,
             query_weights_sha256: queries.transpose()?,
         })
     }
 }
 
-/// One sum of all weights, those of linear layers after the mean among them.
-fn weights_sha256(folder: &Folder, dense: &[Folder]) -> Result<String, EncoderError> {
-    let mut files = Vec::new();
-    for folder in std::iter::once(folder).chain(dense) {
-        for path in folder.weight_files()? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            files.push((format!("{}/{name}", files.len()), path));
-        }
-    }
+fn weights_sha256(folder: &Folder) -> Result<String, EncoderError> {
+    let name = folder.weight_file()?;
+    let files = [(format!("0/{name}"), folder.path().join(name))];
     Ok(weights_digest(&digest_files(&files)?))
 }

@@ -5,19 +5,17 @@
 
 mod bert;
 mod card;
-mod causal;
-mod dense;
 mod error;
 pub mod folder;
 mod form;
 mod identity;
 mod memory;
 mod modules;
-mod network;
 mod older_pickle;
 mod options;
 mod pickle_size;
 mod reranker;
+mod steps;
 mod tokens;
 mod vector;
 
@@ -28,17 +26,17 @@ pub use error::EncoderError;
 pub use identity::EncoderIdentity;
 pub use memory::footprint;
 pub use options::{Document, Embedded, EncoderOptions, Pair, Side};
-pub use reranker::Reranker;
+pub use reranker::{Reranker, between_0_and_1};
 pub use tokens::Sequence;
 
-use dense::Linear;
+use bert::{Network, bert_config, load};
 use folder::{CONFIG, Folder};
 use form::{Form, document_text, query_text};
 use identity::Particulars;
-use network::{Described, Network, Place};
 use tokens::Tokens;
 use vector::{finish, pool};
 
+use crate::model::BertConfig;
 use crate::ops::Device;
 
 /// What the model of a folder gives; `None`: nothing says that it is an encoder or a reranker.
@@ -62,8 +60,6 @@ pub struct Encoder {
     queries: Reader,
     /// Numbers of a state.
     state_width: usize,
-    /// After pooling, first to last.
-    dense: Vec<Linear>,
     card: EncoderCard,
     identity: EncoderIdentity,
 }
@@ -79,58 +75,44 @@ impl Encoder {
     pub fn open(options: &EncoderOptions) -> Result<Encoder, EncoderError> {
         let form = Form::read(&options.directory, options.known)?;
         form.expect_score(false)?;
-        let described = Described::read(&form.folder)?;
-        let precision = described.precision(&form.folder, options)?;
-        let output = form.card.output;
-        let mut dense = Vec::new();
-        let state_width = described.width();
-        let mut width = state_width;
-        for folder in &form.dense {
-            let layer = Linear::read(folder, width)?;
-            width = layer.outputs(width);
-            dense.push(layer);
-        }
-        let dims = form.dims(options.dims, width)?;
-        let tokens = |folder: &Folder, described: &Described, limit: usize| {
-            let tokens = Tokens::read(folder, described, limit, options)?;
+        let config = bert_config(&form.folder)?;
+        let state_width = config.hidden_size;
+        let dims = form.dims(options.dims, state_width)?;
+        let tokens = |folder: &Folder, config: &BertConfig, limit: usize| {
+            let tokens = Tokens::read(folder, config, limit, options)?;
             tokens.expect_special(folder).map(|()| tokens)
         };
         let EncoderCard { query_tokens, document_tokens, .. } = form.card;
-        let document_limits = tokens(&form.folder, &described, document_tokens)?;
-        let place = Place { precision, device: &options.device };
+        let document_limits = tokens(&form.folder, &config, document_tokens)?;
         let other = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
         let other = other.transpose()?;
         let queries = match &other {
             Some(folder) => {
-                let described = Described::read(folder)?;
-                let tokens = tokens(folder, &described, query_tokens)?;
-                if described.width() != width {
-                    let problem =
-                        format!("makes vectors of {} numbers, not {width}", described.width());
+                let config = bert_config(folder)?;
+                let tokens = tokens(folder, &config, query_tokens)?;
+                if config.hidden_size != state_width {
+                    let own = config.hidden_size;
+                    let problem = format!("makes vectors of {own} numbers, not {state_width}");
                     return Err(folder.wrong(CONFIG, problem));
                 }
-                let network = described.load(folder, output, tokens.max_tokens(), &place)?;
-                Reader { network: Some(network), tokens }
+                Reader { network: Some(load(folder, config, options)?), tokens }
             }
-            None => {
-                Reader { network: None, tokens: tokens(&form.folder, &described, query_tokens)? }
-            }
+            None => Reader { network: None, tokens: tokens(&form.folder, &config, query_tokens)? },
         };
-        let longest = document_limits.max_tokens().max(queries.tokens.max_tokens());
-        let network = described.load(&form.folder, output, longest, &place)?;
+        let network = load(&form.folder, config, options)?;
         let documents = Reader { network: Some(network), tokens: document_limits };
         let particulars = Particulars {
             known: options.known,
             dims,
-            width,
+            width: state_width,
             query_tokens: queries.tokens.max_tokens(),
             document_tokens: documents.tokens.max_tokens(),
-            precision,
+            precision: options.precision(),
             device: &options.device,
             queries: other.as_ref(),
         };
         let identity = EncoderIdentity::of(&form, &particulars)?;
-        Ok(Encoder { documents, queries, state_width, dense, card: form.card, identity })
+        Ok(Encoder { documents, queries, state_width, card: form.card, identity })
     }
 
     /// The folder as it is, on all of this machine's threads.
@@ -258,11 +240,8 @@ impl Encoder {
         let (width, output) = (self.state_width, self.card.output);
         let states = network.run(texts, &|states| pool(states, width, output))?;
         let is_normalised = self.identity.normalised || dims < self.identity.dims;
-        let finish = |vector: Vec<f64>| {
-            let vector = self.dense.iter().fold(vector, |vector, layer| layer.apply(&vector));
-            finish(&vector, dims, is_normalised)
-        };
-        expect_finite(states.into_iter().map(finish).collect())
+        let finish = |vector: &Vec<f64>| finish(vector, dims, is_normalised);
+        expect_finite(states.iter().map(finish).collect())
     }
 }
 

@@ -16,8 +16,6 @@ pub(super) struct Modules {
     /// The model's own files.
     pub(super) transformer: Folder,
     pub(super) pooling: EncoderOutput,
-    /// Of linear layers after pooling, first to last.
-    pub(super) dense: Vec<Folder>,
     pub(super) normalised: bool,
 }
 
@@ -36,22 +34,16 @@ impl Modules {
             .iter()
             .map(|module| text(module, "type").rsplit('.').next().unwrap_or_default())
             .collect();
-        let (dense, normalised) = match &kinds[..] {
-            ["Transformer", "Pooling", dense @ .., "Normalize"] => (dense, true),
-            ["Transformer", "Pooling", dense @ ..] => (dense, false),
-            _ => (&["none"][..], false),
+        let normalised = match kinds[..] {
+            ["Transformer", "Pooling"] => false,
+            ["Transformer", "Pooling", "Normalize"] => true,
+            _ => {
+                let expected = "Transformer, Pooling and optionally Normalize";
+                return Err(folder.unsupported(MODULES, "type", &kinds.join(", "), expected));
+            }
         };
-        if dense.iter().any(|kind| *kind != "Dense") {
-            let expected = "Transformer, Pooling and optionally Dense and Normalize";
-            return Err(folder.unsupported(MODULES, "type", &kinds.join(", "), expected));
-        }
         let at = |index: usize| folder.subfolder(text(&listed[index], "path"));
-        Ok(Self {
-            transformer: at(0)?,
-            pooling: pooling(&at(1)?)?,
-            dense: (2..2 + dense.len()).map(at).collect::<Result<_, _>>()?,
-            normalised,
-        })
+        Ok(Self { transformer: at(0)?, pooling: pooling(&at(1)?)?, normalised })
     }
 
     /// What config_sentence_transformers.json, where it is there, has before queries and documents.
@@ -91,11 +83,9 @@ fn pooling(folder: &Folder) -> Result<EncoderOutput, EncoderError> {
     match (text(&config, "pooling_mode"), &set[..]) {
         ("cls", _) | ("", ["pooling_mode_cls_token"]) => Ok(EncoderOutput::Cls),
         ("mean", _) | ("", ["pooling_mode_mean_tokens"]) => Ok(EncoderOutput::Mean),
-        ("lasttoken", _) | ("", ["pooling_mode_lasttoken"]) => Ok(EncoderOutput::LastToken),
         (mode, _) => {
             let found = format!("{mode}{}", set.join(", "));
-            let expected = "cls, mean or lasttoken, one of them";
-            Err(folder.unsupported(CONFIG, "pooling_mode", &found, expected))
+            Err(folder.unsupported(CONFIG, "pooling_mode", &found, "cls or mean"))
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::card::KnownModel;
-use crate::model::{WantedPrecision, WantedType};
-use crate::ops::{Device, Quantisation};
+use crate::model::WantedType;
+use crate::ops::{Device, Precision, Quantisation, StoredType};
 
 /// How a model is opened.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct EncoderOptions {
     pub dims: Option<usize>,
     /// Cut texts at fewer tokens than the card says.
     pub max_tokens: Option<usize>,
-    /// f32 unless asked for otherwise; models made of decoders as their files have it.
+    /// f32 unless asked for otherwise, as BERT is published.
     pub dtype: WantedType,
     /// How matrices are rounded when they are loaded.
     pub quantisation: Quantisation,
@@ -39,12 +39,12 @@ impl EncoderOptions {
         }
     }
 
-    pub(super) fn precision(&self) -> WantedPrecision {
-        WantedPrecision {
-            dtype: self.dtype,
-            quantisation: self.quantisation,
-            ..WantedPrecision::default()
-        }
+    pub(super) fn precision(&self) -> Precision {
+        let stored = match self.dtype {
+            WantedType::Auto => StoredType::F32,
+            WantedType::Exactly(stored) => stored,
+        };
+        Precision { quantisation: self.quantisation, ..stored.into() }
     }
 }
 

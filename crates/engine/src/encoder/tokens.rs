@@ -4,8 +4,8 @@ use tokenizers::{Encoding, PostProcessor, TruncationDirection};
 
 use super::folder::{Folder, TOKENIZER};
 use super::form::Form;
-use super::network::Described;
 use super::{EncoderError, EncoderOptions};
+use crate::model::BertConfig;
 use crate::tokenizer::Library;
 
 /// What a model reads of a text or a pair.
@@ -46,14 +46,14 @@ impl Tokens {
     /// Of the model in `folder`; texts are cut at `limit` tokens, or where the options or the model's positions are over.
     pub(super) fn read(
         folder: &Folder,
-        model: &Described,
+        model: &BertConfig,
         limit: usize,
         options: &EncoderOptions,
     ) -> Result<Self, EncoderError> {
         let tokenizer = folder.tokenizer()?;
-        folder.check_vocabulary(TOKENIZER, &tokenizer, model.vocabulary())?;
-        let max_tokens = Form::cut_at(limit, options.max_tokens, model.positions());
-        let vocabulary = model.vocabulary();
+        let vocabulary = model.vocab_size;
+        folder.check_vocabulary(TOKENIZER, &tokenizer, vocabulary)?;
+        let max_tokens = Form::cut_at(limit, options.max_tokens, model.max_position_embeddings);
         Ok(Self { tokenizer: Library::new(tokenizer), max_tokens, vocabulary })
     }
 
@@ -67,11 +67,6 @@ impl Tokens {
 
     pub(super) fn max_tokens(&self) -> usize {
         self.max_tokens
-    }
-
-    /// The token of this text.
-    pub(super) fn id(&self, text: &str) -> Option<u32> {
-        self.tokenizer.token_to_id(text)
     }
 
     pub(super) fn text(&self, text: &str) -> Result<Sequence, EncoderError> {
@@ -88,25 +83,6 @@ impl Tokens {
         let [first_room, second_room] = shares(one.len(), two.len(), room);
         let left_out = cut(&mut one, first_room) + cut(&mut two, second_room);
         self.finish(first.len() + second.len(), left_out, one, Some(two))
-    }
-
-    /// A text between two others that are never cut; nothing is added.
-    pub(super) fn framed(
-        &self,
-        prefix: &str,
-        text: &str,
-        suffix: &str,
-    ) -> Result<Sequence, EncoderError> {
-        let (before, mut body, after) =
-            (self.encode(prefix)?, self.encode(text)?, self.encode(suffix)?);
-        let room = self.max_tokens.saturating_sub(before.len() + after.len());
-        if room == 0 {
-            let problem = format!("{} tokens leave no room for it", self.max_tokens);
-            return Err(EncoderError::Text { length: text.len(), problem });
-        }
-        let left_out = cut(&mut body, room);
-        let tokens = [before.get_ids(), body.get_ids(), after.get_ids()].concat();
-        Ok(Sequence { segments: vec![0; tokens.len()], tokens, left_out })
     }
 
     /// A text that was tokenised elsewhere.

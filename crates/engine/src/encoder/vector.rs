@@ -4,10 +4,8 @@ use super::card::EncoderOutput;
 
 /// `states` is `[tokens][width]`, not empty; all tokens count, `[CLS]` and `[SEP]` too.
 pub(super) fn pool(states: &[f32], width: usize, output: EncoderOutput) -> Vec<f64> {
-    let tokens = states.len() / width;
     let pooled = match output {
         EncoderOutput::Mean => states,
-        EncoderOutput::LastToken | EncoderOutput::YesNo => &states[(tokens - 1) * width..],
         EncoderOutput::Cls | EncoderOutput::OneLogit => &states[..width],
     };
     let mut sums = vec![0.0; width];
@@ -17,16 +15,6 @@ pub(super) fn pool(states: &[f32], width: usize, output: EncoderOutput) -> Vec<f
     let count = (pooled.len() / width) as f64;
     sums.iter_mut().for_each(|sum| *sum /= count);
     sums
-}
-
-/// `weights · vector + bias`; `weights` is `[outputs][inputs]`.
-pub(super) fn multiply(weights: &[f32], bias: Option<&[f32]>, vector: &[f64]) -> Vec<f64> {
-    let product = |(index, row): (usize, &[f32])| {
-        let terms = row.iter().zip(vector).map(|(weight, number)| f64::from(*weight) * number);
-        let bias = bias.map_or(0.0, |bias| f64::from(bias[index]));
-        terms.sum::<f64>() + bias
-    };
-    weights.chunks_exact(vector.len()).enumerate().map(product).collect()
 }
 
 /// The first `dims` numbers, at length 1 where asked for; a vector of zeros stays.
@@ -45,11 +33,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_first_and_last_states() {
+    fn means_and_first_states() {
         let states = [1.0, -2.0, 3.0, 6.0];
         assert_eq!(pool(&states, 2, EncoderOutput::Mean), [2.0, 2.0]);
         assert_eq!(pool(&states, 2, EncoderOutput::Cls), [1.0, -2.0]);
-        assert_eq!(pool(&states, 2, EncoderOutput::LastToken), [3.0, 6.0]);
     }
 
     #[test]
@@ -57,12 +44,5 @@ mod tests {
         assert_eq!(finish(&[3.0, 4.0, 12.0], 2, true), [0.6, 0.8]);
         assert_eq!(finish(&[3.0, 4.0, 12.0], 2, false), [3.0, 4.0]);
         assert_eq!(finish(&[0.0, 0.0], 2, true), [0.0, 0.0]);
-    }
-
-    #[test]
-    fn products_have_their_bias() {
-        let weights = [1.0, 2.0, 3.0, 4.0];
-        assert_eq!(multiply(&weights, None, &[1.0, -1.0]), [-1.0, -1.0]);
-        assert_eq!(multiply(&weights, Some(&[0.5, 1.0]), &[1.0, -1.0]), [-0.5, 0.0]);
     }
 }

@@ -37,8 +37,6 @@ pub struct Config {
     pub activation: Activation,
     /// What attention scores are multiplied by.
     pub attention_scale: f32,
-    /// Whether rows also see those after them, as in encoders made of decoders; windows then reach as far ahead as back.
-    pub both_ways: bool,
     /// Whether the head is the embedding table.
     pub tied_embeddings: bool,
     /// From the first to the last.
@@ -142,37 +140,20 @@ impl Config {
     /// # Errors
     /// When the file cannot be read, or describes a model that the decoder cannot run: the field and its value are named.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
-        Config::from_json(json(path)?, path)
-    }
-
-    /// The same, where rows may also see those after them.
-    pub fn read_encoder(path: &Path) -> Result<Config, ConfigError> {
-        published::resolve(json(path)?, path)
+        let value = outside::json(path).map_err(|error| match error {
+            JsonError::Read(source) => ConfigError::Read { path: path.to_owned(), source },
+            source => ConfigError::Json { path: path.to_owned(), source },
+        })?;
+        Config::from_json(value, path)
     }
 
     /// `path` only names the file in errors.
     pub fn from_json(value: Value, path: &Path) -> Result<Config, ConfigError> {
-        let config = published::resolve(value, path)?;
-        match config.both_ways {
-            false => Ok(config),
-            true => Err(ConfigError::Unsupported {
-                path: path.to_owned(),
-                field: "use_bidirectional_attention".to_owned(),
-                value: "true".to_owned(),
-                supported: "a model that writes text has false".to_owned(),
-            }),
-        }
+        published::resolve(value, path)
     }
 
     /// How many layers there are.
     pub fn layer_count(&self) -> usize {
         self.layers.len()
     }
-}
-
-fn json(path: &Path) -> Result<Value, ConfigError> {
-    outside::json(path).map_err(|error| match error {
-        JsonError::Read(source) => ConfigError::Read { path: path.to_owned(), source },
-        source => ConfigError::Json { path: path.to_owned(), source },
-    })
 }

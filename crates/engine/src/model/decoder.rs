@@ -73,16 +73,6 @@ impl<B: Backend> Scratch<B> {
     /// # Errors
     /// When the machine has no memory for it.
     pub fn new(ops: &B, config: &Config, limits: StepLimits) -> Result<Scratch<B>, OpsError> {
-        Scratch::with_logits(ops, config, limits, limits.logit_rows)
-    }
-
-    /// For steps of whole texts, which give states of up to `limits.logit_rows` rows, and logits of none or of `logit_rows`.
-    pub fn with_logits(
-        ops: &B,
-        config: &Config,
-        limits: StepLimits,
-        logit_rows: usize,
-    ) -> Result<Scratch<B>, OpsError> {
         let widths = Activations::of(config);
         let room = |(width, numbers)| ops.buffer(limits.rows, width, numbers);
         Ok(Scratch {
@@ -97,38 +87,13 @@ impl<B: Backend> Scratch<B> {
                 gate_up: room(widths.gate_up)?,
                 gated: room(widths.gated)?,
             },
-            // No backend allocates an empty buffer.
-            logits: ops.buffer(logit_rows.max(1), config.vocab_size, Numbers::Wide)?,
+            logits: ops.buffer(limits.logit_rows, config.vocab_size, Numbers::Wide)?,
         })
     }
 
     /// The logits of the first `rows` rows that gave some, and what a draw from them passes through.
     pub fn logits(&mut self) -> (&mut B::Buffer, &mut B::Stage) {
         (&mut self.logits, &mut self.stage)
-    }
-}
-
-/// Where a step's keys and values go.
-struct Kept<'a, B: Backend> {
-    pages: &'a mut B::Pages,
-    places: Places,
-}
-
-/// Where a layer's keys and values lie in the pages.
-#[derive(Clone, Copy)]
-enum Places {
-    /// Each layer's beside the others'.
-    Own,
-    /// All layers take turns in the first one's.
-    Shared,
-}
-
-impl Places {
-    fn of(self, layer: usize) -> usize {
-        match self {
-            Places::Own => layer,
-            Places::Shared => 0,
-        }
     }
 }
 
@@ -163,20 +128,11 @@ impl Activations<(usize, Numbers)> {
     }
 }
 
-/// Bytes of the scratch of a decoder on `machine`, which keeps there as `narrow` what only products read.
-pub(super) fn scratch_bytes(
-    config: &Config,
-    machine: Machine,
-    narrow: Numbers,
-    limits: StepLimits,
-    logit_rows: usize,
-) -> usize {
-    let bytes = |(width, numbers)| {
-        let numbers = if numbers == Numbers::Narrow { narrow } else { numbers };
-        machine.buffer_bytes(limits.rows, width, numbers)
-    };
+/// Bytes of the scratch of a decoder on `machine`.
+pub(super) fn scratch_bytes(config: &Config, machine: Machine, limits: StepLimits) -> usize {
+    let bytes = |(width, numbers)| machine.buffer_bytes(limits.rows, width, numbers);
     let activations: usize = Activations::of(config).all().map(bytes).iter().sum();
-    let logits = machine.buffer_bytes(logit_rows.max(1), config.vocab_size, Numbers::Wide);
+    let logits = machine.buffer_bytes(limits.logit_rows, config.vocab_size, Numbers::Wide);
     let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
     // Cosines and sines of both ropes.
     let ropes = 2 * 2 * size_of::<f32>() * limits.positions * config.head_dim / 2;
@@ -206,53 +162,18 @@ impl<B: Backend> Decoder<B> {
         pages: &mut B::Pages,
         scratch: &mut Scratch<B>,
     ) {
-        self.run(ops, rows, logit_rows, Kept { pages, places: Places::Own }, scratch, true);
-    }
-
-    /// Of a step of whole texts, whose keys and values nobody reads again: the logits of the rows `chosen`, `[chosen, vocabulary]`,
-    /// or else their states after the last norm, `[chosen, hidden]`. `pages` are of one layer.
-    pub fn read(
-        &self,
-        ops: &B,
-        rows: Rows<'_>,
-        chosen: &[usize],
-        wants_logits: bool,
-        pages: &mut B::Pages,
-        scratch: &mut Scratch<B>,
-    ) -> Result<Vec<f32>, OpsError> {
-        let kept = Kept { pages, places: Places::Shared };
-        self.run(ops, rows, chosen, kept, scratch, wants_logits);
-        let found = if wants_logits { &scratch.logits } else { &scratch.activations.branch };
-        ops.read(found, chosen.len())
-    }
-
-    /// Leaves the logits of the rows `chosen` in `scratch` or, where these are not wanted, the normed states as its branch.
-    fn run(
-        &self,
-        ops: &B,
-        rows: Rows<'_>,
-        chosen: &[usize],
-        kept: Kept<'_, B>,
-        scratch: &mut Scratch<B>,
-        wants_logits: bool,
-    ) {
         let Scratch { stage, activations, logits } = scratch;
-        ops.compute(rows, chosen, stage, |step| {
-            let kept = Kept { pages: &mut *kept.pages, places: kept.places };
-            let has_chosen = self.compute(ops, step, kept, activations);
-            let Activations { residual, normed, branch, .. } = activations;
-            // States that the head does not read are kept as they are, not rounded for a product.
-            let states = if wants_logits { normed } else { branch };
+        ops.compute(rows, logit_rows, stage, |step| {
+            let has_chosen = self.compute(ops, step, pages, activations);
+            let Activations { residual, normed, .. } = activations;
             let epsilon = self.config.rms_norm_eps;
             if has_chosen {
-                ops.rms_norm(residual, &self.final_norm, epsilon, states);
+                ops.rms_norm(residual, &self.final_norm, epsilon, normed);
             } else {
-                ops.gather_norm(residual, step, &self.final_norm, epsilon, states);
+                ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
             }
-            if wants_logits {
-                let head = self.head.as_ref().unwrap_or(&self.embedding);
-                ops.matmul(states, head, logits);
-            }
+            let head = self.head.as_ref().unwrap_or(&self.embedding);
+            ops.matmul(normed, head, logits);
         });
     }
 
@@ -262,17 +183,16 @@ impl<B: Backend> Decoder<B> {
         &self,
         ops: &B,
         step: B::Step<'_>,
-        kept: Kept<'_, B>,
+        pages: &mut B::Pages,
         activations: &mut Activations<B::Buffer>,
     ) -> bool {
-        let Kept { pages, places } = kept;
         let epsilon = self.config.rms_norm_eps;
         ops.embed(&self.embedding, step, self.embedding_scale, &mut activations.residual);
         let mut has_chosen = false;
         let mut before: Option<&LayerWeights<B>> = None;
         for (index, layer) in self.layers.iter().enumerate() {
             self.project(ops, before, layer, activations);
-            let pages = LayerPages { pages: &mut *pages, layer: places.of(index) };
+            let pages = LayerPages { pages: &mut *pages, layer: index };
             self.attend(ops, layer, step, pages, activations);
             if index + 1 == self.layers.len() {
                 let Activations { residual, attended, .. } = activations;
@@ -330,7 +250,7 @@ impl<B: Backend> Decoder<B> {
             heads: self.config.heads,
             scale: self.config.attention_scale,
             window: layer.window,
-            both_ways: self.config.both_ways,
+            both_ways: false,
         };
         let LayerPages { pages, layer: index } = pages;
         let written = LayerPages { pages: &mut *pages, layer: index };

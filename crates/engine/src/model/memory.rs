@@ -3,7 +3,7 @@
 use super::bert::BertConfig;
 use super::config::Config;
 use super::decoder::scratch_bytes;
-use crate::ops::{Machine, Numbers, PAGE, PageShape, Precision, StepLimits, StoredType};
+use crate::ops::{Machine, Numbers, PAGE, Precision, StepLimits, StoredType};
 use crate::outside;
 
 /// Bytes of one loaded model.
@@ -29,29 +29,11 @@ impl Footprint {
         Footprint {
             weights: config.weight_bytes(precision),
             kv: pages * machine.page_bytes(config.page_shape(), precision.kv),
-            scratch: scratch_bytes(config, machine, Numbers::Narrow, limits, limits.logit_rows),
+            scratch: scratch_bytes(config, machine, limits),
         }
     }
 
-    /// Of a model that reads whole texts and keeps keys and values of one layer at a time, in steps of `limits.rows` rows, of
-    /// which so many give logits.
-    pub fn of_encoder(
-        config: &Config,
-        precision: Precision,
-        machine: Machine,
-        limits: StepLimits,
-        logit_rows: usize,
-    ) -> Footprint {
-        let shape = PageShape { layers: 1, ..config.page_shape() };
-        let (narrow, wider) = kept_of_texts(machine, precision);
-        Footprint {
-            kv: wider * text_pages(limits.rows) * machine.page_bytes(shape, precision.kv),
-            scratch: scratch_bytes(config, machine, narrow, limits, logit_rows),
-            ..Footprint::of(config, precision, machine, 0, limits)
-        }
-    }
-
-    /// The same of BERT.
+    /// Of BERT in steps of `rows` rows, which keeps keys and values of one layer at a time.
     pub fn of_bert(
         config: &BertConfig,
         precision: Precision,
@@ -63,12 +45,18 @@ impl Footprint {
         let heads = shape.kv_heads;
         let limits =
             StepLimits { rows, logit_rows: rows, positions: config.max_position_embeddings };
-        let (numbers, wider) = kept_of_texts(machine, precision);
+        // A GPU that multiplies f32 keeps all as f32.
+        let (numbers, wider) = match machine {
+            Machine::Cuda if precision.is_f32() => (Numbers::Wide, 2),
+            Machine::Cpu | Machine::Cuda | Machine::Metal => (Numbers::Narrow, 1),
+        };
+        // Each text begins a new page: twice as many as the rows fill.
+        let pages = 2 * rows.div_ceil(PAGE);
         let wide = 2 * hidden + 3 * hidden + inner;
         let narrow = 2 * hidden + heads * shape.head_dim.next_multiple_of(32) + inner;
         Footprint {
             weights: precision.size_bytes(config.parameters()),
-            kv: wider * text_pages(rows) * machine.page_bytes(shape, StoredType::F32),
+            kv: wider * pages * machine.page_bytes(shape, StoredType::F32),
             scratch: machine.buffer_bytes(rows, wide, Numbers::Wide)
                 + machine.buffer_bytes(rows, narrow, numbers)
                 + machine.stage_bytes(shape, heads, limits),
@@ -79,20 +67,6 @@ impl Footprint {
     pub fn total(&self) -> usize {
         self.weights + self.kv + self.scratch
     }
-}
-
-/// How encoders keep what only products read, and how many times as many bytes as a decoder's their keys and values take: a GPU
-/// that multiplies f32 keeps all as f32.
-fn kept_of_texts(machine: Machine, precision: Precision) -> (Numbers, usize) {
-    match machine {
-        Machine::Cuda if precision.is_f32() => (Numbers::Wide, 2),
-        Machine::Cpu | Machine::Cuda | Machine::Metal => (Numbers::Narrow, 1),
-    }
-}
-
-/// Pages of a step of texts, each of which begins a new one: twice as many as its rows fill.
-fn text_pages(rows: usize) -> usize {
-    2 * rows.div_ceil(PAGE)
 }
 
 impl BertConfig {
@@ -158,25 +132,6 @@ mod tests {
     use super::*;
     use crate::model::BERT_BASE;
     use crate::ops::Quantisation;
-
-    #[test]
-    fn an_encoder_plans_no_logits_that_it_does_not_compute() {
-        let json = serde_json::json!({
-            "model_type": "qwen3", "hidden_size": 64, "intermediate_size": 16, "num_hidden_layers": 1,
-            "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 32, "vocab_size": 100_000,
-            "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "max_position_embeddings": 8192, "hidden_act": "silu",
-            "tie_word_embeddings": true, "eos_token_id": 0, "attention_bias": false,
-        });
-        let config = Config::from_json(json, std::path::Path::new("config.json")).unwrap();
-        let limits = StepLimits { rows: 8192, logit_rows: 8192, positions: 8192 };
-        let precision = Precision::from(StoredType::Bf16);
-        let of = |logit_rows| {
-            Footprint::of_encoder(&config, precision, Machine::Cpu, limits, logit_rows).scratch
-        };
-        let row = size_of::<f32>() * config.vocab_size;
-        assert_eq!((of(64) - of(0)) / row, 63);
-        assert!(of(0) < 8192 * row);
-    }
 
     #[test]
     fn the_tables_of_q4_k_are_counted_in_eight_bits() {

@@ -75,12 +75,6 @@ pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> 
     reader.resolve(family, &text)
 }
 
-impl Raw {
-    fn both_ways(&self) -> bool {
-        self.use_bidirectional_attention == Some(true)
-    }
-}
-
 /// Eight times what the largest published models have.
 const MOST_LAYERS: usize = 1 << 10;
 /// The same, of rows and columns of a tensor.
@@ -163,7 +157,6 @@ impl Reader<'_> {
             rms_norm_eps: raw.rms_norm_eps.unwrap_or(1e-6) as f32,
             activation: self.activation(raw, defaults)?,
             attention_scale: libm::pow(scalar, -0.5) as f32,
-            both_ways: raw.both_ways(),
             tied_embeddings: raw.tie_word_embeddings.unwrap_or(defaults.tied),
             layers: self.layers(traits, raw, layer_count)?,
             full_rope,
@@ -205,6 +198,10 @@ impl Reader<'_> {
             if value == Some(true) {
                 return Err(self.unsupported(field, "true", "only false is"));
             }
+        }
+        if raw.use_bidirectional_attention == Some(true) {
+            let supported = "a model that writes text has false";
+            return Err(self.unsupported("use_bidirectional_attention", true, supported));
         }
         for (field, value) in [
             ("attn_logit_softcapping", raw.attn_logit_softcapping),

@@ -10,8 +10,8 @@ use super::{ModelError, WantedPrecision, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
 use crate::ops::{Backend, HeadNorms, Machine, OpsError, Precision, Quantisation, StoredType};
 
-/// Where the decoder's tensors lie: alone, inside a vision-language checkpoint, old layout and new, or without a head.
-const PREFIXES: [&str; 4] = ["model.", "language_model.model.", "model.language_model.", ""];
+/// Where the decoder's tensors lie: alone, or inside a vision-language checkpoint, old layout and new.
+const PREFIXES: [&str; 3] = ["model.", "language_model.model.", "model.language_model."];
 
 const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
 
@@ -33,18 +33,6 @@ impl<B: Backend> Decoder<B> {
         precision: Precision,
         positions: usize,
     ) -> Result<Decoder<B>, ModelError> {
-        Decoder::load_parts(ops, config, files, precision, positions, true)
-    }
-
-    /// The same, with or without a head: states need none.
-    pub(crate) fn load_parts(
-        ops: &B,
-        config: Config,
-        files: &[PathBuf],
-        precision: Precision,
-        positions: usize,
-        wants_head: bool,
-    ) -> Result<Decoder<B>, ModelError> {
         let checkpoint = Checkpoint::open(files)?;
         let loader = Loader {
             ops,
@@ -57,8 +45,8 @@ impl<B: Backend> Decoder<B> {
         let layers =
             (0..config.layer_count()).map(|layer| loader.layer(layer)).collect::<Result<_, _>>()?;
         let embedding = loader.table()?;
-        let own_head = wants_head && config.tied_embeddings && loader.has_own_head()?;
-        let has_head = wants_head && (own_head || !config.tied_embeddings);
+        let own_head = config.tied_embeddings && loader.has_own_head()?;
+        let has_head = own_head || !config.tied_embeddings;
         let head = has_head.then(|| loader.head()).transpose()?;
         let final_norm = loader.norm("norm", config.hidden_size)?;
         let embedding_scale = match config.family.traits().scales_embeddings {

@@ -6,7 +6,7 @@ use super::{Defaults, LayerNorms, Shape, Synthetic, Traits, Windows};
 
 pub(super) const TRAITS: Traits = Traits {
     name: "gemma3",
-    architectures: &["Gemma3ForConditionalGeneration", "Gemma3ForCausalLM", "Gemma3TextModel"],
+    architectures: &["Gemma3ForConditionalGeneration", "Gemma3ForCausalLM"],
     model_types: &["gemma3", "gemma3_text"],
     defaults: Defaults {
         heads: Some(8),

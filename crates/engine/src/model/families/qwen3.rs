@@ -6,7 +6,7 @@ use super::{Defaults, LayerNorms, Shape, Synthetic, Traits, Windows};
 
 pub(super) const TRAITS: Traits = Traits {
     name: "qwen3",
-    architectures: &["Qwen3ForCausalLM", "Qwen3Model"],
+    architectures: &["Qwen3ForCausalLM"],
     model_types: &["qwen3"],
     defaults: Defaults {
         heads: None,

@@ -12,8 +12,6 @@ impl Reader<'_> {
         count: usize,
     ) -> Result<Vec<Layer>, ConfigError> {
         let window = raw.sliding_window.or(traits.defaults.sliding_window);
-        // Half of it to either side, the row itself counted on both.
-        let window = window.map(|window| if raw.both_ways() { window / 2 + 1 } else { window });
         let sliding = |field: &'static str| match window {
             Some(window) if window > 0 => Ok(Layer::Sliding(window)),
             _ => Err(self.inconsistent(format!(
