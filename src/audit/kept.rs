@@ -45,70 +45,24 @@ pub fn one(directory: &Path, seq: u64) -> Result<Kept, Failure> {
 /// # Errors
 /// A trail that cannot be read, or was changed.
 pub fn cases(directory: &Path) -> Result<Vec<Kept>, Failure> {
-    let mut cases = all(directory, &["case"], &[])?;
-    cases.retain(|case| case.lacks.is_none());
-    let cases = cases.into_iter().map(|Retained { kept, .. }| match kept.line.text("kept") {
-        "" => Err(Failure::mismatch(format!(
-            "line {} is of a version that did not sum all of a text: whether it was changed cannot be told",
-            kept.line.seq()
-        ))),
-        _ => Ok(kept),
-    });
-    cases.collect()
-}
-
-/// A request or case of a trail, and what answered it.
-pub struct Retained {
-    /// Without texts where it lacks them.
-    pub kept: Kept,
-    /// Why it cannot be repeated.
-    pub lacks: Option<String>,
-    /// Of the `start` and the `config` line before it.
-    pub version: String,
-    pub arguments: Value,
-}
-
-/// Every line of these events, or those of these numbers, the oldest first.
-///
-/// # Errors
-/// A trail that cannot be read, or was changed; a number that is none of theirs.
-pub fn all(directory: &Path, events: &[&str], numbers: &[u64]) -> Result<Vec<Retained>, Failure> {
-    let (mut found, mut version, mut arguments) = (Vec::new(), String::new(), Value::Null);
+    let filter = Filter { event: Some("case".to_owned()), ..Filter::default() };
+    let mut cases = Vec::new();
     let key = Key::find(directory)?;
-    read::lines(directory, &Filter::default(), |line| {
-        let is_asked = numbers.is_empty() || numbers.contains(&line.seq());
-        match line.text("event") {
-            "start" => line.text("version").clone_into(&mut version),
-            "config" if line.fields.get("models").is_some() => {
-                arguments = line.fields["arguments"].clone();
+    read::lines(directory, &filter, |line| {
+        let id = line.text("content");
+        if line.text("status") == "done" && !id.is_empty() && content::exists(directory, id) {
+            if line.text("kept").is_empty() {
+                return Err(Failure::mismatch(format!(
+                    "line {} is of a version that did not sum all of a text: whether it was changed cannot be told",
+                    line.seq()
+                )));
             }
-            event if is_asked && events.contains(&event) => {
-                let id = line.text("content");
-                let lacks = match line.text("status") {
-                    "done" if id.is_empty() => Some("its texts were not kept".to_owned()),
-                    "done" if content::exists(directory, id) => None,
-                    "done" => Some("its texts were deleted".to_owned()),
-                    status => Some(format!("it ended as {status} then")),
-                };
-                let texts = match lacks {
-                    None => content::read(directory, &line, key.as_ref())?,
-                    Some(_) => Value::Null,
-                };
-                let (version, arguments) = (version.clone(), arguments.clone());
-                found.push(Retained { kept: Kept { line, texts }, lacks, version, arguments });
-            }
-            _ => {}
+            let texts = content::read(directory, &line, key.as_ref())?;
+            cases.push(Kept { line, texts });
         }
         Ok(())
     })?;
-    let is_missing = |number: &&u64| !found.iter().any(|one| one.kept.line.seq() == **number);
-    match numbers.iter().find(is_missing) {
-        None => Ok(found),
-        Some(number) => Err(Failure::usage(
-            format!("line {number} of {} is none of {}", directory.display(), events.join(", ")),
-            "`wardround audit show` lists them",
-        )),
-    }
+    Ok(cases)
 }
 
 /// The last line with the name `config` before a line: what was loaded when it was written.

@@ -32,7 +32,6 @@ mod export;
 mod flags;
 mod forecast;
 mod generate;
-mod impact;
 mod inspect;
 mod interrupt;
 #[cfg(feature = "serve")]
@@ -104,8 +103,6 @@ enum Verb {
     Verify(Box<verify::Verify>),
     /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
-    /// Show what a new version, or other weights or prompts, change of kept runs and of an audit trail
-    Impact(Box<impact::Impact>),
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
     /// From runs whose right outcomes are known, make a policy that says which outcomes may be acted upon
@@ -168,7 +165,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Export, Verify, Replay, Impact, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Export, Verify, Replay, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

@@ -17,9 +17,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::hardware::{Hardware, MOST_DRAFT};
-use crate::experiment::plan::Plan;
 use crate::experiment::replay::{Asked, Replayed, replay};
-use crate::experiment::spec::Spec;
 
 #[derive(Debug, Args)]
 pub struct Replay {
@@ -48,14 +46,14 @@ pub struct Replay {
 pub struct AgainFlags {
     /// The models, where they have moved
     #[arg(long, value_name = "A,B,C")]
-    pub panel: Vec<String>,
+    panel: Vec<String>,
     /// The data file, where it has moved
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     #[command(flatten)]
-    pub corpus: MovedCorpusFlags,
+    corpus: MovedCorpusFlags,
     #[command(flatten)]
-    pub execution: ExecutionFlags,
+    execution: ExecutionFlags,
 }
 
 impl AgainFlags {
@@ -70,17 +68,12 @@ impl AgainFlags {
         Ok(hardware)
     }
 
-    /// The spec that repeats `plan`.
-    pub fn spec(self, plan: &Plan) -> Result<Spec, Failure> {
-        let mut spec = run::again(plan, &self.execution, self.panel, self.corpus)?;
-        spec.data = self.data.unwrap_or(spec.data);
-        Ok(spec)
-    }
-
     /// Repeats calls of a run.
     pub fn replay(mut self, contents: &Contents, asked: &Asked<'_>) -> Result<Replayed, Failure> {
         self.hardware(asked.by_prefill)?;
-        replay(contents, self.spec(&contents.plan)?, asked, interrupt::watch())
+        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
+        spec.data = self.data.unwrap_or(spec.data);
+        replay(contents, spec, asked, interrupt::watch())
     }
 }
 
@@ -108,16 +101,23 @@ impl Replay {
             lines.push(kept::one(&directory, seq)?);
         }
         let arguments = &kept::configuration(&directory, first)?.fields["arguments"];
-        let (models, systems) = requested(arguments, &self.again.panel, &self.again.corpus)?;
+        let AgainFlags { panel, corpus: moved, .. } = &self.again;
+        let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
+        let mut systems: SystemFlags =
+            serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
+        let models: Vec<String> = match panel.is_empty() {
+            true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
+            false => super::list::models(panel)?,
+        };
+        if !moved.corpus.is_empty() {
+            systems.corpus.directories = moved.corpus.clone();
+        }
+        systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
         let hub = self.again.execution.hub_options()?;
         let hardware = self.again.hardware(self.by_prefill)?;
         let loaded = Sources::check(&models, &systems, hardware, hub)?.load()?;
-        let repeated = crate::serve::replay::replay(loaded, lines, self.by_prefill)?;
-        let differences = repeated
-            .iter()
-            .filter_map(|one| Some(format!("line {}: {}", one.kept.line.seq(), one.difference()?)));
-        let differences: Vec<String> = differences.collect();
-        let replayed = format!("{} replayed", count(repeated.len(), "line"));
+        let differences = crate::serve::replay::replay(loaded, &lines, self.by_prefill)?;
+        let replayed = format!("{} replayed", count(lines.len(), "line"));
         tell(&differences, &replayed, &directory)
     }
 }
@@ -142,27 +142,6 @@ impl Replay {
         let told = format!("{}, {calls} replayed", count(replayed.items, "item"));
         tell(&replayed.differences, &told, Path::new(directory))
     }
-}
-
-/// The models and systems that a trail's `arguments` name, where they are now.
-#[cfg(feature = "serve")]
-pub fn requested(
-    arguments: &serde_json::Value,
-    panel: &[String],
-    moved: &MovedCorpusFlags,
-) -> Result<(Vec<String>, SystemFlags), Failure> {
-    let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
-    let mut systems: SystemFlags =
-        serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
-    let models = match panel.is_empty() {
-        true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
-        false => super::list::models(panel)?,
-    };
-    if !moved.corpus.is_empty() {
-        systems.corpus.directories = moved.corpus.clone();
-    }
-    systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
-    Ok((models, systems))
 }
 
 /// Prints what came out differently, and errors where anything did.

@@ -4,7 +4,6 @@
 //! `cached`. Of an item that was tried again only the last line counts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::path::Path;
 
 use serde_json::Value;
@@ -14,52 +13,20 @@ use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::link::Link;
 
-/// How what two runs have under one key is not equal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    OnlyLeft,
-    OnlyRight,
-    Fields(Vec<FieldDifference>),
-}
-
-impl Change {
-    /// A line for each field, with the key; or for what one of them lacks with what to say of the other.
-    pub(super) fn told(&self, key: impl Display, [left, right]: [&str; 2]) -> Vec<String> {
-        match self {
-            Change::OnlyLeft => vec![format!("{key}: {left}")],
-            Change::OnlyRight => vec![format!("{key}: {right}")],
-            Change::Fields(fields) => {
-                fields.iter().map(|field| format!("{key}: {field}")).collect()
-            }
-        }
-    }
-}
-
 /// The differences between two run directories, in the keys' order, searches and calls first; none when the runs are equal.
 ///
 /// Errors when one of them does not verify line by line. What an unfinished run lacks is a difference.
 pub fn compare(left: &Path, right: &Path) -> Result<Vec<String>, RunError> {
     let (left, right) = (Contents::read(left)?, Contents::read(right)?);
-    let mut found = told(&left.searches.by_key(), &right.searches.by_key())?;
-    found.extend(told(&left.calls.by_key(), &right.calls.by_key())?);
-    found.extend(told(&left.outcomes(), &right.outcomes())?);
+    let words = ["only in the first run", "only in the second run"];
+    let mut found = compare_all(&left.searches.by_key(), &right.searches.by_key(), words)?;
+    found.extend(compare_all(&left.calls.by_key(), &right.calls.by_key(), words)?);
+    found.extend(compare_all(&left.outcomes(), &right.outcomes(), words)?);
     Ok(found)
 }
 
-fn told<R: Link>(
-    left: &BTreeMap<R::Key, &R>,
-    right: &BTreeMap<R::Key, &R>,
-) -> Result<Vec<String>, RunError> {
-    let words = ["only in the first run", "only in the second run"];
-    let changes = compare_all(left, right)?.into_iter();
-    Ok(changes.flat_map(|(key, change)| change.told(key, words)).collect())
-}
-
 /// The fields in which two calls, or two items, are not equal, the left value first.
-pub(super) fn compare_records<R: Link>(
-    left: &R,
-    right: &R,
-) -> Result<Vec<FieldDifference>, RunError> {
+fn compare_records<R: Link>(left: &R, right: &R) -> Result<Vec<FieldDifference>, RunError> {
     let comparable = |record: &R| {
         let mut fields = difference::as_json(record)
             .map_err(|error| RunError::unloggable(record.key(), error))?;
@@ -76,21 +43,23 @@ pub(super) fn compare_records<R: Link>(
     Ok(difference::differences(&comparable(left)?, &comparable(right)?))
 }
 
-/// How the lines of two logs differ, by their keys.
+/// The differences between the lines of two logs, by their keys: of each the fields in which they differ, or what is to be said of a line
+/// that one of them lacks.
 pub(super) fn compare_all<R: Link>(
     left: &BTreeMap<R::Key, &R>,
     right: &BTreeMap<R::Key, &R>,
-) -> Result<Vec<(R::Key, Change)>, RunError> {
+    [only_left, only_right]: [&str; 2],
+) -> Result<Vec<String>, RunError> {
     let mut found = Vec::new();
     let keys: BTreeSet<&R::Key> = left.keys().chain(right.keys()).collect();
     for key in keys {
-        let change = match (left.get(key), right.get(key)) {
-            (Some(a), Some(b)) => Change::Fields(compare_records(*a, *b)?),
-            (Some(_), None) => Change::OnlyLeft,
-            (None, _) => Change::OnlyRight,
-        };
-        if change != Change::Fields(Vec::new()) {
-            found.push((key.clone(), change));
+        match (left.get(key), right.get(key)) {
+            (Some(a), Some(b)) => {
+                let fields = compare_records(*a, *b)?.into_iter();
+                found.extend(fields.map(|field| format!("{key}: {field}")));
+            }
+            (Some(_), None) => found.push(format!("{key}: {only_left}")),
+            (None, _) => found.push(format!("{key}: {only_right}")),
         }
     }
     Ok(found)

@@ -23,7 +23,6 @@ pub mod evaluation;
 pub mod exemplars;
 pub mod forecast;
 pub mod hardware;
-pub mod impact;
 pub mod library;
 pub mod line;
 pub mod link;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use super::compare::{Change, compare_all, compare_records};
+use super::compare::compare_all;
 use super::contents::Contents;
-use super::difference::FieldDifference;
 use super::error::resume;
 use super::link::Link;
 use super::plan::{self, Plan};
@@ -17,7 +16,7 @@ use crate::diagnosis::Failure;
 use crate::ops::EMULATED;
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
-use crate::record::{CallKey, CallLine, ItemLine, SearchKey, SearchLine};
+use crate::record::{CallKey, CallLine, ItemLine, SearchLine};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
@@ -43,23 +42,6 @@ pub struct Asked<'a> {
     pub only: Option<&'a HashSet<CallKey>>,
 }
 
-/// A run's items worked on again.
-pub struct Again {
-    pub cases: Vec<Case>,
-    pub calls: usize,
-    pub searches: usize,
-}
-
-/// An item worked on again, and what of it is another than the log has; the log's values come first.
-pub struct Case {
-    pub was: ItemLine,
-    pub now: ItemLine,
-    pub outcome: Vec<FieldDifference>,
-    /// In the log's order, those that it does not have last.
-    pub calls: Vec<(CallKey, Change)>,
-    pub searches: Vec<(SearchKey, Change)>,
-}
-
 /// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
 ///
 /// # Errors
@@ -77,37 +59,11 @@ pub fn replay(
         ));
     }
     let wanted = wanted(contents, asked.items)?;
-    let keep = |here: &Plan| {
-        let plan = contents.path.join(plan::FILE);
-        here.keep_to(&contents.plan, &plan, asked.allow_version).map_err(Failure::from)
-    };
-    let again = work_again(contents, spec, (&wanted, asked), keep, stop)?;
-    let words = ["in the log, but the replay did not make it", "not in the log"];
-    let mut differences = Vec::new();
-    for Case { was, outcome, calls, searches, .. } in again.cases {
-        differences.extend(calls.iter().flat_map(|(key, change)| change.told(key, words)));
-        differences.extend(searches.iter().flat_map(|(key, change)| change.told(key, words)));
-        differences.extend(Change::Fields(outcome).told(was.key(), words));
-    }
-    differences.sort();
-    Ok(Replayed { items: wanted.len(), calls: again.calls, searches: again.searches, differences })
-}
-
-/// Works on the `wanted` items again as `asked`, once `accept` has taken the plan by which that is done.
-///
-/// # Errors
-/// Whatever is missing or malformed; what `accept` has against the plan. An error that concerns an item alone is its outcome.
-pub(super) fn work_again(
-    contents: &Contents,
-    spec: Spec,
-    (wanted, asked): (&[&ItemLine], &Asked<'_>),
-    accept: impl FnOnce(&Plan) -> Result<(), Failure>,
-    stop: Arc<AtomicBool>,
-) -> Result<Again, Failure> {
     let inputs = spec.read()?;
     let models = spec.describe_models()?;
     let run = spec.resolve(inputs, &models)?;
-    accept(&audited(run.plan.clone(), &contents.plan))?;
+    let here = audited(run.plan.clone(), &contents.plan);
+    here.keep_to(&contents.plan, &contents.path.join(plan::FILE), asked.allow_version)?;
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
     let expected = asked.by_prefill.then(|| {
@@ -131,7 +87,7 @@ pub(super) fn work_again(
     let dataset = &contents.plan.dataset.name;
     let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
     let mut jobs = Vec::with_capacity(wanted.len());
-    for record in wanted {
+    for record in &wanted {
         let missing = || Failure::mismatch(format!("{}: the plan has no such item", record.key()));
         jobs.push((*record, *items.get(record.item()).ok_or_else(missing)?));
     }
@@ -153,56 +109,32 @@ pub(super) fn work_again(
     // The engines end, and with them the senders of what was found.
     drop(answered);
     drop(started);
-    let again: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();
+    let made: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();
     let mut searched: BTreeMap<_, SearchLine> =
         searches.into_iter().map(|search| (search.key(), search)).collect();
     if contents.plan.corpus.as_ref().is_some_and(|corpus| corpus.no_passages) {
         let shown = searched.values_mut().flat_map(|search| &mut search.shown);
         shown.for_each(|passage| passage.text = None);
     }
-    let item_of_call = |key: &CallKey| (key.run, key.item.clone());
-    let item_of_search = |key: &SearchKey| (key.run, key.item.clone());
+    let items: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
     let mut logged = contents.calls.by_key();
-    if let Some(only) = asked.only {
-        logged.retain(|key, _| only.contains(key));
-    }
-    let mut calls_of = by_item(logged, &again, item_of_call)?;
-    let mut searches_of = by_item(contents.searches.by_key(), &searched, item_of_search)?;
-    let lines = contents.calls.records.iter().zip(0..);
-    let places: HashMap<CallKey, usize> = lines.map(|(call, place)| (call.key(), place)).collect();
-    let mut now: HashMap<_, _> = answers.into_iter().collect();
-    let mut cases = Vec::with_capacity(wanted.len());
-    for was in wanted {
-        let Some(now) = now.remove(&was.key()) else { continue };
-        let item = (was.run(), was.item().to_owned());
-        let mut calls = calls_of.remove(&item).unwrap_or_default();
-        calls.sort_by_key(|(key, _)| places.get(key).copied().unwrap_or(usize::MAX));
-        cases.push(Case {
-            outcome: compare_records(*was, &now)?,
-            was: (*was).clone(),
-            now,
-            calls,
-            searches: searches_of.remove(&item).unwrap_or_default(),
-        });
-    }
-    Ok(Again { cases, calls: again.len(), searches: searched.len() })
+    logged.retain(|key, _| {
+        items.contains(&(key.run, &*key.item)) && asked.only.is_none_or(|only| only.contains(key))
+    });
+    let mut found = contents.searches.by_key();
+    found.retain(|key, _| items.contains(&(key.run, &*key.item)));
+    let now: BTreeMap<_, ItemLine> = answers.into_iter().collect();
+    let was = wanted.iter().map(|item| (item.key(), *item)).collect();
+    let words = ["in the log, but the replay did not make it", "not in the log"];
+    let mut differences = compare_all(&logged, &by_reference(&made), words)?;
+    differences.extend(compare_all(&found, &by_reference(&searched), words)?);
+    differences.extend(compare_all(&was, &by_reference(&now), words)?);
+    differences.sort();
+    Ok(Replayed { items: wanted.len(), calls: made.len(), searches: searched.len(), differences })
 }
 
-/// Lines that differ, by the run and the item that they are of.
-type ByItem<K> = HashMap<(u32, String), Vec<(K, Change)>>;
-
-/// How the lines of two logs differ.
-fn by_item<R: Link>(
-    logged: BTreeMap<R::Key, &R>,
-    again: &BTreeMap<R::Key, R>,
-    item: impl Fn(&R::Key) -> (u32, String),
-) -> Result<ByItem<R::Key>, Failure> {
-    let again = again.iter().map(|(key, line)| (key.clone(), line)).collect();
-    let mut found: HashMap<_, Vec<_>> = HashMap::new();
-    for (key, change) in compare_all(&logged, &again)? {
-        found.entry(item(&key)).or_default().push((key, change));
-    }
-    Ok(found)
+fn by_reference<K: Clone + Ord, R>(lines: &BTreeMap<K, R>) -> BTreeMap<K, &R> {
+    lines.iter().map(|(key, line)| (key.clone(), line)).collect()
 }
 
 /// Calls that are made again, with what they are said to have given.
@@ -239,10 +171,7 @@ fn audited(mut here: Plan, planned: &Plan) -> Plan {
 }
 
 /// The outcomes to replay: those of the named items, or of all; without those that errored.
-pub(super) fn wanted<'a>(
-    contents: &'a Contents,
-    items: &[String],
-) -> Result<Vec<&'a ItemLine>, Failure> {
+fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLine>, Failure> {
     let planned = &contents.plan.dataset.items;
     if let Some(item) = items.iter().find(|item| !planned.contains(item)) {
         let message = format!("the run has no item `{item}`");

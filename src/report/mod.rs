@@ -1,5 +1,5 @@
-//! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, the sheet on which clinicians rate,
-//! `selftest.html` and `impact.html`.
+//! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, the sheet on which clinicians rate, and
+//! `selftest.html`.
 //!
 //! What models wrote is hostile input here: it reaches a page only through `escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
@@ -7,7 +7,6 @@
 mod calibration;
 pub(crate) mod escape;
 pub mod figure;
-pub mod impact;
 mod item;
 mod kit;
 pub mod rating;

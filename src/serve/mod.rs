@@ -25,7 +25,6 @@ mod error;
 mod failures;
 mod generation;
 mod guard;
-pub mod impact;
 pub mod keys;
 #[cfg(test)]
 mod linear;

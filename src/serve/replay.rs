@@ -17,50 +17,37 @@ use crate::diagnosis::Failure;
 use crate::experiment::case::{self, CaseOptions};
 use crate::record::{CallKey, ItemText};
 
-/// The result of repeating one line.
-pub struct Repeated {
-    pub kept: Kept,
-    /// The output, and the fingerprint of what gave it.
-    pub now: Result<(Value, String), ApiError>,
-}
-
-impl Repeated {
-    /// How the output differs; `None` if it has the same bytes.
-    pub fn difference(&self) -> Option<String> {
-        let there = self.kept.line.text("fingerprint");
-        match &self.now {
-            Ok((_, here)) if there != here => Some(format!(
-                "it was answered by {there}, and what is loaded is {here}: other weights, settings, version or kind of device"
-            )),
-            Ok((output, _)) if *output == self.kept.texts["output"] => None,
-            Ok(_) => Some("the text is another one".to_owned()),
-            Err(error) => Some(error.message.clone()),
-        }
-    }
-}
-
-/// Repeats lines one by one; `by_prefill`: the engines are told which tokens were logged.
+/// Repeats lines one by one, and says where the output differs; `by_prefill`: the engines are told which tokens were logged.
 ///
 /// # Errors
 /// A runtime or a thread that cannot be started. A line that cannot be repeated counts as a difference.
-pub fn replay(
-    loaded: Loaded,
-    lines: Vec<Kept>,
-    by_prefill: bool,
-) -> Result<Vec<Repeated>, Failure> {
+pub fn replay(loaded: Loaded, lines: &[Kept], by_prefill: bool) -> Result<Vec<String>, Failure> {
     let (_phase, phase) = watch::channel(Phase::Serving);
     let (_keys, keys) = watch::channel(None);
     let app = App::new(ServeOptions::alone(), phase, keys)?;
     app.begin(Served::new(loaded, &app.metrics)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let repeat = |kept: Kept| {
+    let repeat = |kept: &Kept| {
         let now = match kept.line.text("event") {
-            "request" => runtime.block_on(request(&app, &kept, by_prefill)),
-            _ => one_case(&app, &kept, by_prefill),
+            "request" => runtime.block_on(request(&app, kept, by_prefill)),
+            _ => one_case(&app, kept, by_prefill),
         };
-        Repeated { kept, now }
+        Some(format!("line {}: {}", kept.line.seq(), difference(kept, now)?))
     };
-    Ok(lines.into_iter().map(repeat).collect())
+    Ok(lines.iter().filter_map(repeat).collect())
+}
+
+/// How the output, of which the fingerprint is told, differs from what was kept; `None` if it has the same bytes.
+fn difference(kept: &Kept, now: Result<(Value, String), ApiError>) -> Option<String> {
+    let there = kept.line.text("fingerprint");
+    match now {
+        Ok((_, here)) if there != here => Some(format!(
+            "it was answered by {there}, and what is loaded is {here}: other weights, settings, version or kind of device"
+        )),
+        Ok((output, _)) if output == kept.texts["output"] => None,
+        Ok(_) => Some("the text is another one".to_owned()),
+        Err(error) => Some(error.message),
+    }
 }
 
 async fn request(app: &App, kept: &Kept, by_prefill: bool) -> Result<(Value, String), ApiError> {

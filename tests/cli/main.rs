@@ -26,7 +26,6 @@ mod exemplars;
 mod exports;
 mod forgeries;
 mod fresh_start;
-mod impact;
 mod keywords;
 mod limits;
 #[cfg(feature = "remote")]

@@ -275,7 +275,7 @@ pub fn age(out: &Path) {
     seal_anew(&contents, out);
 }
 
-pub fn write_logs(contents: &Contents, out: &Path) {
+fn write_logs(contents: &Contents, out: &Path) {
     let sealed = sealed_lines::<CallLine>(&contents.calls.records, &contents.plan_sha256);
     std::fs::write(out.join(CallLine::FILE), sealed).unwrap();
     let sealed = sealed_lines::<ItemLine>(&contents.items.records, &contents.plan_sha256);

@@ -18,7 +18,6 @@ mod encoders;
 mod ends;
 mod hostile;
 mod identity;
-mod impact;
 mod installed;
 mod limits;
 mod metrics;
