@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "serve",
-        "report selftest analysis audit experiment panel calls encoder engine ops data chat tokenizer text random diagnosis digest record console outside",
+        "selftest analysis audit experiment panel calls encoder engine ops data chat tokenizer text random diagnosis digest record console outside",
     ),
     (
         "bundle",
@@ -294,7 +294,7 @@ fn bodies_are_read_in_one_place() {
 /// Who asks is decided in the guard alone.
 #[test]
 fn callers_are_made_by_the_guard() {
-    let made = regex::Regex::new(r"Caller \{|Identity \{|\.key\.name\b").unwrap();
+    let made = regex::Regex::new(r"Caller::new\(|Caller \{ |\.key\.name\b").unwrap();
     let mut found = Vec::new();
     for file in production() {
         let is_own = file.name.starts_with("src/serve/guard") || file.name == "src/serve/app.rs";

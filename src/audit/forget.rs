@@ -24,7 +24,7 @@ const NO_IDENTITY: &str = "none";
 /// Which texts are to go.
 #[derive(Clone, Debug)]
 pub enum Selection {
-    /// Those of these lines: by number, by id of the text or of the case.
+    /// Those of these lines: by number or by id of the text.
     Ids(Vec<String>),
     /// Those from before a time, as in `2026-03-01`, in UTC.
     Before(String),
@@ -117,9 +117,9 @@ fn identity_of(line: &Line) -> &str {
     }
 }
 
-/// What a line's text may be asked for by: the line's number, the text's id, the case's.
-fn names(line: &Line) -> [String; 3] {
-    [line.seq().to_string(), line.text("content").to_owned(), line.text("case").to_owned()]
+/// What a line's text may be asked for by: the line's number, and the text's id.
+fn names(line: &Line) -> [String; 2] {
+    [line.seq().to_string(), line.text("content").to_owned()]
 }
 
 /// Deletes the texts that are asked for, and files that belong to no line.
@@ -151,7 +151,7 @@ pub fn forget(trail: &Trail, request: &Request) -> Result<Forgotten, Failure> {
     if let Some(unknown) = unknown.first() {
         return Err(Failure::usage(
             format!("the trail keeps no text under `{unknown}`; nothing was deleted"),
-            "name a line's number, its text's id or its case's id, as `audit export` shows them",
+            "name a line's number or its text's id, as `audit export` shows them",
         ));
     }
     wanted.retain(|(id, _)| !forgotten.contains(id));

@@ -72,7 +72,7 @@ pub struct Filter {
     /// Lines of this key or user
     #[arg(long, value_name = "NAME")]
     pub actor: Option<String>,
-    /// Lines of this event: request, case, login, forget, …
+    /// Lines of this event: request, case, run, forget, …
     #[arg(long, value_name = "NAME")]
     pub event: Option<String>,
     /// The line of an answer, by its `wardround.request`

@@ -20,7 +20,7 @@ use crate::console;
 use crate::text::spreadsheet::cell;
 
 /// The columns of the table and of CSV files.
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 14] = [
     "seq",
     "at_utc",
     "event",
@@ -34,12 +34,11 @@ const COLUMNS: [&str; 15] = [
     "prompt_tokens",
     "completion_tokens",
     "elapsed_ms",
-    "case",
     "content",
 ];
 
 /// The widths of the columns in the table.
-const WIDTHS: [usize; COLUMNS.len()] = [5, 24, 8, 8, 8, 9, 10, 10, 6, 10, 13, 17, 10, 16, 16];
+const WIDTHS: [usize; COLUMNS.len()] = [5, 24, 8, 8, 8, 9, 10, 10, 6, 10, 13, 17, 10, 16];
 
 #[derive(Debug, Subcommand)]
 pub enum AuditVerb {
@@ -87,7 +86,7 @@ enum Format {
 pub struct Forget {
     /// The directory of the trail
     directory: PathBuf,
-    /// Texts to delete: numbers of lines, ids of texts or of cases
+    /// Texts to delete: numbers of lines or ids of texts
     #[arg(value_name = "ID", required_unless_present_any = ["before", "actor"])]
     ids: Vec<String>,
     /// Delete all texts from before this time, in UTC
@@ -96,7 +95,7 @@ pub struct Forget {
     /// Delete all texts of this key or user
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]
     actor: Option<String>,
-    /// Of several keys or users with the name of --actor, the one that the lines call so: key:…, user:…, or none
+    /// Of several keys or users with the name of --actor, the one that the lines call so: key:… or none
     #[arg(long, value_name = "IDENTITY", requires = "actor")]
     identity: Option<String>,
     /// The reason, which the trail keeps; write no name into it

@@ -20,7 +20,6 @@ mod tests;
 
 use thiserror::Error;
 
-pub use escape::write_value as escape_value;
 pub use kit::{content_policy, environment};
 pub use run::{ExtraTables, Scoring, file as run_page, render, tables};
 

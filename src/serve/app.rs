@@ -11,15 +11,12 @@ use super::budget::{Budget, Turns};
 use super::case::pool::Cases;
 use super::error::{ApiError, Code};
 use super::failures::Failures;
-use super::guard::Identity;
+use super::guard::Caller;
 use super::keys::Key;
 use super::metrics::Metrics;
 use super::models::Served;
 use super::options::ServeOptions;
 use crate::diagnosis::Failure;
-
-/// The number of counters for the users whom a reverse proxy names.
-const USER_LOADS: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -30,45 +27,34 @@ pub enum Phase {
     Cut,
 }
 
-/// The current keys, and the load of each.
+/// The holders of the current keys.
 #[derive(Debug, Default)]
 pub struct KeyRing {
-    holders: Vec<Holder>,
-}
-
-/// A key, and the counter of what its holder has waiting or running.
-#[derive(Debug)]
-pub struct Holder {
-    pub key: Key,
-    pub load: KeyLoad,
+    callers: Vec<Caller>,
 }
 
 impl KeyRing {
     /// A key that was there before goes on with its load.
     pub fn new(keys: Vec<Key>, before: Option<&KeyRing>) -> KeyRing {
         let load_of = |key: &Key| {
-            let mut holders = before.into_iter().flat_map(|ring| &ring.holders);
-            let old = holders.find(|old| old.key.sum() == key.sum());
-            old.map_or_else(KeyLoad::default, |old| old.load.clone())
+            let mut callers = before.into_iter().flat_map(|ring| &ring.callers);
+            let old = callers.find(|old| old.key().sum() == key.sum());
+            old.map_or_else(KeyLoad::default, Caller::load)
         };
-        let holder = |key: Key| Holder { load: load_of(&key), key };
-        KeyRing { holders: keys.into_iter().map(holder).collect() }
+        let caller = |key: Key| Caller::new(load_of(&key), key);
+        KeyRing { callers: keys.into_iter().map(caller).collect() }
     }
 
     /// The holder of this key. All keys are compared, so that the time tells nothing.
-    pub fn find(&self, given: &str) -> Option<&Holder> {
-        self.holders.iter().fold(None, |found, holder| match holder.key.is(given) {
-            true => Some(holder),
+    pub fn find(&self, given: &str) -> Option<&Caller> {
+        self.callers.iter().fold(None, |found, caller| match caller.key().is(given) {
+            true => Some(caller),
             false => found,
         })
     }
 
-    pub fn holders(&self) -> &[Holder] {
-        &self.holders
-    }
-
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.holders.iter().map(|holder| holder.key.name.as_str())
+        self.callers.iter().map(Caller::name)
     }
 }
 
@@ -86,12 +72,8 @@ pub struct App {
     /// Of what their texts need while they are tokenised.
     pub turns: Turns,
     pub cases: Cases,
-    /// The secret that the tokens of the page's forms are derived from.
-    pub page_secret: String,
     /// When the process started, in seconds since 1970.
     pub created: u64,
-    /// The loads of users whom a reverse proxy names, each shared by the users of a bucket.
-    user_loads: Vec<KeyLoad>,
     served: OnceLock<(Served, Arc<Admission>)>,
 }
 
@@ -105,8 +87,6 @@ impl App {
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
         let created =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let page_secret =
-            super::session::random_id().map_err(|error| std::io::Error::other(error.message))?;
         Ok(App {
             budget: Budget::new(options.limits.bodies_bytes),
             turns: Turns::new(options.limits.bodies_bytes),
@@ -117,16 +97,9 @@ impl App {
             failures: Failures::default(),
             metrics,
             audit,
-            page_secret,
             created,
-            user_loads: (0..USER_LOADS).map(|_| KeyLoad::default()).collect(),
             served: OnceLock::new(),
         })
-    }
-
-    /// The load of a user whom a reverse proxy names.
-    pub fn user_load(&self, user: Identity) -> KeyLoad {
-        self.user_loads[user.bucket() % USER_LOADS].clone()
     }
 
     /// Starts to serve these models and systems.

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 pub use self::pending::{About, Pending, Sent, Told};
 use super::app::KeyRing;
 use super::case::{Ask, words};
+use super::completion::CHAT;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, Peer};
 use super::models::Served;
@@ -42,22 +43,13 @@ impl Who {
             Some(address) => address.to_string(),
             None => "unix".to_owned(),
         });
-        Who { from, ..Who::holder(extensions.get::<Caller>()) }
-    }
-
-    /// The client of a key, without an address.
-    fn holder(caller: Option<&Caller>) -> Who {
+        let caller = extensions.get::<Caller>();
         Who {
             actor: caller.map(|caller| caller.name().to_owned()),
-            identity: caller.map(|caller| caller.identity().shown()),
+            identity: caller.map(Caller::identity),
             role: caller.map(|caller| caller.role().name()),
-            from: None,
+            from,
         }
-    }
-
-    /// The same client, after it has logged in with a key.
-    pub fn with_actor(self, caller: &Caller) -> Who {
-        Who { from: self.from, ..Who::holder(Some(caller)) }
     }
 
     pub fn event(&self, name: &str) -> Event {
@@ -119,10 +111,10 @@ impl Audit {
         }
     }
 
-    /// Logs that a client left the stream of a case before its end, and what was sent until then. `request` is the digest of the case.
-    pub fn left(&self, who: &Who, path: &str, request: String, sent: Sent) {
+    /// Logs that a client left the stream of a system before its end, and what was sent until then. `request` is the digest of the case.
+    pub fn left(&self, who: &Who, request: String, sent: Sent) {
         if self.is_on() {
-            let event = who.event("left").with("path", path).with_sum("request", request);
+            let event = who.event("left").with("path", CHAT).with_sum("request", request);
             self.note(sent.told(event));
         }
     }
@@ -158,7 +150,7 @@ impl Audit {
     }
 
     /// Logs that a case is begun. Blocks until the line is durable. Gives what joins it to the line of its outcome.
-    pub fn begin_case(&self, id: Option<&str>, ask: &Ask) -> Result<Option<String>, ApiError> {
+    pub fn begin_case(&self, ask: &Ask) -> Result<Option<String>, ApiError> {
         let Some(trail) = &self.trail else { return Ok(None) };
         let call = random_name().map_err(|_| failed())?;
         let input = Input::from(json!(ItemText::from(&ask.item)));
@@ -166,7 +158,6 @@ impl Audit {
             .who
             .event("begun")
             .with("call", call.as_str())
-            .with("case", id)
             .with("system", ask.system.id.as_str())
             .with("fingerprint", ask.system.fingerprint.as_str())
             .with("seed", ask.seed)
@@ -179,7 +170,6 @@ impl Audit {
     /// Logs the outcome of a case without its text, and the text as far as the trail keeps it. Blocks until the line is durable.
     pub fn case(
         &self,
-        id: Option<&str>,
         call: Option<&str>,
         ask: &Ask,
         outcome: &Result<Worked, ApiError>,
@@ -207,7 +197,7 @@ impl Audit {
             status: outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done"),
             item: ask.item.id(),
         };
-        let event = ask.who.event("case").with("case", id).with("call", call);
+        let event = ask.who.event("case").with("call", call);
         let event = event.with_sum("request", ask.digest());
         let event = event.with_texts(Texts {
             input: json!(ItemText::from(&ask.item)).into(),
@@ -224,26 +214,6 @@ impl Audit {
             }
         }
         trail.write(event).map_err(|_| failed())
-    }
-
-    /// Logs the feedback of a user on a case.
-    pub async fn feedback(
-        &self,
-        who: &Who,
-        case: &str,
-        is_helpful: Option<bool>,
-        comment: &str,
-    ) -> Result<(), ApiError> {
-        let mut event = who.event("feedback").with("case", case).with("is_helpful", is_helpful);
-        if !comment.is_empty() {
-            let input = json!({"comment": comment});
-            event = event.with_texts(Texts {
-                input: input.into(),
-                output: Value::Null,
-                more: Map::new(),
-            });
-        }
-        self.tell(event).await
     }
 }
 

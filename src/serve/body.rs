@@ -1,13 +1,11 @@
-//! Request bodies: read under the limit of their route and the server's budget, and parsed on blocking threads alone.
+//! Request bodies: read under the server's limit and budget, and parsed on blocking threads alone.
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
-use axum::extract::{Form, FromRequest, Request};
-use axum::http::{HeaderMap, Method, header};
-use futures_util::FutureExt;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
-use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
@@ -17,18 +15,11 @@ use super::error::{ApiError, Code};
 use super::guard;
 use super::request::fields::quoted;
 
-/// The most bytes of the form of a login.
-pub const LOGIN: usize = 4 << 10;
-/// The most bytes of a form of feedback.
-pub const FEEDBACK: usize = 32 << 10;
-/// As many as `--max-body` says.
-pub const WHOLE: usize = usize::MAX;
 /// The most values of a JSON body. Each takes as much memory as seventy bytes of text, however short it is.
 const MOST_VALUES: usize = 1 << 18;
 
-/// The body of a request, of at most `MOST` bytes. It is the only way to a body: a handler that takes one has named its limit.
-pub struct Sent<const MOST: usize> {
-    pub headers: HeaderMap,
+/// The body of a request. It is the only way to a body.
+pub struct Sent {
     /// The media type, in lower case; empty if there is none.
     pub kind: String,
     bytes: Bytes,
@@ -38,12 +29,12 @@ pub struct Sent<const MOST: usize> {
     app: Arc<App>,
 }
 
-impl<const MOST: usize> FromRequest<Arc<App>> for Sent<MOST> {
+impl FromRequest<Arc<App>> for Sent {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent<MOST>, ApiError> {
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent, ApiError> {
         let limits = &app.options.limits;
-        let most = MOST.min(limits.body_bytes);
+        let most = limits.body_bytes;
         let load = guard::caller(&request).map(|caller| caller.load());
         let (parts, mut body) = request.into_parts();
         let kind = kind_of(&parts.headers)?;
@@ -85,11 +76,11 @@ impl<const MOST: usize> FromRequest<Arc<App>> for Sent<MOST> {
             ApiError::new(Code::BodyTimeout, format!("the body did not come within {seconds} s"))
         })??;
         let app = app.clone();
-        Ok(Sent { headers: parts.headers, kind, bytes: bytes.into(), reserved, reading, app })
+        Ok(Sent { kind, bytes: bytes.into(), reserved, reading, app })
     }
 }
 
-impl<const MOST: usize> Sent<MOST> {
+impl Sent {
     /// What `work` makes of the bytes, on a thread of its own; and what it holds of the budget, to be kept as long as the bytes are. If
     /// the future is dropped, the work still finishes.
     pub async fn parse<T: Send + 'static>(
@@ -125,31 +116,6 @@ impl<const MOST: usize> Sent<MOST> {
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
         self.parse(work).await
-    }
-
-    pub async fn form<T: DeserializeOwned + Send + 'static>(self) -> Result<T, ApiError> {
-        self.form_as(Ok).await
-    }
-
-    /// What `work` makes of the fields of a form, on the thread that read them.
-    pub async fn form_as<F: DeserializeOwned, T: Send + 'static>(
-        self,
-        work: impl FnOnce(F) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let headers = self.headers.clone();
-        let read = |bytes: Bytes| {
-            let mut request = Request::new(Body::from(bytes));
-            *request.method_mut() = Method::POST;
-            *request.headers_mut() = headers;
-            // The bytes are at hand, so nothing is waited for.
-            let form = Form::<F>::from_request(request, &()).now_or_never();
-            let Some(Ok(Form(form))) = form else {
-                let message = "the form lacks a field; load the page again";
-                return Err(ApiError::new(Code::InvalidValue, message));
-            };
-            work(form)
-        };
-        Ok(self.parse(read).await?.0)
     }
 }
 

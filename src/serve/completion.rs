@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::app::App;
 use super::audit::{Pending, Who};
-use super::body::{Sent, WHOLE};
+use super::body::Sent;
 use super::budget::Reserved;
 use super::error::{ApiError, Code};
 use super::generation::{Generation, Wanted};
@@ -61,7 +61,7 @@ enum Chat {
 pub async fn chat(
     State(app): State<Arc<App>>,
     Asking { caller, who }: Asking,
-    sent: Sent<WHOLE>,
+    sent: Sent,
 ) -> Result<Response, ApiError> {
     check(&app)?;
     let (reading, asking) = (app.clone(), caller.clone());
@@ -111,7 +111,7 @@ struct Named {
 pub async fn complete(
     State(app): State<Arc<App>>,
     Asking { caller, who }: Asking,
-    sent: Sent<WHOLE>,
+    sent: Sent,
 ) -> Result<Response, ApiError> {
     check(&app)?;
     let (reading, asking) = (app.clone(), caller.clone());

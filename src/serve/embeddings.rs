@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::audit::Told;
-use super::body::{Sent, WHOLE, blocking};
+use super::body::{Sent, blocking};
 use super::completion::{check, refuse_ignored};
 use super::encoders::{Asked, Reader, lost};
 use super::encoding::{Client, Encoding, respond};
@@ -73,7 +73,7 @@ fn exactly<S: Serializer>(numbers: &[f32], serializer: S) -> Result<S::Ok, S::Er
 pub async fn embed(
     State(app): State<Arc<App>>,
     Asking { caller, who }: Asking,
-    sent: Sent<WHOLE>,
+    sent: Sent,
 ) -> Result<Response, ApiError> {
     check(&app)?;
     let reading = app.clone();

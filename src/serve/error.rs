@@ -56,7 +56,6 @@ codes! {
     HostNotAllowed = FORBIDDEN "permission_error" "host_not_allowed",
     OriginNotAllowed = FORBIDDEN "permission_error" "origin_not_allowed",
     ModelNotFound = NOT_FOUND "not_found_error" "model_not_found",
-    CaseNotFound = NOT_FOUND "not_found_error" "case_not_found",
     UnknownUrl = NOT_FOUND "not_found_error" "unknown_url",
     MethodNotAllowed = METHOD_NOT_ALLOWED "not_found_error" "method_not_allowed",
     BodyTimeout = REQUEST_TIMEOUT "timeout_error" "body_timeout",
@@ -113,11 +112,6 @@ impl ApiError {
         ApiError::new(Code::Draining, "the server is shutting down").retry_after(5)
     }
 
-    /// The operating system gave no random numbers.
-    pub fn no_random(error: getrandom::Error) -> ApiError {
-        ApiError::new(Code::Internal, error.to_string())
-    }
-
     pub fn retry_after(self, seconds: u64) -> ApiError {
         ApiError { retry_after_s: Some(seconds.clamp(1, 60)), ..self }
     }
@@ -129,10 +123,6 @@ impl ApiError {
         ApiError { param, ..self }
     }
 
-    pub fn status(&self) -> StatusCode {
-        self.code.status()
-    }
-
     /// The error object of a body or an event.
     pub fn json(&self) -> Value {
         let (kind, name) = (self.code.kind(), self.code.name());
@@ -142,7 +132,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = (self.status(), Json(self.json())).into_response();
+        let mut response = (self.code.status(), Json(self.json())).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, seconds.into());

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::admission::Permit;
 use super::app::App;
-use super::error::{ApiError, too_long};
+use super::error::{ApiError, Code, too_long};
 use super::guard::Caller;
 use super::models::ServedModel;
 use super::request::decoding::{Decoding, SEED_BITS};
@@ -269,5 +269,7 @@ impl Wanted {
 
 /// 53 random bits.
 pub fn random_seed() -> Result<u64, ApiError> {
-    Ok(getrandom::u64().map_err(ApiError::no_random)? & SEED_BITS)
+    let seed = getrandom::u64();
+    let seed = seed.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    Ok(seed & SEED_BITS)
 }

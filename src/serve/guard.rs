@@ -1,11 +1,10 @@
-//! Middleware of all requests: checks host names, origins and keys, and adds headers to responses. Callers are made here alone.
+//! Middleware of all requests: checks host names, origins and keys, and adds headers to responses. Who asks is decided here alone.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Request, State};
@@ -13,21 +12,19 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use self::identity::identity_of_key;
-pub use self::identity::{Caller, Identity, visitors_token};
-pub use self::origin::is_secure;
-use self::origin::{Secure, check_origin, comes_encrypted, is_near};
+use self::origin::check_origin;
+use super::admission::KeyLoad;
 use super::app::App;
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
-use super::keys::Role;
+use super::keys::{Key, Role};
 use super::response::held::hold;
 use super::route::Access;
-use super::{page, session};
+use crate::digest;
 
-mod identity;
 mod origin;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -43,7 +40,7 @@ pub fn at(router: Router<Arc<App>>, app: &Arc<App>, access: Access) -> Router<Ar
     router
         .layer(from_fn_with_state(app.clone(), hold))
         .layer(from_fn_with_state((app.clone(), access), check_key))
-        .layer(from_fn_with_state((app.clone(), access), check_origin))
+        .layer(from_fn_with_state(app.clone(), check_origin))
 }
 
 /// All routes behind what every response gets.
@@ -56,11 +53,9 @@ pub fn around(router: Router, app: &Arc<App>) -> Router {
 }
 
 /// Adds headers to every response, and counts errors.
-async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let is_head = request.method() == Method::HEAD;
-    let is_secure = comes_encrypted(&app, &request);
-    request.extensions_mut().insert(Secure(is_secure));
     let mut response = next.run(request).await;
     if let Some(Rejected(code)) = response.extensions().get() {
         app.metrics.rejected(*code);
@@ -70,10 +65,6 @@ async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -
     headers.entry(REQUEST_ID).or_insert(id);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if is_secure {
-        let year = HeaderValue::from_static("max-age=31536000");
-        headers.insert(header::STRICT_TRANSPORT_SECURITY, year);
-    }
     let is_over = *app.phase.borrow() != super::app::Phase::Serving;
     if is_over && !is_head {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -105,132 +96,116 @@ async fn check_key(
     mut request: Request,
     next: Next,
 ) -> Response {
-    // Owned, since a request is not `Sync`.
-    let headers = request.headers().clone();
-    let trusted = app.options.listen.trust_user_header.as_ref();
-    let names = [header::AUTHORIZATION, API_KEY].into_iter().chain(trusted.cloned());
-    if let Some(name) = names.into_iter().find(|name| headers.get_all(name).iter().count() > 1) {
+    match admitted(&app, access, &request) {
+        Ok(caller) => {
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Who asks; `None` where nobody needs a key.
+fn admitted(app: &App, access: Access, request: &Request) -> Result<Option<Caller>, ApiError> {
+    let headers = request.headers();
+    let mut names = [header::AUTHORIZATION, API_KEY].into_iter();
+    if let Some(name) = names.find(|name| headers.get_all(name).iter().count() > 1) {
         let message = format!("the request has more than one header {name}: who asks is not clear");
-        return ApiError::invalid(name.as_str(), message).into_response();
+        return Err(ApiError::invalid(name.as_str(), message));
     }
-    let user = proxied(&app, &request);
-    let keys: BTreeSet<&str> = given_keys(&headers).into_iter().flatten().collect();
-    if keys.len() > 1 || user.is_some() && !keys.is_empty() {
-        let message = "the request has two keys, or a key and a user: who asks is not clear";
-        return ApiError::new(Code::InvalidValue, message).into_response();
+    let given = given_keys(headers);
+    if given.len() > 1 {
+        let message = "the request has two keys: who asks is not clear";
+        return Err(ApiError::new(Code::InvalidValue, message));
     }
-    if let Some(caller) = &user
-        && may(caller.role(), access)
-    {
-        request.extensions_mut().insert(caller.clone());
-        return next.run(request).await;
+    if access == Access::Public {
+        return Ok(None);
     }
-    if access == Access::PublicPage
-        && let Some(caller) = of_session(&app, &headers, is_secure(request.extensions())).await
-    {
-        request.extensions_mut().insert(caller);
-    }
-    let is_nobodys = trusted.is_some() && user.is_none() && app.keys.borrow().is_none();
-    if access.is_public() && !(is_nobodys && access == Access::PublicPage) {
-        return next.run(request).await;
-    }
-    let Some(keys) = app.keys.borrow().clone() else {
-        // Where a proxy says who asks, nobody asks without a name, and users have their role and no other.
-        return match (trusted, user) {
-            (None, _) => next.run(request).await,
-            (Some(name), None) => {
-                let message = format!("the proxy names no user in {name}");
-                ApiError::new(Code::InvalidApiKey, message).into_response()
-            }
-            (Some(_), Some(_)) => {
-                let message = "users check cases; what else there is needs a key, and the server has no --keys";
-                ApiError::new(Code::Forbidden, message).into_response()
-            }
+    let Some(keys) = app.keys.borrow().clone() else { return Ok(None) };
+    let given = given.first();
+    let Some(caller) = given.and_then(|key| keys.find(key)) else {
+        if app.failures.count(peer(request)) {
+            let message = "too many wrong keys from this address";
+            return Err(ApiError::new(Code::TooManyFailures, message).retry_after(60));
+        }
+        // Only failures within the limit are logged: whoever tries keys must not fill the disk.
+        app.audit.note(Who::of(request.extensions()).event("login_failed"));
+        let message = match given {
+            Some(_) => "the API key is unknown, or was revoked",
+            None => "this needs an API key: send it as `Authorization: Bearer KEY`",
         };
+        return Err(ApiError::new(Code::InvalidApiKey, message));
     };
-    let given = given_key(&headers);
-    let caller = match given {
-        // A session of the page gives access to cases only.
-        None if matches!(access, Access::Cases | Access::Page) => {
-            of_session(&app, &headers, is_secure(request.extensions())).await
-        }
-        given => given.and_then(|key| keys.find(key)).map(Caller::of_key),
-    };
-    let Some(caller) = caller else {
-        if given.is_none() && access == Access::Page {
-            return page::to_login();
-        }
-        let error = match app.failures.count(peer(&request)) {
-            true => ApiError::new(Code::TooManyFailures, "too many wrong keys from this address")
-                .retry_after(60),
-            false => {
-                // Only failures within the limit are logged: whoever tries keys must not fill the disk.
-                app.audit.note(Who::of(request.extensions()).event("login_failed"));
-                let message = match given {
-                    Some(_) => "the API key is unknown, or was revoked",
-                    None => "this needs an API key: send it as `Authorization: Bearer KEY`",
-                };
-                ApiError::new(Code::InvalidApiKey, message)
-            }
-        };
-        return error.into_response();
-    };
-    if !may(caller.role(), access) {
-        return ApiError::new(Code::Forbidden, "this key has another role").into_response();
+    match may(caller.role(), access) {
+        true => Ok(Some(caller.clone())),
+        false => Err(ApiError::new(Code::Forbidden, "this key has another role")),
     }
-    request.extensions_mut().insert(caller);
-    next.run(request).await
 }
 
-/// The user whom a trusted reverse proxy on this machine names, in whatever bytes it does: names that differ are two callers.
-fn proxied(app: &App, request: &Request) -> Option<Caller> {
-    let name = app.options.listen.trust_user_header.as_ref()?;
-    let user = request.headers().get(name).filter(|_| is_near(request))?;
-    let user = user.as_bytes().trim_ascii();
-    (!user.is_empty()).then(|| Caller::of_user(user, |user| app.user_load(user)))
+fn may(role: Role, access: Access) -> bool {
+    match role {
+        _ if access == Access::Public => true,
+        Role::Admin => true,
+        Role::Api => access == Access::Api,
+        Role::Metrics => access == Access::Metrics,
+    }
 }
 
-/// The caller of the page's session that a request has a cookie of. Its key must still be there: one of the same name is another.
-async fn of_session(app: &App, headers: &HeaderMap, is_secure: bool) -> Option<Caller> {
-    let keys = app.keys.borrow().clone()?;
-    let id = session::SESSION.of(headers, is_secure)?;
-    let wanted = id.clone();
-    let find = move |sessions: &mut session::Sessions| sessions.find(&wanted, Instant::now());
-    let identity = app.cases.store.sessions(find).await.flatten()?;
-    let holder = keys.holders().iter().find(|holder| identity_of_key(holder) == identity)?;
-    Some(Caller::of_session(holder, id))
+/// The holder of a key. One that was made anew under an old name is another caller.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    key: Key,
+    load: KeyLoad,
 }
 
-/// The caller who logs in to the page with this key.
-pub fn log_in(app: &App, key: &str) -> Option<Caller> {
-    let keys = app.keys.borrow().clone()?;
-    let caller = keys.find(key).map(Caller::of_key)?;
-    Some(caller).filter(|caller| may(caller.role(), Access::Page))
+impl Caller {
+    pub fn new(load: KeyLoad, key: Key) -> Caller {
+        Caller { key, load }
+    }
+
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// For people to read: another caller may have the same.
+    pub fn name(&self) -> &str {
+        &self.key.name
+    }
+
+    pub fn role(&self) -> Role {
+        self.key.role
+    }
+
+    /// A part of the key's sum, which tells callers of one name apart and reveals no key.
+    pub fn identity(&self) -> String {
+        format!("key:{}", digest::hex(&self.key.sum()[..8]))
+    }
+
+    /// The counter of its sequences that wait or run.
+    pub fn load(&self) -> KeyLoad {
+        self.load.clone()
+    }
+
+    /// A salt for the prefix cache that no other caller has; `own` is the request's own salt.
+    pub fn salt(&self, own: Option<[u8; 16]>) -> [u8; 16] {
+        let own = own.as_ref().map_or(&[][..], |own| own);
+        let sum = Sha256::digest([b"key", &self.key.sum()[..], own].concat());
+        let mut salt = [0; 16];
+        salt.copy_from_slice(&sum[..16]);
+        salt
+    }
 }
 
-pub fn may(role: Role, access: Access) -> bool {
-    let is_of_cases = matches!(access, Access::Cases | Access::Page);
-    access.is_public()
-        || match role {
-            Role::Admin => true,
-            Role::Api => access != Access::Metrics,
-            Role::Clinician => is_of_cases,
-            Role::Metrics => access == Access::Metrics,
-        }
-}
-
-/// The key of `Authorization: Bearer`, else of `x-api-key`.
-fn given_key(headers: &HeaderMap) -> Option<&str> {
-    given_keys(headers).into_iter().flatten().next()
-}
-
-fn given_keys(headers: &HeaderMap) -> [Option<&str>; 2] {
+/// The keys of `Authorization: Bearer` and of `x-api-key`.
+fn given_keys(headers: &HeaderMap) -> BTreeSet<&str> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text(header::AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
-    [bearer, text(API_KEY)].map(|key| key.filter(|key| !key.is_empty()))
+    [bearer, text(API_KEY)].into_iter().flatten().filter(|key| !key.is_empty()).collect()
 }
 
 /// The client's address; `None` for a Unix socket.
@@ -264,14 +239,21 @@ mod tests {
 
     #[test]
     fn a_role_may_do_what_is_its_own() {
-        let allowed = |role| {
-            let all = [Access::Public, Access::Metrics, Access::Cases, Access::Page, Access::Api];
-            all.map(|access| may(role, access))
-        };
-        assert_eq!(allowed(Role::Admin), [true; 5]);
-        assert_eq!(allowed(Role::Api), [true, false, true, true, true]);
-        assert_eq!(allowed(Role::Clinician), [true, false, true, true, false]);
-        assert_eq!(allowed(Role::Metrics), [true, true, false, false, false]);
+        let allowed =
+            |role| [Access::Public, Access::Metrics, Access::Api].map(|access| may(role, access));
+        assert_eq!(allowed(Role::Admin), [true; 3]);
+        assert_eq!(allowed(Role::Api), [true, false, true]);
+        assert_eq!(allowed(Role::Metrics), [true, true, false]);
+    }
+
+    #[test]
+    fn equal_names_are_not_one_caller() {
+        let caller = |secret| Caller::new(KeyLoad::default(), Key::new("ward", Role::Api, secret));
+        let (old, new) = (caller("wr_a"), caller("wr_b"));
+        assert_ne!(old.identity(), new.identity());
+        assert_ne!(old.salt(None), new.salt(None));
+        assert_ne!(old.salt(None), old.salt(Some([0; 16])));
+        assert_eq!(old.salt(None), caller("wr_a").salt(None));
     }
 
     #[test]
@@ -279,7 +261,7 @@ mod tests {
         let key = |name: &'static str, value: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_static(value));
-            given_key(&headers).map(str::to_owned)
+            given_keys(&headers).first().map(|key| (*key).to_owned())
         };
         assert_eq!(key("authorization", "bearer wr_a").as_deref(), Some("wr_a"));
         assert_eq!(key("authorization", "Bearer "), None);

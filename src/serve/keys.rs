@@ -30,10 +30,8 @@ const READ: u32 = 0o004;
 /// The access that a key gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
-    /// Completions, systems and cases
+    /// Models and systems
     Api,
-    /// The web page, and checks of notes and questions
-    Clinician,
     /// Metrics alone
     Metrics,
     /// Everything
@@ -44,7 +42,6 @@ impl Role {
     pub fn name(self) -> &'static str {
         match self {
             Role::Api => "api",
-            Role::Clinician => "clinician",
             Role::Metrics => "metrics",
             Role::Admin => "admin",
         }
@@ -214,8 +211,8 @@ fn parse_line(line: &str) -> Result<Key, &'static str> {
     else {
         return Err("it has not three words");
     };
-    let role = Role::from_str(role, false)
-        .map_err(|_| "the role is none of api, clinician, metrics, admin")?;
+    let role =
+        Role::from_str(role, false).map_err(|_| "the role is none of api, metrics, admin")?;
     let hex = sum.strip_prefix("sha256:").ok_or("the sum does not begin with sha256:")?;
     let mut bytes = [0; 32];
     if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -239,7 +236,7 @@ mod tests {
     fn a_key_is_made_found_and_revoked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let first = add(&path, "ward", Role::Clinician).unwrap();
+        let first = add(&path, "ward", Role::Metrics).unwrap();
         let second = add(&path, "lab.1", Role::Api).unwrap();
         assert!(first.starts_with("wr_") && first.len() == 46 && first != second);
         let keys = read(&path).unwrap();
@@ -259,7 +256,7 @@ mod tests {
     fn a_file_that_others_may_write_and_a_pipe_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let key = add(&path, "ward", Role::Clinician).unwrap();
+        let key = add(&path, "ward", Role::Api).unwrap();
         for mode in [0o620, 0o602, 0o666] {
             fs_err::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             for refused in [read(&path).map(drop), revoke(&path, "ward")] {
@@ -283,7 +280,7 @@ mod tests {
     fn a_key_is_added_behind_a_last_line_without_its_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let first = add(&path, "ward", Role::Clinician).unwrap();
+        let first = add(&path, "ward", Role::Api).unwrap();
         let text = fs_err::read_to_string(&path).unwrap();
         fs_err::write(&path, text.trim_end()).unwrap();
         let second = add(&path, "lab", Role::Api).unwrap();

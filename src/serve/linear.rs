@@ -8,7 +8,6 @@ use super::request::completions::{CompletionRequest, texts};
 use super::request::embeddings::EmbeddingRequest;
 use super::request::fields::{self, Fields, listed, quoted};
 use super::request::rerank::RerankRequest;
-use super::session::SESSION;
 use crate::data::ItemKind;
 use crate::linear::{self, keep};
 
@@ -84,16 +83,6 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
         ("question::note", &|text| {
             let item = question::note(text, None, "text");
             keep(item.map(|item| words::text_of(&item)));
-        }),
-        ("question::question", &|text| {
-            keep(question::question(text, &json!([text, "b"]), "options"));
-        }),
-        ("session::of", &|text| {
-            let mut headers = axum::http::HeaderMap::new();
-            if let Ok(cookies) = axum::http::HeaderValue::from_str(text) {
-                headers.insert(axum::http::header::COOKIE, cookies);
-            }
-            keep(SESSION.of(&headers, false));
         }),
     ]);
 }

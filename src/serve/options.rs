@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use axum::http::HeaderName;
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser};
 use serde_json::Value;
@@ -70,10 +69,6 @@ pub struct Listen {
     /// Accepted host name, besides IP addresses and localhost; may be repeated
     #[arg(long, value_name = "NAME")]
     pub allow_host: Vec<String>,
-    /// Header in which a reverse proxy on this machine names who is logged in there, such as x-remote-user; it counts as a key of role
-    /// clinician
-    #[arg(long, value_name = "NAME", value_parser = header_name)]
-    pub trust_user_header: Option<HeaderName>,
     #[arg(
         long,
         value_name = "ORIGIN",
@@ -95,7 +90,6 @@ impl Default for Listen {
             tls_client_ca: None,
             insecure: false,
             allow_host: Vec::new(),
-            trust_user_header: None,
             cors_origin: Vec::new(),
         }
     }
@@ -222,10 +216,6 @@ fn origin(text: &str) -> Result<String, String> {
 fn host(text: &str) -> Result<IpAddr, String> {
     let text = if text == "localhost" { "127.0.0.1" } else { text };
     text.parse().map_err(|_| "expected an IP address, such as 127.0.0.1 or 0.0.0.0".to_owned())
-}
-
-fn header_name(text: &str) -> Result<HeaderName, String> {
-    text.parse().map_err(|_| "expected the name of a header".to_owned())
 }
 
 fn metrics_prefix(text: &str) -> Result<String, String> {

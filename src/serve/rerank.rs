@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::audit::Told;
-use super::body::{Sent, WHOLE, blocking};
+use super::body::{Sent, blocking};
 use super::completion::{check, new_id, refuse_ignored};
 use super::encoders::{Asked, Reader, lost};
 use super::encoding::{Client, Encoding, respond};
@@ -31,7 +31,7 @@ pub struct Begun {
 pub async fn rerank(
     State(app): State<Arc<App>>,
     Asking { caller, who }: Asking,
-    sent: Sent<WHOLE>,
+    sent: Sent,
 ) -> Result<Response, ApiError> {
     check(&app)?;
     let reading = app.clone();

@@ -14,32 +14,15 @@ use super::error::{ApiError, Code};
 use super::guard;
 use super::request::fields::quoted;
 
-/// Who may ask a route, and how it answers those who may not.
+/// Who may ask a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Everyone.
     Public,
-    /// Everyone, by a page whose forms carry a token.
-    PublicPage,
     /// Whoever reads metrics.
     Metrics,
-    /// Whoever asks about cases, by a key or by the page's session.
-    Cases,
-    /// The same, by a page whose forms carry a token: without a session it redirects to the login.
-    Page,
-    /// Whoever uses models; also what there is not.
+    /// Whoever uses models and systems; also what there is not.
     Api,
-}
-
-impl Access {
-    pub fn is_public(self) -> bool {
-        matches!(self, Access::Public | Access::PublicPage)
-    }
-
-    /// Whether forms are sent here, which no other site may.
-    pub fn takes_forms(self) -> bool {
-        matches!(self, Access::PublicPage | Access::Page)
-    }
 }
 
 pub const JSON: &str = "application/json";
@@ -48,25 +31,17 @@ pub const EVENTS: &str = "text/event-stream";
 /// A body by its media type, and the name of its schema; `None` where it has none.
 type Content = (&'static str, Option<&'static str>);
 
-/// What the description says of a route.
-#[derive(Clone, Debug, Default)]
-struct Operation {
-    summary: &'static str,
-    takes: Vec<Content>,
-    /// With its status and a word on it; none where it answers without a body.
-    gives: Vec<(&'static str, &'static str, Content)>,
-}
-
-/// A path with its handlers, for those who may ask it.
-#[derive(Clone)]
+/// A path with its handlers, for those who may ask it; and what the description says of it.
 pub struct Route {
     /// What follows the first is the same, and described there.
     paths: Vec<&'static str>,
     pub access: Access,
     method: &'static str,
     handlers: MethodRouter<Arc<App>>,
-    /// `None`: a page, which is for people.
-    operation: Option<Operation>,
+    summary: &'static str,
+    takes: Vec<Content>,
+    /// None where it answers without a body.
+    gives: Vec<Content>,
 }
 
 impl Route {
@@ -76,8 +51,7 @@ impl Route {
         access: Access,
         handler: impl Handler<T, Arc<App>>,
     ) -> Route {
-        let route = Route::page(path, access, get(handler));
-        Route { operation: Some(Operation::default()), ..route }
+        Route::new(path, access, "get", get(handler))
     }
 
     /// A route of the API that something is sent to.
@@ -86,13 +60,24 @@ impl Route {
         access: Access,
         handler: impl Handler<T, Arc<App>>,
     ) -> Route {
-        let route = Route::page(path, access, post(handler));
-        Route { method: "post", operation: Some(Operation::default()), ..route }
+        Route::new(path, access, "post", post(handler))
     }
 
-    /// A page, a form of one, or what it loads.
-    pub fn page(path: &'static str, access: Access, handlers: MethodRouter<Arc<App>>) -> Route {
-        Route { paths: vec![path], access, method: "get", handlers, operation: None }
+    fn new(
+        path: &'static str,
+        access: Access,
+        method: &'static str,
+        handlers: MethodRouter<Arc<App>>,
+    ) -> Route {
+        Route {
+            paths: vec![path],
+            access,
+            method,
+            handlers,
+            summary: "",
+            takes: Vec::new(),
+            gives: Vec::new(),
+        }
     }
 
     /// The same under another path.
@@ -101,26 +86,18 @@ impl Route {
         self
     }
 
-    pub fn says(self, summary: &'static str) -> Route {
-        self.with(|operation| operation.summary = summary)
+    pub fn says(mut self, summary: &'static str) -> Route {
+        self.summary = summary;
+        self
     }
 
-    pub fn takes(self, media: &'static str, schema: Option<&'static str>) -> Route {
-        self.with(|operation| operation.takes.push((media, schema)))
+    pub fn takes(mut self, media: &'static str, schema: Option<&'static str>) -> Route {
+        self.takes.push((media, schema));
+        self
     }
 
-    pub fn gives(self, media: &'static str, schema: Option<&'static str>) -> Route {
-        self.with(|operation| operation.gives.push(("200", "OK", (media, schema))))
-    }
-
-    /// What a client gets that does not wait.
-    pub fn gives_later(self, schema: &'static str) -> Route {
-        let answer = ("202", "Taken, where respond-async was preferred", (JSON, Some(schema)));
-        self.with(|operation| operation.gives.push(answer))
-    }
-
-    fn with(mut self, change: impl FnOnce(&mut Operation)) -> Route {
-        self.operation.as_mut().map(change);
+    pub fn gives(mut self, media: &'static str, schema: Option<&'static str>) -> Route {
+        self.gives.push((media, schema));
         self
     }
 
@@ -133,17 +110,14 @@ impl Route {
         guard::at(router.method_not_allowed_fallback(wrong_method), app, self.access)
     }
 
-    /// Its path and what the description says of it; `None` for a page.
+    /// Its path and what the description says of it.
     fn described(&self) -> Option<(String, Value)> {
-        let operation = self.operation.as_ref()?;
-        let mut described =
-            json!({"summary": operation.summary, "responses": operation.responses()});
-        if self.access.is_public() {
+        let mut described = json!({"summary": self.summary, "responses": self.responses()});
+        if self.access == Access::Public {
             described["security"] = json!([]);
         }
-        if !operation.takes.is_empty() {
-            described["requestBody"] =
-                json!({"required": true, "content": contents(operation.takes.iter())});
+        if !self.takes.is_empty() {
+            described["requestBody"] = json!({"required": true, "content": contents(&self.takes)});
         }
         let path = self.paths.first()?.replace("{*", "{");
         let mut methods = json!({self.method: described});
@@ -156,29 +130,19 @@ impl Route {
         }
         Some((path, methods))
     }
-}
 
-impl Operation {
     fn responses(&self) -> Value {
-        let mut responses = Map::new();
-        for (status, description, content) in &self.gives {
-            let entry = responses
-                .entry(*status)
-                .or_insert_with(|| json!({"description": description, "content": {}}));
-            entry["content"][content.0] = body(content);
+        let mut given = json!({"description": "OK"});
+        if !self.gives.is_empty() {
+            given["content"] = contents(&self.gives);
         }
-        if self.gives.is_empty() {
-            responses.insert("200".to_owned(), json!({"description": "OK"}));
-        }
-        let error = contents([(JSON, Some("Error"))].iter());
-        responses
-            .insert("default".to_owned(), json!({"description": "An error", "content": error}));
-        responses.into()
+        let error = contents(&[(JSON, Some("Error"))]);
+        json!({"200": given, "default": {"description": "An error", "content": error}})
     }
 }
 
-fn contents<'a>(contents: impl Iterator<Item = &'a Content>) -> Value {
-    contents.map(|content| (content.0.to_owned(), body(content))).collect()
+fn contents(contents: &[Content]) -> Value {
+    contents.iter().map(|content| (content.0.to_owned(), body(content))).collect()
 }
 
 fn body((media, schema): &Content) -> Value {

@@ -1,4 +1,4 @@
-//! The routes of the API and the page.
+//! The routes of the API.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use tower_http::normalize_path::NormalizePathLayer;
 use super::app::App;
 use super::error::{ApiError, Code};
 use super::route::{Access, EVENTS, JSON, Route, described};
-use super::{check, completion, embeddings, guard, page, rerank, status, tokenize};
+use super::{check, completion, embeddings, guard, rerank, status, tokenize};
 
 /// What the description says of the whole, and its schemas; its paths are those of [`api`].
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// The endpoints of the API. To add one, add it here, and its schemas to `openapi.json`.
 fn api() -> Vec<Route> {
-    use Access::{Api, Cases, Metrics, Public};
+    use Access::{Api, Metrics, Public};
     const HEALTH: &str = "Whether requests are answered now";
     vec![
         Route::get("/health", Public, status::health).says(HEALTH).gives(JSON, Some("Status")),
@@ -78,23 +78,11 @@ fn api() -> Vec<Route> {
         Route::get("/tokenizer_info", Api, tokenize::info)
             .says("A model's tokenizer")
             .gives(JSON, Some("TokenizerInfo")),
-        Route::post("/v1/check", Cases, check::check)
+        Route::post("/v1/check", Api, check::check)
             .says("Checks a note")
             .takes("text/plain", None)
             .takes(JSON, Some("CheckRequest"))
-            .gives(JSON, Some("Finding"))
-            .gives_later("CaseTaken"),
-        Route::post("/v1/ask", Cases, check::ask)
-            .says("Asks a question with options")
-            .takes(JSON, Some("AskRequest"))
-            .gives(JSON, Some("AskOutcome"))
-            .gives_later("CaseTaken"),
-        Route::get("/v1/cases/{id}", Cases, check::case)
-            .says("A case with every call")
-            .gives(JSON, Some("Case")),
-        Route::get("/v1/cases/{id}/events", Cases, check::events)
-            .says("What happens to a case, as server-sent events: call, then done or error")
-            .gives(EVENTS, None),
+            .gives(JSON, Some("Finding")),
     ]
 }
 
@@ -102,7 +90,7 @@ fn api() -> Vec<Route> {
 pub fn router(app: &Arc<App>) -> Router {
     let unknown = Router::new().fallback(unknown_url);
     let mut routes = guard::at(unknown, app, Access::Api);
-    for route in api().into_iter().chain(page::routes()) {
+    for route in api() {
         routes = routes.merge(route.guarded(app));
     }
     let guarded = guard::around(routes.with_state(app.clone()), app);
@@ -133,9 +121,8 @@ mod tests {
         let mut lines = "| endpoint | roles | |\n| --- | --- | --- |\n".to_owned();
         for route in api() {
             let roles = match route.access {
-                Access::Public | Access::PublicPage => "everyone",
+                Access::Public => "everyone",
                 Access::Metrics => "`metrics`",
-                Access::Cases | Access::Page => "`clinician`, `api`",
                 Access::Api => "`api`",
             };
             let Value::Object(paths) = described([&route]) else { panic!("no object") };

@@ -178,7 +178,7 @@ async fn drain(
     console::note(format!("draining: {} connections", connections.len()));
     let all = async {
         while connections.join_next().await.is_some() {}
-        // Asynchronous cases are finished too.
+        // What clients have left has its end in the audit trail too.
         while app.cases.open() > 0 {
             sleep(CASES_WATCH).await;
         }

@@ -130,30 +130,24 @@ impl Served {
         self.systems.iter().find(|system| system.id == name)
     }
 
-    /// The system of this name, or else the first system, for items of this kind.
+    /// The system of this name, or else the first one, of those that take notes.
     ///
     /// # Errors
-    /// An unknown system, one for other items, or none for these.
-    pub fn system_for(
-        &self,
-        kind: ItemKind,
-        name: Option<&str>,
-    ) -> Result<&Arc<ServedSystem>, ApiError> {
-        let fitting = || self.systems.iter().filter(move |system| system.takes() == kind);
+    /// An unknown system, one for other items, or none for notes.
+    pub fn note_system(&self, name: Option<&str>) -> Result<&Arc<ServedSystem>, ApiError> {
+        let fitting = || self.systems.iter().filter(|system| system.takes() == ItemKind::Notes);
         let names: Vec<&str> = fitting().map(|system| system.id.as_str()).collect();
         let refuse = |message| Err(ApiError::of(Code::ModelNotFound, "system", message));
         match (name, fitting().next()) {
-            (_, None) => {
-                let example = if kind == ItemKind::Notes { "medguards" } else { "medmad" };
-                refuse(format!(
-                    "no system that takes {kind} is served; start the server with --system {example}"
-                ))
-            }
+            (_, None) => refuse(
+                "no system that takes notes is served; start the server with --system medguards"
+                    .to_owned(),
+            ),
             (None, Some(first)) => Ok(first),
             (Some(name), Some(_)) => match fitting().find(|system| system.id == name) {
                 Some(system) => Ok(system),
                 None => refuse(format!(
-                    "no system {} takes {kind} here; there are {}",
+                    "no system {} takes notes here; there are {}",
                     quoted(name),
                     names.join(", ")
                 )),

@@ -155,7 +155,7 @@ impl Answering {
                         self.usages[choice] = self.usages[choice].and(call.usage);
                     }
                     CaseEvent::Ended(outcome) => {
-                        let worked = Result::as_ref(outcome).map_err(ApiError::clone)?;
+                        let worked = outcome.as_ref().map_err(ApiError::clone)?;
                         self.usages[choice] = worked.usage;
                         self.outcomes[choice] = Some(worked.clone());
                     }
@@ -258,7 +258,7 @@ impl EventSource for Streamed {
     fn left(&mut self, sent: Sent) {
         if !self.is_over {
             let Answering { app, heading, .. } = &self.answering;
-            app.audit.left(&self.reader, "/v1/chat/completions", heading.digest.clone(), sent);
+            app.audit.left(&self.reader, heading.digest.clone(), sent);
         }
     }
 }
@@ -277,7 +277,7 @@ impl Streamed {
             }
             CaseEvent::Ended(outcome) => {
                 // A failed case has already ended the stream.
-                let content = outcome.as_ref().as_ref().map_or(String::new(), |worked| {
+                let content = outcome.as_ref().map_or(String::new(), |worked| {
                     words::content(&self.answering.heading.item, worked)
                 });
                 let last = self.delta(choice, json!({}), Some("stop"));

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::body::{Sent, WHOLE};
+use super::body::Sent;
 use super::completion::{refuse_ignored, with_ignored};
 use super::error::{ApiError, Code};
 use super::models::{ServedModel, refuse_length};
@@ -29,7 +29,7 @@ pub struct Named {
 /// The response to a body, made by `work` of its model and fields.
 async fn answer(
     app: Arc<App>,
-    sent: Sent<WHOLE>,
+    sent: Sent,
     work: fn(&App, &ServedModel, Fields) -> Result<Response, ApiError>,
 ) -> Result<Response, ApiError> {
     app.served()?;
@@ -76,10 +76,7 @@ fn respond(
     Ok(with_ignored(Json(value).into_response(), &ignored))
 }
 
-pub async fn tokenize(
-    State(app): State<Arc<App>>,
-    sent: Sent<WHOLE>,
-) -> Result<Response, ApiError> {
+pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
     answer(app, sent, |app, model, mut fields| {
         let tokenizer = &model.backbone.description.tokenizer;
         let prompt = match fields.text("prompt")? {
@@ -110,10 +107,7 @@ pub async fn tokenize(
     .await
 }
 
-pub async fn detokenize(
-    State(app): State<Arc<App>>,
-    sent: Sent<WHOLE>,
-) -> Result<Response, ApiError> {
+pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
     answer(app, sent, |app, model, mut fields| {
         let tokens = ids("tokens", &required(fields.take("tokens"), "tokens")?)?;
         if tokens.len() > model.context() {
@@ -132,10 +126,7 @@ pub async fn detokenize(
     .await
 }
 
-pub async fn apply_template(
-    State(app): State<Arc<App>>,
-    sent: Sent<WHOLE>,
-) -> Result<Response, ApiError> {
+pub async fn apply_template(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
     answer(app, sent, |app, model, mut fields| {
         let Chat { prompt, ignored } = chat(model, &mut fields)?;
         respond(app, json!({"prompt": prompt.text}), fields, ignored)

@@ -4,14 +4,13 @@ import http.client
 import json
 import os
 import pathlib
-import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from attacks_common import Program, done, pipe_at, said
 
@@ -22,7 +21,7 @@ JSON = {"content-type": "application/json"}
 MIB = 1 << 20
 
 
-def ask(method, path, body=None, headers=None, key="ward", pairs=()):
+def ask(method, path, body=None, headers=None, key="ward"):
     """The status, headers and body of a response; a connection that the server closed is status 0."""
     connection = http.client.HTTPConnection(host, port, timeout=120)
     try:
@@ -30,7 +29,7 @@ def ask(method, path, body=None, headers=None, key="ward", pairs=()):
         own = dict(headers or {})
         if key:
             own.setdefault("authorization", f"Bearer {KEYS[key]}")
-        for name, value in [*own.items(), *pairs]:
+        for name, value in own.items():
             connection.putheader(name, value)
         data = body.encode() if isinstance(body, str) else body or b""
         connection.putheader("content-length", str(len(data)))
@@ -62,18 +61,6 @@ def cpu():
     """Seconds that the server has computed."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def form(path, fields, headers):
-    kind = {"content-type": "application/x-www-form-urlencoded", **headers}
-    return ask("POST", path, urlencode(fields), kind, key=None)
-
-
-def page(path, headers=None):
-    """A page's token and cookie."""
-    _, got, text = ask("GET", path, headers=headers, key=None)
-    token = re.search('name="token" value="([^"]*)"', text)
-    return token and token[1], (got.get("set-cookie") or "").split(";")[0]
 
 
 def ready():
@@ -146,31 +133,6 @@ def values():
     said("values", status == 413 and memory() - idle < 64, f"four million JSON values: {status}, {memory() - idle:.0f} MiB")
 
 
-def routes():
-    big = "token=x&key=" + "a" * MIB
-    kind = {"content-type": "application/x-www-form-urlencoded"}
-    statuses = {path: ask("POST", path, big, kind, key=None)[0] for path in ("/login", "/logout")}
-    statuses["/cases/1/feedback"] = ask("POST", "/cases/1/feedback", big, kind)[0]
-    said("routes", set(statuses.values()) == {413}, f"a form of 1 MiB: {statuses}")
-
-
-def csrf():
-    (token, own), (_, other) = page("/login"), page("/login")
-    fields = {"token": token, "key": KEYS["ward"]}
-    tries = {
-        "Origin: null": {"cookie": own, "origin": "null"},
-        "another origin": {"cookie": own, "origin": "http://evil.example"},
-        "a sibling site": {"cookie": own, "sec-fetch-site": "same-site"},
-        "another site": {"cookie": own, "sec-fetch-site": "cross-site"},
-        "another visitor's token": {"cookie": other},
-        "no cookie": {},
-        "a planted cookie": {"cookie": f"{own}; wr_form=planted"},
-    }
-    through = [name for name, headers in tries.items() if form("/login", fields, headers)[0] == 303]
-    own_works = form("/login", fields, {"cookie": own, "sec-fetch-site": "same-origin"})[0] == 303
-    said("csrf", not through and own_works, f"logged in from {through or 'nowhere else'}")
-
-
 def hosts():
     tries = ["evil.example", "[::1].evil.example", "[::1]evil", "localhost.evil.example", "127.0.0.1:80.evil.example", "[evil]"]
     through = [name for name in tries if ask("GET", "/live", headers={"host": name}, key=None)[0] == 200]
@@ -184,29 +146,19 @@ def headers():
     said("headers", status == 200 and size < 4096, f"x-wardround-ignored has {size} bytes ({status})")
 
 
-def open_case(**who):
-    status, got, _ = post("/v1/check", "Malaria is treated with aspirin.", headers={"content-type": "text/plain", "prefer": "respond-async"}, **who)
-    return got.get("location") if status == 202 else None
-
-
 def identity():
-    place = open_case()
-    session = log_in("ward", *page("/login"))
+    body = {"prompt": "The patient of bed 7 has hepatitis and does not know it. " * 8, "max_tokens": 1}
+    post("/v1/completions", body)
+    old = KEYS["ward"]
     subprocess.run([wardround, "keys", "revoke", "keys", "ward"], check=True, stdout=subprocess.DEVNULL)
     made = subprocess.run([wardround, "keys", "add", "keys", "ward", "--role", "api"], check=True, capture_output=True, text=True)
     KEYS["ward"] = made.stdout.split()[0]
     pathlib.Path("key-ward").write_text(KEYS["ward"])
     os.kill(int(pid), signal.SIGHUP)
     time.sleep(1)
-    case, lives = ask("GET", place)[0], ask("GET", "/", headers=session, key=None)[0]
-    said("identity", case == 404 and lives == 303, f"after `ward` was made again: its old case {case}, its old session {lives}")
-
-
-def proxied():
-    place = open_case()
-    user = ask("GET", place, headers={"x-remote-user": "ward"}, key=None)[0]
-    twice = ask("GET", place, key=None, pairs=[("x-remote-user", "a"), ("x-remote-user", "b")])[0]
-    said("proxied", (user, twice) == (404, 400), f"user ward and the case of key ward: {user}; two users: {twice}")
+    told = json.loads(post("/v1/completions", body)[2])["usage"]["prompt_tokens_details"]["cached_tokens"]
+    lives = post("/v1/completions", body, headers=JSON | {"authorization": f"Bearer {old}"}, key=None)[0]
+    said("identity", (told, lives) == (0, 401), f"after `ward` was made again: {told} tokens cached of the old one's, whose key gets {lives}")
 
 
 def cached():
@@ -228,13 +180,6 @@ def logprobs():
     body = {"messages": [{"role": "user", "content": "a"}], "n": 16, "max_tokens": 1000, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
     status, _, _ = post("/v1/chat/completions", body)
     said("logprobs", status == 400 and memory() - idle < 64, f"16 × 1,000 tokens × 20 log-probabilities: {status}")
-
-
-def kept():
-    idle = memory()
-    later = {"content-type": "text/plain", "prefer": "respond-async"}
-    statuses = {post("/v1/check", "Fever for two days. " * (7 * MIB // 20), headers=later)[0] for _ in range(12)}
-    said("kept", statuses == {400} and memory() - idle < 128, f"twelve notes of 7 MiB: {statuses}, {memory() - idle:.0f} MiB kept")
 
 
 def connections():
@@ -287,25 +232,10 @@ def twice():
         "/v1/completions": '{"prompt": "a", "prompt": "b", "max_tokens": 1}',
         "/tokenize": '{"prompt": "a", "prompt": "b"}',
         "/v1/check": '{"text": "Fever.", "text": "Cough."}',
-        "/v1/ask": '{"question": "a", "options": ["a", "b"], "options": ["c", "d"]}',
         "/v1/chat/completions#": '{"messages": [{"role": "user", "content": "a", "content": "b"}], "max_tokens": 1}',
     }
     statuses = {path: post(path.strip("#"), body)[0] for path, body in tries.items()}
     said("twice", set(statuses.values()) == {400}, f"two values under one key: {statuses}")
-
-
-def log_in(key, token, own):
-    _, got, _ = form("/login", {"token": token, "key": KEYS[key]}, {"cookie": own})
-    return {"cookie": [line.split(";")[0] for line in got.get_all("set-cookie") if "wr_session" in line][0]}
-
-
-def sessions():
-    token, own = page("/login")
-    other = log_in("lab", token, own)
-    for _ in range(1000):
-        log_in("ward", token, own)
-    lives = ask("GET", "/", headers=other, key=None)[0]
-    said("sessions", lives == 200, f"after a thousand log-ins of one key another's session: {lives}")
 
 
 def key_files():
@@ -373,22 +303,6 @@ def behind():
         time.sleep(0.1)
     started = Program(wardround).refuses(("serve", "qwen3", "--port", "0", "--offline", "--audit", "audit"), "was cut off or written again", (3,))
     said("behind", statuses == {503} and not started, f"requests on a trail that was cut off: {statuses}; another start: {started or 'refused'}")
-
-
-def users():
-    """Where a proxy alone says who asks: users in whatever letters are told apart, and nobody is nobody."""
-    def status(path, name):
-        return ask("GET", path, key=None, headers={} if name is None else {"x-remote-user": name})[0]
-    _, got, _ = post(
-        "/v1/check", "Fever for two days.", key=None,
-        headers={"content-type": "text/plain", "prefer": "respond-async", "x-remote-user": "jos\u00e9"},
-    )
-    place = got.get("location") or ""
-    seen = {name: status(place, name) for name in ("jos\u00e9", "zo\u00eb", "jos", "", " ", None)}
-    roles = {path: status(path, "ward") for path in ("/metrics", "/v1/models")}
-    nobody = {path: status(path, None) for path in ("/v1/models", "/metrics", "/v1/cases/1")}
-    held = list(seen.values()) == [200, 404, 404, 401, 401, 401] and set(roles.values()) == {403} and set(nobody.values()) == {401}
-    said("users", held, f"the case of one user, asked for by others: {seen}; a user's {roles}; nobody's {nobody}")
 
 
 for name in names:

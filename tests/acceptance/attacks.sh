@@ -51,13 +51,10 @@ attack_by() { # attack_by KIND NAME…: those of attacks_KIND.py, in a folder of
     (cd "$1" && python3 "$here/attacks_$1.py" "$wardround" "${@:2}") | tee -a results || failed=1
 }
 
-start --keys keys --trust-user-header x-remote-user --max-connections 40
-attack ready texts live bodies values routes csrf hosts headers identity proxied cached share logprobs kept grammars twice sessions \
-    key_files connections
+start --keys keys --max-connections 40
+attack ready texts live bodies values hosts headers identity cached share logprobs grammars twice key_files connections
 start --keys keys --audit audit
 attack ready left behind
-start --trust-user-header x-remote-user
-attack ready users
 stop
 
 attack_by files "$encoder" templates tokenizers configurations weights links pipes terminals sandbox widened corpora data

@@ -73,7 +73,7 @@ kinds = [
     lambda n: ("/v1/chat/completions", "application/json", {"model": "llama", "messages": text(n), "structured_outputs": {"regex": f"({canary}"}}, None),
     lambda n: ("/v1/check", "text/plain", f"{canary} was given on day {n}. Well.", None),
     lambda n: ("/v1/check", canary, canary, None),
-    lambda n: ("/v1/ask", "application/json", {canary: canary}, None),
+    lambda n: ("/v1/check", "application/json", {canary: canary}, None),
     lambda n: (f"/{canary}?{canary}={canary}", "application/json", {}, None),
     lambda n: ("/v1/models", "application/json", None, canary),
     lambda n: ("/v1/chat/completions", "application/json", {"model": "llama", "messages": text(n), "temperature": canary}, None),

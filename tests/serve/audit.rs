@@ -30,7 +30,8 @@ fn of<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
 }
 
 fn asked() -> Value {
-    json!({"question": QUESTION, "options": ["yes", "no"], "seed": 9})
+    let text = format!("{QUESTION}\nA) yes\nB) no");
+    json!({"model": "cot-sc", "messages": [{"role": "user", "content": text}], "seed": 9})
 }
 
 fn chat(stream: bool) -> Value {
@@ -48,8 +49,8 @@ pub fn run(folder: &Path, arguments: &str) -> (Option<i32>, String) {
 #[test]
 fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     let server = Server::start(&format!("{QUICK} --audit audit"));
-    assert_eq!(server.post("/v1/ask", &asked()).status, 200);
-    assert_eq!(server.post("/v1/ask", &asked()).status, 200);
+    assert_eq!(server.post("/v1/chat/completions", &asked()).status, 200);
+    assert_eq!(server.post("/v1/chat/completions", &asked()).status, 200);
     let log = lines(&server);
     let events: Vec<&str> = log.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!(events, ["start", "config", "begun", "case", "begun", "case"]);
@@ -98,7 +99,7 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
 
     let flags = format!("{QUICK} --audit audit --audit-content full --audit-no-address");
     let server = Server::start_in(copy, &flags);
-    assert_eq!(server.post("/v1/ask", &asked()).status, 200);
+    assert_eq!(server.post("/v1/chat/completions", &asked()).status, 200);
     let log = lines(&server);
     assert_eq!(log.len(), 10);
     assert_eq!(log[6]["prev"], log[5]["hash"]);
@@ -190,7 +191,7 @@ fn every_completion_has_its_line_however_it_was_sent_and_its_text_can_be_deleted
 #[test]
 fn the_line_of_a_case_is_found_by_its_response() {
     let server = Server::start(&format!("{QUICK} --audit audit"));
-    let answer = server.post("/v1/ask", &asked()).json();
+    let answer = server.post("/v1/chat/completions", &asked()).json();
     let digest = answer["wardround"]["request"].as_str().unwrap();
     let (code, said) = run(server.folder.path(), &format!("audit show audit --request {digest}"));
     assert_eq!((code, said.lines().count()), (Some(0), 3), "{said}");
@@ -200,7 +201,7 @@ fn the_line_of_a_case_is_found_by_its_response() {
 #[test]
 fn a_trail_that_was_changed_is_not_continued() {
     let server = Server::start(&format!("{QUICK} --audit audit"));
-    assert_eq!(server.post("/v1/ask", &asked()).status, 200);
+    assert_eq!(server.post("/v1/chat/completions", &asked()).status, 200);
     let folder = server.folder.path();
     let path = folder.join("audit/trail.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -356,7 +357,7 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
         let ask = Ask { method: "POST", path: "/v1/check", headers: &headers, body: note };
         assert_eq!(server.ask(&ask).status, 200);
     }
-    assert_eq!(server.post("/v1/ask", &asked()).status, 200);
+    assert_eq!(server.post("/v1/chat/completions", &asked()).status, 200);
     let random =
         json!({"model": "qwen3", "prompt": "x", "max_tokens": 5, "n": 2, "temperature": 1});
     assert_eq!(server.post("/v1/completions", &random).status, 200);
@@ -602,7 +603,7 @@ fn a_canary_is_found_nowhere() {
             ("/v1/chat/completions", json, &schema.to_string()),
             ("/v1/check", "text/plain", " "),
             ("/v1/check", CANARY, CANARY),
-            ("/v1/ask", json, &json!({CANARY: CANARY}).to_string()),
+            ("/v1/check", json, &json!({CANARY: CANARY}).to_string()),
             (&format!("/{CANARY}"), json, "{}"),
         ] {
             assert!(post(path, kind, body).status >= 400, "{path} {kind}");

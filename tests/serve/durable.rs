@@ -1,4 +1,4 @@
-//! What is durable before a client sees it, while the trail's disk is slow or somebody else writes; and clients who do not wait for it.
+//! What is durable before a client sees it, while the trail's disk is slow or somebody else writes.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,19 +7,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use wardround::model::Family;
 
-use crate::client::{Ask, PATIENCE, Pending, Server, wardround};
-use crate::page::{cookie, form, token};
-use crate::systems::QUICK;
+use crate::client::{PATIENCE, Pending, Server};
 
 /// How long a reply must wait for its line here; far more than it takes to begin one.
 const DELAY: Duration = Duration::from_millis(1500);
 
-fn text(folder: &Path) -> String {
-    std::fs::read_to_string(folder.join("audit/trail.jsonl")).unwrap()
-}
-
 fn count(folder: &Path, event: &str) -> usize {
-    text(folder).matches(&format!("\"event\":\"{event}\"")).count()
+    let text = std::fs::read_to_string(folder.join("audit/trail.jsonl")).unwrap();
+    text.matches(&format!("\"event\":\"{event}\"")).count()
 }
 
 /// The lock of a trail, as another process that writes to it has it: until it is dropped, no line is written.
@@ -40,15 +35,6 @@ fn is_silent_for(pending: &Pending, time: Duration) -> bool {
     let is_silent = pending.stream.peek(&mut [0]).is_err();
     pending.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     is_silent
-}
-
-/// Waits until the server has said this.
-fn wait_for(server: &Server, words: &str) {
-    let began = Instant::now();
-    while !server.said().contains(words) {
-        assert!(began.elapsed() < PATIENCE, "it does not say {words:?}: {}", server.said());
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -104,67 +90,4 @@ fn with_strace_a_stream_begins_when_its_line_was_synced_and_not_when_it_was_writ
     let ended = std::process::Command::new("kill").args(["-KILL", child.trim()]).status();
     assert!(ended.unwrap().success());
     server.process.wait().unwrap();
-}
-
-/// Whoever leaves between the claim of a case's one judgement and its line must not keep the claim without the line.
-#[test]
-fn a_browser_that_leaves_while_its_judgement_is_logged_changes_nothing_of_it() {
-    let server = Server::start(&format!("{QUICK} --audit audit --audit-content full"));
-    let folder = server.folder.path();
-    let index = server.get("/");
-    let (visitor, token) = (cookie(&index), token(&index));
-    let own = [("cookie", &*visitor)];
-    let open = || {
-        let question = "Which?\nA) one\nB) two";
-        let fields = [("token", &*token), ("system", "cot-sc"), ("text", question)];
-        let opened = form(&server, "/cases", &fields, &own);
-        assert_eq!(opened.status, 303, "{opened:?}");
-        let place = opened.header("location").to_owned();
-        assert!(server.get(&format!("/v1{place}/events")).body.contains("event: done"));
-        place
-    };
-    let judge_and_leave = |place: &str| {
-        let kind = ("content-type", "application/x-www-form-urlencoded");
-        let (path, body) =
-            (format!("{place}/feedback"), format!("token={token}&helpful=no&comment=canary"));
-        let headers = [own[0], kind];
-        let pending =
-            server.send(&Ask { method: "POST", path: &path, headers: &headers, body: &body });
-        assert!(is_silent_for(&pending, DELAY / 2), "{:?}", pending.read());
-        drop(pending);
-        std::thread::sleep(DELAY / 2);
-    };
-    let judge = |place: &str| {
-        let fields = [("token", &*token), ("helpful", "yes")];
-        form(&server, &format!("{place}/feedback"), &fields, &own)
-    };
-    // Its line is written, and the case is judged.
-    let place = open();
-    let lock = hold(folder);
-    judge_and_leave(&place);
-    drop(lock);
-    let began = Instant::now();
-    while count(folder, "feedback") == 0 {
-        assert!(began.elapsed() < PATIENCE, "no line is written");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(text(folder).contains("\"is_helpful\":false"));
-    assert_eq!(judge(&place).status, 400);
-    // Its line cannot be written: the claim is taken back, though nobody waits to be told.
-    let place = open();
-    let (content, aside) = (folder.join("audit/content"), folder.join("aside"));
-    std::fs::rename(&content, &aside).unwrap();
-    std::fs::write(&content, "").unwrap();
-    let lock = hold(folder);
-    judge_and_leave(&place);
-    drop(lock);
-    wait_for(&server, "the audit trail could not be written");
-    std::fs::remove_file(&content).unwrap();
-    std::fs::rename(&aside, &content).unwrap();
-    wait_for(&server, "the audit trail is written again");
-    let judged = judge(&place);
-    assert_eq!(judged.status, 303, "{judged:?}");
-    assert_eq!(count(folder, "feedback"), 2);
-    let verified = wardround(folder).args(["verify", "--audit", "audit"]).output().unwrap();
-    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
 }

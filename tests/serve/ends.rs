@@ -129,8 +129,9 @@ fn a_drain_that_ends_too_early_tells_the_streams() {
 fn a_killed_server_leaves_cut_streams_and_a_log_that_goes_on() {
     let flags = format!("{QUICK} --audit audit");
     let mut server = Server::start(&flags);
-    let asked = json!({"question": "Which?", "options": ["one", "two"], "seed": 9});
-    let first = server.post("/v1/ask", &asked);
+    let messages = json!([{"role": "user", "content": "Which?\nA) one\nB) two"}]);
+    let asked = json!({"model": "cot-sc", "messages": messages, "seed": 9});
+    let first = server.post(CHAT, &asked);
     assert_eq!(first.status, 200, "{first:?}");
     let mut body = long();
     body["model"] = json!("qwen3");
@@ -143,8 +144,8 @@ fn a_killed_server_leaves_cut_streams_and_a_log_that_goes_on() {
     let folder = std::mem::replace(&mut server.folder, tempfile::tempdir().unwrap());
     drop(server);
     let server = Server::start_in(folder, &flags);
-    let again = server.post("/v1/ask", &asked);
-    assert_eq!(again.json()["answer"], first.json()["answer"]);
+    let again = server.post(CHAT, &asked);
+    assert_eq!(again.json()["choices"], first.json()["choices"]);
     let trail = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
     let cases = trail.lines().filter(|line| line.contains("\"event\":\"case\""));
     assert_eq!(cases.count(), 2, "{trail}");

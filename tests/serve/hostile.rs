@@ -3,7 +3,7 @@
 
 mod inputs;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
@@ -90,10 +90,10 @@ fn exchange(server: &Server, sent: &Sent) -> Vec<u8> {
 }
 
 /// What the server answers to a whole request.
-fn answer(server: &Server, good: &Good, body: &[u8], more: &str) -> Answer {
+fn answer(server: &Server, good: &Good, body: &[u8]) -> Answer {
     let (Good { path, kind, .. }, length) = (good, body.len());
     let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}content-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
     );
     let sent = Sent { bytes: [head.as_bytes(), body].concat(), ends: false };
     let none =
@@ -122,7 +122,7 @@ fn bodies_for_models() {
     let server = Server::one(Family::Qwen3, &flags);
     let (done, refused) = (Cell::new(0), Cell::new(0));
     withstands("bodies for models", bodies(completions()), |(good, body)| {
-        let answer = answer(&server, &good, &body, "");
+        let answer = answer(&server, &good, &body);
         let count = if answer.status == 200 { &done } else { &refused };
         assert!(answer.status == 200 || !answer.code().1.is_empty(), "{answer:?}");
         count.set(count.get() + 1);
@@ -136,20 +136,14 @@ fn bodies_for_models() {
 fn bodies_for_systems() {
     let flags = "--system cot-sc=qwen3 --system medguards=llama --set cot-sc.max_tokens=8 --set medguards.agents=1 --set medguards.max_tokens=4";
     let server = Server::start(&format!("{flags} --context 2048 --max-queue 8 --default-seed 1"));
-    let places = RefCell::new(Vec::new());
+    let done = Cell::new(0);
     withstands("bodies for systems", bodies(cases()), |(good, body)| {
-        // Cases that began are looked at later; chats are answered at once.
-        let answer = answer(&server, &good, &body, "prefer: respond-async\r\n");
-        if answer.status == 202 {
-            places.borrow_mut().push(answer.header("location").to_owned());
-        }
+        let answer = answer(&server, &good, &body);
+        assert!(answer.status == 200 || !answer.code().1.is_empty(), "{answer:?}");
+        done.set(done.get() + u32::from(answer.status == 200));
     });
-    println!("{} of them became cases", places.borrow().len());
-    for place in places.into_inner().iter().rev().take(900) {
-        let events = server.get(&format!("{place}/events"));
-        assert!(!events.body.contains("\"internal\""), "{events:?}");
-        assert_eq!(server.get(place).status, 200);
-    }
+    println!("{} of them were answered", done.get());
+    assert!(done.get() > 0);
     is_well(&server);
 }
 

@@ -22,7 +22,6 @@ mod installed;
 mod limits;
 mod metrics;
 mod openapi;
-mod page;
 mod searches;
 mod systems;
 mod turns;

@@ -299,16 +299,10 @@ fn a_policy_says_of_a_servers_outcomes_what_it_says_of_a_runs() {
     let entry = server.get("/v1/models/medmad").json();
     let told = entry["wardround"]["policy"].as_str().unwrap();
     assert!(told.starts_with("at most 99 % of all cases"), "{told}");
-    let asked =
-        json!({"question": "Which vitamin is retinol?", "options": ["A1", "B2", "C3"], "seed": 5});
-    let answer = server.post("/v1/ask", &asked).json();
-    let policy = &answer["policy"];
-    match answer["answer"].is_null() {
-        true => assert!(policy["because"].as_str().unwrap().contains("no answer"), "{policy}"),
-        false => assert!(policy["score"].as_f64().unwrap() > 0.0, "{policy}"),
-    }
-    let advice = if policy["because"].is_null() { "act" } else { "escalate" };
-    assert_eq!(policy["decision"], advice);
+    let answer =
+        server.post("/v1/chat/completions", &chat("medmad", "Which?\nA) A1\nB) B2\nC) C3")).json();
+    let content = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(content.starts_with("By the policy"), "{content}");
     let shifted = server.get("/metrics").body;
     assert!(shifted.contains("wardround:policy_shifted{system=\"medmad\"} 0"), "{shifted}");
     // The other system has none.

@@ -110,7 +110,7 @@ impl Finding {
     }
 
     /// The outcome in a few words, without text of the note.
-    pub fn headline(&self) -> String {
+    fn headline(&self) -> String {
         let is_exhausted = self.sources.as_ref().is_some_and(|sources| sources.exhausted);
         match (self.has_error, self.sentence_id) {
             (Some(true), None) => "An error that no agent could place".to_owned(),
@@ -251,7 +251,7 @@ fn calls_behind<'a>(agents: &[String], calls: &'a [CallLine]) -> Vec<Option<&'a 
 }
 
 /// What an agent says whose reply could not be read: nobody overrules it.
-pub const UNREAD: &str = "nothing that could be read";
+const UNREAD: &str = "nothing that could be read";
 
 fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
     let mut statements = Vec::new();

@@ -1,11 +1,9 @@
 //! Cases: one item, worked on by one system on a thread of a pool.
 //!
-//! [`pool`] runs them, [`store`] keeps those that are asked for again, [`question`] parses their input, and [`words`] puts their outcome
-//! into words.
+//! [`pool`] runs them, [`question`] parses their input, and [`words`] puts their outcome into words.
 
 pub mod pool;
 pub mod question;
-pub mod store;
 pub mod words;
 
 use std::sync::Arc;
@@ -14,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use self::pool::Job;
 use super::app::App;
 use super::audit::Who;
 use super::budget::Reserved;
@@ -25,9 +22,6 @@ use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::Worked;
 use crate::record::{CallLine, ItemText};
-
-/// What a string takes beside its bytes: its place in a list, and what the allocator adds.
-const SENTENCE_BYTES: usize = 48;
 
 /// The input of a case: the item, the system that works on it, and the client.
 #[derive(Clone)]
@@ -47,7 +41,7 @@ impl Ask {
     /// The first and only run of an item.
     ///
     /// # Errors
-    /// An item that the models of the system cannot read: nothing is queued or kept for it.
+    /// An item that the models of the system cannot read: nothing is queued for it.
     pub fn new(
         system: Arc<ServedSystem>,
         item: Item,
@@ -58,12 +52,6 @@ impl Ask {
         Ok(Ask { system, item, seed, run: 1, n: 1, param, who: Who::default() })
     }
 
-    /// About how many bytes the item takes in memory: its text, and the sentences of a note once more, each a string of its own.
-    pub fn bytes(&self) -> usize {
-        let sentences = self.item.note().map_or(0, |note| note.sentences.len());
-        2 * (words::text_of(&self.item).len() + SENTENCE_BYTES * sentences)
-    }
-
     /// The digest of everything that determines the bytes of the response.
     pub fn digest(&self) -> String {
         let Ask { system, item, seed, n, .. } = self;
@@ -71,18 +59,17 @@ impl Ask {
     }
 }
 
-#[derive(Clone)]
 pub enum CaseEvent {
     /// A thread has begun with it.
     Begun,
-    Call(Arc<CallLine>),
+    Call(CallLine),
     /// The last event.
-    Ended(Arc<Result<Worked, ApiError>>),
+    Ended(Result<Worked, ApiError>),
 }
 
 impl CaseEvent {
-    /// About how many bytes it takes to keep: the calls once, and once more in the outcome.
-    pub fn bytes(&self) -> usize {
+    /// About how many bytes it takes in memory: the calls once, and once more in the outcome.
+    fn bytes(&self) -> usize {
         match self {
             CaseEvent::Begun => 0,
             CaseEvent::Ended(outcome) => {
@@ -91,7 +78,7 @@ impl CaseEvent {
                 passages.map(|passage| passage.text.as_ref().map_or(0, String::len) + 256).sum()
             }
             CaseEvent::Call(call) => {
-                let CallLine { messages, text, tokens, .. } = &**call;
+                let CallLine { messages, text, tokens, .. } = call;
                 let prompt: usize = messages.iter().map(|message| message.content.len()).sum();
                 // What was read of the reply is in its record once more.
                 2 * (prompt + 2 * text.len() + 4 * tokens.len()) + 1024
@@ -115,13 +102,13 @@ impl Running {
         for (index, ask) in asks.into_iter().enumerate() {
             let sender = sender.clone();
             let (budget, load) = (app.budget.clone(), caller.map(Caller::load));
-            let on_event = Box::new(move |event: CaseEvent| {
+            let on_event = Arc::new(move |event: CaseEvent| {
                 let mut reserved = budget.open(load.clone());
                 reserved.grow_beyond(event.bytes());
                 // If the receiver is gone, so is the client.
                 let _ = sender.send((index, event, reserved));
             });
-            app.cases.submit(app, Job::new(ask, running.stop.clone(), on_event, caller))?;
+            app.cases.submit(app, ask, running.stop.clone(), on_event, caller)?;
         }
         Ok(running)
     }

@@ -2,13 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use prometheus_client::metrics::gauge::Gauge;
 
-use super::store::CaseStore;
 use super::{Ask, CaseEvent};
 use crate::analysis::policy::Watch;
 use crate::console;
@@ -21,58 +20,26 @@ use crate::serve::audit::Audit;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::guard::Caller;
 
-pub type OnEvent = Box<dyn Fn(CaseEvent) + Send + Sync>;
+pub type OnEvent = Arc<dyn Fn(CaseEvent) + Send + Sync>;
 
 /// A case that waits for a thread.
-pub struct Job {
-    /// Its id in the store; `None` if it is not kept.
-    id: Option<String>,
+struct Job {
     ask: Ask,
     stop: Arc<AtomicBool>,
-    on_event: Arc<OnEvent>,
+    on_event: OnEvent,
     caller: Option<Caller>,
-    /// Its place in the server's queue, from [`Cases::submit`] on.
-    permit: Option<Permit>,
+    /// Its place in the server's queue.
+    _permit: Permit,
     /// The salt of its prefix cache, unless callers share it.
     salt: Option<[u8; 16]>,
-    open: Option<Open>,
+    /// Shared by all that wait or run.
+    _open: Arc<()>,
 }
 
-/// Counts a case while it waits or runs.
-struct Open(Arc<AtomicUsize>);
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
-
-/// The threads that work on cases, and the store of those that are kept.
+/// The threads that work on cases.
 pub struct Cases {
     jobs: Sender<Job>,
-    pub store: CaseStore,
-    /// The number of cases that wait or run.
-    open: Arc<AtomicUsize>,
-}
-
-impl Job {
-    pub fn new(ask: Ask, stop: Arc<AtomicBool>, on_event: OnEvent, caller: Option<&Caller>) -> Job {
-        Job {
-            id: None,
-            ask,
-            stop,
-            on_event: Arc::new(on_event),
-            caller: caller.cloned(),
-            permit: None,
-            salt: None,
-            open: None,
-        }
-    }
-
-    /// The job of a case that is kept under this id.
-    pub fn kept_as(self, id: &str) -> Job {
-        Job { id: Some(id.to_owned()), ..self }
-    }
+    open: Arc<()>,
 }
 
 impl Cases {
@@ -83,25 +50,36 @@ impl Cases {
             let work = move || work(&waiting, &running, &audit);
             std::thread::Builder::new().name("serve-case".to_owned()).spawn(work)?;
         }
-        Ok(Cases { jobs, store: CaseStore::start()?, open: Arc::default() })
+        Ok(Cases { jobs, open: Arc::default() })
     }
 
     /// Queues a case. Until its end it counts as one sequence of the server's queue.
-    pub fn submit(&self, app: &App, mut job: Job) -> Result<(), ApiError> {
+    pub fn submit(
+        &self,
+        app: &App,
+        ask: Ask,
+        stop: Arc<AtomicBool>,
+        on_event: OnEvent,
+        caller: Option<&Caller>,
+    ) -> Result<(), ApiError> {
         app.audit.check()?;
-        let load = job.caller.as_ref().map(Caller::load);
-        job.permit = Some(app.admission()?.admit(1, 0, load)?);
-        let isolated = job.caller.as_ref().filter(|_| !app.options.share_prefixes);
-        job.salt = isolated.map(|caller| caller.salt(None));
-        self.open.fetch_add(1, Relaxed);
-        job.open = Some(Open(self.open.clone()));
+        let isolated = caller.filter(|_| !app.options.share_prefixes);
+        let job = Job {
+            ask,
+            stop,
+            on_event,
+            caller: caller.cloned(),
+            _permit: app.admission()?.admit(1, 0, caller.map(Caller::load))?,
+            salt: isolated.map(|caller| caller.salt(None)),
+            _open: self.open.clone(),
+        };
         let lost = |_| ApiError::new(Code::Internal, "no thread works on cases any more");
         self.jobs.send(job).map_err(lost)
     }
 
     /// The number of cases that wait or run.
     pub fn open(&self) -> usize {
-        self.open.load(Relaxed)
+        Arc::strong_count(&self.open) - 1
     }
 }
 
@@ -112,10 +90,10 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
         if job.stop.load(Relaxed) {
             continue;
         }
-        let call = match audit.begin_case(job.id.as_deref(), &job.ask) {
+        let call = match audit.begin_case(&job.ask) {
             Ok(call) => call,
             Err(error) => {
-                (job.on_event)(CaseEvent::Ended(Arc::new(Err(error))));
+                (job.on_event)(CaseEvent::Ended(Err(error)));
                 continue;
             }
         };
@@ -127,13 +105,11 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
         let mut outcome = worked.unwrap_or_else(failed);
         let elapsed_ms = began.elapsed().as_millis() as u64;
         // Nothing is sent that is not in the audit trail.
-        if let Err(error) =
-            audit.case(job.id.as_deref(), call.as_deref(), &job.ask, &outcome, elapsed_ms)
-        {
+        if let Err(error) = audit.case(call.as_deref(), &job.ask, &outcome, elapsed_ms) {
             outcome = Err(error);
         }
         running.dec();
-        (job.on_event)(CaseEvent::Ended(Arc::new(outcome)));
+        (job.on_event)(CaseEvent::Ended(outcome));
     }
 }
 
@@ -142,7 +118,7 @@ fn worked(job: &Job) -> Result<Worked, ApiError> {
     let (salt, stop) = (job.salt, job.stop.clone());
     let options = CaseOptions { seed: *seed, run: *run, salt, stop, ..CaseOptions::default() };
     let on_event = job.on_event.clone();
-    let on_call = move |call: &CallLine| on_event(CaseEvent::Call(Arc::new(call.clone())));
+    let on_call = move |call: &CallLine| on_event(CaseEvent::Call(call.clone()));
     let worked =
         system.seated.work(DATASET, item, options, on_call).map_err(|error| match error {
             PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
@@ -153,7 +129,7 @@ fn worked(job: &Job) -> Result<Worked, ApiError> {
                 ApiError { param: is_long.then(|| (*param).to_owned()), ..error }
             }
         })?;
-    let caller = job.caller.as_ref().map(|caller| caller.identity().shown());
+    let caller = job.caller.as_ref().map(Caller::identity);
     let caller = caller.as_deref().unwrap_or("whoever asks");
     let decide = |watch: &Watch| watch.decide(caller, &worked.line, &worked.calls, console::note);
     match worked.line.error() {

@@ -9,6 +9,8 @@ use crate::serve::body::count_values;
 use crate::serve::error::ApiError;
 use crate::serve::request::fields::{kind, quoted};
 
+/// The field that a chat's last message is in.
+const PARAM: &str = "messages";
 /// The cues that evaluation harnesses append to the options.
 const CUES: [&str; 2] = ["answer:", "the answer is"];
 const FORMS: &str = "write the question and below it its options, a line each from `A) …` on, 2 to 10 of them; or JSON with \
@@ -17,7 +19,7 @@ const FORMS: &str = "write the question and below it its options, a line each fr
 /// The item of a chat's last message.
 pub fn item(kind: ItemKind, text: &str) -> Result<Item, ApiError> {
     match kind {
-        ItemKind::Notes => note(text, None, "messages"),
+        ItemKind::Notes => note(text, None, PARAM),
         ItemKind::Questions => match text.trim_start().starts_with('{') {
             true => of_json(text),
             false => of_text(text),
@@ -37,15 +39,14 @@ pub fn note(text: &str, language: Option<Language>, param: &str) -> Result<Item,
 
 /// # Errors
 /// An empty question; too few options, too many, or letters with gaps.
-pub fn question(question: &str, options: &Value, param: &str) -> Result<Item, ApiError> {
-    case::question(question, options).map_err(|error| ApiError::invalid(param, error.problem()))
+fn question(question: &str, options: &Value) -> Result<Item, ApiError> {
+    case::question(question, options).map_err(|error| ApiError::invalid(PARAM, error.problem()))
 }
 
 /// Of a question's JSON: its options are a few.
 const MOST_VALUES: usize = 1000;
 
 fn of_json(text: &str) -> Result<Item, ApiError> {
-    const PARAM: &str = "messages";
     let refuse = |what: String| ApiError::invalid(PARAM, format!("{what}; {FORMS}"));
     let invalid =
         |problem: String| refuse(format!("the question begins as JSON and is none: {problem}"));
@@ -63,13 +64,12 @@ fn of_json(text: &str) -> Result<Item, ApiError> {
         return Err(refuse(format!("the question has a field {name}")));
     }
     match (fields.get("question"), fields.get("options")) {
-        (Some(Value::String(asked)), Some(options)) => question(asked, options, PARAM),
+        (Some(Value::String(asked)), Some(options)) => question(asked, options),
         _ => Err(refuse("the question lacks `question` or `options`".to_owned())),
     }
 }
 
 fn of_text(text: &str) -> Result<Item, ApiError> {
-    const PARAM: &str = "messages";
     let mut lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_over = |line: &&str| line.is_empty() || CUES.contains(&line.to_lowercase().as_str());
     while lines.pop_if(|line| is_over(&&**line)).is_some() {}
@@ -102,7 +102,7 @@ fn of_text(text: &str) -> Result<Item, ApiError> {
     let options = options.into_iter().rev();
     let options: Map<String, Value> =
         options.map(|(letter, text)| (letter.to_string(), text.into())).collect();
-    question(lines.join("\n").trim(), &options.into(), PARAM)
+    question(lines.join("\n").trim(), &options.into())
 }
 
 /// An option's letter and text: `A) …`, `A. …` or `(A) …`.

@@ -1,28 +1,25 @@
-//! Where a request comes from: the host name that it asks, the web page that sent it, and whether its connection is encrypted.
+//! Where a request comes from: the host name that it asks, and the web page that sent it.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::{Peer, peer};
+use super::peer;
 use crate::serve::app::App;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::request::fields::quoted;
-use crate::serve::route::Access;
 
-/// What a reverse proxy on this machine says that the client's connection was.
-const FORWARDED_PROTOCOL: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// What browsers say of the page that a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Refuses unknown host names, against DNS rebinding, and web pages of other origins.
 pub(super) async fn check_origin(
-    State((app, access)): State<(Arc<App>, Access)>,
-    mut request: Request,
+    State(app): State<Arc<App>>,
+    request: Request,
     next: Next,
 ) -> Response {
     let headers = request.headers();
@@ -41,13 +38,11 @@ pub(super) async fn check_origin(
         let message = format!("the server is not asked as {host}; --allow-host adds a name");
         return ApiError::new(Code::HostNotAllowed, message).into_response();
     }
-    let is_post = request.method() == Method::POST;
-    let is_form = is_post && access.takes_forms();
     let is_allowed = |origin: &HeaderValue| {
         app.options.listen.cors_origin.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
     };
-    let may_post = !is_form && headers.get(header::ORIGIN).is_some_and(is_allowed);
-    if is_post && !may_post && is_of_another_site(headers) {
+    let may_post = headers.get(header::ORIGIN).is_some_and(is_allowed);
+    if request.method() == Method::POST && !may_post && is_of_another_site(headers) {
         let message = "a page of another site sent this; only the server's own, and those of --cors-origin, may";
         return ApiError::new(Code::OriginNotAllowed, message).into_response();
     }
@@ -55,20 +50,17 @@ pub(super) async fn check_origin(
         return next.run(request).await;
     };
     let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-    let is_secure = is_secure(request.extensions());
+    let has_tls = app.options.listen.has_tls();
     let is_own = own.is_some_and(|(scheme, authority)| {
-        Some(authority) == host && (scheme == "https" || !is_secure)
+        Some(authority) == host && (scheme == "https" || !has_tls)
     });
     if is_own {
         return next.run(request).await;
     }
-    // No other origin submits forms, not even one that may call the API.
-    if is_form || !is_allowed(&origin) {
+    if !is_allowed(&origin) {
         let message = "web pages of this origin may not ask; --cors-origin allows one";
         return ApiError::new(Code::OriginNotAllowed, message).into_response();
     }
-    // It asks with a key of its own: a session is the page's, whatever cookies a browser sends along.
-    request.headers_mut().remove(header::COOKIE);
     let mut response = match is_preflight(&request) {
         true => preflight(request.headers()),
         false => next.run(request).await,
@@ -77,7 +69,7 @@ pub(super) async fn check_origin(
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("location, retry-after, x-request-id, x-wardround-ignored"),
+        HeaderValue::from_static("retry-after, x-request-id, x-wardround-ignored"),
     );
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     response
@@ -87,29 +79,6 @@ pub(super) async fn check_origin(
 fn is_of_another_site(headers: &HeaderMap) -> bool {
     let mut sites = headers.get_all(FETCH_SITE).into_iter();
     sites.any(|site| site != "same-origin" && site != "none")
-}
-
-/// Whether the client's connection is encrypted.
-#[derive(Clone, Copy)]
-pub(super) struct Secure(pub bool);
-
-pub fn is_secure(extensions: &Extensions) -> bool {
-    extensions.get::<Secure>().is_some_and(|secure| secure.0)
-}
-
-/// Whether this server encrypts the connection, or a reverse proxy on this machine says that it does.
-pub(super) fn comes_encrypted(app: &App, request: &Request) -> bool {
-    let mut protocols = request.headers().get_all(FORWARDED_PROTOCOL).into_iter();
-    let is_forwarded = protocols.next().is_some_and(|protocol| protocol == "https");
-    app.options.listen.has_tls() || (is_forwarded && protocols.next().is_none() && is_near(request))
-}
-
-/// Whether a request comes from this machine.
-pub(super) fn is_near(request: &Request) -> bool {
-    request.extensions().get::<Peer>().is_some_and(|peer| match peer.0 {
-        None => true,
-        Some(address) => address.is_loopback(),
-    })
 }
 
 fn is_preflight(request: &Request) -> bool {
