@@ -18,6 +18,9 @@ use crate::experiment::results::{self, Results};
 use crate::experiment::verify::{self, Verified, first_difference};
 use crate::experiment::versions;
 
+/// What earlier versions wrote beside the figures, and nobody reads now. `head` covers it, as it covers all.
+const GONE: [&str; 1] = ["items_root"];
+
 /// What follows from the plan and the logs by the rules of this version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
@@ -125,7 +128,12 @@ pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, Ru
         let (line, found) = (1 + before.count(), stored.version.clone());
         return Err(RunError::BadLine { path, line, defect: Defect::Version { found } });
     }
-    let expected = Results { figures: Figures::of(contents).to_map()?, ..stored.clone() };
+    let mut figures = Figures::of(contents).to_map()?;
+    let others = stored.figures.iter().enumerate();
+    for (place, (name, value)) in others.filter(|(_, (name, _))| GONE.contains(&name.as_str())) {
+        figures.shift_insert(place.min(figures.len()), name.clone(), value.clone());
+    }
+    let expected = Results { figures, ..stored.clone() };
     let Some((line, defect)) = first_difference(&stored.text()?, &expected.text()?) else {
         return Ok(None);
     };
@@ -174,6 +182,7 @@ fn changed_figure(path: &Path) -> Option<RunError> {
 mod tests {
     use super::*;
     use crate::analysis::figures::RunFigures;
+    use crate::digest::sha256;
     use crate::experiment::fixtures::{
         ITEMS, failed_item, item, plan, start, start_with, texts, write_unfinished,
     };
@@ -264,6 +273,32 @@ mod tests {
         results.version = "0.0.9".to_owned();
         let note = check(&contents, &results).unwrap().unwrap();
         assert!(note.contains("version 0.0.9 wrote `\"ties\": 9,`"), "{note}");
+    }
+
+    /// An earlier version wrote a root over the items' lines before the figures. Its runs are as intact as they were.
+    #[test]
+    fn what_is_gone_is_left_aside_and_covered_by_the_head() {
+        let out = tempfile::tempdir().unwrap();
+        write_unfinished(out.path());
+        let (results, _) = write(&Contents::read(out.path()).unwrap(), 1).unwrap();
+        let seal = |text: &str| {
+            let body = text.split_once(",\n  \"head\": ").unwrap().0;
+            let head = sha256(format!("{body}\n}}\n"));
+            format!("{body},\n  \"head\": \"{head}\"\n}}\n")
+        };
+        let root = format!("  \"items_root\": \"{}\",\n  \"accuracy\"", "0".repeat(64));
+        let text = seal(&results.text().unwrap().replacen("  \"accuracy\"", &root, 1));
+        let file = out.path().join(results::FILE);
+        fs_err::write(&file, &text).unwrap();
+        let (verified, note) = super::verify(out.path(), None).unwrap();
+        assert_eq!((verified.results.unwrap().text().unwrap(), note), (text.clone(), None));
+        fs_err::write(&file, text.replacen("000", "001", 1)).unwrap();
+        let error = super::verify(out.path(), None).unwrap_err().to_string();
+        assert!(error.contains("\"head\""), "{error}");
+        fs_err::write(&file, seal(&text.replacen("\"ties\": 2", "\"ties\": 3", 1))).unwrap();
+        let line = 1 + text.lines().position(|line| line.contains("\"ties\"")).unwrap();
+        let error = super::verify(out.path(), None).unwrap_err().to_string();
+        assert!(error.contains(&format!("line {line}: ")), "{error}");
     }
 
     /// Whoever says so, and seals it anew, would have any figures taken for another version's.

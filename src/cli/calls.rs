@@ -12,8 +12,6 @@ use crate::calls::upkeep::{Chosen, Cleared, Held, clear, export, import, inspect
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::proof::Proof;
-use crate::experiment::{verify, whole_file};
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -29,8 +27,6 @@ pub enum CallsVerb {
     Export(Export),
     /// Add the calls of an exported file to a store
     Import(Import),
-    /// Write one item of a finished run to a file, with what shows that the run's head covers it: `verify --proof` checks that without the run
-    Prove(Prove),
 }
 
 #[derive(Debug, Args)]
@@ -78,23 +74,13 @@ pub struct Import {
 }
 
 #[derive(Debug, Args)]
-pub struct Prove {
-    /// The run directory
-    run: PathBuf,
-    /// The item's id
-    item: String,
-    /// The file to write
-    out: PathBuf,
-}
-
-#[derive(Debug, Args)]
 struct RunsFlag {
     /// Only the calls of local models in these run directories
     #[arg(long, value_name = "RUN", num_args = 1..)]
     runs: Vec<PathBuf>,
 }
 
-run_each!(CallsVerb: Info, Verify, Gc, Export, Import, Prove);
+run_each!(CallsVerb: Info, Verify, Gc, Export, Import);
 
 impl RunsFlag {
     /// The keys of the runs' calls; `None` where no run was named.
@@ -209,16 +195,5 @@ impl Import {
     fn run(self) -> Result<(), Failure> {
         let taken = import(&self.directory, &self.file)?;
         Ok(console::say(format!("{} added to {}", count(taken, "call"), self.directory.display()))?)
-    }
-}
-
-impl Prove {
-    fn run(self) -> Result<(), Failure> {
-        let (contents, results) = verify::read_finished(&self.run)?;
-        let proof = Proof::of(&contents, results, &self.item)?;
-        whole_file::write_private(&self.out, proof.to_text()?.as_bytes())?;
-        let calls = count(proof.calls.len(), "call");
-        console::say(format!("item {}, {calls}: {}", self.item, self.out.display()))?;
-        Ok(console::say(format!("head {}", proof.results.head))?)
     }
 }

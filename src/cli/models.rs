@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::options::{HubFlags, QuietFlag};
-use super::summary::count;
 use crate::chat::{ChatError, ChatTemplate};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -16,9 +15,6 @@ use crate::panel::PanelError;
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 use crate::tokenizer::{Library, Tokenizer};
-
-/// As model-signing names it.
-const SIGNATURE: &str = "model.sig";
 
 #[derive(Debug, Subcommand)]
 pub enum Models {
@@ -54,12 +50,6 @@ pub struct Fetch {
 pub struct Verify {
     /// Model: a card's name, a hub id or a directory
     model: String,
-    /// Verify the signature of the model's directory by this public key (PEM, P-256 or P-384), as OpenSSF's model-signing makes it
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-    /// The signature [default: model.sig in the model's directory]
-    #[arg(long, value_name = "FILE", requires = "key")]
-    signature: Option<PathBuf>,
 }
 
 // Its own group would have the name of what it flattens.
@@ -163,32 +153,8 @@ impl Verify {
     fn run(self) -> Result<(), Failure> {
         let checkpoint = hub::resolve(&self.model, &HubFlags::default().options(true)?.local())?;
         hub::refuse_long(&checkpoint)?;
-        self.signature(&checkpoint.directory)?;
         tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)?;
         try_out(&checkpoint)
-    }
-
-    /// Holds the directory against what its publisher signed, where a key is given.
-    fn signature(&self, directory: &Path) -> Result<(), Failure> {
-        let signature = self.signature.clone().unwrap_or_else(|| directory.join(SIGNATURE));
-        let Some(key) = &self.key else {
-            if signature.is_file() {
-                let signature = signature.display();
-                console::note(format!(
-                    "note: {signature} was not verified: --key names the signer's key"
-                ));
-            }
-            return Ok(());
-        };
-        let signed = hub::signature::verify(directory, &signature, key)?;
-        tell_checks(&signed.checks, directory)?;
-        let ignored = signed.ignored.iter().map(|path| console::plain(path)).collect::<Vec<_>>();
-        let ignored = match ignored.is_empty() {
-            true => String::new(),
-            false => format!("; the signer left out {}", ignored.join(", ")),
-        };
-        let files = count(signed.checks.len(), "file");
-        Ok(console::say(format!("signed  {files} by the key {}{ignored}", signed.key))?)
     }
 }
 
@@ -249,7 +215,6 @@ fn describe(status: &Status) -> String {
         }
         Status::Unknown => "unknown: it has no recorded checksum".to_owned(),
         Status::Missing => "MISSING".to_owned(),
-        Status::Unsigned => "NOT SIGNED".to_owned(),
     }
 }
 

@@ -16,8 +16,8 @@ use crate::audit::kept;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::hardware::{Hardware, MOST_DRAFT};
-use crate::experiment::replay::{Asked, Replayed, replay};
+use crate::experiment::hardware::MOST_DRAFT;
+use crate::experiment::replay::{Asked, replay};
 
 #[derive(Debug, Args)]
 pub struct Replay {
@@ -37,13 +37,6 @@ pub struct Replay {
     /// Replay the run of another version of wardround
     #[arg(long)]
     allow_version: bool,
-    #[command(flatten)]
-    again: AgainFlags,
-}
-
-/// Where what a run was made of is now, and what its calls are computed on.
-#[derive(Clone, Debug, Args)]
-pub struct AgainFlags {
     /// The models, where they have moved
     #[arg(long, value_name = "A,B,C")]
     panel: Vec<String>,
@@ -54,27 +47,6 @@ pub struct AgainFlags {
     corpus: MovedCorpusFlags,
     #[command(flatten)]
     execution: ExecutionFlags,
-}
-
-impl AgainFlags {
-    /// What the calls are computed on.
-    fn hardware(&mut self, by_prefill: bool) -> Result<&Hardware, Failure> {
-        let hardware = &mut self.execution.hardware;
-        hardware.calls.refuse("a replay computes every call again")?;
-        if by_prefill {
-            // Whatever the plan drafted.
-            hardware.draft.get_or_insert(MOST_DRAFT as usize);
-        }
-        Ok(hardware)
-    }
-
-    /// Repeats calls of a run.
-    pub fn replay(mut self, contents: &Contents, asked: &Asked<'_>) -> Result<Replayed, Failure> {
-        self.hardware(asked.by_prefill)?;
-        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
-        spec.data = self.data.unwrap_or(spec.data);
-        replay(contents, spec, asked, interrupt::watch())
-    }
 }
 
 #[cfg(not(feature = "serve"))]
@@ -88,7 +60,7 @@ impl Replay {
 #[cfg(feature = "serve")]
 impl Replay {
     /// Repeats lines of an audit trail on the models that it names.
-    fn audit(mut self) -> Result<(), Failure> {
+    fn audit(self) -> Result<(), Failure> {
         let directory = self.audit.clone().unwrap_or_default();
         let mut lines = Vec::with_capacity(self.what.len());
         let mut first = u64::MAX;
@@ -101,20 +73,20 @@ impl Replay {
             lines.push(kept::one(&directory, seq)?);
         }
         let arguments = &kept::configuration(&directory, first)?.fields["arguments"];
-        let AgainFlags { panel, corpus: moved, .. } = &self.again;
         let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
         let mut systems: SystemFlags =
             serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
-        let models: Vec<String> = match panel.is_empty() {
+        let models: Vec<String> = match self.panel.is_empty() {
             true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
-            false => super::list::models(panel)?,
+            false => super::list::models(&self.panel)?,
         };
+        let moved = &self.corpus;
         if !moved.corpus.is_empty() {
             systems.corpus.directories = moved.corpus.clone();
         }
         systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
-        let hub = self.again.execution.hub_options()?;
-        let hardware = self.again.hardware(self.by_prefill)?;
+        let hub = self.execution.hub_options()?;
+        let hardware = &self.execution.hardware;
         let loaded = Sources::check(&models, &systems, hardware, hub)?.load()?;
         let differences = crate::serve::replay::replay(loaded, &lines, self.by_prefill)?;
         let replayed = format!("{} replayed", count(lines.len(), "line"));
@@ -123,18 +95,26 @@ impl Replay {
 }
 
 impl Replay {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(mut self) -> Result<(), Failure> {
+        let hardware = &mut self.execution.hardware;
+        hardware.calls.refuse("a replay computes every call again")?;
+        if self.by_prefill {
+            // Whatever the plan drafted.
+            hardware.draft.get_or_insert(MOST_DRAFT as usize);
+        }
         if self.audit.is_some() {
             return self.audit();
         }
-        let [directory] = self.what.as_slice() else {
+        let [directory] = &self.what[..] else {
             let hint = "replay one after another; numbers of lines go with --audit DIR";
             return Err(Failure::usage("several run directories were given", hint));
         };
         let contents = Contents::read(Path::new(directory))?;
-        let Replay { items, allow_version, by_prefill, .. } = self;
-        let asked = Asked { items: &items, allow_version, by_prefill, only: None };
-        let replayed = self.again.replay(&contents, &asked)?;
+        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
+        spec.data = self.data.unwrap_or(spec.data);
+        let (items, allow_version, by_prefill) = (&self.items, self.allow_version, self.by_prefill);
+        let asked = Asked { items, allow_version, by_prefill };
+        let replayed = replay(&contents, spec, &asked, interrupt::watch())?;
         let mut calls = count(replayed.calls, "call");
         if replayed.searches > 0 {
             calls += &format!(", {} of its searches made again", replayed.searches);
@@ -145,7 +125,7 @@ impl Replay {
 }
 
 /// Prints what came out differently, and errors where anything did.
-pub fn tell(differences: &[String], replayed: &str, of: &Path) -> Result<(), Failure> {
+fn tell(differences: &[String], replayed: &str, of: &Path) -> Result<(), Failure> {
     for difference in differences {
         console::say(difference)?;
     }

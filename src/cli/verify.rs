@@ -1,31 +1,23 @@
 //! `verify`: checks that a run directory or an audit trail is complete and unchanged.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::{Arg, Args};
+use clap::Args;
 
-use super::replay::{AgainFlags, tell};
 use super::summary::count;
 use crate::analysis::{export, results};
 use crate::audit::{head, verify};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::contents::Contents;
-use crate::experiment::error::{RunError, resume};
-use crate::experiment::proof::Proof;
-use crate::experiment::recompute::{Drawn, chance, draw};
-use crate::experiment::replay::Asked;
-use crate::experiment::results::Results;
+use crate::experiment::error::RunError;
 
 /// What helps where a trail lacks its key.
 const WITHOUT_KEY: &str = "put `key` beside the trail, from where it was written; where a copy lacks it on purpose, --without-key says so";
 
 #[derive(Debug, Args)]
-#[command(mut_args(of_recompute))]
 pub struct Verify {
     /// The run directory
-    #[arg(required_unless_present_any = ["audit", "proof"])]
+    #[arg(required_unless_present = "audit")]
     directory: Option<PathBuf>,
     /// The head that was noted when the run ended
     #[arg(long, value_name = "SHA256")]
@@ -39,50 +31,13 @@ pub struct Verify {
     /// Check a copy that lacks the trail's key on purpose: its lines, and not the sums of texts
     #[arg(long, requires = "audit", conflicts_with = "directory")]
     without_key: bool,
-    /// Compute K calls of a finished run anew, drawn at random by its head, and say how likely a forgery would have been found
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "audit")]
-    recompute: Option<u32>,
-    /// A text that the draw depends on too, chosen after the run was handed over: without one, who made the run could try heads until
-    /// the draw spared what he forged
-    #[arg(long, value_name = "TEXT", requires = "recompute")]
-    nonce: Option<String>,
-    /// Check what `calls prove` wrote of one item against the head of its run, without the run
-    #[arg(long, value_name = "FILE", requires = "head", conflicts_with_all = ["directory", "audit", "recompute"])]
-    proof: Option<PathBuf>,
     /// Check that a statement that `export --as in-toto` wrote is of this run, too; whoever signed it is for others to check
     #[arg(long, value_name = "FILE", requires = "directory")]
     attestation: Option<PathBuf>,
-    /// Replay the run of another version of wardround
-    #[arg(long)]
-    allow_version: bool,
-    #[command(flatten)]
-    again: AgainFlags,
-}
-
-/// The flags of a replay mean something with --recompute alone. What the environment may set is not refused: it is there for all commands.
-fn of_recompute(argument: Arg) -> Arg {
-    let own = [
-        "directory",
-        "head",
-        "audit",
-        "heads",
-        "without_key",
-        "recompute",
-        "nonce",
-        "proof",
-        "attestation",
-    ];
-    match own.contains(&argument.get_id().as_str()) || argument.get_env().is_some() {
-        true => argument,
-        false => argument.requires("recompute"),
-    }
 }
 
 impl Verify {
     pub fn run(self) -> Result<(), Failure> {
-        if let (Some(proof), Some(head)) = (&self.proof, &self.head) {
-            return proven(proof, head);
-        }
         let Some(directory) = &self.directory else {
             return self.audit();
         };
@@ -105,14 +60,7 @@ impl Verify {
             if self.attestation.is_some() {
                 return Err(RunError::NoResults { path: directory.clone() }.into());
             }
-            console::say("intact so far; the run has not finished")?;
-            return match self.recompute {
-                None => Ok(()),
-                Some(_) => Err(Failure::outcome(
-                    "calls are drawn by the head of a finished run",
-                    Some(resume(directory)),
-                )),
-            };
+            return Ok(console::say("intact so far; the run has not finished")?);
         };
         if let Some(note) = note {
             console::say(format!("note   {note}"))?;
@@ -121,41 +69,7 @@ impl Verify {
             export::check(path, &verified.contents, results)?;
             console::say(format!("stated by {}", console::plain(&path.display().to_string())))?;
         }
-        console::say(format!("head   {}\nintact", results.head))?;
-        match self.recompute {
-            None => Ok(()),
-            Some(drawn) => self.recompute(&verified.contents, &results.head, drawn as usize),
-        }
-    }
-
-    /// Computes calls anew, and prints what that says.
-    fn recompute(self, contents: &Contents, head: &str, wanted: usize) -> Result<(), Failure> {
-        let nonce = self.nonce.as_deref();
-        let Drawn { keys, of, left_out } = draw(contents, head, nonce.unwrap_or_default(), wanted);
-        let by = if nonce.is_some() { "the head and the nonce" } else { "the head" };
-        console::say(format!("drawn  {} of {}, by {by}", keys.len(), count(of, "call")))?;
-        if left_out > 0 {
-            let left_out = count(left_out, "call");
-            console::say(format!("note   {left_out} of items without an answer: not drawn"))?;
-        }
-        let items: HashSet<&str> = keys.iter().map(|key| key.item.as_str()).collect();
-        let items: Vec<String> = items.into_iter().map(str::to_owned).collect();
-        let allow_version = self.allow_version;
-        let asked = Asked { items: &items, allow_version, by_prefill: true, only: Some(&keys) };
-        let replayed = self.again.replay(contents, &asked)?;
-        for percent in [1, 5, 10] {
-            let chance = 100.0 * chance(of, keys.len(), percent);
-            console::say(format!(
-                "chance {chance:.1} % to draw one, were {percent} % of the calls forged"
-            ))?;
-        }
-        if nonce.is_none() {
-            console::say(
-                "note   if whoever made the run did not choose its head; a --nonce of your own rules that out",
-            )?;
-        }
-        let recomputed = format!("{} computed anew", count(replayed.calls, "call"));
-        tell(&replayed.differences, &recomputed, &contents.path)
+        Ok(console::say(format!("head   {}\nintact", results.head))?)
     }
 
     fn audit(&self) -> Result<(), Failure> {
@@ -197,18 +111,6 @@ impl Verify {
             )),
         }
     }
-}
-
-/// Prints what a proof shows.
-fn proven(path: &Path, head: &str) -> Result<(), Failure> {
-    let proof = Proof::check(path, head)?;
-    let Results { system, dataset, n_items, .. } = &proof.results;
-    let (system, dataset) = (console::plain(system), console::plain(dataset));
-    let number = proof.index + 1;
-    console::say(format!("run    {system} on {dataset}, {}", count(*n_items, "item")))?;
-    console::say(format!("item   {} (number {number})", console::plain(proof.text.item())))?;
-    console::say(format!("calls  {}, all of this item", proof.calls.len()))?;
-    Ok(console::say(format!("head   {}\nproven", proof.results.head))?)
 }
 
 #[cfg(test)]

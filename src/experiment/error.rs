@@ -73,12 +73,6 @@ faults! {
         NoResults { path: PathBuf } => Artefact, "finish the run with `wardround resume DIR`";
         #[error("{} has no item `{item}`", path.display())]
         NoItem { path: PathBuf, item: String } => Usage, "plan.toml lists the items";
-        #[error("{}: results.json has no root over the items", path.display())]
-        NoRoot { path: PathBuf } => Usage,
-            "an earlier version of wardround wrote it, and its head covers no single item; a run that is made again has one";
-        #[error("{} proves nothing: {reason}", path.display())]
-        BadProof { path: PathBuf, reason: String } => Artefact,
-            "ask for the file again from whoever has the run: `wardround calls prove RUN ITEM FILE`";
         #[error("shard {part} of {items} items has none")]
         EmptyShard { part: Shard, items: usize } => Usage,
             "cut a run into at most as many shards as it has items";

@@ -31,7 +31,7 @@ pub fn check(contents: &Contents) -> Result<(), RunError> {
 ///
 /// # Errors
 /// The field that is otherwise.
-pub fn held_against(text: &ItemText, line: &ItemLine) -> Result<(), Defect> {
+fn held_against(text: &ItemText, line: &ItemLine) -> Result<(), Defect> {
     match (text, line) {
         (ItemText::Question(text), ItemLine::Answer(line)) => {
             same("gold", &line.gold, texts::FILE, &text.answer)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 
 use super::compare::compare_all;
 use super::contents::Contents;
@@ -15,8 +15,8 @@ use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::ops::EMULATED;
 use crate::panel::PanelError;
-use crate::panel::recorder::Recorder;
-use crate::record::{CallKey, CallLine, ItemLine, SearchLine};
+use crate::panel::recorder::Expecting;
+use crate::record::{ItemLine, SearchLine};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
@@ -38,8 +38,6 @@ pub struct Asked<'a> {
     /// Whether the engines are told what was logged, to compute all positions of a completion at once: each token is drawn again all the
     /// same.
     pub by_prefill: bool,
-    /// The calls to compute; all others are answered from the log. `None`: all.
-    pub only: Option<&'a HashSet<CallKey>>,
 }
 
 /// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
@@ -70,19 +68,8 @@ pub fn replay(
         let calls = contents.calls.records.iter();
         calls.map(|call| (call.key(), call.tokens.clone())).collect()
     });
-    let known = asked.only.map(|only| {
-        let names: HashSet<&str> = wanted.iter().map(|item| item.item()).collect();
-        let calls = contents.calls.records.iter();
-        let calls = calls.filter(|call| names.contains(call.item.as_str()));
-        let calls = calls.map(|call| (call.key(), call.clone()));
-        calls.filter(|(key, _)| !only.contains(key)).collect()
-    });
-    let calls_made = Checked {
-        expected: expected.unwrap_or_default(),
-        known: known.unwrap_or_default(),
-        calls: sender,
-    };
-    let recorder = Box::new((calls_made, searcher));
+    let expected = Expecting { tokens: expected.unwrap_or_default(), calls: sender };
+    let recorder = Box::new((expected, searcher));
     let started = run.start(&models.start()?, recorder, stop.clone())?;
     let dataset = &contents.plan.dataset.name;
     let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
@@ -118,9 +105,7 @@ pub fn replay(
     }
     let items: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
     let mut logged = contents.calls.by_key();
-    logged.retain(|key, _| {
-        items.contains(&(key.run, &*key.item)) && asked.only.is_none_or(|only| only.contains(key))
-    });
+    logged.retain(|key, _| items.contains(&(key.run, &*key.item)));
     let mut found = contents.searches.by_key();
     found.retain(|key, _| items.contains(&(key.run, &*key.item)));
     let now: BTreeMap<_, ItemLine> = answers.into_iter().collect();
@@ -135,29 +120,6 @@ pub fn replay(
 
 fn by_reference<K: Clone + Ord, R>(lines: &BTreeMap<K, R>) -> BTreeMap<K, &R> {
     lines.iter().map(|(key, line)| (key.clone(), line)).collect()
-}
-
-/// Calls that are made again, with what they are said to have given.
-struct Checked {
-    /// Empty where nothing is to be believed beforehand.
-    expected: HashMap<CallKey, Vec<u32>>,
-    /// Those that are not made again.
-    known: HashMap<CallKey, CallLine>,
-    calls: Sender<CallLine>,
-}
-
-impl Recorder for Checked {
-    fn find(&self, key: &CallKey) -> Option<&CallLine> {
-        self.known.get(key)
-    }
-
-    fn expected(&self, key: &CallKey) -> Option<&[u32]> {
-        self.expected.get(key).map(Vec::as_slice)
-    }
-
-    fn record(&self, call: &CallLine) -> Result<(), Failure> {
-        self.calls.record(call)
-    }
 }
 
 /// The plan of a replay; where an emulator computes what such a GPU has computed, as if it were that GPU. That is what is asked: whether

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::clock;
 use super::contents::Contents;
 use super::error::RunError;
-use super::{proof, versions, whole_file};
+use super::{versions, whole_file};
 use crate::digest::sha256;
 use crate::outside;
 use crate::record::{CallLine, ItemKey, ItemLine, Parse, SCHEMA, Usage};
@@ -40,9 +40,6 @@ pub struct Results {
     pub calls: usize,
     pub tokens: Tokens,
     pub parse: ParseCounts,
-    /// The root over the items' lines, see [`super::proof`]; earlier versions wrote none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub items_root: Option<String>,
     /// As the analysis layer names them.
     #[serde(flatten)]
     pub figures: Map<String, Value>,
@@ -177,7 +174,6 @@ impl Results {
             calls: contents.calls.records.len(),
             tokens: Tokens::of(&contents.calls.records),
             parse: ParseCounts::of(&contents.calls.records),
-            items_root: Some(proof::root(contents)?),
             figures: Map::new(),
             elapsed_ms: 0,
             finished_at: String::new(),

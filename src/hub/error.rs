@@ -5,7 +5,6 @@ use std::io;
 use std::path::PathBuf;
 
 use super::proxy::ProxyError;
-use super::signature::SignatureError;
 use super::{Authority, Card, DatasetCard, Kind};
 use crate::checkpoint::FilesError;
 use crate::fault::faults;
@@ -112,8 +111,6 @@ faults! {
             format!("install the bundle again, with `wardround bundle install … --accept {model}` once the text was read");
         #[error("{} is being written by another process", path.display())]
         Busy { path: PathBuf } => Usage, "wait for it, then run the same command again";
-        #[error(transparent)]
-        Signature(error: #[from] SignatureError) => error.blame(), error.hint();
         #[error(transparent)]
         Proxy(error: #[from] ProxyError) => error.blame(), error.hint();
         #[error(transparent)]

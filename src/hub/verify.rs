@@ -21,8 +21,6 @@ pub enum Authority {
     Provenance,
     /// The hub, by the name of the cached blob or the file's etag.
     Hub,
-    /// Who signed the folder.
-    Signature,
 }
 
 impl fmt::Display for Authority {
@@ -31,7 +29,6 @@ impl fmt::Display for Authority {
             Self::Card => "its card",
             Self::Provenance => "provenance.toml",
             Self::Hub => "the hub",
-            Self::Signature => "its signature",
         })
     }
 }
@@ -46,10 +43,8 @@ pub enum Status {
     },
     /// No sum is known.
     Unknown,
-    /// The card, the provenance or the signature lists the file, and it is not there.
+    /// The card or the provenance lists the file, and it is not there.
     Missing,
-    /// The folder is signed, and the file is not.
-    Unsigned,
 }
 
 impl Status {

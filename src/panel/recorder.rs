@@ -78,10 +78,6 @@ impl<R: Recorder> Recorder for Expecting<R> {
 
 /// The same, with a channel for searches.
 impl<R: Recorder> Recorder for (R, Sender<SearchLine>) {
-    fn find(&self, key: &CallKey) -> Option<&CallLine> {
-        self.0.find(key)
-    }
-
     fn expected(&self, key: &CallKey) -> Option<&[u32]> {
         self.0.expected(key)
     }

@@ -116,7 +116,6 @@ fn files(checkpoint: &Checkpoint) -> Result<Vec<FileReport>, Failure> {
             Status::Ok(authority) => (State::Ok, format!("as {authority} says")),
             Status::Unknown => (State::Note, "nothing says what it should be".to_owned()),
             Status::Missing => (State::Broken, "missing".to_owned()),
-            Status::Unsigned => (State::Broken, "not signed".to_owned()),
             Status::Mismatch { authority, expected } => {
                 (State::Broken, format!("{authority} says {expected}"))
             }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Formats of the field, read by readers that are not ours: what `export` writes of runs, and signatures that `models verify` checks.
+# Formats of the field, read by readers that are not ours: what `export` writes of runs.
 #
 #     tests/acceptance/formats.sh OUT [RUN…]
 #
 # RUN is the directory of a finished run; without one, the demo's is made. OUT gets the exports, and a venv with every-eval-ever, inspect-ai,
-# in-toto-attestation, securesystemslib, model-signing and vexipy unless READERS names one. Takes the release binary where it is built, else the debug one; WARDROUND
+# in-toto-attestation, securesystemslib and vexipy unless READERS names one. Takes the release binary where it is built, else the debug one; WARDROUND
 # names another. Needs openssl.
 set -euo pipefail
 
@@ -20,9 +20,9 @@ target=${CARGO_TARGET_DIR:-$root/target}
 wardround=${WARDROUND:-$target/release/wardround}
 [ -x "$wardround" ] || wardround=$target/debug/wardround
 readers=${READERS:-$out/venv}
-if [ ! -x "$readers/bin/model_signing" ]; then
+if [ ! -x "$readers/bin/inspect" ]; then
     python3 -m venv "$readers"
-    "$readers/bin/pip" install -q inspect-ai==0.3.285 in-toto-attestation==0.9.3 model-signing==1.1.1 pyopenssl "securesystemslib[crypto]" vexipy jsonschema pydantic rich requests pyyaml
+    "$readers/bin/pip" install -q inspect-ai==0.3.285 in-toto-attestation==0.9.3 "securesystemslib[crypto]" vexipy jsonschema pydantic rich requests pyyaml
     # It asks for Python 3.12, for what converts; what validates runs on 3.11.
     "$readers/bin/pip" install -q --no-deps --ignore-requires-python every-eval-ever==0.3.0
 fi
@@ -62,55 +62,6 @@ verified = Envelope.from_dict(envelope).verify([key], 1)
 print(f"securesystemslib: the envelope holds by {len(verified)} key")
 PY
 
-echo "== a model's signature"
-folder=$out/signing
-rm -rf "$folder"
-mkdir -p "$folder"
-"$wardround" models synth qwen3 "$folder/model" >/dev/null
-for key in prime256v1 secp384r1; do
-    openssl ecparam -name "$key" -genkey -noout -out "$folder/$key.key" 2>/dev/null
-    openssl ec -in "$folder/$key.key" -pubout -out "$folder/$key.pem" 2>/dev/null
-done
-# refused WHY KEY: `models verify` ends with 3 and says so.
-refused() {
-    local status=0
-    "$wardround" models verify "$folder/model" --key "$folder/$2.pem" >"$folder/said" 2>&1 || status=$?
-    if ((status != 3)) || ! grep -q "$1" "$folder/said"; then
-        cat "$folder/said"
-        echo "exit code $status where 3 and \`$1\` were due" >&2
-        exit 1
-    fi
-    echo "refused: $(grep -m1 -o ".\{0,40\}$1.\{0,30\}" "$folder/said")"
-}
-for key in prime256v1 secp384r1; do
-    rm -f "$folder/model/model.sig"
-    "$readers/bin/model_signing" sign key "$folder/model" --private_key "$folder/$key.key" --signature "$folder/model/model.sig" >/dev/null
-    "$wardround" models verify "$folder/model" --key "$folder/$key.pem" | grep '^signed'
-    "$readers/bin/model_signing" verify key "$folder/model" --public_key "$folder/$key.pem" --signature "$folder/model/model.sig"
-done
-sig=$folder/model/model.sig
-cp "$sig" "$folder/good.sig"
-refused 'was made with another key' prime256v1
-echo >"$folder/model/extra.py"
-refused 'NOT SIGNED' secp384r1
-rm "$folder/model/extra.py"
-cp "$folder/model/generation_config.json" "$folder/kept"
-printf ' ' >>"$folder/model/generation_config.json"
-refused 'MISMATCH' secp384r1
-rm "$folder/model/generation_config.json"
-refused 'MISSING' secp384r1
-cp "$folder/kept" "$folder/model/generation_config.json"
-"$python" - "$sig" <<'PY'
-import base64, json, sys
-bundle = json.load(open(sys.argv[1]))
-signature = bytearray(base64.b64decode(bundle["dsseEnvelope"]["signatures"][0]["sig"]))
-signature[30] ^= 1
-bundle["dsseEnvelope"]["signatures"][0]["sig"] = base64.b64encode(signature).decode()
-json.dump(bundle, open(sys.argv[1], "w"))
-PY
-refused 'is not a signature by' secp384r1
-cp "$folder/good.sig" "$sig"
-"$wardround" models verify "$folder/model" --key "$folder/secp384r1.pem" | grep '^signed'
 echo "== how a release was built, and an advisory that does not concern it"
 commit=$(git -C "$root" rev-parse HEAD)
 BUILDER=https://builder.example "$root/tools/provenance.py" "$wardround" "$root" "$commit" --features serve,airgap >"$out/provenance.json"

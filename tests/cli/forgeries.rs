@@ -21,7 +21,7 @@ fn told(contents: &Contents) -> Result<Vec<String>, String> {
     let hardware = Hardware { draft: Some(MOST_DRAFT as usize), ..Hardware::default() };
     let hub = HubOptions::new(Environment::capture().unwrap());
     let spec = Spec::from_plan(&contents.plan, hardware, hub).map_err(|error| error.to_string())?;
-    let asked = Asked { items: &[], allow_version: false, by_prefill: true, only: None };
+    let asked = Asked { items: &[], allow_version: false, by_prefill: true };
     let replayed = replay(contents, spec, &asked, Arc::<AtomicBool>::default());
     replayed.map(|replayed| replayed.differences).map_err(|error| error.to_string())
 }

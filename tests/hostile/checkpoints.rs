@@ -236,25 +236,3 @@ fn gguf_files() {
         }
     });
 }
-
-/// A bundle as model-signing writes it, and the key: neither may be trusted before it is read.
-#[cfg(feature = "airgap")]
-#[test]
-fn signatures_of_models() {
-    use wardround::hub::signature::verify;
-
-    let golden = goldens().join("model-signing");
-    let folder = tempfile::tempdir().unwrap();
-    copy(&golden, folder.path());
-    let model = folder.path().join("model");
-    let (signature, key) = (model.join("model.sig"), folder.path().join("p256.pem"));
-    assert!(verify(&model, &signature, &key).is_ok());
-    for path in [&signature, &key] {
-        let good = std::fs::read_to_string(path).unwrap();
-        withstands("signature of a model", damaged_text([good.clone()]), |text| {
-            std::fs::write(path, text).unwrap();
-            let _ = verify(&model, &signature, &key);
-        });
-        std::fs::write(path, good).unwrap();
-    }
-}

@@ -111,7 +111,6 @@ fn refuse_wrong(
     let wrong = checks.values().filter_map(|check| match &check.status {
         Status::Ok(_) | Status::Unknown => None,
         Status::Missing => Some(format!("missing  {}", check.name)),
-        Status::Unsigned => Some(format!("unsigned {}", check.name)),
         Status::Mismatch { authority, expected } => {
             Some(format!("changed  {}: {authority} says {expected}", check.name))
         }
