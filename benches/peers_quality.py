@@ -2,8 +2,9 @@
 """wardround's weight formats beside llama.cpp's: the same weights, the same windows of the same text, each against f32 of its own engine.
 
 A GGUF file in f32 is written from the model's directory, and llama.cpp itself makes q8_0 and Q4_K_M of it. Both engines read the text in
-windows, with keys and values in f32; the figures are those of `wardround bench quality`, which is run first. That both begin from the
-same model shows in f32's two perplexities.
+windows, with keys and values in f32, but for wardround's `kv-bf16`, which is f32 beside keys and values in bf16. The figures: the
+Kullback-Leibler divergence of the next token's distribution from f32's (mean and worst, in nats), how often the likeliest token is the
+same, and the perplexity. That both begin from the same model shows in f32's two perplexities.
 
     python3 -m venv peers && peers/bin/pip install llama-cpp-py-sync gguf tokenizers
     cargo build --release
@@ -27,7 +28,7 @@ import gguf
 import numpy as np
 from llama_cpp_py_sync import __llama_cpp_tag__ as tag
 from llama_cpp_py_sync._cffi_bindings import ffi, get_lib
-from peers import NAMES, note, read_safetensors
+from peers import NAMES, note, read_safetensors, run
 from tokenizers import Tokenizer
 
 GEMMA_NAMES = NAMES | {
@@ -36,7 +37,14 @@ GEMMA_NAMES = NAMES | {
     "post_feedforward_layernorm": "post_ffw_norm",
 }
 FORMATS = {"Q8_0": "LLAMA_FTYPE_MOSTLY_Q8_0", "Q4_K_M": "LLAMA_FTYPE_MOSTLY_Q4_K_M"}
-# Rows whose logits are held at once.
+OUR_FORMATS = {
+    "bf16": ["--dtype", "bf16", "--kv-dtype", "f32"],
+    "q8_0": ["--quant", "q8_0", "--kv-dtype", "f32"],
+    "int8": ["--quant", "int8", "--kv-dtype", "f32"],
+    "q4_k": ["--quant", "q4_k", "--kv-dtype", "f32"],
+    "kv-bf16": ["--dtype", "f32", "--kv-dtype", "bf16"],
+}
+# Of a step.
 ROWS = 64
 
 
@@ -49,14 +57,10 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace, work: Path) -> None:
-    command = [arguments.wardround, "bench", "quality", "--model", arguments.model, "--format", "json"]
-    command += ["--text", arguments.text, "--window", arguments.window, "--threads", arguments.threads]
-    command += ["--windows", arguments.windows] if arguments.windows else []
-    note("wardround")
-    ours = json.loads(subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE).stdout)
-    windows = read_windows(arguments, ours["text"])
-    theirs, perplexity = measure_llama(arguments, windows, work)
-    print_table(ours, theirs, perplexity)
+    windows = read_windows(arguments)
+    ours = measure_wardround(arguments, windows)
+    theirs = measure_llama(arguments, windows, work)
+    print_table(arguments, windows, ours, theirs)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -100,16 +104,55 @@ def jittered(model: Path, work: Path) -> Path:
     return copy
 
 
-def read_windows(arguments: argparse.Namespace, text: dict) -> list[list[int]]:
-    """The windows that wardround read."""
+def read_windows(arguments: argparse.Namespace) -> list[list[int]]:
+    """The text's tokens in whole windows, each of which begins as a text does."""
     tokenizer = Tokenizer.from_file(str(arguments.model / "tokenizer.json"))
     before = tokenizer.encode("").ids[:1]
     tokens = tokenizer.encode(arguments.text.read_text(), add_special_tokens=False).ids
     own = arguments.window - len(before)
     windows = [before + tokens[start : start + own] for start in range(0, len(tokens) - own + 1, own)]
-    windows = windows[: arguments.windows]
-    assert len(windows) == text["windows"], f"{len(windows)} windows, not {text['windows']}"
-    return windows
+    assert windows and len(windows) >= (arguments.windows or 1), f"{len(tokens)} tokens are too few: lower --window or --windows"
+    return windows[: arguments.windows]
+
+
+def measure_wardround(arguments: argparse.Namespace, windows: list[list[int]]) -> tuple[list[dict], float]:
+    exact, rounded, found = Wardround(arguments, ["--dtype", "f32", "--kv-dtype", "f32"]), [], []
+    for name, flags in OUR_FORMATS.items():
+        rounded.append(Wardround(arguments, flags))
+        model = rounded[-1].described()["model"]
+        found.append({"format": name, "bytes_per_weight": model["weights_bytes"] / model["parameters"]})
+    note("wardround")
+    figures, perplexity = compare(exact, rounded, windows)
+    return [one | other for one, other in zip(found, figures)], perplexity
+
+
+class Wardround:
+    """A model in a format, which a process of its own reads each window with."""
+
+    def __init__(self, arguments: argparse.Namespace, flags: list[str]) -> None:
+        self.program = arguments.wardround
+        self.flags = ["--model", arguments.model, "--threads", arguments.threads, *flags]
+
+    def described(self) -> dict:
+        """The report of a short benchmark, which says what it measured."""
+        command = [self.program, "bench", *self.flags, "-p", 1, "-n", 0, "--repetitions", 1, "--format", "json", "--quiet"]
+        return json.loads(run(command))
+
+    def read(self, window: list[int]) -> Iterator[np.ndarray]:
+        """The logits after each token but the last."""
+        tokens = ",".join(str(token) for token in window[:-1])
+        command = [self.program, "logprobs", *self.flags, "--tokens", tokens, "--full", "--rows", ROWS]
+        with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE) as process:
+            # All lists of numbers in a JSON text that may be larger than the memory; the first has the tokens.
+            left, is_first = b"", True
+            while piece := process.stdout.read(1 << 20):
+                *lists, left = (left + piece).split(b"]")
+                for numbers in lists:
+                    numbers = numbers.rpartition(b"[")[2]
+                    if numbers and not is_first:
+                        yield np.fromstring(numbers, np.float32, sep=",")
+                    is_first = False
+        assert process.returncode == 0, f"wardround ends with {process.returncode}"
 
 
 def measure_llama(arguments: argparse.Namespace, windows: list[list[int]], work: Path) -> tuple[list[dict], float]:
@@ -152,11 +195,14 @@ class Llama:
         assert model and self.context, f"llama.cpp cannot load {file}"
         self.width = library.llama_vocab_n_tokens(library.llama_model_get_vocab(model))
 
-    def read(self, tokens: list[int], start: int) -> np.ndarray:
-        """The logits after each of `tokens`, which are in their window from `start` on."""
+    def read(self, window: list[int]) -> Iterator[np.ndarray]:
+        """The logits after each token but the last."""
+        self.library.llama_memory_clear(self.library.llama_get_memory(self.context), True)
+        for start in range(0, len(window) - 1, ROWS):
+            yield from self.read_chunk(window[:-1][start : start + ROWS], start)
+
+    def read_chunk(self, tokens: list[int], start: int) -> np.ndarray:
         library = self.library
-        if start == 0:
-            library.llama_memory_clear(library.llama_get_memory(self.context), True)
         batch = library.llama_batch_init(ROWS, 0, 1)
         batch.n_tokens = len(tokens)
         for index, token in enumerate(tokens):
@@ -171,21 +217,20 @@ class Llama:
         return logits
 
 
-def compare(exact: Llama, rounded: list[Llama], windows: list[list[int]]) -> tuple[list[dict], float]:
+def compare(exact, rounded: list, windows: list[list[int]]) -> tuple[list[dict], float]:
     """Of each model its figures beside the exact one's; and the exact one's perplexity."""
     divergences, same, surprises = ([[] for _ in rounded] for _ in range(3))
     exact_surprises = []
     for window in windows:
-        for start in range(0, len(window) - 1, ROWS):
-            tokens, following = window[:-1][start : start + ROWS], window[start + 1 :]
-            rows = exact.read(tokens, start)
-            exact_surprises += [-float(logprobs(p)[token]) for p, token in zip(rows, following)]
-            for number, model in enumerate(rounded):
-                for p, q, token in zip(rows, model.read(tokens, start), following):
-                    same[number].append(int(p.argmax() == q.argmax()))
-                    p, q = logprobs(p), logprobs(q)
-                    divergences[number].append(float(np.sum(np.exp(p) * (p - q))))
-                    surprises[number].append(-float(q[token]))
+        rows = list(exact.read(window))
+        assert len(rows) == len(window) - 1, f"{len(rows)} rows of a window of {len(window)}"
+        exact_surprises += [-float(logprobs(p)[token]) for p, token in zip(rows, window[1:])]
+        for number, model in enumerate(rounded):
+            for p, q, token in zip(rows, model.read(window), window[1:], strict=True):
+                same[number].append(int(p.argmax() == q.argmax()))
+                p, q = logprobs(p), logprobs(q)
+                divergences[number].append(float(np.sum(np.exp(p) * (p - q))))
+                surprises[number].append(-float(q[token]))
     figures = [
         {
             "mean_divergence": float(np.mean(divergences[number])),
@@ -266,14 +311,16 @@ def permute(values: np.ndarray, heads: int) -> np.ndarray:
     return values.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
 
 
-def print_table(ours: dict, theirs: list[dict], perplexity: float) -> None:
-    model, text = ours["model"], ours["text"]
-    print(f"{model['name']} ({model['family']}), {text['positions']} positions in {text['windows']} windows of {text['window']} tokens;")
-    print(f"wardround {ours['version']} on {ours['device_kind']}, llama.cpp {tag}")
-    print(f"perplexity in f32: {ours['perplexity']:.4f} and {perplexity:.4f}\n")
+def print_table(arguments: argparse.Namespace, windows: list[list[int]], ours: tuple, theirs: tuple) -> None:
+    report = Wardround(arguments, []).described()
+    model, environment = report["model"], report["environment"]
+    positions = sum(len(window) - 1 for window in windows)
+    print(f"{model['name']} ({model['family']}), {positions} positions in {len(windows)} windows of {arguments.window} tokens;")
+    print(f"wardround {environment['build']['version']} on {environment['device_kind']}, llama.cpp {tag}")
+    print(f"perplexity in f32: {ours[1]:.4f} and {theirs[1]:.4f}\n")
     print("| engine | format | bytes per weight | mean KL | worst KL | same first token | perplexity |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
-    for engine, rows in [("wardround", ours["results"]), ("llama.cpp", theirs)]:
+    for engine, (rows, _) in [("wardround", ours), ("llama.cpp", theirs)]:
         for row in rows:
             print(
                 f"| {engine} | {row['format']} | {row['bytes_per_weight']:.3f} | {row['mean_divergence']:.5f} | {row['worst_divergence']:.4f} "

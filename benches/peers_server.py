@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """wardround's server beside llama.cpp's: the same random weights in bf16, the same requests over HTTP, one run, a ratio.
 
-`wardround bench serve` puts the load on both. llama.cpp's server comes from the package xllamacpp, which brings it built for AVX2.
+llama.cpp's server comes from the package xllamacpp, which brings it built for AVX2.
 
     python3 -m venv peers && peers/bin/pip install xllamacpp gguf
     cargo build --release
@@ -14,19 +14,25 @@ with prompts of their own, whose rate is tokens per second over the whole load. 
 """
 
 import argparse
+import concurrent.futures
 import json
 import multiprocessing
+import random
 import statistics
 import subprocess
-import sys
 import time
 import urllib.request
 from pathlib import Path
 
 import peers
 
-# Words that `bench serve` makes prompts of have a token each in Qwen's vocabulary, with few exceptions.
+# Of prompts: a token each in Qwen's vocabulary, with few exceptions.
+WORDS = (
+    "the patient was given after pain history blood pressure normal left right with without fever daily dose chest heart lung acute days "
+    "three two showed test reports year old woman man treated"
+).split()
 CONTEXT_SLACK = 1024
+REQUESTS_PER_CLIENT = 8
 
 
 def main() -> None:
@@ -166,27 +172,42 @@ def is_well(url: str) -> bool:
 
 
 def measure(url: str, arguments: argparse.Namespace) -> dict[str, float]:
-    bench = [arguments.wardround, "bench", "serve", "--quiet", "--format", "json", "--url", url, "--model", "model"]
-    bench += ["--max-tokens", arguments.tokens]
     rates = {}
     for depth in arguments.depth:
-        load = ["--prompt-words", depth, "--shared-prefix", 1, "--concurrency", 1, "--requests", arguments.requests]
-        (result,) = json.loads(peers.run([*bench, *load]))["results"]
-        check(result)
-        http = result["http"]
-        spent_ms = http["request_ms"]["p50"] - http["first_text_ms"]["p50"]
-        rates[f"depth {depth}"] = 1000 * (arguments.tokens - 1) / spent_ms
+        prompt = words(depth, seed=depth)
+        complete(url, prompt, arguments.tokens)
+        seen = [complete(url, prompt, arguments.tokens) for _ in range(arguments.requests)]
+        first, last = (statistics.median(one[at] for one in seen) for at in (0, 1))
+        rates[f"depth {depth}"] = (arguments.tokens - 1) / (last - first)
     for clients in arguments.concurrency:
-        load = ["--prompt-words", arguments.words, "--shared-prefix", 0, "--concurrency", clients]
-        (result,) = json.loads(peers.run([*bench, *load]))["results"]
-        check(result)
-        rates[f"{clients} at once"] = result["http"]["tokens_per_second"]
+        prompts = [words(arguments.words, seed=number) for number in range(REQUESTS_PER_CLIENT * clients)]
+        began = time.perf_counter()
+        with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+            counts = [one[2] for one in pool.map(lambda prompt: complete(url, prompt, arguments.tokens), prompts)]
+        rates[f"{clients} at once"] = sum(counts) / (time.perf_counter() - began)
     return rates
 
 
-def check(result: dict) -> None:
-    if result["http"]["answered"] != result["http"]["requests"]:
-        sys.exit(f"not every request was answered: {result['http']['failure']}")
+def words(count: int, seed: int) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=count))
+
+
+def complete(url: str, prompt: str, tokens: int) -> tuple[float, float, int]:
+    """Seconds to the first event of a greedy streamed completion and to its end, and its tokens. What fails ends the script."""
+    ask = {"model": "model", "prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": True}
+    ask |= {"stream": True, "stream_options": {"include_usage": True}}
+    request = urllib.request.Request(f"{url}/completions", json.dumps(ask).encode(), {"Content-Type": "application/json"})
+    began, first, counted = time.perf_counter(), None, None
+    with urllib.request.urlopen(request, timeout=600) as answer:
+        for line in answer:
+            event = line.removeprefix(b"data: ").strip()
+            if not line.startswith(b"data: ") or event == b"[DONE]":
+                continue
+            event = json.loads(event)
+            if first is None and event["choices"]:
+                first = time.perf_counter() - began
+            counted = (event.get("usage") or {}).get("completion_tokens", counted)
+    return first, time.perf_counter() - began, counted
 
 
 if __name__ == "__main__":

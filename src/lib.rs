@@ -34,7 +34,7 @@
 pub mod analysis; // reads finished runs: metrics, figures, comparison, recipe tables, ratings, exports
 pub mod appended; // files of lines, and what a power cut leaves behind the last
 pub mod audit; // the chained trail of what was done with which text
-pub mod bench; // what a model, a panel and a server do on this machine
+pub mod bench; // what a model, an encoder and a panel do on this machine
 pub mod build_info; // which program this is
 #[cfg(feature = "airgap")]
 pub mod bundle; // program, models and data as one signed directory

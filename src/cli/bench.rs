@@ -1,11 +1,8 @@
-//! `bench`: measures the speed of a model or a panel on this machine beside the machine's limits, and what rounding costs.
+//! `bench`: measures the speed of a model, an encoder or a panel on this machine beside the machine's limits.
 
 mod embed;
 mod model;
 mod panel;
-mod quality;
-#[cfg(all(feature = "serve", feature = "remote"))]
-mod serve;
 
 use clap::{Args, Subcommand};
 
@@ -26,11 +23,6 @@ enum Verb {
     Embed(Box<embed::EmbedBench>),
     /// Measure a panel end to end: MED-MAD over questions
     Panel(Box<panel::PanelBench>),
-    /// Measure what rounding does to a model's predictions: each format beside f32
-    Quality(quality::QualityBench),
-    /// Measure a server under load, beside the same engine in process
-    #[cfg(all(feature = "serve", feature = "remote"))]
-    Serve(serve::ServeBench),
 }
 
 impl Bench {
@@ -38,9 +30,6 @@ impl Bench {
         match self.verb {
             Some(Verb::Embed(embed)) => embed.run(),
             Some(Verb::Panel(panel)) => panel.run(),
-            Some(Verb::Quality(quality)) => quality.run(),
-            #[cfg(all(feature = "serve", feature = "remote"))]
-            Some(Verb::Serve(serve)) => serve.run(),
             None => self.model.run(),
         }
     }

@@ -39,38 +39,22 @@ pub struct Serve {
     audit: AuditFlags,
     #[command(flatten)]
     sandbox: SandboxFlag,
-    /// Exit when the parent process does
-    #[arg(long, hide = true)]
-    end_with_parent: bool,
     #[command(flatten)]
     hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
 }
 
-/// Has the kernel kill this process when its parent process ends.
-#[cfg(target_os = "linux")]
-fn end_with_parent() -> Result<(), Failure> {
-    use rustix::process::{Signal, set_parent_process_death_signal};
-    Ok(set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)?)
-}
-
-/// Not available: the server of a benchmark that is killed keeps running.
-#[cfg(not(target_os = "linux"))]
-fn end_with_parent() -> Result<(), Failure> {
-    Ok(())
-}
-
 impl Serve {
     pub fn run(self) -> Result<(), Failure> {
-        if self.end_with_parent {
-            end_with_parent()?;
-        }
-        let mut sources = self.sources()?;
+        // A public address without protection is refused before models are searched; a socket from systemd is checked when it is taken.
+        let listen = &self.options.listen;
+        refuse_open(listen.host, listen.is_guarded() || listen.unix.is_some())?;
+        let hub = self.hub.options(true)?;
+        let mut sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
         let policies = self.policy.iter().map(|path| Policy::read(path));
         let policies = policies.collect::<Result<Vec<_>, _>>()?;
         let audit = self.audit.options();
-        let hub = self.hub.options(true)?;
         let mut paths = paths(&self.options.listen)?
             .models(sources.named.iter().map(|named| &named.model), &hub)?
             .encoders(sources.encoders.iter().map(|encoder| encoder.directory.as_path()));
@@ -101,14 +85,6 @@ impl Serve {
             obey(&mut loaded, policies)?;
             Ok(Loaded { sandbox, selftest, ..loaded })
         })
-    }
-
-    /// The models and systems to serve, checked and not loaded.
-    pub fn sources(&self) -> Result<Sources, Failure> {
-        // A public address without protection is refused before models are searched; a socket from systemd is checked when it is taken.
-        let listen = &self.options.listen;
-        refuse_open(listen.host, listen.is_guarded() || listen.unix.is_some())?;
-        Sources::check(&self.models, &self.systems, &self.hardware, self.hub.options(true)?)
     }
 }
 

@@ -12,6 +12,7 @@ mod constraint;
 mod drafts;
 mod encoder;
 mod encoder_forms;
+mod formats;
 mod gguf;
 mod known;
 mod life;

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use wardround::bench::load::http::read_events;
 use wardround::panel::remote::{Address, RemoteModel, RemoteOptions, RemoteRequest};
 use wardround::record::Message;
 
@@ -74,17 +73,5 @@ fn answers_of_a_server() {
             ..RemoteRequest::default()
         };
         let _ = model.complete(&request, &AtomicBool::new(false));
-    });
-}
-
-#[test]
-fn streams_of_a_measured_server() {
-    let piece = "data: {\"choices\": [{\"text\": \" fever\", \"index\": 0}]}\n\n";
-    let usage =
-        "data: {\"choices\": [], \"usage\": {\"prompt_tokens\": 3, \"completion_tokens\": 1}}\n\n";
-    let good = format!("{piece}: a comment\n\n{usage}data: [DONE]\n\n");
-    assert_eq!(read_events(good.as_bytes(), |_| ()).unwrap().prompt_tokens, 3);
-    withstands("stream of events", damaged([good]), |bytes| {
-        let _ = read_events(&*bytes, |_| ());
     });
 }

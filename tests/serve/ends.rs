@@ -2,7 +2,6 @@
 #![allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::channel;
@@ -239,29 +238,4 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let failure = server.join().unwrap().unwrap_err();
     assert!(failure.to_string().contains("on purpose"), "{failure}");
     assert_eq!(failure.blame(), Blame::Machine);
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_server_of_a_benchmark_ends_with_it_however_that_ends() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let folder = tempfile::tempdir().unwrap();
-    let starter = folder.path().join("starter");
-    let program = env!("CARGO_BIN_EXE_wardround");
-    std::fs::write(&starter, format!("#!/bin/sh\n'{program}' \"$@\" &\nwait\n")).unwrap();
-    std::fs::set_permissions(&starter, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let model = common::synthetic(Family::Qwen3);
-    let arguments = format!("{} --context 1024 --end-with-parent", model.display());
-    let server = Server::by(&starter, folder, &arguments);
-    let address = server.address.clone();
-    server.kill();
-    let began = Instant::now();
-    while TcpStream::connect(&address).is_ok() {
-        assert!(
-            began.elapsed() < Duration::from_secs(20),
-            "the server goes on without who started it"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -11,7 +11,7 @@ use wardround::ops::Cpu;
 use wardround::record::Message;
 
 use super::{golden, real_model};
-use crate::common;
+use crate::{common, formats};
 
 /// How far a logit may be from transformers', as a share of the row's largest, which is 18 to 98: rounding of f32 in sums of another order.
 /// The furthest seen: 1.02e-5, by AVX2.
@@ -128,4 +128,29 @@ fn with_real_models_logits_equal_transformers() {
 fn with_real_models_sixty_four_greedy_tokens_equal_transformers() {
     greedy_tokens_are_those_of_transformers("smollm2");
     greedy_tokens_are_those_of_transformers("gemma3-270m");
+}
+
+/// The mean divergence may be so much; the surprise at a token grows by the divergence on average, and varies by twice it.
+fn formats_stay_near_f32(model: &str, bounds: [(&str, f64); 5]) {
+    let (directory, cpu) = (real_model(model), Cpu::new(2).unwrap());
+    let tokens = &cases(model)[0].ids;
+    let exact = formats::read(&cpu, &directory, "f32", tokens);
+    for (format, most) in bounds {
+        let rounded = formats::read(&cpu, &directory, format, tokens);
+        let divergence = formats::divergence(&exact, &rounded);
+        assert!(divergence <= most, "{model} in {format}: {divergence}, not {most}");
+        let grown = formats::surprise(&rounded, tokens) - formats::surprise(&exact, tokens);
+        let noise = 3.0 * (2.0 * most / (tokens.len() - 1) as f64).sqrt();
+        assert!(grown < most + noise, "{model} in {format}: {grown}");
+    }
+}
+
+#[test]
+#[ignore = "needs WARDROUND_REAL_MODELS"]
+fn with_real_models_each_weight_format_stays_near_f32() {
+    let bounds = |q4_k| {
+        [("bf16", 0.005), ("q8_0", 0.008), ("int8", 0.03), ("q4_k", q4_k), ("kv-bf16", 0.002)]
+    };
+    formats_stay_near_f32("smollm2", bounds(0.02));
+    formats_stay_near_f32("gemma3-270m", bounds(0.06));
 }
