@@ -69,15 +69,14 @@ tests() { # each in a process of its own, for a fault ends all that comes after 
   done
   wait "${jobs[@]}"; say "tests: $(cat "$log"/test.*.code 2>/dev/null | grep -c '^0 ') passed of $(ls "$log"/test.*.code 2>/dev/null | wc -l)"
 }
-shadow() { # every kernel by itself, and tiny models launch by launch, on GPU and emulator, byte by byte: every format, every size of product
+shadow() { # tiny models launch by launch, on GPU and emulator, byte by byte: every format, every size of product
   local f q t jobs=() model one
-  [[ $device == cpu ]] || { run 120 kernels "$w" doctor --shadow & jobs+=($!); }
   for f in "${families[@]}"; do for q in none q8_0 q4_k; do
     one=$f.$q model=(--model "$work/tiny-$f" --device "$device"); [[ $q == none ]] || model+=(--quant "$q")
     (WARDROUND_CUDA_SHADOW=$log/shadow.$one.jsonl run 90 "shadow.$one" "$w" generate "${model[@]}" --tokens 10,11,12,13,14,15,16 --max-tokens 4 --temperature 0
       for t in 12 50 100 200; do WARDROUND_CUDA_SHADOW=$log/shadow.$one.jsonl run 90 "shadow.$one.$t" "$w" logprobs "${model[@]}" --tokens "$(seq -s, 10 $((9 + t)))" --rows $t; done) & jobs+=($!)
   done; done
-  wait "${jobs[@]}"; python3 tools/shadow.py "$log"/shadow.*.jsonl >"$log/shadow.txt" 2>&1; say "shadow: $(tail -n 1 "$log/shadow.txt"); $(tail -n 1 "$log/kernels.out" 2>/dev/null)"
+  wait "${jobs[@]}"; python3 tools/shadow.py "$log"/shadow.*.jsonl >"$log/shadow.txt" 2>&1; say "shadow: $(tail -n 1 "$log/shadow.txt")"
 }
 bench() { run "$1" "bench.$2.$3" "$w" bench --model "$work/$3" --device "$device" --offline --format json "${@:4}"; }
 model() { [[ -d $work/$1 ]] || { run 150 "synth.$1" "$w" models synth "$1" "$work/$1.part" --shape "$shape" --seed 1 && mv "$work/$1.part" "$work/$1"; }; }

@@ -9,7 +9,7 @@
 //! still verifies. A chain does not tell that its end was cut off; its heads, which go to stderr, do.
 
 pub mod case;
-pub mod content;
+mod content;
 pub mod event;
 pub mod files;
 pub mod forget;

@@ -18,35 +18,6 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned()
 }
 
-/// As on a GPU, with the emulator in its place: `kernels/machine_code.csv` has a line for each kernel of the build.
-#[test]
-fn every_kernel_is_compared_by_doctor_and_a_hang_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let compared = wardround(folder.path(), "doctor --shadow");
-    let said_of_all = said(&compared);
-    assert!(compared.status.success(), "{said_of_all}");
-    let csv = fs::read_to_string(places::repository().join("kernels/machine_code.csv")).unwrap();
-    let kernels: Vec<&str> = csv
-        .lines()
-        .filter_map(|line| line.strip_prefix("sm_90a,")?.split(',').next())
-        // What measures a GPU's limits, and what writes late.
-        .filter(|kernel| !kernel.starts_with("multiply_") && *kernel != "shadow_produce")
-        .collect();
-    for kernel in &kernels {
-        let line =
-            said_of_all.lines().find(|line| line.trim_start().starts_with(&format!("{kernel} ")));
-        assert!(
-            line.is_some_and(|line| !line.contains("plain 0 equal")),
-            "{kernel}: {said_of_all}"
-        );
-    }
-    let all = format!("{} kernels compared, 0 with a difference or fault", kernels.len());
-    assert!(said_of_all.contains(&all), "{said_of_all}");
-    let hung = wardround(folder.path(), "doctor --shadow --shadow-seconds 0");
-    assert!(!hung.status.success());
-    assert_eq!(said(&hung).matches("hang: it did not end within 0 seconds").count(), 10);
-}
-
 /// On a GPU they would be loaded; here they are read as far, and named.
 #[test]
 fn kernels_from_a_folder_are_told_of_and_never_emulated() {
