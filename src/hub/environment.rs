@@ -35,9 +35,9 @@ pub struct Environment {
     token_path: Option<PathBuf>,
 }
 
-/// An access token; its debug form does not show it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+/// An access token, or another text that its debug form does not show.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Token(pub(super) String);
 
 impl Token {
     pub fn secret(&self) -> &str {

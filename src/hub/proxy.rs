@@ -1,17 +1,12 @@
-//! Which proxy a URL is asked through, from the environment, as curl reads it; for the hub and for endpoints alike.
-//!
-//! `https_proxy` or `HTTPS_PROXY`, `http_proxy` or `HTTP_PROXY` by the URL's scheme, else `all_proxy` or `ALL_PROXY`. `no_proxy` or
-//! `NO_PROXY` names the hosts that are asked directly, separated by commas or spaces: a host or domain with all below it, with or without
-//! a dot before it; an address or a range of them (`10.0.0.0/8`, `fd00::/8`); any with a port, which then must be the URL's; `*`, alone
-//! for all hosts or in place of any part of one. This machine itself is always asked directly: a proxy would ask another.
+//! Which proxy a URL is asked through, as the environment says it to curl. What NO_PROXY means must never reach one: ureq neither trims its
+//! entries nor knows ports and ranges. This machine itself is always asked directly: a proxy would ask another.
 
-use std::env;
 use std::ffi::OsString;
-use std::fmt;
 use std::net::IpAddr;
 
 use thiserror::Error;
 
+use super::environment::Token;
 use super::matches;
 use crate::fault::faults;
 
@@ -20,23 +15,23 @@ use crate::fault::faults;
 pub struct Proxies {
     http: Option<Proxy>,
     https: Option<Proxy>,
-    /// Hosts that are asked directly, and the variable.
-    exceptions: Option<(&'static str, String)>,
+    /// The hosts that are asked directly.
+    exceptions: Proxy,
 }
 
-/// A proxy and the variable that names it. Shown without the name and password that its URL may hold.
-#[derive(Clone, PartialEq, Eq)]
+/// A variable that is set, and its value, which may hold a name and a password.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxy {
-    variable: &'static str,
-    url: String,
+    pub variable: &'static str,
+    pub url: Token,
 }
 
 faults! {
     /// A variable that cannot be followed; going around a proxy, or through one, in spite of it would be worse.
     #[derive(Debug, Error, PartialEq, Eq)]
     pub enum ProxyError {
-        #[error("{proxy} cannot be used: {reason}")]
-        Unusable { proxy: Proxy, reason: &'static str } => Usage,
+        #[error("the proxy of {variable} is not http:// or https:// with a host and a port")]
+        Unusable { variable: &'static str } => Usage,
             "name a proxy as http://HOST:PORT; NO_PROXY lists the hosts that need none";
         #[error("{variable} has `{entry}`, which is neither a host nor a range of addresses")]
         BadException { variable: &'static str, entry: String } => Usage,
@@ -44,208 +39,84 @@ faults! {
     }
 }
 
-impl fmt::Display for Proxy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, host, port) = parts(&self.url).unwrap_or(("", "", None));
-        write!(formatter, "the proxy {scheme}://{host}")?;
-        if let Some(port) = port {
-            write!(formatter, ":{port}")?;
-        }
-        write!(formatter, " of {}", self.variable)
-    }
-}
-
-impl fmt::Debug for Proxy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Proxy({self})")
-    }
-}
-
 impl Proxies {
-    /// Reads the process's variables.
-    pub fn capture() -> Proxies {
-        Proxies::from_lookup(|name| env::var_os(name))
-    }
-
     /// Reads the variables through `lookup`; an empty one counts as unset.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Proxies {
+        let value = |name| lookup(name).unwrap_or_default().to_string_lossy().trim().to_owned();
         let first = |names: &[&'static str]| {
-            names.iter().find_map(|&variable| {
-                let value = lookup(variable)?.to_string_lossy().trim().to_owned();
-                Some((variable, value)).filter(|(_, value)| !value.is_empty())
-            })
-        };
-        let proxy = |names: &[&'static str]| {
-            first(names).map(|(variable, value)| {
-                let url = if value.contains("://") { value } else { format!("http://{value}") };
-                Proxy { variable, url }
-            })
+            let mut set = names.iter().map(|&variable| (variable, value(variable)));
+            let (variable, value) = set.find(|(_, value)| !value.is_empty())?;
+            Some(Proxy { variable, url: Token(value) })
         };
         Proxies {
-            http: proxy(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
-            https: proxy(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
-            exceptions: first(&["no_proxy", "NO_PROXY"]),
+            http: first(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
+            https: first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
+            exceptions: first(&["no_proxy", "NO_PROXY"]).unwrap_or_default(),
         }
     }
 
-    /// The proxy that `url` is asked through; `None`: directly.
-    ///
-    /// # Errors
-    /// A proxy that cannot be used; an exception that cannot be read.
+    /// The proxy that `url` is asked through; `None`: directly. A variable that cannot be followed is an error.
     pub fn of(&self, url: &str) -> Result<Option<&Proxy>, ProxyError> {
-        let Some((scheme, host, port)) = parts(url) else { return Ok(None) };
-        let is_https = scheme.eq_ignore_ascii_case("https");
-        let proxy = if is_https { &self.https } else { &self.http };
+        let Some((scheme, host, port)) = parse(url) else { return Ok(None) };
+        let proxy = if scheme == "https" { &self.https } else { &self.http };
         let Some(proxy) = proxy else { return Ok(None) };
-        let host = Host::parse(host);
-        let port =
-            port.and_then(|port| port.parse().ok()).unwrap_or(if is_https { 443 } else { 80 });
-        if host.is_this_machine() {
-            return Ok(None);
-        }
-        if let Some((variable, list)) = &self.exceptions {
-            for entry in list.split([',', ' ', '\t']).filter(|entry| !entry.is_empty()) {
-                let bad = || ProxyError::BadException { variable, entry: entry.to_owned() };
-                if host.is_meant_by(port, entry).ok_or_else(bad)? {
-                    return Ok(None);
-                }
+        let Proxy { variable, url: list } = &self.exceptions;
+        let listed = list.secret().split([',', ' ', '\t']).filter(|entry| !entry.is_empty());
+        for entry in ["localhost", "127.0.0.0/8", "::1"].into_iter().chain(listed) {
+            let bad = || ProxyError::BadException { variable, entry: entry.to_owned() };
+            if is_meant(&host, port, entry).ok_or_else(bad)? {
+                return Ok(None);
             }
         }
-        proxy.check()?;
-        Ok(Some(proxy))
+        let place = parse(proxy.url.secret());
+        place.map(|_| Some(proxy)).ok_or(ProxyError::Unusable { variable: proxy.variable })
     }
 }
 
-impl Proxy {
-    /// With the name and password that it may hold.
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    fn check(&self) -> Result<(), ProxyError> {
-        let reason = match parts(&self.url) {
-            Some((scheme, ..)) if scheme.to_ascii_lowercase().starts_with("socks") => {
-                "SOCKS is not supported"
-            }
-            Some((_, host, port))
-                if host.is_empty() || port.is_some_and(|port| port.parse::<u16>().is_err()) =>
-            {
-                "it has no host, or no port from 1 to 65535"
-            }
-            Some((scheme, ..)) if ["http", "https"].contains(&&*scheme.to_ascii_lowercase()) => {
-                return Ok(());
-            }
-            _ => "it begins with neither http:// nor https://",
+/// Whether an exception, in any of the forms of `docs/running.md`, means this host and port; `None` for one that cannot be read.
+fn is_meant(host: &str, port: u16, entry: &str) -> Option<bool> {
+    let entry = entry.split_once("://").map_or(entry, |(_, rest)| rest).trim_end_matches('/');
+    let own = host.parse::<IpAddr>().ok();
+    if let Some((network, bits)) = entry.split_once('/') {
+        // Of IPv4 the last numbers may be left out, as in `169.254/16`.
+        let whole = |rest| (plain(network) + rest).parse::<IpAddr>().ok();
+        let network = ["", ".0", ".0.0", ".0.0.0"].into_iter().find_map(whole)?;
+        let spare = if network.is_ipv4() { 32_u32 } else { 128 }.checked_sub(bits.parse().ok()?)?;
+        let prefix = |address| match address {
+            IpAddr::V4(address) => (4, u128::from(address.to_bits()).checked_shr(spare)),
+            IpAddr::V6(address) => (6, address.to_bits().checked_shr(spare)),
         };
-        Err(ProxyError::Unusable { proxy: self.clone(), reason })
+        return Some(own.map(prefix) == Some(prefix(network)));
     }
+    let (pattern, wanted) = split_port(entry);
+    let is_port = wanted.map_or(Some(true), |wanted| Some(wanted.parse::<u16>().ok()? == port))?;
+    let pattern = plain(pattern.trim_start_matches("*.").trim_start_matches('.'));
+    let is_below = own.is_none() && host.ends_with(&format!(".{pattern}"));
+    Some(is_port && (is_below || matches(&pattern, host)))
 }
 
-/// A host as exceptions are compared with it.
-enum Host {
-    Address(IpAddr),
-    /// In lower case, without a dot at the end.
-    Name(String),
+/// A host as all are compared: in small letters, without brackets and a dot at the end; an address as it is written most shortly.
+fn plain(host: &str) -> String {
+    let host = host.trim_start_matches('[').trim_end_matches([']', '.']);
+    let address = host.parse::<IpAddr>().map(|address| address.to_canonical().to_string());
+    address.unwrap_or_else(|_| host.to_ascii_lowercase())
 }
 
-impl Host {
-    fn parse(text: &str) -> Host {
-        let text = text.trim_start_matches('[').trim_end_matches(']');
-        match text.parse::<IpAddr>() {
-            Ok(address) => Host::Address(address.to_canonical()),
-            Err(_) => Host::Name(text.trim_end_matches('.').to_ascii_lowercase()),
-        }
-    }
-
-    fn is_this_machine(&self) -> bool {
-        match self {
-            Host::Address(address) => address.is_loopback(),
-            Host::Name(name) => name == "localhost" || name.ends_with(".localhost"),
-        }
-    }
-
-    /// Whether an entry of the exceptions means this host and port; `None` for one that cannot be read.
-    fn is_meant_by(&self, port: u16, entry: &str) -> Option<bool> {
-        let entry = entry.split_once("://").map_or(entry, |(_, rest)| rest);
-        let entry = entry.strip_suffix('/').unwrap_or(entry);
-        if let Some((network, bits)) = entry.split_once('/') {
-            let (network, bits) = range(network, bits)?;
-            return Some(match self {
-                Host::Address(address) => is_within(*address, network, bits),
-                Host::Name(_) => false,
-            });
-        }
-        let (pattern, wanted) = match entry.parse::<IpAddr>() {
-            Ok(_) => (entry, None),
-            Err(_) => split_port(entry),
-        };
-        if let Some(wanted) = wanted
-            && wanted.parse::<u16>().ok()? != port
-        {
-            return Some(false);
-        }
-        let pattern = pattern.strip_prefix("*.").unwrap_or(pattern);
-        let pattern = Host::parse(pattern.trim_start_matches('.'));
-        Some(match (self, &pattern) {
-            (Host::Address(own), Host::Address(other)) => own == other,
-            (Host::Name(own), Host::Name(domain)) => {
-                let below = own.strip_suffix(domain.as_str());
-                let is_below = below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-                !domain.is_empty() && is_below || matches(domain, own)
-            }
-            (Host::Address(own), Host::Name(pattern)) => matches(pattern, &own.to_string()),
-            (Host::Name(_), Host::Address(_)) => false,
-        })
-    }
-}
-
-/// A range of addresses; of IPv4 the last numbers may be left out, as in `169.254/16`.
-fn range(network: &str, bits: &str) -> Option<(IpAddr, u8)> {
-    let network = network.trim_start_matches('[').trim_end_matches(']');
-    let dots = network.matches('.').count();
-    let network = match network.contains(':') {
-        true => network.to_owned(),
-        false => format!(
-            "{}{}",
-            network.trim_end_matches('.'),
-            ".0".repeat(3_usize.saturating_sub(dots))
-        ),
-    };
-    let network: IpAddr = network.parse().ok()?;
-    let bits: u8 = bits.parse().ok()?;
-    let most = if network.is_ipv4() { 32 } else { 128 };
-    (bits <= most).then_some((network, bits))
-}
-
-fn is_within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
-    match (address, network) {
-        (IpAddr::V4(address), IpAddr::V4(network)) => {
-            let differing = u32::from(address) ^ u32::from(network);
-            differing.checked_shr(32 - u32::from(bits)).unwrap_or(0) == 0
-        }
-        (IpAddr::V6(address), IpAddr::V6(network)) => {
-            let differing = u128::from(address) ^ u128::from(network);
-            differing.checked_shr(128 - u32::from(bits)).unwrap_or(0) == 0
-        }
-        _ => false,
-    }
-}
-
-/// Scheme, host and port of a URL.
-fn parts(url: &str) -> Option<(&str, &str, Option<&str>)> {
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
+/// The scheme, host and port of a URL of HTTP, which that of a proxy may leave to be guessed.
+fn parse(url: &str) -> Option<(&'static str, String, u16)> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let mut known = [("http", 80), ("https", 443)].into_iter();
+    let (scheme, usual) = known.find(|known| scheme.eq_ignore_ascii_case(known.0))?;
+    let place = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
     let (host, port) = split_port(place);
-    Some((scheme, host, port))
+    let port = port.map_or(Some(usual), |port| port.parse().ok())?;
+    Some((scheme, plain(host), port)).filter(|(_, host, _)| !host.is_empty())
 }
 
-/// Host and port; an IPv6 address keeps its brackets.
+/// An address of IPv6 has brackets where a port follows.
 fn split_port(place: &str) -> (&str, Option<&str>) {
-    match place.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (place, None),
-    }
+    let cut = place.rsplit_once(':').filter(|cut| !cut.0.contains(':') || cut.0.ends_with(']'));
+    cut.map_or((place, None), |(host, port)| (host, Some(port)))
 }
 
 #[cfg(test)]
@@ -325,20 +196,15 @@ mod tests {
             ("ALL_PROXY", "socks5://all:1080"),
             ("NO_PROXY", ""),
         ]);
-        let said = |url: &str| set.of(url).unwrap().unwrap().to_string();
-        assert_eq!(said("https://hub"), "the proxy http://proxy:3128 of HTTPS_PROXY");
-        assert_eq!(said("http://hub"), "the proxy http://plain:8080 of http_proxy");
+        let of = |url: &str| set.of(url).unwrap().unwrap();
+        let (to_https, to_http) = (of("https://hub"), of("http://hub"));
+        assert_eq!((to_https.variable, to_http.variable), ("HTTPS_PROXY", "http_proxy"));
+        assert_eq!(to_https.url.secret(), "http://nurse:secret@proxy:3128/");
+        assert_eq!(to_http.url.secret(), "plain:8080");
         assert!(!format!("{set:?}").contains("secret"));
-        let refused = |value| proxies(&[("ALL_PROXY", value)]).of("http://hub").unwrap_err();
-        for (value, reason) in [
-            ("socks5h://proxy:1080", "SOCKS is not supported"),
-            ("ftp://proxy", "neither http"),
-            ("http://proxy:x", "no port"),
-            ("http://u:secret@", "no host"),
-        ] {
-            let error = refused(value).to_string();
-            assert!(error.contains(reason) && error.contains("ALL_PROXY"), "{error}");
-            assert!(!error.contains("secret"), "{error}");
+        for value in ["socks5h://proxy:1080", "ftp://proxy", "http://proxy:x", "http://u:secret@"] {
+            let error = proxies(&[("ALL_PROXY", value)]).of("http://hub").unwrap_err().to_string();
+            assert!(error.contains("ALL_PROXY") && !error.contains("secret"), "{error}");
         }
         assert_eq!(proxies(&[]).of("http://hub").unwrap(), None);
     }

@@ -195,11 +195,15 @@ impl Client {
     ) -> Result<Response<Body>, HubError> {
         let way = self.proxies.of(url)?;
         let unreachable = |error: ureq::Error| {
-            let way = way.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
+            let way = way
+                .map(|proxy| format!(" through the proxy of {}", proxy.variable))
+                .unwrap_or_default();
             HubError::Unreachable { url: url.to_owned(), reason: format!("{error}{way}") }
         };
-        let proxy =
-            way.map(|proxy| ureq::Proxy::new(proxy.url())).transpose().map_err(unreachable)?;
+        let proxy = way
+            .map(|proxy| ureq::Proxy::new(proxy.url.secret()))
+            .transpose()
+            .map_err(unreachable)?;
         let request = request.config().proxy(proxy).timeout_global(timeout).build();
         request.call().map_err(unreachable)
     }

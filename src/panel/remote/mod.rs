@@ -53,7 +53,7 @@ impl Default for RemoteOptions {
         RemoteOptions {
             offline: None,
             key: None,
-            proxies: Proxies::capture(),
+            proxies: Proxies::from_lookup(|name| std::env::var_os(name)),
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(600),
             attempts: 6,

@@ -180,10 +180,7 @@ fn an_endpoint_inside_is_never_asked_through_the_proxy_and_errors_name_it() {
     assert!(asked.try_recv().is_err(), "the proxy was asked");
     let error = ask("other.invalid").unwrap_err();
     let said = format!("{error} {error:?}");
-    assert!(
-        said.contains("through the proxy http://127.0.0.1:") && said.contains("of ALL_PROXY"),
-        "{said}"
-    );
+    assert!(said.contains("through the proxy of ALL_PROXY"), "{said}");
     assert!(!said.contains(SECRET), "{said}");
     asked.recv().unwrap();
     let error = ask("10.0.0.0/99").unwrap_err();

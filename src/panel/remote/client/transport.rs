@@ -109,7 +109,7 @@ impl Transport {
             error => error.to_string(),
         };
         Failure::Lost(match &self.proxy {
-            Some(proxy) => format!("{reason} through {proxy}"),
+            Some(proxy) => format!("{reason} through the proxy of {}", proxy.variable),
             None => reason,
         })
     }
@@ -135,8 +135,6 @@ impl Answer {
 }
 
 fn ureq_proxy(proxy: &Proxy) -> Result<ureq::Proxy, ProxyError> {
-    ureq::Proxy::new(proxy.url()).map_err(|_| ProxyError::Unusable {
-        proxy: proxy.clone(),
-        reason: "it is no URL of a proxy",
-    })
+    let unusable = |_| ProxyError::Unusable { variable: proxy.variable };
+    ureq::Proxy::new(proxy.url.secret()).map_err(unusable)
 }
