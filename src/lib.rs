@@ -52,7 +52,7 @@ pub mod panel; // agents on models: render, ask, read
 pub mod prompts; // prompt texts, built in or from a directory
 pub mod record; // what lies on disk and goes over the wire
 pub mod report; // pages and tables of runs, recipes, ratings, selftests
-pub mod retrieval; // exact search, BM25, reranking
+pub mod retrieval; // exact search, reranking
 pub mod sandbox; // what the process may read, write and reach
 pub mod scorers; // BERTScore and BLEURT
 pub mod selftest; // whether an installation is whole and gives the tokens of its release

@@ -3,18 +3,15 @@
 mod build;
 mod search;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::options::FetchFlags;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::corpus::overlap::{self, Overlap};
 use crate::corpus::store::manifest::BuiltSource;
 use crate::corpus::{Corpus, verify};
-use crate::data::{self, ItemKind};
-use crate::experiment::spec::formats;
 
 #[derive(Debug, Subcommand)]
 pub enum CorpusVerb {
@@ -22,8 +19,6 @@ pub enum CorpusVerb {
     Build(Box<build::Build>),
     /// Add a folder or a file of your own to a corpus
     Add(Box<build::Add>),
-    /// Import texts with precomputed vectors, such as MedCPT's of PubMed
-    Import(Box<build::Import>),
     /// Download the sources of a description that may be redistributed, for --data-dir of `corpus build`
     Fetch(Fetch),
     /// Show what a corpus holds: documents, chunks, licences by source
@@ -41,12 +36,6 @@ pub struct Info {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// List the notes of this file of which at least half of the 8-grams occur in one document
-    #[arg(long, value_name = "NOTES")]
-    against: Option<PathBuf>,
-    /// Format of NOTES
-    #[arg(long, value_name = "FORMAT", default_value = "notes", requires = "against")]
-    format: data::Format,
 }
 
 #[derive(Debug, Args)]
@@ -63,49 +52,18 @@ pub struct Fetch {
     from: FetchFlags,
 }
 
-run_each!(CorpusVerb: Build, Add, Import, Fetch, Info, Search, Verify);
+run_each!(CorpusVerb: Build, Add, Fetch, Info, Search, Verify);
 
 impl Info {
     fn run(self) -> Result<(), Failure> {
         let corpus = Corpus::open(&self.directory)?;
-        let against = self.against.as_ref().map(|path| self.overlaps(&corpus, path)).transpose()?;
-        if self.json {
-            let mut value = serde_json::json!({ "id": corpus.id(), "corpus": corpus.manifest() });
-            if let Some((notes, found)) = &against {
-                value["against"] = serde_json::json!({ "notes": notes, "overlaps": found });
+        match self.json {
+            true => {
+                let value = serde_json::json!({ "id": corpus.id(), "corpus": corpus.manifest() });
+                Ok(console::say(value.to_string())?)
             }
-            return Ok(console::say(value.to_string())?);
+            false => table(&corpus),
         }
-        table(&corpus)?;
-        let Some((notes, found)) = &against else { return Ok(()) };
-        for overlap in found {
-            let percent = 100.0 * overlap.share;
-            console::say(format!("{}\t{percent:.0} %\t{}", overlap.note, overlap.document))?;
-        }
-        console::note(format!(
-            "{} of {notes} notes share half or more of their runs of eight words with one document",
-            found.len(),
-        ));
-        Ok(())
-    }
-
-    /// The number of notes in a file, and those that overlap with documents of the corpus.
-    fn overlaps(&self, corpus: &Corpus, path: &Path) -> Result<(usize, Vec<Overlap>), Failure> {
-        let dataset = data::load(path, self.format).map_err(|error| {
-            error.of_needed_rows(
-                "fix the row; if all rows look like it, another --format may be right",
-            )
-        })?;
-        let notes = dataset.notes().into_iter().map(|note| (note.id.clone(), note.text.clone()));
-        let notes: Vec<(String, String)> = notes.collect();
-        if notes.is_empty() {
-            return Err(Failure::usage(
-                format!("{} holds no notes", path.display()),
-                &format!("give --format one of {}", formats(ItemKind::Notes)),
-            ));
-        }
-        let found = overlap::overlaps(corpus, &notes)?;
-        Ok((notes.len(), found))
     }
 }
 
@@ -147,12 +105,6 @@ fn table(corpus: &Corpus) -> Result<(), Failure> {
     let dtype = serde_json::to_value(form.dtype).unwrap_or_default();
     let dtype = dtype.as_str().unwrap_or_default();
     console::say(format!("encoder {name}, {} dimensions in {dtype}", form.dims))?;
-    if let Some(overlap) = form.overlap_at_50 {
-        console::say(format!(
-            "of the 50 best chunks in f16, {:.1} % are among those in i8",
-            100.0 * overlap
-        ))?;
-    }
     Ok(console::say(format!("id {}", corpus.id()))?)
 }
 

@@ -23,7 +23,9 @@ impl FakeEncoder {
             return vec![number; WIDTH];
         }
         let mut vector = [0.01; WIDTH];
-        for word in super::postings::words(text) {
+        let lower = text.to_lowercase();
+        let words = lower.split(|character: char| !character.is_alphanumeric());
+        for word in words.filter(|word| !word.is_empty()) {
             let hash = word.bytes().fold(7, |hash, byte| mix(hash ^ u64::from(byte)));
             vector[hash as usize % WIDTH] += 1.0;
             vector[(hash >> 8) as usize % WIDTH] -= 0.25;

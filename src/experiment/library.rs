@@ -53,7 +53,7 @@ impl CorpusSpec {
             device: self.device.clone(),
             passage,
             no_passages: self.no_passages,
-            hybrid: self.refinement.hybrid,
+            hybrid: false,
             dedup: self.refinement.dedup,
             newer_than: self.refinement.newer_than.clone(),
         })
@@ -70,11 +70,8 @@ impl From<&CorpusPlan> for CorpusSpec {
             reranker_quant: plan.reranker_quant,
             device: plan.device.clone(),
             no_passages: plan.no_passages,
-            refinement: Refinement {
-                hybrid: plan.hybrid,
-                dedup: plan.dedup,
-                newer_than: plan.newer_than.clone(),
-            },
+            hybrid: plan.hybrid,
+            refinement: Refinement { dedup: plan.dedup, newer_than: plan.newer_than.clone() },
         }
     }
 }
@@ -161,6 +158,12 @@ impl Spec {
                 return Err(Failure::usage(format!("{name} searches no corpus"), &hint));
             }
         };
+        if spec.hybrid {
+            return Err(Failure::usage(
+                "the run searched by words too (hybrid = true), which this version of wardround does not",
+                "run it anew without, or repeat it with the version that made it",
+            ));
+        }
         if let Some(missing) = spec.directories.iter().find(|path| !Path::is_dir(path)) {
             let message = format!("{} is no directory", missing.display());
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));

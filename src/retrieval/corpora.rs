@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::{Rerank, RetrieverOptions, Searched};
 use crate::corpus::embed::expect_encoder;
-use crate::corpus::postings::Postings;
 use crate::corpus::{Corpus, CorpusError, folder_sum};
 use crate::diagnosis::Failure;
 use crate::record::SourceCounts;
@@ -63,7 +62,9 @@ impl Corpora {
         };
         let mut shelves = Vec::new();
         for corpus in corpora {
-            check(&corpus, options)?;
+            if options.rerank == Rerank::Embedding {
+                corpus.full_vectors()?;
+            }
             let labels = labels_in(&corpus, &options.corpus.sources);
             let is_left_out = !options.corpus.sources.is_empty() && labels.is_empty();
             let ranges = if is_left_out { Vec::new() } else { corpus.ranges(&labels)? };
@@ -117,25 +118,6 @@ fn contents(shelves: &[Shelf], labels: &[String]) -> Vec<SourceCounts> {
         }
     }
     contents
-}
-
-/// Whether a corpus has what the options need.
-fn check(corpus: &Corpus, options: &RetrieverOptions) -> Result<(), CorpusError> {
-    if options.rerank == Rerank::Embedding {
-        corpus.full_vectors()?;
-    }
-    if options.corpus.refinement.hybrid {
-        let postings = corpus.postings().ok_or_else(|| CorpusError::Lacks {
-            path: corpus.directory().to_owned(),
-            what: "postings for words",
-            hint: "build it with --bm25, or leave --hybrid out",
-        })?;
-        Postings::open(postings, corpus.len()).ok_or_else(|| CorpusError::Damaged {
-            path: corpus.directory().join(crate::corpus::store::layout::POSTINGS),
-            problem: "it is no file of postings for this corpus".to_owned(),
-        })?;
-    }
-    Ok(())
 }
 
 /// Of the labels, those that this corpus has: as a source's own, or as its group's.

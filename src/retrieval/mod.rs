@@ -4,9 +4,7 @@
 pub mod scripted;
 
 mod corpora;
-mod fuse;
 mod memory;
-mod order;
 mod retriever;
 mod search;
 mod spec;

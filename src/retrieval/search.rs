@@ -3,18 +3,18 @@
 use std::time::Instant;
 
 use super::corpora::Corpora;
-use super::fuse::{Found, Place, fuse, sort};
-use super::order::{by_score, overlap};
 use super::{Refinement, Rerank, SearchRequest, SearchResult};
 use crate::corpus::CorpusError;
 use crate::corpus::embed::{Embed, cut};
-use crate::corpus::postings::Postings;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::encoder::{Pair, Reranker, between_0_and_1};
 use crate::ops::Cpu;
 use crate::ops::vectors::Query;
 use crate::record::{Passage, RetrievedChunk, SearchTimes};
+
+/// Characters from which on two chunks of a document overlap too much to be shown both.
+const OVERLAP: usize = 150;
 
 /// Everything that answers.
 pub struct Searcher {
@@ -25,6 +25,20 @@ pub struct Searcher {
     pub refinement: Refinement,
     /// What scans.
     pub cpu: Cpu,
+}
+
+/// A chunk of one of the corpora.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    shelf: usize,
+    chunk: usize,
+}
+
+/// A chunk with its score.
+#[derive(Clone, Copy)]
+struct Found {
+    place: Place,
+    score: f32,
 }
 
 /// A passage on its way.
@@ -100,30 +114,12 @@ impl Searcher {
             }
         }
         for (found, request) in found.iter_mut().zip(requests) {
-            sort(found);
+            found.sort_by(|one, other| {
+                other.score.total_cmp(&one.score).then(one.place.cmp(&other.place))
+            });
             found.truncate(request.retrieve_top_k);
-            if self.refinement.hybrid {
-                let dense = found.iter().map(|found| found.place).collect();
-                *found = fuse(&[dense, self.by_words(request)]);
-                found.truncate(request.retrieve_top_k);
-            }
         }
         Ok(found)
-    }
-
-    /// The best chunks by BM25, of several corpora by score.
-    fn by_words(&self, request: &SearchRequest) -> Vec<Place> {
-        let mut scored = Vec::new();
-        for (shelf, this) in self.corpora.shelves.iter().enumerate() {
-            let bytes = this.corpus.postings().unwrap_or_default();
-            let Some(postings) = Postings::open(bytes, this.corpus.len()) else { continue };
-            let best = postings.search(&request.query, &this.ranges, request.retrieve_top_k);
-            scored.extend(
-                best.into_iter().map(|best| (best.score, Place { shelf, chunk: best.chunk })),
-            );
-        }
-        scored.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-        scored.into_iter().take(request.retrieve_top_k).map(|(_, place)| place).collect()
     }
 
     fn candidates(&self, found: &[Found]) -> Result<Vec<Candidate>, CorpusError> {
@@ -184,10 +180,8 @@ impl Searcher {
             _ => return Ok(()),
         }
         for candidates in candidates {
-            let scores: Vec<f32> =
-                candidates.iter().map(|candidate| candidate.found.score).collect();
-            let mut old: Vec<Option<Candidate>> = candidates.drain(..).map(Some).collect();
-            candidates.extend(by_score(&scores).into_iter().filter_map(|index| old[index].take()));
+            // Of equals the one that was retrieved first.
+            candidates.sort_by(|one, other| other.found.score.total_cmp(&one.found.score));
         }
         Ok(())
     }
@@ -239,6 +233,17 @@ impl Searcher {
     }
 }
 
+/// Whether the end of one text is the beginning of the other over so many characters, or one holds the other.
+fn overlap(one: &str, other: &str) -> bool {
+    one.contains(other) || other.contains(one) || continues(one, other) || continues(other, one)
+}
+
+/// Whether `second` begins with an end of `first` of at least [`OVERLAP`] characters.
+fn continues(first: &str, second: &str) -> bool {
+    let ends = first.char_indices().rev().map(|(at, _)| &first[at..]);
+    ends.skip(OVERLAP - 1).any(|end| second.starts_with(end))
+}
+
 fn milliseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
@@ -250,4 +255,22 @@ fn cosine(one: &[f32], other: &[f32]) -> f32 {
     };
     let lengths = (dot(one, one) * dot(other, other)).sqrt();
     if lengths > 0.0 { (dot(one, other) / lengths) as f32 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_overlap_from_150_characters_on() {
+        let text: String = (0..200).map(|number| format!("{number:03}.")).collect();
+        let long = |overlap: usize| overlap_of(&text[..400], &text[400 - overlap..]);
+        fn overlap_of(one: &str, other: &str) -> bool {
+            assert_eq!(overlap(one, other), overlap(other, one));
+            overlap(one, other)
+        }
+        assert!(long(150) && long(200) && !long(149));
+        assert!(overlap(&text, &text[20..40]));
+        assert!(!overlap("one", "two"));
+    }
 }

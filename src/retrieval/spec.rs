@@ -52,6 +52,10 @@ pub struct CorpusSpec {
     /// Keep checksums of passages in the run directory, not their texts: for corpora that may not be copied
     #[arg(long, help_heading = "Retrieval", requires = "corpus")]
     pub no_passages: bool,
+    /// That a run of an earlier version also searched by words. There is no such search: it cannot be repeated.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hybrid: bool,
     #[command(flatten)]
     #[serde(flatten)]
     pub refinement: Refinement,
@@ -61,9 +65,6 @@ pub struct CorpusSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Refinement {
-    /// Hybrid search: also by BM25, fused by rank with the search by vectors; the corpus must have been built with --bm25
-    #[arg(long, help_heading = "Retrieval")]
-    pub hybrid: bool,
     /// Of overlapping chunks of one document show only the best; `check` always does
     #[arg(long, help_heading = "Retrieval")]
     pub dedup: bool,
@@ -79,9 +80,9 @@ mod tests {
     #[test]
     fn a_field_that_no_corpus_has_is_refused_beside_those_of_its_refinement() {
         let read = |text: &str| toml::from_str::<CorpusSpec>(text);
-        let spec = read("directories = [\"a\"]\nhybrid = true\nnewer_than = \"2020\"").unwrap();
-        assert!(spec.refinement.hybrid && spec.directories == [PathBuf::from("a")]);
-        assert!(read("directories = []\nhybird = true").is_err());
+        let spec = read("directories = [\"a\"]\ndedup = true\nnewer_than = \"2020\"").unwrap();
+        assert!(spec.refinement.dedup && spec.directories == [PathBuf::from("a")]);
+        assert!(read("directories = []\ndedpu = true").is_err());
         let text = toml::to_string(&spec).unwrap();
         assert_eq!(read(&text).unwrap(), spec);
         assert!(!text.contains("reranker_tokens"), "{text}");

@@ -1,4 +1,4 @@
-//! Searches over small corpora with an encoder of words: orders, fusion, filters, batches.
+//! Searches over small corpora with an encoder of words: orders, filters, batches.
 
 use std::sync::Arc;
 
@@ -125,15 +125,6 @@ fn empty_and_long_queries() {
 }
 
 #[test]
-fn words_that_vectors_miss_are_found_by_both() {
-    let sources = sources();
-    let retriever = start(&with(&sources, |corpus| corpus.refinement.hybrid = true));
-    let result = retriever.search(&request("magnesium eclampsia")).unwrap();
-    assert_eq!(result.shown[0].chunk, "ward/inner/b.txt#0");
-    assert!(result.shown[0].score <= 2.0 / 61.0);
-}
-
-#[test]
 fn reranking_by_embedding_takes_the_longer_vectors() {
     let sources = sources();
     let retriever = start(&RetrieverOptions { rerank: Rerank::Embedding, ..options(&sources) });
@@ -233,16 +224,11 @@ fn a_text_that_was_changed_is_an_error_and_never_a_passage() {
     let changed = text.replace("Ceftriaxone two grams.", "Ceftriaxone ten grams.");
     assert!(changed != text && changed.len() == text.len());
     fs_err::write(&path, changed).unwrap();
-    for hybrid in [false, true] {
-        let retriever = start(&with(&sources, |corpus| {
-            corpus.sources = vec!["ward".to_owned()];
-            corpus.refinement.hybrid = hybrid;
-        }));
-        let error = retriever.search(&request("Ceftriaxone grams")).unwrap_err().to_string();
-        let is_told = error.contains("out/texts.bin is damaged: chunk ")
-            && error.ends_with(" has another sum than chunks.bin says");
-        assert!(is_told, "{error}");
-    }
+    let retriever = start(&with(&sources, |corpus| corpus.sources = vec!["ward".to_owned()]));
+    let error = retriever.search(&request("Ceftriaxone grams")).unwrap_err().to_string();
+    let is_told = error.contains("out/texts.bin is damaged: chunk ")
+        && error.ends_with(" has another sum than chunks.bin says");
+    assert!(is_told, "{error}");
 }
 
 // Only Linux says that a mapped file was cut off.

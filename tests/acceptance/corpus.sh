@@ -10,7 +10,7 @@ wardround=$(realpath "$1") data=$(realpath "$2") python=${PYTHON:-python3}
 here=$(cd "$(dirname "$0")/../.." && pwd)
 encoder=$here/tests/goldens/encoders/tiny-mean
 out=${3:-$(mktemp -d)}
-build=(corpus build medquad --data-dir "$data" --encoder "$encoder" --bm25 --quiet)
+build=(corpus build medquad --data-dir "$data" --encoder "$encoder" --quiet)
 
 start=$SECONDS
 "$wardround" "${build[@]}" --threads 2 --out "$out/whole"
@@ -36,14 +36,14 @@ while [ "$kills" -lt 20 ] && [ ! -e "$out/killed/corpus.toml" ]; do
 done
 wait "$pid"
 echo "killed $kills times"
-for file in texts.bin chunks.bin documents.bin vectors.bin bm25.bin build.jsonl; do
+for file in texts.bin chunks.bin documents.bin vectors.bin build.jsonl; do
   cmp "$out/whole/$file" "$out/killed/$file"
 done
 diff <(sed '/^\[local\]/,$d' "$out/whole/corpus.toml") <(sed '/^\[local\]/,$d' "$out/killed/corpus.toml")
 "$wardround" corpus verify "$out/killed"
 
 # The same query twice, and the page of bytes that differ.
-search() { "$wardround" corpus search "$1" "hereditary spherocytosis treatment" --hybrid --dedup --json --top-k 20 --rerank-top-k 5; }
+search() { "$wardround" corpus search "$1" "hereditary spherocytosis treatment" --dedup --json --top-k 20 --rerank-top-k 5; }
 took_out() { sed 's/"took":{[^}]*}//'; }
 cmp <(search "$out/whole" | took_out) <(search "$out/killed" | took_out)
 

@@ -28,7 +28,7 @@ for row in range(int(sys.argv[1])):
 P
     rm -rf "$out/corpus"
     read -r seconds kibibytes mapped < <(python3 - "$wardround" corpus build "$out/scale.toml" \
-        --encoder "$encoder" --bm25 --quiet --out "$out/corpus" << 'P'
+        --encoder "$encoder" --quiet --out "$out/corpus" << 'P'
 import re, subprocess, sys, time
 
 began = time.time()

@@ -45,17 +45,11 @@ pub fn write_corpus(scratch: &Scratch) {
         .succeeded();
 }
 
-pub const BUILD: &str = "corpus build own.toml --encoder encoder --out out --bm25";
+pub const BUILD: &str = "corpus build own.toml --encoder encoder --out out";
 
 #[test]
 fn a_corpus_is_built_shown_searched_and_checked() {
     let scratch = scratch();
-    let dry = scratch.wardround(format!("{BUILD} --dry-run"));
-    assert!(
-        dry.code == Some(0) && dry.stdout.contains("4 chunks") && dry.stdout.contains("tokens"),
-        "{dry:#?}"
-    );
-    assert!(!scratch.path("out").exists());
     let built = scratch.wardround(BUILD);
     assert_eq!(built.code, Some(0), "{built:#?}");
     let id = built.stdout.trim().to_owned();
@@ -73,7 +67,6 @@ fn a_corpus_is_built_shown_searched_and_checked() {
     let plain = search("");
     assert_eq!(plain["corpus"][0], *id);
     assert_eq!(plain["shown"].as_array().unwrap().len(), 4);
-    assert_eq!(search("--hybrid")["shown"][0]["chunk"], "ward/a#0");
     let newer = search("--newer-than 2020-01-01");
     assert_eq!(
         (newer["shown"].as_array().unwrap().len(), &newer["shown"][0]["date"]),
@@ -149,7 +142,7 @@ fn models_are_known_by_where_they_were_fetched_from_and_cut_where_they_are_told(
     let repository = "NeuML/pubmedbert-base-embeddings-matryoshka";
     fetched(&scratch, "plain", "encoders/tiny-mean", repository);
     fetched(&scratch, "cross", "retrieval/tiny-cross", "ncbi/MedCPT-Cross-Encoder");
-    let build = "corpus build own.toml --encoder plain --bm25";
+    let build = "corpus build own.toml --encoder plain";
     scratch.wardround(format!("{build} --out whole")).succeeded();
     scratch.wardround(format!("{build} --document-tokens 8 --out cut")).succeeded();
     let manifest = |corpus: &str| {
@@ -231,35 +224,6 @@ fn many_queries_are_answered_as_each_alone() {
     scratch
         .wardround("corpus search out eclampsia --queries queries.txt")
         .refused(2, &["cannot be used with"]);
-}
-
-#[test]
-fn a_corpus_that_holds_the_notes_is_told() {
-    let scratch = scratch();
-    let note = "0 The patient was given magnesium because it is the first choice in eclampsia and she improved.\n1 She went home.";
-    scratch.write("ward.jsonl", format!("{}\n", serde_json::json!({"id": "n", "text": note})));
-    assert_eq!(scratch.wardround(BUILD).code, Some(0));
-    let notes = serde_json::json!({"id": "n1", "text": note});
-    let other = serde_json::json!({"id": "n2", "text": "0 A note of ten other words that stand in no corpus at all."});
-    scratch.write("notes.jsonl", format!("{notes}\n{other}\n"));
-    let info = scratch.wardround("corpus info out --against notes.jsonl");
-    assert!(
-        info.stdout.contains("n1\t")
-            && info.stdout.contains("ward/n")
-            && !info.stdout.contains("n2\t"),
-        "{info:#?}"
-    );
-    assert!(info.stderr.contains("1 of 2 notes share half or more"), "{info:#?}");
-    let info = scratch.wardround("corpus info out --json --against notes.jsonl");
-    let json: Value = serde_json::from_str(&info.succeeded().stdout).unwrap();
-    assert_eq!(json["against"]["notes"], 2);
-    assert_eq!(json["against"]["overlaps"][0]["document"], "ward/n");
-    assert_eq!(json["against"]["overlaps"].as_array().unwrap().len(), 1);
-    // A file of questions is no evidence that nothing leaks.
-    scratch.write("questions.jsonl", r#"{"question": "Which?", "options": ["one", "two"]}"#);
-    scratch
-        .wardround("corpus info out --against questions.jsonl --format mcq")
-        .refused(2, &["questions.jsonl holds no notes"]);
 }
 
 #[test]

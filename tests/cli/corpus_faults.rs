@@ -5,9 +5,8 @@ use std::process::Command;
 
 use wardround::model::Family;
 
-use crate::binary::{outcome, signal, size, wait};
+use crate::binary::{outcome, size};
 use crate::corpus::{BUILD, scratch};
-use crate::determinism::wait_until;
 
 /// Rows whose texts take some hundred thousand bytes.
 fn many_rows(count: usize) -> String {
@@ -60,50 +59,6 @@ fn a_build_that_was_killed_before_it_had_a_plan_is_begun_again() {
     scratch.wardround(BUILD).succeeded();
     scratch.wardround("corpus verify out").succeeded();
     assert!(!scratch.path("out/plan.toml.part").exists());
-}
-
-/// A NumPy file of f32, sixteen numbers a row.
-fn numpy(rows: usize) -> Vec<u8> {
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 16), }}");
-    header += &" ".repeat(117 - header.len());
-    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.push(b'\n');
-    for row in 0..rows {
-        bytes.extend((0..16).flat_map(|column| ((row % 97 + column + 1) as f32).to_le_bytes()));
-    }
-    bytes
-}
-
-#[test]
-fn an_import_that_was_killed_leaves_nothing_and_is_begun_again() {
-    let scratch = scratch();
-    const ROWS: usize = 40_000;
-    let ids: Vec<usize> = (0..ROWS).collect();
-    let texts: serde_json::Map<String, serde_json::Value> =
-        ids.iter().map(|id| (id.to_string(), format!("Text {id}.").into())).collect();
-    scratch.write("v.npy", numpy(ROWS));
-    scratch.write("ids.json", serde_json::to_string(&ids).unwrap());
-    scratch.write("texts.json", serde_json::to_string(&texts).unwrap());
-    let import = |out: &str| {
-        format!(
-            "corpus import {out} --vectors v.npy --ids ids.json --texts texts.json --encoder encoder"
-        )
-    };
-    let mut child = scratch.command(&import("out")).spawn().unwrap();
-    let half_made = scratch.path("out.part/build.jsonl");
-    wait_until(&mut child, || size(&half_made) > 0);
-    scratch.wardround(import("out")).refused(2, &["out is being written by another process"]);
-    signal(&child, "KILL");
-    assert_eq!(wait(child).code, None, "it ended before it was killed");
-    assert!(!scratch.path("out").exists() && size(&half_made) > 0);
-    scratch.wardround("corpus info out").refused(3, &["there is no corpus at out"]);
-    scratch.wardround("corpus info out.part").refused(3, &["there is no corpus at out.part"]);
-    scratch.wardround(import("out")).succeeded();
-    assert!(!scratch.path("out.part").exists());
-    scratch.wardround(import("whole")).succeeded();
-    assert!(files(&scratch.path("out")) == files(&scratch.path("whole")));
-    scratch.wardround(import("out")).refused(2, &["out exists and is not empty"]);
 }
 
 const NOTE: &str = "{\"id\": \"a\", \"text\": \"0 She had asthma.\\n1 She went home.\", \"gold\": {\"flag\": 0}}\n";

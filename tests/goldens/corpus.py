@@ -1,19 +1,16 @@
-"""Texts and the chunks that LangChain's recursive splitter makes of them: corpus/split.json. BM25 scores by rank-bm25:
-corpus/bm25.json, and of MedQuAD, where WARDROUND_DATA is set, corpus/bm25_medquad.json.
+"""Texts and the chunks that LangChain's recursive splitter makes of them: corpus/split.json.
 
 The best rows of a matrix by numpy: corpus/order.json. article.jsonl is what MedRAG's statpearls.py makes of article.nxml.
 
-pip install langchain-text-splitters==0.0.1 rank-bm25==0.2.2 numpy
+pip install langchain-text-splitters==0.0.1 numpy
 """
 
 import json
-import os
 import pathlib
 import random
 
 import numpy as np
 from langchain_text_splitters import RecursiveCharacterTextSplitter
-from rank_bm25 import BM25Okapi
 
 WORDS = """fever cough the patient was given aspirin 500 mg twice a day and then discharged home with
 amoxicillin-clavulanate because of otitis media; however pneumonia (left lower lobe) had not been excluded by X-ray
@@ -31,41 +28,6 @@ def draw(numbers, length):
 
 
 FOLDER = pathlib.Path(__file__).parent / "corpus"
-QUERIES = ["fever and cough", "amoxicillin 500 mg twice a day", "the the patient", "naïve 肺炎 unknownword"]
-QUESTIONS = [
-    "What is the relationship between Noonan syndrome and polycystic renal disease?",
-    "hereditary spherocytosis treatment",
-    "Is the mutation G12D of KRAS inherited?",
-    "what are the the symptoms of h pylori",
-]
-
-
-def words(text):
-    return "".join(letter if letter.isalnum() else " " for letter in text.lower()).split()
-
-
-def bm25():
-    numbers = random.Random(7)
-    texts = [draw(numbers, numbers.randrange(1, 300)).strip() for _ in range(60)]
-    model = BM25Okapi([words(text) for text in texts])
-    queries = [{"query": query, "scores": model.get_scores(words(query)).tolist()} for query in QUERIES]
-    write("bm25.json", {"texts": texts, "queries": queries})
-
-
-def bm25_medquad(data):
-    """The best ten of the chunks of MedQuAD at 1000/200, question and chunk together."""
-    splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200)
-    chunks = []
-    for line in (data / "corpus/medquad.jsonl").open(encoding="utf-8"):
-        row = json.loads(line)
-        chunks += [words(row["question"]) + words(chunk) for chunk in splitter.split_text(row["answer"])]
-    model = BM25Okapi(chunks)
-    queries = []
-    for query in QUESTIONS:
-        scores = model.get_scores(words(query))
-        best = sorted(range(len(chunks)), key=lambda chunk: (-scores[chunk], chunk))[:10]
-        queries.append({"query": query, "best": [[chunk, scores[chunk]] for chunk in best]})
-    write("bm25_medquad.json", {"chunks": len(chunks), "queries": queries})
 
 
 def mix(values):
@@ -94,10 +56,7 @@ def write(name, value):
 
 def main():
     FOLDER.mkdir(exist_ok=True)
-    bm25()
     order()
-    if "WARDROUND_DATA" in os.environ:
-        bm25_medquad(pathlib.Path(os.environ["WARDROUND_DATA"]))
     numbers = random.Random(20240601)
     cases = []
     for index in range(500):

@@ -4,8 +4,6 @@ use std::path::Path;
 
 use wardround::corpus::description::{Description, Source};
 use wardround::corpus::formats::{Format, records};
-use wardround::corpus::npy::Matrix;
-use wardround::corpus::postings::Postings;
 use wardround::corpus::split::{RecursiveSplitter, statpearls};
 use wardround::corpus::store::layout::{DocumentRecord, VectorHeader};
 use wardround::corpus::store::manifest::ManifestFile;
@@ -104,37 +102,5 @@ fn files_of_built_corpora() {
     withstands("corpus.toml", damaged([good]), |bytes| {
         std::fs::write(&path, bytes).unwrap();
         let _ = ManifestFile::read(&path);
-    });
-}
-
-#[test]
-fn postings() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bm25.bin");
-    let mut runs = wardround::corpus::postings::build::Runs::new(folder.path().to_owned(), 2);
-    for (chunk, text) in ["fever and cough", "fever", "a cough of fever", "none"].iter().enumerate()
-    {
-        runs.add(chunk as u32, wardround::corpus::postings::words(text)).unwrap();
-    }
-    runs.merge(&path).unwrap();
-    let good = std::fs::read(&path).unwrap();
-    withstands("bm25.bin", damaged([good]), |bytes| {
-        if let Some(postings) = Postings::open(&bytes, 4) {
-            let _ = postings.search("fever cough none", std::slice::from_ref(&(0..4)), 3);
-        }
-    });
-}
-
-#[test]
-fn vectors_of_numpy() {
-    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 8), }\n";
-    let length = (header.len() as u16).to_le_bytes();
-    let good = [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes(), &[1; 64]].concat();
-    assert!(Matrix::read(&good).is_ok());
-    withstands("vectors.npy", damaged([good]), |bytes| {
-        let Ok(matrix) = Matrix::read(&bytes) else { return };
-        if matrix.rows > 0 {
-            matrix.row(matrix.rows - 1);
-        }
     });
 }

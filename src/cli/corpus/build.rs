@@ -1,26 +1,24 @@
-//! `corpus build`, `add` and `import`.
+//! `corpus build` and `add`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::super::options::{QuietFlag, model_folder};
 use super::super::sandboxed::folder_of;
 use super::super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::corpus::build::estimate::estimate;
 use crate::corpus::build::{self as builder, BuildOptions, Pace};
 use crate::corpus::description::Source;
 use crate::corpus::embed::{Embed, encoder_of, encoder_options};
 use crate::corpus::formats::Format;
-use crate::corpus::import::{ImportOptions, import, vector_types};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::{Compute, DeviceChoice};
 use crate::ops::vectors::VectorType;
-use crate::tokenizer::Library;
 
 #[derive(Debug, Args)]
 pub struct Build {
@@ -31,7 +29,7 @@ pub struct Build {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Resume a build that was interrupted
-    #[arg(long, conflicts_with_all = ["description", "dry_run", "limit", "dims", "document_tokens", "search_dims", "dtype", "bm25"])]
+    #[arg(long, conflicts_with_all = ["description", "limit", "dims", "document_tokens", "search_dims", "dtype"])]
     resume: bool,
     /// Directory of the sources' files [default: that of the description's file]
     #[arg(long, value_name = "DIR")]
@@ -54,20 +52,23 @@ pub struct Build {
     /// Maximum number of documents per source
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Also build a BM25 index, for --hybrid
-    #[arg(long)]
-    bm25: bool,
-    /// Show what would be built and how long it would take; write nothing
-    #[arg(long)]
-    dry_run: bool,
     #[command(flatten)]
     compute: Compute,
     #[command(flatten)]
     progress: QuietFlag,
 }
 
-/// Seconds.
-const HOUR: f64 = 3600.0;
+/// How vectors are kept.
+fn vector_types() -> impl TypedValueParser<Value = VectorType> {
+    let whole = PossibleValue::new("i8");
+    let whole = whole.help("Whole numbers from −127 to 127 under one scale a row");
+    let names = [PossibleValue::new("f16"), PossibleValue::new("f32"), whole];
+    PossibleValuesParser::new(names).map(|name| match &*name {
+        "f32" => VectorType::F32,
+        "i8" => VectorType::I8,
+        _ => VectorType::F16,
+    })
+}
 
 impl Build {
     pub fn run(self) -> Result<(), Failure> {
@@ -96,12 +97,8 @@ impl Build {
             dtype: self.vectors,
             search_dims: self.search_dims,
             limit: self.limit,
-            bm25: self.bm25,
         };
-        match self.dry_run {
-            true => self.print_estimate(&options, &encoder),
-            false => run(builder::Build::begin(&options, &encoder)?, &encoder, self.progress),
-        }
+        run(builder::Build::begin(&options, &encoder)?, &encoder, self.progress)
     }
 
     fn encoder_options(&self) -> Result<EncoderOptions, Failure> {
@@ -117,33 +114,6 @@ impl Build {
         options.dtype = self.compute.dtype;
         options.quantisation = self.compute.quant;
         Ok(options)
-    }
-
-    fn print_estimate(&self, options: &BuildOptions, encoder: &Encoder) -> Result<(), Failure> {
-        let estimate = estimate(options, encoder)?;
-        for source in &estimate.sources {
-            console::say(format!(
-                "{:24} {:>10} documents {:>10} chunks",
-                source.description.label, source.documents, source.chunks
-            ))?;
-        }
-        let sampled: usize = estimate.sample.iter().map(|text| text.chars().count()).sum();
-        let tokenizer = Library::read(&options.encoder.join("tokenizer.json"), Ok);
-        if let (Ok(tokenizer), true) = (tokenizer.map(Library::new), sampled > 0) {
-            let count = |text: &String| tokenizer.encode_alone(text).map_or(0, |found| found.len());
-            let tokens: usize = estimate.sample.iter().map(count).sum();
-            let millions = estimate.characters as f64 / sampled as f64 * tokens as f64 / 1e6;
-            console::say(format!(
-                "{millions:.1} million tokens, by {} chunks",
-                estimate.sample.len()
-            ))?;
-        }
-        console::say(format!("{:.1} MB", estimate.bytes as f64 / 1e6))?;
-        let hours = estimate.chunks as f64 / estimate.chunks_per_second / HOUR;
-        Ok(console::say(format!(
-            "{:.1} chunks a second here: {hours:.2} hours",
-            estimate.chunks_per_second
-        ))?)
     }
 }
 
@@ -210,31 +180,5 @@ impl Add {
         let encoder = Encoder::open(&options)?;
         builder::add::add(&self.directory, source, &encoder)?;
         report(&self.directory, self.progress)
-    }
-}
-
-#[derive(Debug, Args)]
-pub struct Import {
-    #[command(flatten)]
-    options: ImportOptions,
-    /// Maximum number of tokens the encoder reads of a text [default: what its card says]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
-    document_tokens: Option<u32>,
-    #[command(flatten)]
-    device: DeviceChoice,
-    #[command(flatten)]
-    progress: QuietFlag,
-}
-
-impl Import {
-    pub fn run(self) -> Result<(), Failure> {
-        let Import { mut options, document_tokens, device, progress } = self;
-        let folder = model_folder(&options.encoder)?;
-        let mut encoder_options = encoder_options(&folder, device.one_device()?)?;
-        encoder_options.max_tokens = document_tokens.map(|tokens| tokens as usize);
-        let encoder = Encoder::open(&encoder_options)?;
-        options.encoder = encoder_options.directory;
-        import(&options, &encoder)?;
-        report(&options.out, progress)
     }
 }

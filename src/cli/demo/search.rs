@@ -131,7 +131,6 @@ fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, F
         dtype: VectorType::F16,
         search_dims: None,
         limit: None,
-        bm25: false,
     };
     Build::begin(&options, &opened)?.run(&opened, Pace::default(), &mut |_| {})?;
     outside::write(folder.join("notes.jsonl"), NOTES)?;

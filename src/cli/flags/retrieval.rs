@@ -21,7 +21,7 @@ pub fn corpus(given: &CorpusSpec) -> Result<Option<CorpusSpec>, Failure> {
         return match *given == CorpusSpec::default() {
             true => Ok(None),
             false => Err(Failure::usage(
-                "a flag of searching, such as --reranker or --hybrid, needs a corpus",
+                "a flag of searching, such as --reranker or --dedup, needs a corpus",
                 hint,
             )),
         };

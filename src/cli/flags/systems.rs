@@ -57,10 +57,13 @@ mod tests {
 
     #[test]
     fn a_trail_has_the_names_of_flags_and_gives_the_same_back() {
-        let kept = r#"{"system":["medreflex=m1"],"set":[],"prompts":null,"corpus":{"corpus":["a,b"],"sources":[],"reranker":null,"reranker_tokens":null,"reranker_quant":"none","retrieval_device":"cpu","no_passages":false,"hybrid":true,"dedup":false,"newer_than":null},"exemplars":{"exemplars":"n.csv","exemplars_format":"medec","exemplar_reasons":"r.json","exemplar_encoder":null,"spans":null,"sentence_scorer":"w.json","lemmas":null,"filter_scorer":null,"leak_questions":null,"experts":[]}}"#;
+        let kept = r#"{"system":["medreflex=m1"],"set":[],"prompts":null,"corpus":{"corpus":["a,b"],"sources":[],"reranker":null,"reranker_tokens":null,"reranker_quant":"none","retrieval_device":"cpu","no_passages":false,"dedup":true,"newer_than":null},"exemplars":{"exemplars":"n.csv","exemplars_format":"medec","exemplar_reasons":"r.json","exemplar_encoder":null,"spans":null,"sentence_scorer":"w.json","lemmas":null,"filter_scorer":null,"leak_questions":null,"experts":[]}}"#;
         let flags: SystemFlags = serde_json::from_str(kept).unwrap();
-        assert!(flags.corpus.refinement.hybrid);
+        assert!(flags.corpus.refinement.dedup);
         assert_eq!(flags.corpus.device.as_deref(), Some("cpu"));
         assert_eq!(serde_json::to_string(&flags).unwrap(), kept);
+        // Earlier versions had a search by words.
+        let older = kept.replace("\"dedup\":true", "\"hybrid\":false,\"dedup\":true");
+        assert_eq!(serde_json::from_str::<SystemFlags>(&older).unwrap().corpus, flags.corpus);
     }
 }

@@ -2,7 +2,6 @@
 //! segment, and gives the same bytes at any batch size and number of threads.
 
 pub mod add;
-pub mod estimate;
 mod plan;
 pub mod reading;
 pub mod segments;
@@ -17,12 +16,12 @@ use fs_err::File;
 
 use self::plan::{input_files, plan};
 use self::reading::read_sources;
-use self::segments::{EXACT, Segments};
+use self::segments::Segments;
 use self::writer::Writer;
 use super::embed::{Embed, expect_encoder};
 use super::store::layout;
 use super::store::manifest::{Local, MANIFEST, Manifest, ManifestFile, PLAN, StoredFile};
-use super::{CorpusError, Description, postings};
+use super::{CorpusError, Description};
 use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
 use crate::outside;
@@ -30,7 +29,7 @@ use crate::outside;
 /// Chunks of a segment.
 pub const SEGMENT: usize = 4096;
 /// The ending of what is not whole yet.
-pub(super) const PART: &str = "part";
+const PART: &str = "part";
 
 /// What is built, and how.
 #[derive(Clone, Debug)]
@@ -46,8 +45,6 @@ pub struct BuildOptions {
     pub search_dims: Option<usize>,
     /// Documents of each source at most.
     pub limit: Option<usize>,
-    /// Whether postings for words are made too.
-    pub bm25: bool,
 }
 
 /// How work is cut, which decides no byte.
@@ -205,23 +202,16 @@ impl Build {
     }
 }
 
-/// The last steps of everything that writes a corpus: postings, sums, `corpus.toml`.
-pub(super) fn finish(out: &Path, mut manifest: Manifest, local: &Local) -> Result<(), CorpusError> {
+/// The last steps: sums, `corpus.toml`.
+fn finish(out: &Path, mut manifest: Manifest, local: &Local) -> Result<(), CorpusError> {
     let mut end = 0;
     for source in &mut manifest.sources {
         source.range = [end, end + source.chunks];
         end += source.chunks;
     }
-    if manifest.vectors.dtype == VectorType::I8 && out.join(EXACT).is_file() {
-        manifest.vectors.overlap_at_50 = estimate::overlap(out, manifest.vectors, end)?;
-    }
-    if manifest.bm25 {
-        postings::build::write(out, end as usize)?;
-    }
     let mut names = vec![layout::TEXTS, layout::CHUNKS, layout::DOCUMENTS, layout::VECTORS];
     names.extend(manifest.vectors.full_dims.map(|_| layout::FULL_VECTORS));
     names.extend((manifest.vectors.dtype == VectorType::I8).then_some(layout::SCALES));
-    names.extend(manifest.bm25.then_some(layout::POSTINGS));
     names.push(layout::SEGMENTS);
     manifest.files.clear();
     for name in names {
@@ -235,13 +225,10 @@ pub(super) fn finish(out: &Path, mut manifest: Manifest, local: &Local) -> Resul
 
 /// What is left of a build that is over.
 fn remove_plan(out: &Path) -> Result<(), CorpusError> {
-    for name in [EXACT, PLAN] {
-        match fs_err::remove_file(out.join(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
+    match fs_err::remove_file(out.join(PLAN)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// An error where a directory holds more than what a build left that was killed before it had a plan.
@@ -256,16 +243,8 @@ fn expect_free(out: &Path) -> Result<(), CorpusError> {
 }
 
 /// Locks the plan, so that no two processes append.
-pub(super) fn lock(out: &Path) -> Result<File, CorpusError> {
-    lock_file(&out.join(PLAN), out)
-}
-
-/// Locks a file or a directory for as long as what comes back is held; `out` is what is being written.
-pub(super) fn lock_file(path: &Path, out: &Path) -> Result<File, CorpusError> {
-    let file = match path.is_dir() {
-        true => outside::open_directory(path)?,
-        false => outside::open(path)?,
-    };
+fn lock(out: &Path) -> Result<File, CorpusError> {
+    let file = outside::open(&out.join(PLAN))?;
     match file.file().try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(CorpusError::Busy { path: out.to_owned() }),
@@ -274,7 +253,7 @@ pub(super) fn lock_file(path: &Path, out: &Path) -> Result<File, CorpusError> {
 }
 
 /// Puts a whole file in the place of `path`, durably.
-pub(super) fn replace(path: &Path, text: &str) -> Result<(), CorpusError> {
+fn replace(path: &Path, text: &str) -> Result<(), CorpusError> {
     let part = path.with_added_extension(PART);
     let mut file = outside::create_public(&part)?;
     file.write_all(text.as_bytes())?;

@@ -22,9 +22,6 @@ use crate::outside;
 
 use super::reading::NewChunk;
 
-/// Vectors in f16 beside those in bytes, until the build is over.
-pub const EXACT: &str = "exact.bin";
-
 /// A line of `build.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,21 +68,6 @@ struct Matrix {
     dims: usize,
 }
 
-/// Of a corpus in bytes the exact vectors too, but where it was finished once without.
-fn matrices(form: VectorForm, keeps_exact: bool) -> Vec<Matrix> {
-    let VectorForm { dtype, dims, full_dims, .. } = form;
-    let mut matrices = vec![Matrix { name: VECTORS, kind: dtype, dims }];
-    matrices.extend(full_dims.map(|dims| Matrix {
-        name: FULL_VECTORS,
-        kind: VectorType::F16,
-        dims,
-    }));
-    if dtype == VectorType::I8 && keeps_exact {
-        matrices.push(Matrix { name: EXACT, kind: VectorType::F16, dims });
-    }
-    matrices
-}
-
 impl Segments {
     /// Opens the files at the end of the last whole segment; what was written after it goes.
     ///
@@ -94,7 +76,9 @@ impl Segments {
     pub fn open(directory: &Path, form: VectorForm) -> Result<Segments, CorpusError> {
         let lines = read_lines(&directory.join(SEGMENTS))?;
         let last = lines.last();
-        let matrices = matrices(form, last.is_none() || directory.join(EXACT).is_file());
+        let mut matrices = vec![Matrix { name: VECTORS, kind: form.dtype, dims: form.dims }];
+        let full = |dims| Matrix { name: FULL_VECTORS, kind: VectorType::F16, dims };
+        matrices.extend(form.full_dims.map(full));
         let mut names = vec![TEXTS, CHUNKS, DOCUMENTS];
         names.extend(matrices.iter().map(|matrix| matrix.name));
         names.extend((form.dtype == VectorType::I8).then_some(SCALES));

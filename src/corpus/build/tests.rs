@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::corpus::Corpus;
 use crate::corpus::description::Source;
 use crate::corpus::fake::FakeEncoder;
 use crate::corpus::formats;
 use crate::corpus::verify::verify;
-use crate::corpus::{Corpus, import};
 use crate::diagnosis::Diagnosis;
 
 /// A directory with two sources; the first has more chunks than a segment.
@@ -85,7 +85,6 @@ impl Sources {
             dtype: VectorType::F16,
             search_dims: Some(8),
             limit: None,
-            bm25: true,
         }
     }
 
@@ -211,14 +210,41 @@ fn what_is_added_follows_what_was_there() {
 }
 
 #[test]
-fn bytes_for_numbers_say_how_many_hits_they_keep() {
+fn vectors_are_kept_as_bytes_under_a_scale_a_row() {
     let sources = Sources::new(100);
     let options =
         BuildOptions { dtype: VectorType::I8, search_dims: None, ..sources.options("out") };
     let corpus = sources.build(&options);
-    let overlap = corpus.manifest().vectors.overlap_at_50.unwrap();
-    assert!((0.8..=1.0).contains(&overlap), "{overlap}");
-    assert!(!options.out.join(EXACT).exists() && options.out.join("scales.bin").exists());
+    let length = |row| corpus.vectors().unwrap().numbers(row).iter().map(|n| n * n).sum::<f32>();
+    assert!((0..corpus.len()).all(|row| (length(row) - 1.0).abs() < 0.02));
+    assert!(verify(&options.out).unwrap().iter().all(|check| check.problem.is_none()));
+}
+
+/// With postings, and of bytes the share of hits that they keep; `verify` still checks what it lists.
+#[test]
+fn what_earlier_versions_wrote_too_is_left_aside() {
+    let sources = Sources::new(20);
+    let options = sources.options("out");
+    let old = sources.build(&options);
+    let path = options.out.join(MANIFEST);
+    let text = fs_err::read_to_string(&path).unwrap();
+    let postings = "[[file]]\nname = \"bm25.bin\"\nsize_bytes = 8\nsha256 = \"";
+    let text = text.replacen("[vectors]", "bm25 = true\n\n[vectors]\noverlap_at_50 = 0.9", 1);
+    let listed = format!("{postings}{}\"\n\n[local]", crate::digest::sha256("postings"));
+    fs_err::write(&path, text.replacen("[local]", &listed, 1)).unwrap();
+    fs_err::write(options.out.join("bm25.bin"), "postings").unwrap();
+    let corpus = Corpus::open(&options.out).unwrap();
+    assert!(corpus.id() != old.id() && corpus.chunk(3).unwrap() == old.chunk(3).unwrap());
+    assert_eq!(corpus.vectors().unwrap().numbers(3), old.vectors().unwrap().numbers(3));
+    drop((corpus, old));
+    let checks = verify(&options.out).unwrap();
+    assert!(checks.iter().all(|check| check.problem.is_none()));
+    assert!(checks.iter().any(|check| check.name == "bm25.bin"));
+    fs_err::write(sources.path("more.txt"), "More of the ward.").unwrap();
+    let more = Source::own("more", formats::Format::Folder, &sources.path("more.txt"), "internal");
+    add::add(&options.out, more, &FakeEncoder::new()).unwrap();
+    let added = Corpus::open(&options.out).unwrap();
+    assert!(added.manifest().files.iter().all(|file| file.name != "bm25.bin"));
 }
 
 #[test]
@@ -332,63 +358,4 @@ fn damage_is_found_and_placed() {
     let corpus = Corpus::open(&options.out).unwrap();
     let unknown = corpus.ranges(&["wards".to_owned()]).unwrap_err().to_string();
     assert_eq!(unknown, "no source is called `wards`; known: rows, ward");
-}
-
-#[test]
-fn vectors_at_hand_are_imported_or_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    let numpy = |rows: &[[f32; 16]]| {
-        let mut header =
-            format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, 16), }}", rows.len());
-        header += &" ".repeat(118 - header.len() - 1);
-        header.push('\n');
-        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-        bytes.extend(header.as_bytes());
-        bytes.extend(rows.iter().flatten().flat_map(|number| number.to_le_bytes()));
-        bytes
-    };
-    let good = [[0.5; 16], [0.25; 16]];
-    fs_err::write(path("v.npy"), numpy(&good)).unwrap();
-    fs_err::write(path("ids.json"), "[\"12\", 13]").unwrap();
-    fs_err::write(
-        path("texts.json"),
-        r#"{"12": {"t": "One", "a": "First.", "d": "20210503"}, "13": "Second."}"#,
-    )
-    .unwrap();
-    let options = import::ImportOptions {
-        out: path("out"),
-        vectors: path("v.npy"),
-        ids: path("ids.json"),
-        texts: path("texts.json"),
-        label: "pubmed".to_owned(),
-        licence: "terms".to_owned(),
-        encoder: PathBuf::from("fake"),
-        dtype: VectorType::F32,
-        bm25: false,
-    };
-    let encoder = FakeEncoder::new();
-    import::import(&options, &encoder).unwrap();
-    let corpus = Corpus::open(&options.out).unwrap();
-    assert_eq!((corpus.len(), corpus.name(1).unwrap()), (2, "pubmed/13#0".to_owned()));
-    assert_eq!(corpus.document(0).unwrap().date, "2021-05-03");
-    assert_eq!(corpus.vectors().unwrap().numbers(1), good[1]);
-    let refused = |name: &str, bytes: &[u8]| {
-        let old = fs_err::read(path(name)).unwrap();
-        fs_err::write(path(name), bytes).unwrap();
-        let options = import::ImportOptions { out: path("other"), ..options.clone() };
-        let error = import::import(&options, &encoder).unwrap_err().to_string();
-        assert!(!path("other").exists());
-        fs_err::write(path(name), old).unwrap();
-        error
-    };
-    assert_eq!(
-        refused("v.npy", &numpy(&[good[0], [f32::NAN; 16]])),
-        "the vector of chunk 13#0 has a number that is not finite"
-    );
-    assert!(refused("v.npy", b"no").ends_with("v.npy is no NumPy file"));
-    assert!(refused("v.npy", &numpy(&good[..1])).ends_with("ids.json has 2 ids for 1 vectors"));
-    assert!(refused("v.npy", &numpy(&good)[..200]).contains("not those of 2 x 16"));
-    assert!(refused("ids.json", b"[12, 12]").ends_with("has two documents with the id `12`"));
-    assert!(refused("texts.json", b"{\"12\": \"x\"}").ends_with("texts.json has no text of `13`"));
 }

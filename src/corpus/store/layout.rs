@@ -12,8 +12,6 @@ pub const VECTORS: &str = "vectors.bin";
 pub const FULL_VECTORS: &str = "full.bin";
 /// The scales of vectors that are kept as bytes.
 pub const SCALES: &str = "scales.bin";
-/// Postings for words.
-pub const POSTINGS: &str = "bm25.bin";
 /// The sums of the segments, a line each.
 pub const SEGMENTS: &str = "build.jsonl";
 

@@ -21,9 +21,9 @@ pub const PLAN: &str = "plan.toml";
 
 const LOCAL: &str = "\n[local]\n";
 
-/// Everything that decides a corpus's bytes, and the sums of these.
+/// Everything that decides a corpus's bytes, and the sums of these. What else earlier versions wrote here, and files that they listed for
+/// searches by words, are left aside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Manifest {
     pub schema: u32,
     pub name: String,
@@ -40,9 +40,6 @@ pub struct Manifest {
     #[serde(default)]
     pub longest_chunk_chars: usize,
     pub vectors: VectorForm,
-    /// Whether there are postings for words.
-    #[serde(default)]
-    pub bm25: bool,
     /// What the encoder is: its identity as the encoder gives it.
     pub encoder: toml::Table,
     #[serde(rename = "source")]
@@ -55,7 +52,6 @@ pub struct Manifest {
 
 /// How vectors are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct VectorForm {
     pub dtype: VectorType,
     /// Numbers of a vector that is searched.
@@ -65,9 +61,6 @@ pub struct VectorForm {
     pub full_dims: Option<usize>,
     /// Whether vectors have length 1.
     pub normalised: bool,
-    /// Of vectors kept as bytes: the share of the 50 best chunks that f16 finds too, over up to 1,000 chunks as queries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overlap_at_50: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use layout::{
     CHUNK_BYTES, CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES,
-    POSTINGS, SCALES, TEXTS, VECTORS, VectorHeader,
+    SCALES, TEXTS, VECTORS, VectorHeader,
 };
 use manifest::{BuiltSource, MANIFEST, Manifest, ManifestFile, PLAN};
 
@@ -31,7 +31,6 @@ pub struct Corpus {
     vectors: MappedFile,
     full_vectors: Option<MappedFile>,
     scales: Option<MappedFile>,
-    postings: Option<MappedFile>,
     /// Where each document's record begins; made when the first is asked for.
     starts: OnceLock<Vec<u64>>,
 }
@@ -78,7 +77,6 @@ impl Corpus {
             vectors: map(VECTORS)?,
             full_vectors: manifest.vectors.full_dims.map(|_| map(FULL_VECTORS)).transpose()?,
             scales: is_bytes.then(|| map(SCALES)).transpose()?,
-            postings: manifest.bm25.then(|| map(POSTINGS)).transpose()?,
             starts: OnceLock::new(),
             file,
         };
@@ -130,7 +128,7 @@ impl Corpus {
     /// A file that was cut off since the corpus was opened, as far as that was met.
     pub fn check_whole(&self) -> Result<(), CorpusError> {
         let files = [&self.texts, &self.chunks, &self.documents, &self.vectors];
-        let more = [&self.full_vectors, &self.scales, &self.postings];
+        let more = [&self.full_vectors, &self.scales];
         for file in files.into_iter().chain(more.into_iter().flatten()) {
             file.check()?;
         }
@@ -252,11 +250,6 @@ impl Corpus {
         let rows = VectorRows::new(bytes, scales, kind, dims);
         rows.filter(|rows| rows.len() == self.len())
             .ok_or_else(|| self.damaged(name, &format!("it does not hold {} vectors", self.len())))
-    }
-
-    /// The postings for words, where they were built.
-    pub fn postings(&self) -> Option<&[u8]> {
-        self.postings.as_deref()
     }
 
     /// The chunks of the sources of these labels; of all without labels.

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use crate::data::Format;
 use crate::experiment::compare::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
@@ -8,10 +9,14 @@ use crate::experiment::fixtures::{
     ITEMS, call, item, plan, search, searching_plan, start, texts, write_results,
 };
 use crate::experiment::log::Log;
-use crate::experiment::plan::Plan;
+use crate::experiment::plan::{CorpusPlan, Plan};
+use crate::experiment::spec::Spec;
 use crate::experiment::verify::verify;
+use crate::ops::Device;
 use crate::prompts::passages;
 use crate::record::{CallLine, Part, SearchKey, SearchLine, SearchPlace};
+use crate::retrieval::CorpusSpec;
+use crate::systems::SystemConfig;
 
 /// A call that quotes the second search of its item.
 fn quoting(name: &str, run: u32) -> CallLine {
@@ -119,4 +124,24 @@ fn a_run_without_a_corpus_has_no_log_of_searches() {
     assert!(error.to_string().ends_with("the plan names no corpus"), "{error}");
     assert_eq!(log.finish().unwrap().searches, None);
     assert!(!out.path().join("searches.jsonl").exists());
+}
+
+/// Its passages are not those that a search by vectors alone finds.
+#[test]
+fn a_run_that_searched_by_words_too_is_read_and_not_repeated() {
+    let mut planned = searching_plan();
+    planned.corpus.as_mut().unwrap().hybrid = true;
+    let text = toml::to_string(&planned).unwrap();
+    let corpus = toml::from_str::<Plan>(&text).unwrap().corpus.unwrap();
+    let refusal = |corpus: &CorpusPlan| {
+        let config = SystemConfig::parse("medreflex", &["rerank=off"]).unwrap();
+        let mut spec = Spec::new(config, "notes.jsonl", Format::Notes).unwrap();
+        spec.corpus = Some(CorpusSpec::from(corpus));
+        spec.retriever_options(&Device::open("cpu", 1).unwrap()).unwrap_err()
+    };
+    let error = refusal(&corpus);
+    assert!(error.to_string().contains("searched by words too (hybrid = true)"), "{error}");
+    assert_eq!(error.blame().exit_code(), 2);
+    let error = refusal(&CorpusPlan { hybrid: false, ..corpus });
+    assert!(error.to_string().ends_with("ward is no directory"), "{error}");
 }

@@ -40,7 +40,7 @@ pub struct CorpusPlan {
     /// Whether the run keeps the sums of passages alone, not their texts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_passages: bool,
-    /// Whether BM25 is searched too, besides vectors.
+    /// Whether an earlier version searched by words too, besides vectors.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hybrid: bool,
     /// Whether overlapping chunks of a document are reduced to the best one.
