@@ -46,7 +46,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("calls", "digest record console fault outside"),
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
-    ("corpus", "encoder ops hub text random digest fault appended outside"),
+    ("corpus", "encoder ops hub text digest fault appended outside"),
     ("scorers", "encoder tokenizer text outside"),
     (
         "hub",
@@ -67,7 +67,7 @@ const ARROWS: &[(&str, &str)] = &[
     // The engine's crate, which knows nothing of what stands above.
     ("local_model", "engine generation chat checkpoint model ops tokenizer diagnosis"),
     ("generation", "engine checkpoint model tokenizer outside diagnosis"),
-    ("encoder", "checkpoint model ops tokenizer outside diagnosis digest"),
+    ("encoder", "model ops tokenizer outside diagnosis digest"),
     ("engine", "model ops tokenizer ceiling diagnosis"),
     ("model", "ops outside diagnosis"),
     ("chat", "tokenizer outside ceiling diagnosis digest"),
