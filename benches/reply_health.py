@@ -18,8 +18,8 @@ import tempfile
 import time
 
 QUESTIONS = ["zero-shot", "few-shot", "cot", "self-consistency", "healthcareagent", "medagents", "mdagents", "reconcile", "no-debate", "medmad"]
-NOTES = ["base-llm", "medguards", "promptmind", "maven"]
-NEEDY = ["promptmind", "maven"]
+NOTES = ["base-llm", "medguards", "medprompt", "em-mixers"]
+NEEDY = ["medprompt", "em-mixers"]
 READ = ["ok", "repaired", "fallback", "refused", "unread"]
 SAID = ["void", "looping", "contradictory"]
 

@@ -39,7 +39,6 @@ impl Conditions {
                 ("limits", limits_set.join(", ")),
                 ("thinking", thinking(&plan.panel).to_owned()),
                 ("models", models.collect::<Vec<_>>().join(", ")),
-                ("leakage", leakage(plan).to_owned()),
                 ("token limits of search", plan.corpus.as_ref().map_or(String::new(), limits)),
             ],
         }
@@ -60,16 +59,6 @@ pub fn thinking(panel: &[MemberPlan]) -> &'static str {
         0 => "off",
         all if all == panel.len() => "on",
         _ => "on for some members",
-    }
-}
-
-/// What of the answers stands in the prompts.
-fn leakage(plan: &Plan) -> &'static str {
-    match plan.settings.get("leak").and_then(toml::Value::as_str) {
-        Some("medqa") => {
-            "a question of MedQA, of which MEDEC's notes are made, stands with its answer beside each note"
-        }
-        _ => "",
     }
 }
 
@@ -153,16 +142,6 @@ mod tests {
         plan.prompts = Some("mine".to_owned());
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: those in mine"), "{said}");
-    }
-
-    #[test]
-    fn a_plan_whose_prompts_hold_exam_questions_says_so() {
-        let mut plan = plan();
-        let said = |plan: &Plan| say(&[("a".to_owned(), Conditions::of(plan))]).concat();
-        plan.settings = toml::from_str("leak = \"off\"").unwrap();
-        assert!(!said(&plan).contains("leakage"));
-        plan.settings = toml::from_str("leak = \"medqa\"").unwrap();
-        assert!(said(&plan).contains("leakage: a question of MedQA"), "{}", said(&plan));
     }
 
     #[test]

@@ -177,7 +177,7 @@ pub struct ExemplarFlags {
 }
 
 impl ExemplarFlags {
-    /// Every file and folder given, without the runs.
+    /// Every file and folder given.
     #[cfg(feature = "serve")]
     pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.exemplars.iter().chain(self.files.paths())
@@ -202,7 +202,6 @@ impl ExemplarFlags {
         for path in files.paths_mut() {
             *path = std::path::absolute(&*path)?;
         }
-        files.experts = list::experts(&files.experts)?;
         Ok(Some(ExemplarSpec { notes, format, files }))
     }
 }

@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::exit::Failure;
-use crate::experiment::exemplars::expert;
 
 /// Models: cards, hub ids, directories or endpoints.
 ///
 /// # Errors
 /// A text that can be read both ways: its items are there, and so is the whole.
 pub fn models(given: &[String]) -> Result<Vec<String>, Failure> {
-    split_all(given, |item| Path::new(item).exists())
+    let mut items = Vec::new();
+    for text in given {
+        split(text, &mut items)?;
+    }
+    Ok(items)
 }
 
 /// Paths.
@@ -22,30 +25,8 @@ pub fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(models(&given)?.into_iter().map(PathBuf::from).collect())
 }
 
-/// Run directories, each perhaps with `=` and a share.
-///
-/// # Errors
-/// See [`models`].
-pub fn experts(given: &[String]) -> Result<Vec<String>, Failure> {
-    split_all(given, |item| {
-        let (folder, share) = expert(item);
-        folder.exists() && share.is_none_or(|share| !share.contains(','))
-    })
-}
-
-fn split_all(given: &[String], is_there: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
-    let mut items = Vec::new();
-    for text in given {
-        split(text, &is_there, &mut items)?;
-    }
-    Ok(items)
-}
-
-fn split(
-    text: &str,
-    is_there: impl Fn(&str) -> bool,
-    items: &mut Vec<String>,
-) -> Result<(), Failure> {
+fn split(text: &str, items: &mut Vec<String>) -> Result<(), Failure> {
+    let is_there = |item: &str| Path::new(item).exists();
     let pieces: Vec<&str> = text.split(',').collect();
     let mut from = 0;
     while from < pieces.len() {
@@ -73,7 +54,7 @@ mod tests {
     fn a_path_with_commas_is_one_item_and_what_can_be_read_both_ways_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| format!("{}/{name}", folder.path().display());
-        for name in ["ward,2026", "plain", "a,b=c", "x", "x,y,z"] {
+        for name in ["ward,2026", "plain", "x", "x,y,z"] {
             fs_err::create_dir(at(name)).unwrap();
         }
         let split = |text: &str| models(&[text.to_owned()]);
@@ -86,8 +67,6 @@ mod tests {
         assert_eq!(split("a,b").unwrap(), ["a", "b"]);
         let one = paths(&[comma.clone().into(), at("x,y,z").into()]).unwrap();
         assert_eq!(one, [PathBuf::from(&comma), at("x,y,z").into()]);
-        let given = [format!("{},{comma}=0.61,{plain}", at("a,b=c"))];
-        assert_eq!(experts(&given).unwrap(), [at("a,b=c"), format!("{comma}=0.61"), plain.clone()]);
         fs_err::create_dir(at(&format!("x,{}", ""))).unwrap();
         // `x` and `x,` are both there, and nothing is called ``.
         assert_eq!(split(&at("x,")).unwrap(), [at("x,")]);

@@ -23,12 +23,6 @@ const AGENT: &str = "reasons";
 /// Style of the reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Style {
-    /// One or two sentences
-    Brief,
-    /// Step by step, in one paragraph
-    Long,
-    /// Subjective, objective, assessment, plan
-    Soap,
     /// What follows "contains an error because", as knowlab shows it
     Reason,
     /// As a physician solves a case, as IKIM's chains of thought

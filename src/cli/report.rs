@@ -1,5 +1,6 @@
 //! `report`: writes the page of a run or a recipe from its files, or prints its tables.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -25,6 +26,7 @@ use crate::experiment::recipe::variant::Form;
 use crate::experiment::whole_file;
 use crate::record::NoteLine;
 use crate::report::{ExtraTables, Scoring};
+use crate::systems::table::SystemEntry;
 
 /// The page's file name in a run directory or a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -109,7 +111,15 @@ impl Report {
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
         let results = self.results(begun)?;
-        let form = [Form { variant: None, manifest: begun.clone() }];
+        // Whatever was overridden stands in the cells' own plans. Of systems that are gone the tables alone are left.
+        let mut manifest = RecipeManifest {
+            settings: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            slot_sampling: BTreeMap::new(),
+            ..begun.clone()
+        };
+        manifest.recipe.method.retain(|method| SystemEntry::named(&method.system).is_ok());
+        let form = [Form { variant: None, manifest }];
         let runs = cells(&form)?.into_iter().map(|cell| {
             let contents = Contents::read(&cell.directory(&self.directory))?;
             Ok((cell, contents))

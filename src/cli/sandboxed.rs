@@ -8,7 +8,6 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
 use crate::experiment::error::RunError;
-use crate::experiment::exemplars;
 use crate::experiment::spec::Spec;
 use crate::experiment::whole_file;
 use crate::hub::{self, HubError, HubOptions};
@@ -186,8 +185,6 @@ impl Paths {
         let shown = spec.exemplars.iter();
         let shown =
             shown.flat_map(|shown| std::iter::once(&shown.notes).chain(shown.files.paths()));
-        let experts = spec.exemplars.iter().flat_map(|shown| &shown.files.experts);
-        let experts = experts.map(|given| exemplars::expert(given).0);
         // The one file that is read beside the questions.
         let beside = spec.format.beside().map(|name| folder_of(&spec.data).join(name));
         let beside = beside.filter(|file| file.is_file());
@@ -206,8 +203,7 @@ impl Paths {
             .read(spec.prompts.iter())
             .corpora(corpora)
             .read(reranker)
-            .read(shown)
-            .read(experts);
+            .read(shown);
         paths.models(spec.panel.iter().chain(spec.slots.values()), &spec.hub)
     }
 

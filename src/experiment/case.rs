@@ -118,16 +118,9 @@ impl Spec {
     /// The prompts of the system's cases, which are known before any model is loaded.
     ///
     /// # Errors
-    /// Exemplars where none are shown, none where some are; runs as experts, which have not read the case; a directory of prompts that
-    /// cannot be read.
+    /// Exemplars where none are shown, none where some are; a directory of prompts that cannot be read.
     pub fn case_prompts(&self) -> Result<PromptSet, Failure> {
         self.refuse_other_exemplars()?;
-        if self.exemplars.as_ref().is_some_and(|shown| !shown.files.experts.is_empty()) {
-            return Err(Failure::usage(
-                "--experts are runs over the same notes, and have not read those that are still to come",
-                "leave --experts out, or use `wardround run`",
-            ));
-        }
         Ok(PromptSet::open(self.prompts.as_deref())?)
     }
 

@@ -2,6 +2,7 @@
 
 mod corpus;
 mod dataset;
+pub mod gone;
 mod host;
 
 use std::path::{Path, PathBuf};
@@ -276,7 +277,7 @@ impl Plan {
     /// The fields in which `other` would run differently, this plan's value first.
     ///
     /// Left out is what changes no byte of an answer: `created_at`, `host`, of `engine` all but `device_kind`, and
-    /// where files lie, for their sums tell whether they are the same.
+    /// where files lie, for their sums tell whether they are the same; nor what of things that are gone had no effect.
     pub fn differences(&self, other: &Plan) -> Result<Vec<FieldDifference>, RunError> {
         Ok(difference::differences(&self.comparable()?, &other.comparable()?))
     }
@@ -311,7 +312,7 @@ impl Plan {
 
     /// With what is not compared as it is in every plan.
     fn comparable(&self) -> Result<Value, RunError> {
-        let mut plan = self.clone();
+        let mut plan = self.without_gone();
         plan.created_at.clear();
         (plan.repeats_version, plan.prompts, plan.host) = (None, None, HostPlan::default());
         let device_kind = std::mem::take(&mut plan.engine.device_kind);

@@ -122,6 +122,7 @@ impl Spec {
         mut hardware: Hardware,
         hub: HubOptions,
     ) -> Result<Spec, Failure> {
+        let plan = &plan.without_gone();
         let contexts = plan.panel.iter().map(|member| member.context);
         let context = contexts.max().filter(|context| *context > 0);
         hardware.context = hardware.context.or(context);

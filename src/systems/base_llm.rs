@@ -7,7 +7,7 @@ use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::decoding::{Decoding, Shape};
-use crate::systems::exemplars::reply::{CHANGED, without_number};
+use crate::systems::file::form::{CHANGED, without_number};
 use crate::systems::reading::correction::corrected;
 use crate::systems::reading::quotation::word_count;
 use crate::systems::reading::verdict::verdict;

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
-use super::exemplars::leak::Leak;
-use super::exemplars::{Exemplars, Expert, Opinion, Pool, vectors::Vectors};
+use super::exemplars::{Exemplars, vectors::Vectors};
 use super::scripted::{exemplars, note, question};
 use super::{SYSTEMS, SystemConfig, Task};
 use crate::data::{Item, ItemKind, Note, Question};
 use crate::digest::sha256;
+use crate::experiment::plan::gone::prompts_before;
 use crate::panel::DecodingMode;
 use crate::panel::responder::{Responder, Waiting};
 use crate::panel::scripted::{Script, panel};
@@ -62,12 +62,11 @@ const AGREED: [&str; 4] = [
 ];
 
 /// Settings that are tried where a system has them, beside its defaults.
-const SETTINGS: [&str; 38] = [
+const SETTINGS: [&str; 23] = [
     "shots=0",
     "shots=1",
     "shots=5",
     "choice=tfidf",
-    "choice=bm25",
     "choice=random",
     "choice=fixed",
     "choice=sentences",
@@ -76,27 +75,13 @@ const SETTINGS: [&str; 38] = [
     "samples=1",
     "samples=4",
     "members=3",
-    "ensemble=and",
-    "leak=medqa",
     "mab_compat=on",
     "release_compat=on",
     "examples=medqa",
     "examples=pubmedqa",
     "prompt=2",
-    "span=model",
-    "span=file",
-    "filter=bertscore",
-    "cot=off",
-    "cot=long",
-    "role=nurse",
-    "role=none",
-    "type_hint=off",
-    "options=2",
-    "options=3",
     "evidence=off",
     "candidate=asked",
-    "candidate=scorer",
-    "clusters=on",
     "max_tokens=77",
     "record_chars=100",
     "reask=on",
@@ -104,15 +89,12 @@ const SETTINGS: [&str; 38] = [
 ];
 
 /// Settings without effect that systems had when their hashes were made.
-const GONE: [(&str, &str, &str); 8] = [
+const GONE: [(&str, &str, &str); 5] = [
     ("zero-shot", "examples", "\"by-options\""),
     ("cot", "examples", "\"by-options\""),
     ("self-consistency", "examples", "\"by-options\""),
     ("cot-sc", "examples", "\"by-options\""),
-    ("edinburgh-mcq", "shots", "0"),
-    ("edinburgh-mcq", "choice", "\"bm25\""),
-    ("maven", "shots", "0"),
-    ("maven", "choice", "\"bm25\""),
+    ("ikim", "clusters", "\"off\""),
 ];
 
 /// Writes down what is asked, and has a script answer.
@@ -163,40 +145,15 @@ fn yes_or_no() -> Question {
 
 /// Exemplars with all that may be given beside them.
 fn given() -> Arc<Exemplars> {
-    let plain = exemplars();
-    let notes = plain.pool.exemplars.iter().map(|one| one.note.clone());
+    let notes: Vec<Note> = exemplars().notes.iter().map(|one| one.note.clone()).collect();
     let reasons = BTreeMap::from([("ms-train-4".to_owned(), "Beta blockers close.".to_owned())]);
-    let opinion = |flag, sentence_id: Option<usize>| Opinion {
-        flag: Option::<bool>::into(flag),
-        sentence_id,
-        correction: sentence_id.map(|_| "Better.".to_owned()),
-    };
-    let expert = |trust: Option<&str>, opinion| Expert {
-        trust: trust.map(str::to_owned),
-        opinions: BTreeMap::from([("ms-1".to_owned(), opinion)]),
-    };
-    let exam = Question { question: "Beta blockers for an attack?".to_owned(), ..question(4) };
     let encode = |texts: &[&str]| {
         let has = |text: &str, words: &str| f32::from(text.contains(words));
         let vector =
             |text: &&str| vec![has(text, "attack") + has(text, "asthma"), has(text, "fell"), 1.0];
         Ok(texts.iter().map(vector).collect())
     };
-    Arc::new(Exemplars {
-        pool: Pool::new(notes, &reasons),
-        vectors: Some(Vectors::new(Box::new(encode))),
-        leak: Some(Leak::new([&exam, &question(4)])),
-        experts: vec![
-            expert(Some("0.61"), opinion(Some(true), Some(1))),
-            expert(None, opinion(Some(false), None)),
-        ],
-        spans: Some(BTreeMap::from([("ms-1".to_owned(), "beta blockers".to_owned())])),
-        scorer: Some(vec![1.0, 2.0, 0.5, 3.0]),
-        likeness: Some(Box::new(|one, other| {
-            Ok(if one.len().abs_diff(other.len()) < 4 { 0.9 } else { 0.5 })
-        })),
-        ..Exemplars::default()
-    })
+    Arc::new(Exemplars::new(notes, &reasons, Some(Vectors::new(Box::new(encode)))))
 }
 
 /// What a system does with an item where replies are drawn from [`SAID`].
@@ -247,6 +204,10 @@ fn files_make_the_calls_that_programs_made() {
             let gone: toml::Table =
                 gone.map(|(_, key, value)| (key.to_owned(), value.parse().unwrap())).collect();
             let table: toml::Table = config.table.clone().into_iter().chain(gone).collect();
+            // Folders in which there were others, too, when the hashes were made.
+            let prompts = prompts_before(config.prompts()).map(str::to_owned);
+            let prompts =
+                prompts.unwrap_or_else(|| config.prompts_sha256(&PromptSet::embedded(), false));
             let mut text = format!(
                 "{} {:?} {:?} {} {} {} {:?} {:?} {} {} {}\n",
                 config.plan_name(),
@@ -254,7 +215,7 @@ fn files_make_the_calls_that_programs_made() {
                 table,
                 config.max_calls(),
                 config.default_models(),
-                config.prompts_sha256(&PromptSet::embedded(), false),
+                prompts,
                 entry.wording.to_string(),
                 entry.examples,
                 entry.exemplars,

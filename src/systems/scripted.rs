@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::exemplars::Exemplars;
 use super::exemplars::vectors::Vectors;
-use super::exemplars::{Exemplars, Pool};
 use super::{SystemConfig, Task};
 use crate::data::{Choice, Item, Note, NoteError, NoteGold, Question};
 use crate::panel::DecodingMode;
@@ -107,24 +107,13 @@ pub fn exemplars() -> Arc<Exemplars> {
             |text: &&str| vec![f32::from(text.contains("attack") || text.contains("asthma")), 1.0];
         Ok(texts.iter().map(vector).collect())
     };
-    let pool = Pool::new(notes, &Default::default());
     let vectors = Some(Vectors::new(Box::new(encode)));
-    Arc::new(Exemplars { pool, vectors, ..Exemplars::default() })
+    Arc::new(Exemplars::new(notes, &Default::default(), vectors))
 }
 
 /// The line of the note, and its calls in the order of their answers.
 pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, Vec<CallLine>) {
-    check_with(config, note, script, exemplars())
-}
-
-/// The same with other exemplars.
-pub fn check_with(
-    config: &SystemConfig,
-    note: &Note,
-    script: Script,
-    exemplars: Arc<Exemplars>,
-) -> (NoteLine, Vec<CallLine>) {
-    match work_with(config, &note.clone().into(), script, &exemplars) {
+    match work(config, &note.clone().into(), script) {
         (ItemLine::Note(record), calls) => (record, calls),
         (ItemLine::Answer(record), _) => panic!("{record:?}"),
     }
@@ -132,21 +121,12 @@ pub fn check_with(
 
 /// The line of an item, and its calls.
 pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
-    work_with(config, item, script, &exemplars())
-}
-
-fn work_with(
-    config: &SystemConfig,
-    item: &Item,
-    script: Script,
-    exemplars: &Arc<Exemplars>,
-) -> (ItemLine, Vec<CallLine>) {
     let slots = config.slots();
     let agents: Vec<String> = slots.into_iter().map(|slot| slot.agent).collect();
     let (mut panel, calls) = panel(&agents, script);
     panel.settings.reask =
         config.call_settings(DecodingMode::Text, &PromptSet::embedded()).unwrap().reask;
-    let system = config.build(&PromptSet::embedded(), exemplars).unwrap();
+    let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
     let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
     let record = system.answer(&task).unwrap();
     let calls: Vec<CallLine> = calls.try_iter().collect();

@@ -52,7 +52,7 @@ fn what_is_shown_of_a_built_in_system_runs_under_another_name() {
     scratch.questions(2);
     let listed = scratch.wardround("systems ls").succeeded().stdout.clone();
     assert!(listed.contains("medmad            questions  program"), "{listed}");
-    assert!(listed.contains("promptmind        notes      file"), "{listed}");
+    assert!(listed.contains("medprompt         notes      file"), "{listed}");
     let shown = scratch.wardround("systems show cot-sc").succeeded().stdout.clone();
     scratch.write("mine.toml", shown);
     let more = "--data questions.jsonl --format mcq --panel qwen3 --set record_chars=4 --out";

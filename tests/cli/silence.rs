@@ -46,7 +46,7 @@ fn a_broken_answer_opens_no_gate() {
     scratch.questions(2);
     for body in BROKEN {
         let member = serve(move |_| (200, json!(body)));
-        for system in ["base-llm", "medguards", "maven"] {
+        for system in ["base-llm", "medguards"] {
             let check = format!(
                 "check bed.txt --system {system} --free --panel {member} --remote-attempts 1 --gate --json"
             );

@@ -2,7 +2,7 @@
 
 use wardround::data::{Choice, Note};
 use wardround::record::{FinishReason, Language};
-use wardround::systems::exemplars::reply::{Field, Form, Style};
+use wardround::systems::file::Stage;
 use wardround::systems::reading::confidence::{ConfidenceReading, converted};
 use wardround::systems::reading::reply::Fields;
 use wardround::systems::reading::{answer, json, letter, record, said, verdict};
@@ -118,18 +118,20 @@ fn of_steps_reviews_and_parsers() {
 
 #[test]
 fn of_systems_with_exemplars() {
-    const FIELDS: [(&str, Field); 5] = [
-        ("Reasoning", Field::Reason),
-        ("Error Flag", Field::Flag(["0", "1"])),
-        ("Error Sentence ID", Field::Id),
-        ("Error Sentence", Field::Sentence),
-        ("Corrected Sentence", Field::Correction),
-    ];
+    const FIELDS: &str = r#"name = "answer"
+user = "{note}"
+fields = [
+    { key = "Reasoning", is = "reason" },
+    { key = "Error Flag", is = "flag", words = ["0", "1"] },
+    { key = "Error Sentence ID", is = "sentence-id" },
+    { key = "Error Sentence", is = "sentence" },
+    { key = "Corrected Sentence", is = "correction" },
+]"#;
     let note = note();
-    for style in [Style::Json, Style::Lines] {
-        let form = Form { style, fields: &FIELDS };
+    for style in ["json", "lines"] {
+        let stage: Stage = toml::from_str(&format!("{FIELDS}\nstyle = \"{style}\"")).unwrap();
         reads("MEDIQA-CORR's answers", |text, finish_reason| {
-            let answer = form.read(text, finish_reason, &note).0;
+            let answer = stage.form().read(text, finish_reason, &note).0;
             assert!(answer.sentence_id.is_none_or(|id| id < 2));
             let words = mediqa_corr::words(text, finish_reason, "corrected_sentence", 2).0;
             assert!(words.words.len() <= 2);

@@ -553,7 +553,7 @@ fn exemplars_are_shown_beside_one_note_by_check_and_by_a_server_alike() {
     std::fs::write(path.join("shown.jsonl"), exemplar.to_string() + "\n").unwrap();
     let shown = "--exemplars shown.jsonl --exemplars-format notes";
     let given = format!(
-        "--system edinburgh {shown} --offline --threads 2 --audit audit --audit-content full"
+        "--system medprompt {shown} --offline --threads 2 --audit audit --audit-content full"
     );
     let check = format!(
         "check note.txt --panel gemma3 --set max_tokens=8 --kv-tokens 16384 --seed 5 {given}"
@@ -563,15 +563,13 @@ fn exemplars_are_shown_beside_one_note_by_check_and_by_a_server_alike() {
     let case = lines_in(path)[3].clone();
     let (code, said) = run(path, "replay --audit audit 4 --offline --kv-tokens 16384");
     assert_eq!((code, said.contains("1 line replayed, 0 differences")), (Some(0), true), "{said}");
-    let (code, said) = run(path, &format!("{check} --experts runs"));
-    assert_ne!((code, said.contains("runs")), (Some(0), false), "{said}");
-    let served = format!("--context 8192 --set edinburgh.max_tokens=8 {shown}");
-    let server = Server::start_in(folder, &format!("{served} --system edinburgh=gemma3"));
-    let entry = server.get("/v1/models/edinburgh").json();
+    let served = format!("--context 8192 --set medprompt.max_tokens=8 {shown}");
+    let server = Server::start_in(folder, &format!("{served} --system medprompt=gemma3"));
+    let entry = server.get("/v1/models/medprompt").json();
     assert_eq!(entry["wardround"]["fingerprint"], case["fingerprint"]);
     let checked = server.post("/v1/check", &json!({"text": note, "seed": 5}));
     assert_eq!(checked.status, 200, "{checked:?}");
-    assert_eq!(checked.json()["wardround"]["system"], "edinburgh");
+    assert_eq!(checked.json()["wardround"]["system"], "medprompt");
 }
 
 /// No text of a prompt, a note or a key is in what the process leaves behind, whatever goes wrong.

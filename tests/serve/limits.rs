@@ -269,18 +269,17 @@ fn what_is_not_there_is_told_before_anything_is_bound_or_loaded() {
     std::fs::write(folder.path().join("open-keys"), "").unwrap();
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     std::fs::set_permissions(folder.path().join("open-keys"), everybody).unwrap();
-    let shown = format!("{model} --system edinburgh --exemplars bad.jsonl");
+    let shown = format!("{model} --system medprompt --exemplars bad.jsonl");
     for (flags, code, said) in [
         ("no-such-model", 2, "no-such-model"),
         ("no-such/folder/of-weights", 2, "no-such/folder/of-weights"),
         (&*format!("{model} --system no-such-system"), 2, "the systems are"),
         (&*format!("{model} --system medmad --set medmad.zeta=1"), 2, "the system's settings are"),
-        (&*format!("{model} --system edinburgh"), 2, "--exemplars FILE"),
-        (&*format!("{model} --system edinburgh --exemplars no-such-file"), 2, "no-such-file"),
+        (&*format!("{model} --system medprompt"), 2, "--exemplars FILE"),
+        (&*format!("{model} --system medprompt --exemplars no-such-file"), 2, "no-such-file"),
         (&*format!("{shown} --exemplars-format notes"), 2, "bad.jsonl:1: field `txt` is unknown"),
         (&*format!("{shown} --exemplars-format notes"), 2, "another --exemplars-format may"),
         (&*format!("{model} --system base-llm --exemplars ."), 2, "no system that is served shows"),
-        (&*format!("{model} --system hse-nlp --exemplars . --experts y"), 2, "leave --experts out"),
         (&*format!("{model} --system medreflex"), 2, "--corpus"),
         (&*format!("{model} --system medmad --prompts no-such-folder"), 2, "no-such-folder"),
         (&*format!("{model} --keys no-such-keys"), 2, "wardround keys add"),

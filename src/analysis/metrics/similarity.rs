@@ -3,7 +3,7 @@
 use super::MetricsError;
 use super::error::equal;
 use super::over_runs::mean;
-use crate::systems::exemplars::cluster::cosine;
+use crate::systems::exemplars::vectors::cosine;
 
 /// The mean over all pairs of `vectors`, −1 to 1; `None` where fewer than two make no pair. A vector of zeros has the
 /// cosine 0 with every other, as sentence-transformers has it.

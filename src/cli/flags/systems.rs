@@ -31,14 +31,11 @@ pub struct SystemFlags {
 }
 
 /// What a spec calls otherwise than its flags do, by which trails have it.
-const FLAGS: [(&str, &str); 7] = [
+const FLAGS: [(&str, &str); 4] = [
     ("directories", "corpus"),
     ("device", "retrieval_device"),
     ("reasons", "exemplar_reasons"),
     ("encoder", "exemplar_encoder"),
-    ("scorer", "sentence_scorer"),
-    ("filter", "filter_scorer"),
-    ("leak", "leak_questions"),
 ];
 
 fn by_flags<S: Serializer>(given: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
@@ -57,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_trail_has_the_names_of_flags_and_gives_the_same_back() {
-        let kept = r#"{"system":["medreflex=m1"],"set":[],"prompts":null,"corpus":{"corpus":["a,b"],"sources":[],"reranker":null,"reranker_tokens":null,"reranker_quant":"none","retrieval_device":"cpu","no_passages":false,"dedup":true,"newer_than":null},"exemplars":{"exemplars":"n.csv","exemplars_format":"medec","exemplar_reasons":"r.json","exemplar_encoder":null,"spans":null,"sentence_scorer":"w.json","lemmas":null,"filter_scorer":null,"leak_questions":null,"experts":[]}}"#;
+        let kept = r#"{"system":["medreflex=m1"],"set":[],"prompts":null,"corpus":{"corpus":["a,b"],"sources":[],"reranker":null,"reranker_tokens":null,"reranker_quant":"none","retrieval_device":"cpu","no_passages":false,"dedup":true,"newer_than":null},"exemplars":{"exemplars":"n.csv","exemplars_format":"medec","exemplar_reasons":"r.json","exemplar_encoder":"e"}}"#;
         let flags: SystemFlags = serde_json::from_str(kept).unwrap();
         assert!(flags.corpus.refinement.dedup);
         assert_eq!(flags.corpus.device.as_deref(), Some("cpu"));

@@ -121,7 +121,7 @@ fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
     for (system, item, file, format) in [
         ("medmad", &asked, "questions/serve.jsonl", Format::Mcq),
         ("medguards", &written, "notes/serve.jsonl", Format::Notes),
-        ("edinburgh", &written, "notes/serve.jsonl", Format::Notes),
+        ("medprompt", &written, "notes/serve.jsonl", Format::Notes),
     ] {
         let mut spec = bench.spec(system, file, format);
         let shown = bench.scratch.path().join("shown/serve.jsonl");
@@ -187,7 +187,7 @@ fn an_item_is_named_by_the_sum_of_its_text() {
 }
 
 #[test]
-fn exemplars_are_refused_where_they_are_missing_too_many_or_of_other_runs() {
+fn exemplars_are_refused_where_they_are_missing_or_too_many() {
     let spec = |system: &str, shown: Option<ExemplarSpec>| {
         let system = SystemConfig::named(system).unwrap();
         Spec { exemplars: shown, ..Spec::new(system, "x", Format::Notes).unwrap() }
@@ -195,17 +195,10 @@ fn exemplars_are_refused_where_they_are_missing_too_many_or_of_other_runs() {
     let refusal = |spec: Spec| {
         spec.seat(|_| None, None, &mut ExemplarSets::default()).map(|_| ()).unwrap_err().to_string()
     };
-    let shown = |experts: &[&str]| {
-        let experts = experts.iter().map(ToString::to_string).collect();
-        let files = ExemplarFiles { experts, ..ExemplarFiles::default() };
-        Some(ExemplarSpec { files, ..exemplars("x.jsonl") })
-    };
-    let error = refusal(spec("edinburgh", None));
-    assert!(error.contains("edinburgh shows exemplars"), "{error}");
-    let error = refusal(spec("base-llm", shown(&[])));
+    let error = refusal(spec("medprompt", None));
+    assert!(error.contains("medprompt shows exemplars"), "{error}");
+    let error = refusal(spec("base-llm", Some(exemplars("x.jsonl"))));
     assert!(error.contains("base-llm shows no exemplars"), "{error}");
-    let error = refusal(spec("hse-nlp", shown(&["some-run"])));
-    assert!(error.contains("--experts"), "{error}");
     let error = refusal(spec("base-llm", None));
     assert!(error.ends_with("is not loaded"), "{error}");
 }

@@ -88,7 +88,6 @@ fn medprompt_without_its_chains_of_thought_says_so() {
         what: what.to_owned(),
         path: what.to_owned(),
         sha256: "99".repeat(32),
-        trust: None,
     };
     let plan_of = |system: &str, files: Vec<FilePlan>| Plan {
         system: system.to_owned(),

@@ -6,7 +6,7 @@ use super::*;
 use crate::diagnosis::Diagnosis;
 
 /// Every setting of every system, each with another value than its default; those of the decoding come on top.
-const OTHERS: [(&str, &str); 22] = [
+const OTHERS: [(&str, &str); 19] = [
     (
         "medmad",
         "t_max=1 always_debate=on confidence=off confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9 evidence=first passages=3",
@@ -36,20 +36,14 @@ const OTHERS: [(&str, &str); 22] = [
         "medreact",
         "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on deadline=off temperatures=model release_compat=on",
     ),
-    (
-        "edinburgh",
-        "cot=off type_hint=off span=model filter=bertscore role=nurse shots=2 choice=tfidf temperatures=model",
-    ),
-    ("edinburgh-mcq", "options=2 temperatures=model"),
     ("knowlab", "shots=2 choice=tfidf temperatures=model"),
-    ("promptmind", "samples=2 members=3 shots=2 choice=tfidf temperatures=model"),
+    ("medprompt", "samples=2 members=3 shots=2 choice=tfidf temperatures=model"),
     ("em-mixers", "evidence=off shots=2 choice=tfidf temperatures=model"),
-    ("ikim", "candidate=asked clusters=on shots=1 choice=tfidf temperatures=model"),
+    ("ikim", "candidate=asked shots=1 choice=tfidf temperatures=model"),
     ("mac", ""),
     ("mdteamgpt", "temperatures=model"),
     ("debate-or-vote", "by=debate"),
     ("medagents-2", "evidence=off"),
-    ("hse-nlp", "ensemble=and shots=2 choice=tfidf temperatures=model"),
 ];
 
 #[test]
@@ -204,13 +198,8 @@ fn bad_settings_are_refused_by_name() {
         ("medreflex", "avg_threshold=6", "a number from 1 to 5"),
         ("medreflex", "avg_threshold=5.01", "a number from 1 to 5"),
         ("medreflex", "min_threshold=0.99", "a number from 1 to 5"),
-        ("edinburgh", "shots=65", "a whole number from 0 to 64"),
-        (
-            "edinburgh",
-            "role=doctor",
-            "clinician or assistant or nurse or student or verifier or none",
-        ),
-        ("edinburgh-mcq", "options=5", "a whole number from 2 to 4"),
+        ("medprompt", "shots=65", "a whole number from 0 to 64"),
+        ("medprompt", "choice=nearest", "random or tfidf or embedding or fixed or sentences"),
     ] {
         let (key, value) = pair.split_once('=').unwrap();
         let message = format!("setting {key}: \"{value}\" is not {expected}");

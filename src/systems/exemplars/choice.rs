@@ -2,24 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::Exemplars;
-use super::cluster::cosine;
+use super::{Exemplars, Shot};
 use crate::data::Note;
 use crate::digest::sha256;
 use crate::panel::PanelError;
 use crate::random::sample;
 
 /// How exemplars are ranked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ranking {
     /// At random, differently for every note but the same in every run.
     Random,
-    /// Okapi BM25 over stems.
-    #[default]
-    Bm25,
     /// Cosine of TF-IDF vectors.
     Tfidf,
     /// Cosine of an encoder's vectors.
@@ -44,7 +40,6 @@ pub struct Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kinds {
-    Any,
     /// Half of them; of an odd number one more with an error.
     Balanced,
     Wrong,
@@ -58,13 +53,20 @@ const FIXED_SEED: u64 = 42;
 const DRAW_SEED: &str = "exemplars 42";
 
 impl Exemplars {
-    /// Places in the pool of the exemplars to show with a note; fewer than asked for where the pool has fewer.
+    /// The exemplars to show with a note; fewer than asked for where there are fewer.
     ///
     /// # Errors
     /// A text that cannot be encoded.
-    pub fn choose(&self, note: &Note, choice: &Choice) -> Result<Vec<usize>, PanelError> {
+    pub fn shots(&self, note: &Note, choice: &Choice) -> Result<Vec<Shot<'_>>, PanelError> {
+        let chosen = self.choose(note, choice)?.into_iter();
+        let shot = |place: usize| Shot { exemplar: &self.notes[place], more: Vec::new() };
+        Ok(chosen.map(shot).collect())
+    }
+
+    /// Their places.
+    fn choose(&self, note: &Note, choice: &Choice) -> Result<Vec<usize>, PanelError> {
         let ranked = self.ranked(note, choice.ranking)?;
-        let is_wrong = |place: &usize| self.pool.exemplars[*place].error().is_some();
+        let is_wrong = |place: &usize| self.notes[*place].error().is_some();
         let (wrong, right): (Vec<usize>, Vec<usize>) = ranked.iter().partition(|one| is_wrong(one));
         let of_kind = |all: &[usize], count: usize, purpose: &str| -> Vec<usize> {
             let Some(near) = choice.drawn_from else {
@@ -81,9 +83,7 @@ impl Exemplars {
         let half = choice.shots / 2;
         let is_even = choice.shots.is_multiple_of(2);
         let chosen: Vec<usize> = match (choice.kinds, is_even) {
-            (Kinds::Any, _) | (Kinds::BalancedIfEven, false) => {
-                of_kind(&ranked, choice.shots, "any")
-            }
+            (Kinds::BalancedIfEven, false) => of_kind(&ranked, choice.shots, "any"),
             (Kinds::Wrong, _) => of_kind(&wrong, choice.shots, "wrong"),
             (Kinds::Balanced, _) | (Kinds::BalancedIfEven, true) => {
                 let wrong = of_kind(&wrong, choice.shots - half, "wrong");
@@ -100,42 +100,26 @@ impl Exemplars {
 
     /// All exemplars that may be shown with a note, best first, equal ones in the file's order.
     fn ranked(&self, note: &Note, ranking: Ranking) -> Result<Vec<usize>, PanelError> {
-        let mut places = self.pool.shown_beside(note);
+        let mut places = self.shown_beside(note);
         let scores = match ranking {
             Ranking::Random => {
                 let order = sample(places.len(), places.len(), draw_seed(note, "ranking"));
                 return Ok(order.into_iter().map(|one| places[one]).collect());
             }
             Ranking::Fixed => {
-                let all = self.pool.exemplars.len();
+                let all = self.notes.len();
                 let order = sample(all, all, FIXED_SEED).into_iter();
                 return Ok(order.filter(|place| places.binary_search(place).is_ok()).collect());
             }
-            Ranking::Sentences => self.pool.sentence_scores(note),
-            Ranking::Bm25 => self.pool.bm25().scores(&note.text),
-            Ranking::Tfidf => self.pool.tfidf().scores(&note.text),
+            Ranking::Sentences => self.sentence_scores(note),
+            Ranking::Tfidf => self.tfidf().scores(&note.text),
             Ranking::Embedding => {
-                let texts = self.pool.exemplars.iter().map(|one| one.note.text.as_str());
+                let texts = self.notes.iter().map(|one| one.note.text.as_str());
                 self.likeness(&note.text, texts)?
             }
         };
         places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
         Ok(places)
-    }
-
-    /// The cosine of a text's vector with that of each other.
-    ///
-    /// # Errors
-    /// A text that cannot be encoded.
-    pub fn likeness<'a>(
-        &self,
-        text: &'a str,
-        others: impl Iterator<Item = &'a str>,
-    ) -> Result<Vec<f64>, PanelError> {
-        let texts: Vec<&str> = std::iter::once(text).chain(others).collect();
-        let vectors = self.vectors(&texts)?;
-        let [first, others @ ..] = &vectors[..] else { return Ok(Vec::new()) };
-        Ok(others.iter().map(|other| cosine(first, other)).collect())
     }
 }
 
@@ -156,10 +140,12 @@ mod tests {
 
     #[test]
     fn the_best_of_each_kind_come_best_first() {
-        let best = |shots, kinds| Choice { ranking: Ranking::Bm25, shots, kinds, drawn_from: None };
-        // «Beta», «attack» and «wheezing» stand in the note; the others share nothing with it and keep their order.
-        assert_eq!(choose(&best(4, Kinds::Any)), [2, 1, 0, 3]);
+        let best =
+            |shots, kinds| Choice { ranking: Ranking::Tfidf, shots, kinds, drawn_from: None };
+        // «Beta blockers» and «wheezing» stand in the note.
+        assert_eq!(choose(&best(4, Kinds::Balanced)), [2, 1, 0, 3]);
         assert_eq!(choose(&best(2, Kinds::Balanced)), [2, 1]);
+        assert_eq!(choose(&best(1, Kinds::BalancedIfEven)), [2]);
         assert_eq!(choose(&best(3, Kinds::Balanced)), [2, 1, 0]);
         assert_eq!(choose(&best(3, Kinds::Wrong)), [2, 0]);
         assert!(choose(&best(0, Kinds::Balanced)).is_empty());
@@ -168,7 +154,7 @@ mod tests {
     #[test]
     fn draws_are_the_notes_own_and_take_the_next_where_too_few_are_near() {
         let drawn = |near| Choice {
-            ranking: Ranking::Bm25,
+            ranking: Ranking::Tfidf,
             shots: 4,
             kinds: Kinds::Balanced,
             drawn_from: Some(near),
@@ -178,7 +164,7 @@ mod tests {
         all.sort_unstable();
         assert_eq!(all, [0, 1, 2, 3]);
         let random =
-            Choice { ranking: Ranking::Random, shots: 4, kinds: Kinds::Any, drawn_from: None };
+            Choice { ranking: Ranking::Random, shots: 4, kinds: Kinds::Balanced, drawn_from: None };
         let mut orders = (0..20).map(|id| {
             let note = Note { id: format!("ms-{id}"), ..note() };
             exemplars().choose(&note, &random).unwrap()
@@ -189,8 +175,12 @@ mod tests {
 
     #[test]
     fn vectors_rank_by_their_cosine_and_without_an_encoder_nothing_does() {
-        let choice =
-            Choice { ranking: Ranking::Embedding, shots: 1, kinds: Kinds::Any, drawn_from: None };
+        let choice = Choice {
+            ranking: Ranking::Embedding,
+            shots: 1,
+            kinds: Kinds::Balanced,
+            drawn_from: None,
+        };
         assert_eq!(choose(&choice), [2]);
         let refused = Exemplars::default().likeness("x", ["y"].into_iter()).unwrap_err();
         assert!(refused.to_string().contains("there is no encoder"));

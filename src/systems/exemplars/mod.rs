@@ -1,93 +1,153 @@
-//! Exemplars for few-shot prompts: notes with gold, how they are chosen for a note, and how prompts show them.
+//! Exemplars for few-shot prompts: notes with gold, and how they are chosen for a note.
 
 pub mod choice;
-pub mod cluster;
-pub mod leak;
 pub mod nearest;
-pub mod pool;
-pub mod prompt;
-pub mod reply;
-pub mod terms;
+mod terms;
 pub mod vectors;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
 
 pub use choice::{Choice, Kinds, Ranking};
-pub use pool::{Exemplar, Pool};
-pub use vectors::Encode;
 
-use self::leak::Leak;
+use self::terms::TfIdf;
 use self::vectors::Vectors;
-use crate::data::Note;
-use crate::diagnosis::Failure;
-use crate::prompts::fill;
-use crate::record::Flag;
+use crate::data::{Note, NoteError};
+
+/// Words of an n-gram.
+const GRAM: usize = 8;
+
+/// A note with its gold.
+pub struct Exemplar {
+    pub note: Note,
+    /// Why the note is right or wrong, in a model's words.
+    pub reason: Option<String>,
+    grams: HashSet<u64>,
+}
+
+impl Exemplar {
+    /// Its error; `None` where it has none.
+    pub fn error(&self) -> Option<&NoteError> {
+        self.note.gold.as_ref()?.error.as_ref()
+    }
+}
+
+/// An exemplar as it is shown.
+pub struct Shot<'a> {
+    pub exemplar: &'a Exemplar,
+    /// Further values of the user's message, where exemplars are turns of the conversation.
+    pub more: Vec<(&'a str, String)>,
+}
 
 /// The contents of `--exemplars` and related flags; empty where they were not given.
 #[derive(Default)]
 pub struct Exemplars {
-    pub pool: Pool,
-    /// The style in which the pool's reasons were asked for; `None` where there are none.
-    pub style: Option<String>,
+    /// Notes with gold, in their file's order.
+    pub notes: Vec<Exemplar>,
     pub vectors: Option<Vectors>,
-    /// By the note's id: suspicious words of it that another model found.
-    pub spans: Option<BTreeMap<String, String>>,
-    /// IKIM's linear scorer of a sentence's vector: a weight for each component, and a constant.
-    pub scorer: Option<Vec<f32>>,
-    /// The similarity of a correction and its sentence, for Edinburgh's filter.
-    pub likeness: Option<Likeness>,
-    /// Exam questions, for WangLab's prompts.
-    pub leak: Option<Leak>,
-    /// Earlier runs over the same notes, for HSE NLP's prompts.
-    pub experts: Vec<Expert>,
-}
-
-/// The similarity of two texts, from 0 to 1.
-pub type Likeness = Box<dyn Fn(&str, &str) -> Result<f64, Failure> + Send + Sync>;
-
-/// A finished run as an expert.
-pub struct Expert {
-    /// Its accuracy on other notes, as it was given.
-    pub trust: Option<String>,
-    /// By the note's id.
-    pub opinions: BTreeMap<String, Opinion>,
-}
-
-/// A system's answer on a note.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opinion {
-    pub flag: Flag,
-    pub sentence_id: Option<usize>,
-    pub correction: Option<String>,
-}
-
-impl Opinion {
-    pub fn in_words(&self) -> String {
-        let place = match (self.flag.said(), self.sentence_id) {
-            (None, _) => return "no opinion".to_owned(),
-            (Some(false), _) => return "no error".to_owned(),
-            (Some(true), None) => "an error".to_owned(),
-            (Some(true), Some(id)) => format!("an error in sentence {id}"),
-        };
-        match &self.correction {
-            Some(correction) => format!("{place}, which should be: {correction}"),
-            None => place,
-        }
-    }
+    tfidf: OnceLock<TfIdf>,
+    wrong_sentences: OnceLock<TfIdf>,
 }
 
 impl Exemplars {
-    /// The experts' opinions of a note, each as `template` shows it; empty where there are no experts.
-    pub fn opinions(&self, note: &Note, template: &str) -> String {
-        let experts = (1_u32..).zip(&self.experts);
-        let lines = experts.map(|(number, expert)| {
-            let trust = expert.trust.as_deref().unwrap_or("not measured");
-            let opinion =
-                expert.opinions.get(&note.id).map_or("no opinion".to_owned(), Opinion::in_words);
-            let values =
-                [("number", &*number.to_string()), ("trust", trust), ("opinion", &opinion)];
-            fill(template, &values)
-        });
-        lines.collect::<Vec<_>>().join("\n")
+    /// The notes with gold, except those of MEDEC-UW, which its data-use agreement does not allow to show.
+    pub fn new(
+        notes: impl IntoIterator<Item = Note>,
+        reasons: &BTreeMap<String, String>,
+        vectors: Option<Vectors>,
+    ) -> Exemplars {
+        let usable = |note: &Note| note.gold.is_some() && !note.id.starts_with("uw-");
+        let exemplar = |note: Note| Exemplar {
+            reason: reasons.get(&note.id).cloned(),
+            grams: grams(&note.text),
+            note,
+        };
+        let notes = notes.into_iter().filter(usable).map(exemplar).collect();
+        Exemplars { notes, vectors, ..Exemplars::default() }
+    }
+
+    /// The places of the exemplars that may be shown with a note, in ascending order: those that share less than half of their n-grams with
+    /// it, so that no copy of the note itself is shown.
+    fn shown_beside(&self, note: &Note) -> Vec<usize> {
+        let own = grams(&note.text);
+        let is_other = |exemplar: &Exemplar| {
+            let shared = exemplar.grams.intersection(&own).count();
+            2 * shared < exemplar.grams.len()
+        };
+        let places = 0..self.notes.len();
+        places.filter(|place| is_other(&self.notes[*place])).collect()
+    }
+
+    fn tfidf(&self) -> &TfIdf {
+        let texts = self.notes.iter().map(|exemplar| exemplar.note.text.as_str());
+        self.tfidf.get_or_init(|| TfIdf::new(texts))
+    }
+
+    /// For every exemplar, the TF-IDF cosine of its wrong sentence and the note's sentence most similar to it; 0 where it has none.
+    fn sentence_scores(&self, note: &Note) -> Vec<f64> {
+        let wrong = self.notes.iter().map(Exemplar::error);
+        let wrong = wrong.map(|error| error.map_or("", |error| error.sentence.as_str()));
+        let index = self.wrong_sentences.get_or_init(|| TfIdf::new(wrong));
+        let mut best = vec![0.0; self.notes.len()];
+        for sentence in &note.sentences {
+            for (best, score) in best.iter_mut().zip(index.scores(sentence)) {
+                *best = f64::max(*best, score);
+            }
+        }
+        best
+    }
+}
+
+/// Hashes of all n-grams of a text's words in lower case; a shorter text is one n-gram.
+fn grams(text: &str) -> HashSet<u64> {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    let hash = |gram: &[&str]| {
+        let mut hasher = DefaultHasher::new();
+        gram.hash(&mut hasher);
+        hasher.finish()
+    };
+    match words.len() < GRAM {
+        true => HashSet::from([hash(&words)]),
+        false => words.windows(GRAM).map(hash).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::scripted::note;
+
+    fn named(id: &str, text: &str) -> Note {
+        Note { id: id.to_owned(), text: text.to_owned(), ..note() }
+    }
+
+    fn of(notes: impl IntoIterator<Item = Note>) -> Exemplars {
+        Exemplars::new(notes, &BTreeMap::new(), None)
+    }
+
+    #[test]
+    fn a_note_that_shares_half_its_grams_is_not_shown() {
+        let long = "one two three four five six seven eight nine ten eleven twelve";
+        let half = "one two three four five six seven eight nine a";
+        let less = "one two three four five six seven eight a b";
+        let exemplars = of([named("same", long), named("half", half), named("less", less)]);
+        assert_eq!(exemplars.shown_beside(&named("item", long)), [2]);
+        // What is shared is counted over the exemplar's own grams: a short one may be part of a long note.
+        let part = named("item", "One two, three four five six seven EIGHT nine a");
+        assert_eq!(exemplars.shown_beside(&part), [0, 2]);
+        let short = of([named("short", "Well.")]);
+        assert!(short.shown_beside(&named("item", "well")).is_empty());
+        assert_eq!(short.shown_beside(&named("item", "ill")), [0]);
+    }
+
+    #[test]
+    fn notes_without_gold_and_those_of_medec_uw_are_none() {
+        let without = Note { gold: None, ..note() };
+        let exemplars = of([without, named("uw-val-3", "x"), note()]);
+        let ids: Vec<&str> = exemplars.notes.iter().map(|one| one.note.id.as_str()).collect();
+        assert_eq!(ids, ["ms-1"]);
     }
 }

@@ -12,50 +12,62 @@ pub type Encode = Box<dyn Fn(&[&str]) -> Result<Vec<Vec<f32>>, Failure> + Send>;
 
 /// An encoder, and a cache of its vectors.
 pub struct Vectors {
-    cached: Mutex<Cached>,
-}
-
-struct Cached {
-    encode: Encode,
-    vectors: HashMap<String, Vec<f32>>,
+    cached: Mutex<(Encode, HashMap<String, Vec<f32>>)>,
 }
 
 impl Vectors {
     pub fn new(encode: Encode) -> Vectors {
-        Vectors { cached: Mutex::new(Cached { encode, vectors: HashMap::new() }) }
+        Vectors { cached: Mutex::new((encode, HashMap::new())) }
     }
 
     fn of(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Failure> {
         // A thread that panicked left no vector half written.
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let (encode, known) = &mut *cached;
         let mut new: Vec<&str> =
-            texts.iter().copied().filter(|text| !cached.vectors.contains_key(*text)).collect();
+            texts.iter().copied().filter(|text| !known.contains_key(*text)).collect();
         if !new.is_empty() {
             new.sort_unstable();
             new.dedup();
-            let vectors = (cached.encode)(&new)?;
-            cached.vectors.extend(new.into_iter().map(str::to_owned).zip(vectors));
+            let vectors = encode(&new)?;
+            known.extend(new.into_iter().map(str::to_owned).zip(vectors));
         }
-        let vector = |text: &&str| cached.vectors.get(*text).cloned().unwrap_or_default();
-        Ok(texts.iter().map(vector).collect())
+        Ok(texts.iter().map(|text| known.get(*text).cloned().unwrap_or_default()).collect())
     }
 }
 
 impl Exemplars {
-    /// The vectors of these texts, in their order.
+    /// The cosine of a text's vector with that of each other.
     ///
     /// # Errors
     /// No encoder; a text that cannot be encoded.
-    pub fn vectors(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, PanelError> {
-        let vectors = self.vectors.as_ref().ok_or_else(|| PanelError::Exemplars(no_encoder()))?;
-        vectors.of(texts).map_err(PanelError::Exemplars)
+    pub fn likeness<'a>(
+        &self,
+        text: &'a str,
+        others: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<f64>, PanelError> {
+        let texts: Vec<&str> = std::iter::once(text).chain(others).collect();
+        let vectors = self.vectors.as_ref().ok_or_else(no_encoder);
+        let vectors = vectors.and_then(|vectors| vectors.of(&texts));
+        let vectors = vectors.map_err(PanelError::Exemplars)?;
+        let [first, others @ ..] = &vectors[..] else { return Ok(Vec::new()) };
+        Ok(others.iter().map(|other| cosine(first, other)).collect())
     }
+}
+
+/// The cosine similarity; 0 where a vector is all zeros.
+pub fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let lengths = (dot(one, one) * dot(other, other)).sqrt();
+    if lengths > 0.0 { dot(one, other) / lengths } else { 0.0 }
 }
 
 /// The error of settings that need an encoder where there is none.
 pub fn no_encoder() -> Failure {
     Failure::usage(
         "exemplars are to be compared by their vectors, and there is no encoder",
-        "give --exemplar-encoder the folder of one, or --set choice=bm25",
+        "give --exemplar-encoder the folder of one, or --set choice=tfidf",
     )
 }

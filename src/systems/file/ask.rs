@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use super::note::{Quoted, refuse_missing};
+use super::prompt::Prompt;
 use super::reply::ParsedReply;
-use super::schema::{Gives, PROMPT, Place, Query, ReplyKind, Stage, SystemFile};
+use super::schema::{Gives, PROMPT, Query, ReplyKind, Stage, SystemFile};
 use super::settings::Settings;
 use super::text::NamedText;
 use super::transcript::Transcript;
 use crate::data::{Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
-use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
+use crate::prompts::{PromptError, PromptSet};
 use crate::record::{self, FinishReason, ItemLine, Message};
 use crate::systems::case::{Case, Step};
 use crate::systems::config::{Slot, passage};
-use crate::systems::exemplars::nearest::{By, Nearest};
-use crate::systems::exemplars::prompt::{Prompt, Templates, difference};
-use crate::systems::exemplars::{Choice, Exemplars};
+use crate::systems::exemplars::nearest::Nearest;
+use crate::systems::exemplars::vectors::no_encoder;
+use crate::systems::exemplars::{Choice, Exemplars, Ranking};
 use crate::systems::mediqa_corr::note_line;
 use crate::systems::messages::{fill_question, messages};
 use crate::systems::quote::{Found, PASSAGES, quote};
@@ -34,9 +34,8 @@ pub struct Staged {
     /// Of each stage.
     prompts: Vec<Prompt>,
     texts: Vec<NamedText>,
-    pub(super) expert: String,
     pub(super) passage: String,
-    pub(super) exemplars: Arc<Exemplars>,
+    exemplars: Arc<Exemplars>,
     /// Where a stage shows them.
     nearest: Option<Nearest>,
 }
@@ -49,56 +48,48 @@ impl Staged {
         prompts: &PromptSet,
         exemplars: &Arc<Exemplars>,
     ) -> Result<Staged, Failure> {
-        refuse_missing(settings, &file.stages, exemplars)?;
+        let shows = file.stages.iter().any(Stage::shows);
+        let encodes = shows && settings.ranking() == Some(Ranking::Embedding);
+        if encodes && exemplars.vectors.is_none() {
+            return Err(no_encoder());
+        }
         let mut own = file.clone();
         own.inline(|source| {
             let name = source.strip_suffix(PROMPT).unwrap_or(source);
             prompts.get(&format!("{}/{name}", file.prompts), &[])
         })?;
         own.check().map_err(|fault| fault.told(&file.source.name, &file.source.text))?;
-        let prompt = |stage: Stage| {
-            let form = stage.form(settings);
-            let Stage { system, user, example, .. } = stage;
-            let example = Some(example).filter(|example| !example.is_empty());
-            Prompt::new(prompts, Templates { system, user, example }, form)
-        };
+        let prompt = |stage: Stage| Prompt::new(prompts, stage);
         let mut searching = file.stages.iter().filter(|stage| stage.search.is_some());
         // A file outside has its own prompts beside it, but for this.
         let folder = if file.prompts.is_empty() { PASSAGE_FOLDER } else { &file.prompts };
         let passage = searching.next().map(|_| passage(prompts, folder, false));
-        let shows = file.stages.iter().any(|stage| stage.nearest);
+        let is_nearest = file.stages.iter().any(|stage| stage.nearest);
         Ok(Staged {
             file,
             settings: settings.clone(),
             slots,
             prompts: own.stages.into_iter().map(prompt).collect::<Result<_, PromptError>>()?,
             texts: own.texts.into_iter().map(|text| NamedText::new(text, settings)).collect(),
-            expert: own.expert.unwrap_or_default(),
             passage: passage.transpose()?.unwrap_or_default(),
-            nearest: shows.then(|| Nearest::new(exemplars)),
+            nearest: is_nearest.then(|| Nearest::new(exemplars)),
             exemplars: exemplars.clone(),
         })
     }
 
-    /// What is known before anything is asked: words of `--spans`, and a suspected sentence.
-    fn begin(&self, item: &Item) -> Result<Transcript, PanelError> {
+    /// What is known before anything is asked: a suspected sentence.
+    fn begin(&self, item: &Item) -> Transcript {
         let mut transcript = Transcript::default();
-        let Item::Note(note) = item else { return Ok(transcript) };
-        let spans = self.exemplars.spans.as_ref().filter(|_| self.settings.word("span") == "file");
-        let words = spans.and_then(|spans| spans.get(&note.id));
-        let words = words.filter(|words| !words.trim().is_empty());
-        transcript.quoted = words.and_then(|words| Quoted::of(note, words, Place::First));
-        transcript.finding.opinion.sentence_id =
-            match (&self.nearest, &*self.settings.word("candidate")) {
-                (Some(nearest), "position") => Some(nearest.usual(note)),
-                (Some(_), "scorer") => Some(self.exemplars.suspect(note)?),
-                _ => None,
-            };
-        Ok(transcript)
+        if let (Item::Note(note), Some(nearest)) = (item, &self.nearest)
+            && self.settings.word("candidate") == "position"
+        {
+            transcript.finding.opinion.sentence_id = Some(nearest.usual(note));
+        }
+        transcript
     }
 
     fn run_stages<T>(&self, case: &Case<'_, T>) -> Result<Transcript, PanelError> {
-        let mut transcript = self.begin(case.task.item)?;
+        let mut transcript = self.begin(case.task.item);
         let stages: Vec<(&'static Stage, &Prompt)> =
             self.file.stages.iter().zip(&self.prompts).collect();
         for (group, rounds) in self.file.groups() {
@@ -124,19 +115,12 @@ impl Staged {
         round: u32,
         transcript: &mut Transcript,
     ) -> Result<(), PanelError> {
-        let item = case.task.item;
         let found = self.look_up(case, stage, transcript)?;
         if stage.gives == Gives::Veto && found.is_none() {
             return Ok(());
         }
-        if stage.reply == ReplyKind::Option {
-            transcript.offer(self.settings.number("options").unwrap_or(4) as usize);
-        }
         let asked = self.ask(case, (stage, prompt, found.as_ref()), round, transcript)?;
-        transcript.hear(stage, &asked, item, self.settings.is_compat());
-        if let (Item::Note(note), Gives::Opinion) = (item, stage.gives) {
-            self.doubt(transcript, note)?;
-        }
+        transcript.hear(stage, &asked, self.settings.is_compat());
         transcript.steps += 1;
         Ok(())
     }
@@ -168,14 +152,7 @@ impl Staged {
             }
             Item::Note(_) => (record::Stage::Final, round),
         };
-        let letters: Vec<String> = match (item, stage.reply) {
-            (Item::Note(note), ReplyKind::Sentence) => {
-                (0..note.sentences.len()).map(|id| id.to_string()).collect()
-            }
-            _ => ('A'..).take(transcript.options.len()).map(String::from).collect(),
-        };
-        let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
-        let shape = stage.shape(item, &self.settings, &letters);
+        let shape = stage.shape(item, &self.settings);
         let step = Step::new(role, round, &stage.name, shape);
         let is_published = self.settings.word("temperatures") != "model";
         let mut calls: Vec<Call> = Vec::new();
@@ -192,7 +169,7 @@ impl Staged {
             }));
         }
         let read = |text: &str, finish_reason: FinishReason| {
-            stage.read(text, finish_reason, item, &self.settings, &letters)
+            stage.read(text, finish_reason, item, &self.settings)
         };
         let mut asked = case.ask_all(calls.clone(), read)?;
         for _ in 1..stage.tries {
@@ -239,63 +216,40 @@ impl Staged {
             (name, transcript.stages.get(name).cloned().unwrap_or_default())
         }));
         let texts = self.texts.iter();
-        let texts = texts
-            .map(|named| (named.name.as_str(), self.filled(named, item, (transcript, &values))));
+        let texts = texts.map(|named| (named.name.as_str(), named.filled(item, &values)));
         let texts: Vec<(&str, String)> = texts.collect();
-        values.extend(texts);
+        values.extend(texts.iter().cloned());
         if let Item::Note(note) = item {
             let id = transcript.finding.opinion.sentence_id;
             let sentence = id.and_then(|id| note.sentences.get(id)).cloned();
             values.push(("id", id.map_or(String::new(), |id| id.to_string())));
             values.push(("sentence", sentence.unwrap_or_default()));
-            let options = ('A'..).zip(&transcript.options);
-            let options: Vec<String> =
-                options.map(|(letter, option)| format!("{letter}: {option}")).collect();
-            values.push(("options", options.join("\n")));
         }
         let more: Vec<(&str, &str)> =
             values.iter().map(|(name, value)| (*name, value.as_str())).collect();
         match item {
             Item::Question(question) => {
-                let [system, user] = [&prompt.templates.system, &prompt.templates.user]
+                let [system, user] = [&prompt.system, &prompt.user]
                     .map(|template| fill_question(template, question, &more));
                 Ok(messages(&system, user))
             }
             Item::Note(note) => {
                 let shots = stage.shots.or(self.settings.number("shots")).unwrap_or(0) as usize;
-                let choice = stage.exemplars.map(|kinds| Choice {
-                    ranking: self.settings.ranking(),
-                    shots,
-                    kinds,
-                    drawn_from: stage.drawn_from,
-                });
                 let sentence =
                     transcript.finding.opinion.sentence_id.map(|id| &*note.sentences[id]);
-                let mut shots = match (choice, &self.nearest, sentence) {
-                    (Some(choice), ..) => self.exemplars.shots(note, &choice)?,
-                    (None, Some(nearest), Some(sentence)) if stage.nearest => {
-                        let clusters = self.settings.word("clusters") == "on";
-                        let by = By { ranking: self.settings.ranking(), clusters };
-                        nearest.shots(&self.exemplars, by, (note, sentence), shots)?
+                let ranking = self.settings.ranking();
+                let mut shots = match (ranking, stage.exemplars, &self.nearest, sentence) {
+                    (Some(ranking), Some(kinds), ..) => {
+                        let choice = Choice { ranking, shots, kinds, drawn_from: stage.drawn_from };
+                        self.exemplars.shots(note, &choice)?
+                    }
+                    (Some(ranking), None, Some(nearest), Some(sentence)) if stage.nearest => {
+                        nearest.shots(&self.exemplars, ranking, (note, sentence), shots)?
                     }
                     _ => Vec::new(),
                 };
-                for shot in &mut shots {
-                    // An exemplar's own words are those that its correction changes.
-                    let error = shot.exemplar.error();
-                    let span = error.map(|one| difference(&one.sentence, &one.correction).0);
-                    let own = |named: &NamedText| match has_placeholder(&named.text, "span") {
-                        true => span.as_ref().map(|span| fill(&named.text, &[("span", span)])),
-                        false => Some(named.text.clone()),
-                    };
-                    let texts = self.texts.iter();
-                    let texts =
-                        texts.map(|named| (named.name.as_str(), own(named).unwrap_or_default()));
-                    shot.more.extend(texts);
-                }
-                let quoted = transcript.quoted.as_ref().filter(|_| stage.blanked);
-                let note = quoted.map_or(note, |quoted| &quoted.blanked);
-                Ok(prompt.messages(&shots, note, &more))
+                shots.iter_mut().for_each(|shot| shot.more.extend(texts.iter().cloned()));
+                Ok(prompt.messages(stage.form(), &shots, note, &more))
             }
         }
     }
@@ -327,7 +281,7 @@ impl System for Staged {
     fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
         let (stage, prompt) = self.there().find(|(stage, _)| self.query(stage).is_some())?;
         let (_, agent) = self.agents(stage).into_iter().next()?;
-        let mut transcript = self.begin(item).ok()?;
+        let mut transcript = self.begin(item);
         if let Item::Note(note) = item {
             let sentences = note.sentences.iter().enumerate();
             let longest = sentences.max_by_key(|(_, sentence)| sentence.len());
@@ -342,7 +296,7 @@ impl System for Staged {
         let is_own = item.question().is_some() == (self.file.takes == ItemKind::Questions);
         let first = self.there().next().filter(|_| is_own)?;
         let (member, agent) = self.agents(first.0).into_iter().next()?;
-        let messages = self.messages(first, item, agent, &self.begin(item).ok()?).ok()?;
+        let messages = self.messages(first, item, agent, &self.begin(item)).ok()?;
         Some(vec![Opening { member, messages: quote(messages, None) }])
     }
 }

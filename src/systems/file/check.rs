@@ -4,24 +4,20 @@ use super::fault::Fault;
 use super::schema::Is::{
     Agreed, Answer, Confidence, Correction, Flag, Reason, Sentence, SentenceId,
 };
-use super::schema::{BY, Gives, Is, Query, ReplyKind, Stage, SystemFile, Text, Vote, When, YES_NO};
+use super::schema::{BY, Is, Query, ReplyKind, Stage, SystemFile, Text, Vote, When, YES_NO};
 use crate::data::ItemKind;
 use crate::prompts::placeholders;
 use crate::systems::reading::record::plain_key;
 use crate::systems::settings::spelling;
 
 /// What prompts may quote of their item and of what was said of it.
-const OF_NOTE: &[&str] = &[
-    "note", "text", "id", "sentence", "agent", "said", "own", "others", "word", "options",
-    "passages",
-];
+const OF_NOTE: &[&str] =
+    &["note", "text", "id", "sentence", "agent", "said", "own", "others", "word", "passages"];
 const OF_QUESTION: &[&str] =
     &["question", "options", "said", "own", "others", "word", "agent", "passages"];
-/// What texts may quote, beside stages of questions, and what shows an exemplar or an expert.
-const OF_TEXT: &[&str] = &["question", "opinions", "span"];
+/// What texts of questions may quote, beside stages, and what shows an exemplar.
 const OF_QUESTIONS_TEXT: &[&str] = &["question", "options", "said", "own", "others", "word"];
 const OF_EXAMPLE: &[&str] = &["number", "note", "reason", "verdict", "answer", "wrong", "right"];
-const OF_EXPERT: &[&str] = &["number", "trust", "opinion"];
 
 /// Agents, stages, and values that a prompt quotes, at most.
 const MOST: usize = 100;
@@ -36,7 +32,10 @@ fn refuse(is_wrong: bool, key: &str, problem: &str, hint: &str) -> Checked {
 /// Refuses names in braces that stand for nothing here.
 fn refuse_unknown(key: &str, text: &str, known: &[&str]) -> Checked {
     let Some(other) = placeholders(text).find(|name| !known.contains(name)) else { return Ok(()) };
-    let hint = format!("what can be quoted is {}", known.join(", "));
+    let hint = match known {
+        [] => "a text of notes quotes nothing".to_owned(),
+        known => format!("what can be quoted is {}", known.join(", ")),
+    };
     Err(Fault::new(key, format!("nothing is named {{{other}}} here"), hint))
 }
 
@@ -54,10 +53,6 @@ impl SystemFile {
             let is_lost = !quoted.contains(&name.as_str());
             refuse(is_lost, name, "no prompt quotes it", "write its name in braces in one")?;
         }
-        let mut in_texts = self.texts.values().flat_map(Text::texts);
-        let is_lost = self.expert.is_some() && !in_texts.any(|text| text.contains("{opinions}"));
-        refuse(is_lost, "expert", "no text quotes {opinions}", "write it in one of [texts]")?;
-        refuse_unknown("expert", self.expert.as_deref().unwrap_or_default(), OF_EXPERT)?;
         self.check_agents()?;
         let is_far = self.stages.len() > MOST;
         refuse(is_far, "stage", "there are more than 100 of them", "leave some out")?;
@@ -88,7 +83,6 @@ impl SystemFile {
         let is_note = self.takes == ItemKind::Notes;
         let decides = |stage: &Stage| match stage.reply {
             ReplyKind::Fields | ReplyKind::Medec if is_note => true,
-            ReplyKind::Words | ReplyKind::Option => stage.gives == Gives::Filled,
             _ => stage.answers(),
         };
         let hint = "let a stage have reply = \"letter\" or fields";
@@ -125,7 +119,7 @@ impl SystemFile {
         self.refuse_name(name, name)?;
         let stages = self.stages.iter().map(|stage| stage.name.as_str());
         let own: Vec<&str> = match self.takes {
-            ItemKind::Notes => OF_TEXT.to_vec(),
+            ItemKind::Notes => Vec::new(),
             ItemKind::Questions => OF_QUESTIONS_TEXT.iter().copied().chain(stages).collect(),
         };
         for text in told.texts() {
@@ -163,7 +157,7 @@ impl SystemFile {
         let hint = format!("the agents are {}", self.agents.join(", "));
         refuse(is_unknown, "agents", "there is no such agent", &hint)?;
         let is_other = stage.when != When::Always && is_note == (stage.when == When::Disagree);
-        let hint = "always; of questions: disagree; of notes: error, no-error, sentence, other-sentence, quoted, suspected";
+        let hint = "always; of questions: disagree; of notes: error, no-error, sentence, other-sentence, suspected";
         refuse(is_other, "when", &format!("it is not of {}", self.takes), hint)?;
         let is_choice = |(choice, word): (&String, &String)| {
             let words = self.words(choice).unwrap_or_default();
@@ -172,7 +166,7 @@ impl SystemFile {
         let hint = "write only = { CHOICE = \"WORD\" } of [settings]";
         refuse(!stage.only.iter().all(is_choice), "only", "no choice has this word", hint)?;
         let is_lost = stage.search.is_some_and(|query| is_note == (query == Query::Question));
-        let hint = "questions: question; notes: words, note";
+        let hint = "questions: question; notes: words";
         refuse(is_lost, "search", &format!("it is not of {}", self.takes), hint)?;
         let counts = [
             ("rounds", stage.rounds),
@@ -199,20 +193,14 @@ impl SystemFile {
             (ReplyKind::Fields, true) => {
                 (&[Reason, Flag, SentenceId, Sentence, Correction], &[Flag, SentenceId, Correction])
             }
-            (ReplyKind::Words, _)
-            | (ReplyKind::Quoted | ReplyKind::Option | ReplyKind::Sentence, true) => {
-                (&[Is::Text], &[Is::Text])
-            }
+            (ReplyKind::Words, _) | (ReplyKind::Sentence, true) => (&[Is::Text], &[Is::Text]),
             _ => (&[], &[]),
         };
         let has = |all: &[Is]| stage.fields.iter().any(|field| all.contains(&field.is));
         let is_wrong = stage.fields.iter().any(|field| !can.contains(&field.is))
             || !needs.is_empty() && !has(needs)
             || matches!(stage.reply, ReplyKind::Letter | ReplyKind::LetterAsWritten) && is_note
-            || matches!(
-                stage.reply,
-                ReplyKind::Medec | ReplyKind::Quoted | ReplyKind::Option | ReplyKind::Sentence
-            ) && !is_note;
+            || matches!(stage.reply, ReplyKind::Medec | ReplyKind::Sentence) && !is_note;
         let names = can.iter().filter_map(|is| toml::Value::try_from(is).ok()).map(spelling);
         let names: Vec<String> = names.collect();
         let hint = match names.is_empty() {
@@ -232,7 +220,6 @@ impl SystemFile {
             let problem = format!("two fields are the {meaning}");
             refuse(is_twice, "fields", &problem, "a reply has each meaning once")?;
         }
-        self.refuse_idle_unless(stage)?;
         let words = |is: Is| if matches!(is, Flag | Agreed) { 2 } else { 0 };
         let is_bare = stage.fields.iter().any(|field| field.words.len() != words(field.is));
         let hint = "words = [\"no\", \"yes\"], and none for any other field";
@@ -241,12 +228,11 @@ impl SystemFile {
         let is_unsaid = stage.vote == Vote::Confidence && !has(&[Confidence]);
         refuse(is_unsaid, "vote", "no field states a confidence", "add one")?;
         let hint = "write examples of questions into the prompt";
-        refuse(
-            (stage.exemplars.is_some() || stage.nearest) && !is_note,
-            "exemplars",
-            "they are notes",
-            hint,
-        )
+        refuse(stage.shows() && !is_note, "exemplars", "they are notes", hint)?;
+        let is_unsaid = stage.shows() && !self.settings.contains_key("choice");
+        let hint =
+            "write choice = \"tfidf\" in [settings]: random, tfidf, embedding, fixed or sentences";
+        refuse(is_unsaid, "exemplars", "nothing says how they are ranked", hint)
     }
 
     fn check_prompts(&self, stage: &Stage, before: &[&str]) -> Checked {
@@ -289,8 +275,7 @@ impl SystemFile {
             ItemKind::Notes => &["note"],
         };
         let passages = stage.search.map(|_| &"passages");
-        let options = (stage.reply == ReplyKind::Option).then_some(&"options");
-        let others = examples.first().into_iter().chain(passages).chain(options);
+        let others = examples.first().into_iter().chain(passages);
         let lost = needs.iter().chain(others).find(|name| !has(name));
         let problem = lost.map(|name| format!("the prompt does not contain {{{name}}}"));
         let hint = "write it where its text belongs";

@@ -1,23 +1,20 @@
 //! Which keys of a file have an effect beside the others. A key that has none is refused with what it needs.
 
 use super::fault::Fault;
-use super::schema::{BY, FieldOf, Gives, ReplyKind, Stage, SystemFile, Text, Vote, When};
+use super::schema::{BY, Gives, ReplyKind, Stage, SystemFile, Text, Vote, When};
 use crate::data::ItemKind;
-use crate::systems::settings::spelling;
 
 /// A key of a stage, whether it has an effect there, and what it needs to have one. Keys that are not listed always have.
 type Key = (&'static str, fn(&SystemFile, &Stage) -> bool, &'static str);
 
-const KEYS: [Key; 12] = [
+const KEYS: [Key; 10] = [
     ("agents", |_, stage| !stage.agents.is_empty(), "an agent: without the key all are asked"),
     ("from", |_, stage| stage.is_from_before(), "rounds = 2 or more, and a stage before this one"),
     ("tries", |file, stage| file.may_differ(stage), "a temperature above 0"),
     ("shots", |_, stage| stage.shows(), "exemplars or nearest"),
     ("example", |_, stage| stage.shows(), "exemplars or nearest"),
     ("drawn_from", |_, stage| stage.exemplars.is_some(), "exemplars"),
-    ("blanked", |file, _| file.quotes(), "a stage with reply = \"quoted\" or a choice of span"),
     ("passages", |_, stage| stage.search.is_some(), "search"),
-    ("place", |_, stage| stage.reply == ReplyKind::Quoted, "reply = \"quoted\""),
     ("most", |_, stage| stage.reply == ReplyKind::Words, "reply = \"words\""),
     ("style", |file, stage| file.has_form(stage), "notes, and reply = \"fields\""),
     (
@@ -28,21 +25,17 @@ const KEYS: [Key; 12] = [
 ];
 
 /// The same of `gives`, by what a stage replies.
-const GIVES: &str = "notes; filled with reply = \"words\" or \"option\" and quoted words, the others with reply = \"fields\" or \"medec\", veto with \
-    search besides";
+const GIVES: &str = "notes, reply = \"fields\" or \"medec\", and for a veto search besides";
 
 /// A setting that a file lists, and whether a stage uses it.
 type Setting = (&'static str, fn(&SystemFile) -> bool, &'static str);
 
-const SETTINGS: [Setting; 8] = [
+const SETTINGS: [Setting; 5] = [
     ("shots", |file| file.any(|stage| stage.shows() && stage.shots.is_none()), "exemplars"),
     ("choice", |file| file.any(Stage::shows), "exemplars"),
     ("temperatures", |file| file.any(|stage| stage.temperature.is_some()), "temperature"),
-    ("options", |file| file.any(|stage| stage.reply == ReplyKind::Option), "reply = \"option\""),
     ("evidence", |file| file.any(|stage| stage.search.is_some()), "search"),
     ("candidate", |file| file.any(|stage| stage.nearest), "nearest"),
-    ("clusters", |file| file.any(|stage| stage.nearest), "nearest"),
-    ("filter", |file| file.takes == ItemKind::Notes, "notes"),
 ];
 
 impl Stage {
@@ -52,7 +45,7 @@ impl Stage {
 
     /// Whether its replies say of a note whether it has an error.
     fn judges(&self) -> bool {
-        matches!(self.reply, ReplyKind::Fields | ReplyKind::Medec) || self.gives == Gives::Filled
+        matches!(self.reply, ReplyKind::Fields | ReplyKind::Medec)
     }
 }
 
@@ -70,13 +63,6 @@ impl SystemFile {
         stage.temperature != Some(0.0) || self.settings.contains_key("temperatures")
     }
 
-    /// Whether words of the note may be quoted.
-    fn quotes(&self) -> bool {
-        self.is_note()
-            && (self.any(|stage| stage.reply == ReplyKind::Quoted)
-                || self.settings.contains_key("span"))
-    }
-
     /// Whether a stage's fields make a form of a note's answer.
     pub(super) fn has_form(&self, stage: &Stage) -> bool {
         self.is_note() && stage.reply == ReplyKind::Fields
@@ -84,27 +70,14 @@ impl SystemFile {
 
     fn votes(&self, stage: &Stage) -> bool {
         match self.is_note() {
-            true => {
-                matches!(stage.reply, ReplyKind::Fields | ReplyKind::Medec)
-                    && stage.vote != Vote::Confidence
-            }
+            true => stage.judges() && stage.vote != Vote::Confidence,
             false => stage.answers() && stage.vote != Vote::Apart,
         }
     }
 
     fn gives(&self, stage: &Stage) -> bool {
-        self.is_note()
-            && match stage.reply {
-                ReplyKind::Fields | ReplyKind::Medec => match stage.gives {
-                    Gives::Filled => false,
-                    Gives::Veto => stage.search.is_some(),
-                    _ => true,
-                },
-                ReplyKind::Words | ReplyKind::Option => {
-                    stage.gives == Gives::Filled && self.quotes()
-                }
-                _ => false,
-            }
+        let is_known = stage.gives != Gives::Veto || stage.search.is_some();
+        self.is_note() && stage.judges() && is_known
     }
 
     /// Refuses keys without effect, by how the file is written: a default that is written down has none either.
@@ -136,7 +109,7 @@ impl SystemFile {
                     return Err(without_effect(key, &format!("a stage with {needs}")));
                 }
             } else if value.is_array() && !self.names(key) {
-                let needs = "a stage's `only`, a field's `unless` or the `by` of a text";
+                let needs = "a stage's `only` or the `by` of a text";
                 return Err(without_effect(key, needs));
             }
         }
@@ -149,34 +122,7 @@ impl SystemFile {
             Text::By(words) => words.get(BY).is_some_and(|by| by == choice),
             Text::One(_) => false,
         };
-        let unless = |field: &FieldOf| field.unless.as_deref() == Some(choice);
-        let is_named = |stage: &Stage| {
-            // By `span` words of a file are quoted.
-            let needs_words = stage.blanked || stage.when == When::Quoted;
-            stage.only.contains_key(choice)
-                || stage.fields.iter().any(unless)
-                || choice == "span" && needs_words
-        };
-        self.texts.values().any(by) || self.any(is_named)
-    }
-
-    /// Refuses a field that no choice leaves out.
-    ///
-    /// # Errors
-    /// `unless` where there is no form, or that names no choice with a word `off`.
-    pub(super) fn refuse_idle_unless(&self, stage: &Stage) -> Result<(), Fault> {
-        let is_off = |choice: &String| {
-            let words = self.words(choice).unwrap_or_default();
-            self.has_form(stage) && words.into_iter().any(|word| spelling(word) == "off")
-        };
-        let mut unless = stage.fields.iter().filter_map(|field| field.unless.as_ref());
-        match unless.find(|choice| !is_off(choice)) {
-            None => Ok(()),
-            Some(_) => {
-                let needs = "notes, and a choice of [settings] with the word off";
-                Err(Fault::new("fields", "`unless` has no effect", format!("it needs {needs}")))
-            }
-        }
+        self.texts.values().any(by) || self.any(|stage| stage.only.contains_key(choice))
     }
 
     /// Refuses a condition that what was said before a stage never changes.
@@ -191,10 +137,6 @@ impl SystemFile {
             When::Error | When::NoError | When::Sentence | When::OtherSentence => {
                 (has(Stage::judges), "that says whether there is an error")
             }
-            When::Quoted => (
-                has(|one| one.reply == ReplyKind::Quoted) || self.settings.contains_key("span"),
-                "with reply = \"quoted\"",
-            ),
             When::Suspected => (
                 has(|one| one.judges() || one.reply == ReplyKind::Sentence)
                     || self.settings.contains_key("candidate"),

@@ -6,10 +6,12 @@
 mod ask;
 mod check;
 mod fault;
+pub mod form;
 mod keys;
-mod note;
+mod prompt;
 mod reply;
-mod schema;
+pub mod schema;
+mod search;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -100,7 +102,6 @@ impl SystemFile {
 
     fn settled(source: &SystemText) -> Result<&'static SystemFile, Fault> {
         let mut file = SystemFile::parse(source)?;
-        file.stages.iter_mut().for_each(Stage::settle);
         file.source.clone_from(source);
         // Built-in prompts may be others at run time, and are checked then.
         if file.prompts.is_empty() {

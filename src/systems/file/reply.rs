@@ -1,20 +1,19 @@
 //! What a stage's replies are: constrained by a grammar, parsed, and shown to later stages.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::form::{Form, Judgement};
 use super::schema::{FieldOf, Is, ReplyKind, Stage};
 use super::settings::Settings;
-use crate::data::{Item, Question};
+use crate::data::{Item, Note, Question};
 use crate::panel::Asked;
 use crate::record::{FinishReason, Flag, Parse};
 use crate::systems::base_llm;
 use crate::systems::case::Record;
 use crate::systems::decoding::Shape;
-use crate::systems::exemplars::Opinion;
-use crate::systems::exemplars::reply::{Field, Form, Judgement, Style};
 use crate::systems::form;
-use crate::systems::mediqa_corr::{Words, choice, words, words_shape};
+use crate::systems::mediqa_corr::{Opinion, Words, choice, words, words_shape};
 use crate::systems::reading::record::plain_key;
 use crate::systems::reading::reply::{Fields, Passage};
 use crate::systems::reading::words::{consents, one_of};
@@ -103,33 +102,10 @@ impl ParsedReply {
     }
 }
 
-/// A reply without fields.
-const NO_FIELDS: &Form = &Form { style: Style::Json, fields: &[] };
-
 impl Stage {
-    /// Makes the forms of a note's answer. A file is read once, and stays.
-    pub fn settle(&mut self) {
-        let still = |text: &String| -> &'static str { text.clone().leak() };
-        let kind = |field: &FieldOf| match (field.is, &field.words[..]) {
-            (Is::Reason, _) => Some(Field::Reason),
-            (Is::Flag, [none, error]) => Some(Field::Flag([still(none), still(error)])),
-            (Is::SentenceId, _) => Some(Field::Id),
-            (Is::Sentence, _) => Some(Field::Sentence),
-            (Is::Correction, _) => Some(Field::Correction),
-            _ => None,
-        };
-        self.forms = Some([true, false].map(|is_whole| {
-            let fields = self.fields.iter().filter(|one| is_whole || one.unless.is_none());
-            let fields = fields.filter_map(|one| Some((still(&one.key), kind(one)?)));
-            let fields: Vec<_> = fields.collect();
-            &*Box::leak(Box::new(Form { style: self.style, fields: fields.leak() }))
-        }));
-    }
-
-    pub fn form(&self, settings: &Settings) -> &'static Form {
-        let mut unless = self.fields.iter().filter_map(|field| field.unless.as_deref());
-        let is_bare = unless.any(|choice| settings.word(choice) == "off");
-        self.forms.map_or(NO_FIELDS, |forms| forms[usize::from(is_bare)])
+    /// The form of a note's answer.
+    pub fn form(&self) -> Form<'_> {
+        Form { style: self.style, fields: &self.fields }
     }
 
     /// Whether it shows exemplars.
@@ -157,8 +133,8 @@ impl Stage {
         self.fields.iter().find(|field| field.is == is).map(|field| field.key.as_str())
     }
 
-    /// The grammar of a reply, which may be one of these letters.
-    pub fn shape(&self, item: &Item, settings: &Settings, letters: &[&str]) -> Shape {
+    /// The grammar of a reply.
+    pub fn shape(&self, item: &Item, settings: &Settings) -> Shape {
         let decoding = &settings.decoding;
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
@@ -166,22 +142,20 @@ impl Stage {
                 Shape::regex(form::letter(question))
             }
             (ReplyKind::Fields, Item::Question(question)) => {
-                let schema = |field: &FieldOf| match (field.is, &field.words[..]) {
-                    (Is::Answer, _) => form::answer(question),
-                    (Is::Confidence, _) => form::confidence(),
-                    (Is::Agreed, [no, yes]) => form::choice(&[no, yes]),
+                let schema = |field: &FieldOf| match field.is {
+                    Is::Answer => form::answer(question),
+                    Is::Confidence => form::confidence(),
+                    Is::Agreed => form::choice(&[field.word(false), field.word(true)]),
                     _ => decoding.reasons(),
                 };
                 let fields = self.fields.iter();
                 Shape::record(fields.map(|field| (field.key.as_str(), schema(field))).collect())
             }
-            (ReplyKind::Fields, Item::Note(note)) => self.form(settings).shape(note, decoding),
+            (ReplyKind::Fields, Item::Note(note)) => self.form().shape(note, decoding),
             (ReplyKind::Medec, Item::Note(note)) => base_llm::shape(note, decoding),
-            (ReplyKind::Words | ReplyKind::Quoted, _) => {
-                words_shape(key, self.most as usize, decoding)
-            }
-            (ReplyKind::Option | ReplyKind::Sentence, _) => {
-                Shape::record(vec![(key, form::choice(letters))])
+            (ReplyKind::Words, _) => words_shape(key, self.most as usize, decoding),
+            (ReplyKind::Sentence, Item::Note(note)) => {
+                Shape::record(vec![(key, json!({"enum": numbers(note)}))])
             }
             _ => decoding.passage(),
         }
@@ -193,7 +167,6 @@ impl Stage {
         finish_reason: FinishReason,
         item: &Item,
         settings: &Settings,
-        letters: &[&str],
     ) -> (ParsedReply, Parse) {
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
@@ -204,23 +177,17 @@ impl Stage {
                 ReplyKind::Letter | ReplyKind::LetterAsWritten | ReplyKind::Fields,
                 Item::Question(question),
             ) => self.answer(text, finish_reason, question, settings),
-            (ReplyKind::Fields, Item::Note(note)) => as_reply(
-                self.form(settings).read(text, finish_reason, note),
-                ParsedReply::Judgement,
-            ),
+            (ReplyKind::Fields, Item::Note(note)) => {
+                as_reply(self.form().read(text, finish_reason, note), ParsedReply::Judgement)
+            }
             (ReplyKind::Medec, Item::Note(note)) => {
                 as_reply(base_llm::read(text, note, settings.is_compat()), ParsedReply::Medec)
             }
             (ReplyKind::Words, _) => {
                 as_reply(words(text, finish_reason, key, self.most as usize), ParsedReply::Words)
             }
-            (ReplyKind::Quoted, Item::Note(note)) => {
-                let (words, parse) = words(text, finish_reason, key, 1);
-                let is_held = words.first().is_some_and(|one| self.place.find(note, one).is_some());
-                (ParsedReply::Words(words), parse.if_read(is_held))
-            }
-            (ReplyKind::Option | ReplyKind::Sentence, _) => {
-                as_reply(choice(text, finish_reason, key, letters), ParsedReply::Words)
+            (ReplyKind::Sentence, Item::Note(note)) => {
+                as_reply(choice(text, finish_reason, key, &numbers(note)), ParsedReply::Words)
             }
             _ => as_reply(Passage::said(text), ParsedReply::Passage),
         }
@@ -261,12 +228,11 @@ impl Stage {
         let field = self.fields.iter().find(|field| field.is == Is::Agreed)?;
         let key = plain_key(&field.key);
         let reply = Fields::read(text, finish_reason, &key);
-        let (no, yes) = (field.words.first()?, field.words.get(1)?);
+        let words = [field.word(false), field.word(true)];
         let of_word = |said: &str| {
-            let is = |word: &&&String| said.trim().eq_ignore_ascii_case(word);
-            let word = [no, yes].iter().find(is).map(|word| word.as_str());
-            let word = word.or_else(|| one_of(said, &[no, yes]));
-            word.map_or_else(|| consents(said), |word| Some(word == yes))
+            let is = |word: &&str| said.trim().eq_ignore_ascii_case(word);
+            let word = words.into_iter().find(is).or_else(|| one_of(said, &words));
+            word.map_or_else(|| consents(said), |word| Some(word == words[1]))
         };
         let agreed = match reply.get(&key) {
             Value::Bool(agreed) => Some(*agreed),
@@ -276,6 +242,11 @@ impl Stage {
         };
         Some((reply, agreed))
     }
+}
+
+/// The numbers of a note's sentences.
+fn numbers(note: &Note) -> Vec<String> {
+    (0..note.sentences.len()).map(|id| id.to_string()).collect()
 }
 
 fn as_reply<T>((said, parse): (T, Parse), kind: fn(T) -> ParsedReply) -> (ParsedReply, Parse) {

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::data::ItemKind;
 use crate::systems::config::SOLO;
 use crate::systems::exemplars::Kinds;
-use crate::systems::exemplars::reply::{Form, Style};
 
 /// A system as its file has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,8 +30,6 @@ pub struct SystemFile {
     /// In panel order; each may have a model of its own.
     #[serde(default = "solo")]
     pub agents: Vec<String>,
-    /// How `{opinions}` shows one of the earlier runs that were given as experts.
-    pub expert: Option<String>,
     /// Which settings it has, each with its default; a list is a choice of the file's own, and its first word the default.
     #[serde(default)]
     pub settings: toml::Table,
@@ -56,7 +53,7 @@ fn solo() -> Vec<String> {
     vec![SOLO.to_owned()]
 }
 
-/// A text that prompts quote; nothing, where one of the values that it quotes itself is empty.
+/// A text that prompts quote; of questions nothing, where one of the values that it quotes itself is empty.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Text {
@@ -109,25 +106,16 @@ pub struct Stage {
     pub shots: Option<u32>,
     /// How many of the best exemplars are drawn from.
     pub drawn_from: Option<usize>,
-    /// Whether the note is shown with the quoted words blanked out.
-    #[serde(default)]
-    pub blanked: bool,
     /// For what the corpus is searched, and how many passages `{passages}` quotes.
     pub search: Option<Query>,
     #[serde(default = "once")]
     pub passages: u32,
     #[serde(default)]
     pub reply: ReplyKind,
-    /// Of quoted words: in which sentence.
-    #[serde(default)]
-    pub place: Place,
     #[serde(default)]
     pub style: Style,
     #[serde(default)]
     pub fields: Vec<FieldOf>,
-    /// The fields as the form of a note's answer, all of them, and those without `unless`.
-    #[serde(skip)]
-    pub forms: Option<[&'static Form; 2]>,
     /// Words of a list at most.
     #[serde(default = "once")]
     pub most: u32,
@@ -156,8 +144,6 @@ pub enum When {
     Sentence,
     /// And the last reply named another sentence, or none.
     OtherSentence,
-    /// Words of the note were quoted.
-    Quoted,
     /// A sentence is suspected, rightly or not.
     Suspected,
 }
@@ -175,10 +161,6 @@ pub enum ReplyKind {
     LetterAsWritten,
     /// Words in one field.
     Words,
-    /// Words that the note holds.
-    Quoted,
-    /// The letter of one of the last words, the quoted ones second among them.
-    Option,
     /// The number of a sentence, which is suspected.
     Sentence,
     /// Any text.
@@ -194,8 +176,6 @@ pub enum Gives {
     /// Flag, sentence and correction, where they could be read.
     #[default]
     Opinion,
-    /// The sentence alone.
-    Sentence,
     /// The correction alone, where there is one.
     Correction,
     /// The correction, where it is of the same sentence.
@@ -204,26 +184,24 @@ pub enum Gives {
     OfSentence,
     /// That there is no error. Without a passage it is not asked.
     Veto,
-    /// That other words than the quoted ones belong in their place.
-    Filled,
 }
 
-/// For what a corpus is searched: the last word, or the longest of the sentence; the note, without the quoted words; the question.
+/// For what a corpus is searched: of a note the last word, or the longest of the sentence; of a question its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Query {
     Words,
-    Note,
     Question,
 }
 
-/// Where words are quoted from: the first sentence that holds them, in any case; the last that does, and they are blanked out everywhere.
+/// How fields are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
+#[serde(rename_all = "lowercase")]
+pub enum Style {
     #[default]
-    First,
-    Last,
+    Json,
+    /// A line `Label: value` for each field.
+    Lines,
 }
 
 /// How several replies become one.
@@ -248,8 +226,13 @@ pub struct FieldOf {
     /// Of a flag: the word for no error, and the word for one. Of whether somebody agrees: that for no, and that for yes.
     #[serde(default)]
     pub words: Vec<String>,
-    /// The choice whose word `off` leaves it out; another is the style of the exemplars' reasons.
-    pub unless: Option<String>,
+}
+
+impl FieldOf {
+    /// The word for no, or for yes: of a flag that there is an error.
+    pub fn word(&self, is_yes: bool) -> &str {
+        self.words.get(usize::from(is_yes)).map_or("", String::as_str)
+    }
 }
 
 /// The meaning of a field.
@@ -307,7 +290,7 @@ impl SystemFile {
                 Text::By(words) => words.values_mut().collect(),
             }
         }
-        let stages = self.stages.iter_mut().flat_map(of_stage).chain(&mut self.expert);
+        let stages = self.stages.iter_mut().flat_map(of_stage);
         for source in stages.chain(self.texts.values_mut().flat_map(of_text)) {
             if source.ends_with(PROMPT) && !source.contains(char::is_whitespace) {
                 *source = text(source)?;

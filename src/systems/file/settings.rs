@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use super::ask::Staged;
@@ -18,14 +16,12 @@ use crate::systems::exemplars::{Exemplars, Ranking};
 use crate::systems::settings::{Needs, SettingsError, replace, spelling};
 use crate::systems::table::SystemEntry;
 
-/// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call, models of which each is every agent, options
-/// among which a letter is chosen.
-const NUMBERS: [(&str, i64, i64); 4] =
-    [("shots", 0, 64), ("samples", 1, 100), ("members", 1, 3), ("options", 2, 4)];
+/// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call, models of which each is every agent.
+const NUMBERS: [(&str, i64, i64); 3] = [("shots", 0, 64), ("samples", 1, 100), ("members", 1, 3)];
 /// The choices that it may list beside its own.
 const CHOICES: [(&str, &[&str]); 4] = [
     // How exemplars are ranked.
-    ("choice", &["random", "bm25", "tfidf", "embedding", "fixed", "sentences"]),
+    ("choice", &["random", "tfidf", "embedding", "fixed", "sentences"]),
     // The stages', or the models' own.
     ("temperatures", &["paper", "model"]),
     // Whether answers are parsed and counted as MedAgentBoard does, bugs included.
@@ -53,10 +49,9 @@ impl Settings {
         self.words.get(key).cloned().map(spelling).unwrap_or_default()
     }
 
-    pub fn ranking(&self) -> Ranking {
-        let word = self.word("choice");
-        let word: StrDeserializer<'_, Error> = word.as_str().into_deserializer();
-        Ranking::deserialize(word).unwrap_or_default()
+    /// How exemplars are ranked, where they are.
+    pub fn ranking(&self) -> Option<Ranking> {
+        self.words.get("choice")?.clone().try_into().ok()
     }
 
     /// Whether replies are read as another program reads them.

@@ -1,6 +1,5 @@
 //! The built-in files, others, and what is said of those that are wrong.
 
-mod edinburgh;
 mod ikim;
 mod keys;
 mod knowlab;
@@ -8,4 +7,3 @@ mod own;
 mod prompted;
 mod questions;
 mod searching;
-mod staged;

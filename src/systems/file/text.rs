@@ -1,16 +1,14 @@
 //! A text that prompts quote by its name: which of its words the settings choose, and what is filled in.
 
-use super::ask::Staged;
 use super::schema::{BY, Text, YES_NO};
 use super::settings::Settings;
-use super::transcript::Transcript;
 use crate::data::{Item, Question};
-use crate::prompts::{fill, has_placeholder};
+use crate::prompts::has_placeholder;
 use crate::systems::messages::fill_question;
 
 pub struct NamedText {
     pub name: String,
-    pub text: String,
+    text: String,
     /// For questions of yes, no and maybe, where there is another.
     yes_no: Option<String>,
 }
@@ -28,8 +26,9 @@ impl NamedText {
         }
     }
 
-    /// With the question and what was `said` filled in; nothing, where one of these that it quotes is empty.
-    fn of_question(&self, question: &Question, said: &[(&str, String)]) -> String {
+    /// Of a question with that and what was `said` filled in; nothing, where one of these that it quotes is empty. Texts of notes quote nothing.
+    pub fn filled(&self, item: &Item, said: &[(&str, String)]) -> String {
+        let Item::Question(question) = item else { return self.text.clone() };
         let text = self.yes_no.as_ref().filter(|_| is_yes_or_no(question)).unwrap_or(&self.text);
         let quoted = said.iter().filter(|(name, _)| has_placeholder(text, name));
         let quoted: Vec<(&str, &str)> =
@@ -37,37 +36,6 @@ impl NamedText {
         match quoted.iter().any(|(_, value)| value.is_empty()) {
             true => String::new(),
             false => fill_question(text, question, &quoted),
-        }
-    }
-}
-
-impl Staged {
-    /// A text, with the item and what was `said` filled in.
-    pub(super) fn filled(
-        &self,
-        named: &NamedText,
-        item: &Item,
-        (transcript, said): (&Transcript, &[(&str, String)]),
-    ) -> String {
-        let note = match item {
-            Item::Question(question) => return named.of_question(question, said),
-            Item::Note(note) => note,
-        };
-        let mut values = Vec::new();
-        if has_placeholder(&named.text, "question") {
-            let leak = self.exemplars.leak.as_ref();
-            values.push(("question", leak.map_or("", |leak| leak.nearest(note)).to_owned()));
-        }
-        if has_placeholder(&named.text, "opinions") {
-            values.push(("opinions", self.exemplars.opinions(note, &self.expert)));
-        }
-        if has_placeholder(&named.text, "span") {
-            let span = transcript.quoted.as_ref().map(|quoted| quoted.words.clone());
-            values.push(("span", span.unwrap_or_default()));
-        }
-        match values.iter().any(|(_, value)| value.is_empty()) {
-            true => String::new(),
-            false => fill(&named.text, &values),
         }
     }
 }

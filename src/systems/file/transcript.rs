@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::note::Quoted;
 use super::reply::ParsedReply;
 use super::schema::{Gives, Is, ReplyKind, Stage, Vote, When};
-use crate::data::{Item, Note};
 use crate::panel::Asked;
-use crate::record::{self, Flag, RoundLine};
+use crate::record::{self, RoundLine};
 use crate::systems::case::Verdict;
 use crate::systems::config::SOLO;
-use crate::systems::exemplars::Opinion;
-use crate::systems::mediqa_corr::{Settled, apart, together};
+use crate::systems::mediqa_corr::{Opinion, Settled, apart, together};
 use crate::systems::quote::Found;
 use crate::systems::single_llm::{parse::Reading, verdict};
 use crate::systems::vote::{WHOLE, consensus, of_whole, round_line, vote};
@@ -37,10 +34,8 @@ pub struct Transcript {
     pub found: Vec<(String, usize, Option<Found>)>,
     /// Times that agents of a question were asked.
     pub steps: u32,
-    /// The last words, those quoted of the note, and the options among which they stand.
+    /// The last words.
     pub words: Vec<String>,
-    pub quoted: Option<Quoted>,
-    pub options: Vec<String>,
     /// A note's outcome so far.
     pub finding: Settled,
     /// The sentence that the last reply named.
@@ -61,7 +56,6 @@ impl Transcript {
                 let answers: Vec<&str> = self.answers.iter().map(String::as_str).collect();
                 !consensus(&answers)
             }
-            When::Quoted => self.quoted.is_some(),
             When::Suspected => opinion.sentence_id.is_some(),
             When::Error => has_error,
             When::NoError => !has_error,
@@ -73,13 +67,7 @@ impl Transcript {
     }
 
     /// Takes what a stage's agents said.
-    pub fn hear(
-        &mut self,
-        stage: &'static Stage,
-        asked: &[Asked<ParsedReply>],
-        item: &Item,
-        is_compat: bool,
-    ) {
+    pub fn hear(&mut self, stage: &'static Stage, asked: &[Asked<ParsedReply>], is_compat: bool) {
         let agents: Vec<String> = asked.iter().map(|one| one.call.agent.clone()).collect();
         let shown: Vec<String> = asked.iter().map(ParsedReply::shown).collect();
         self.last = agents.iter().cloned().zip(shown.iter().cloned()).collect();
@@ -101,16 +89,10 @@ impl Transcript {
         if let [one] = asked
             && let ParsedReply::Words(said) = &one.value
         {
-            let word = said.first();
-            match (stage.gives, stage.reply, item) {
-                (Gives::Filled, _, Item::Note(note)) => {
-                    self.fill(stage, one, word.unwrap_or_default(), note);
-                }
-                (_, ReplyKind::Quoted, Item::Note(note)) => {
-                    self.quoted = word.and_then(|word| Quoted::of(note, word, stage.place));
-                }
-                (_, ReplyKind::Sentence, _) => {
-                    self.finding.opinion.sentence_id = word.and_then(|word| word.parse().ok());
+            match stage.reply {
+                ReplyKind::Sentence => {
+                    let number = said.words.first().and_then(|word| word.parse().ok());
+                    self.finding.opinion.sentence_id = number;
                 }
                 _ => self.words.clone_from(&said.words),
             }
@@ -129,34 +111,6 @@ impl Transcript {
     pub fn others(&self, agent: &str) -> String {
         let others = self.last.iter().filter(|(one, _)| one != agent);
         others.map(line).collect::<Vec<_>>().join("\n\n")
-    }
-
-    /// Puts the quoted words second among the last ones, as the authors' code does, and takes so many of all.
-    pub fn offer(&mut self, most: usize) {
-        let Some(quoted) = &self.quoted else { return };
-        let is_other = |word: &&String| word.to_lowercase() != quoted.words.to_lowercase();
-        self.options = self.words.iter().filter(is_other).cloned().collect();
-        self.options.insert(self.options.len().min(1), quoted.words.clone());
-        self.options.truncate(most);
-    }
-
-    /// Takes the word, or that of the option with this letter, that fills the gap.
-    fn fill(&mut self, stage: &Stage, asked: &Asked<ParsedReply>, said: &str, note: &Note) {
-        let chosen =
-            ('A'..).zip(&self.options).find(|(one, _)| said.eq_ignore_ascii_case(&one.to_string()));
-        let word = match stage.reply {
-            ReplyKind::Option => chosen.map_or("", |(_, option)| option.as_str()),
-            _ => said,
-        };
-        let filled = self.quoted.as_ref().filter(|_| !word.is_empty());
-        let opinion = filled.map(|quoted| {
-            let opinion = quoted.filled(note, word);
-            let flag = Flag::on(asked.call.basis(), Some(opinion.sentence_id.is_some()));
-            Opinion { flag, ..opinion }
-        });
-        let opinion = opinion.unwrap_or_default();
-        let heard = vec![(asked.call.agent.clone(), opinion.clone())];
-        self.finding = Settled { opinion, heard };
     }
 
     fn judge(&mut self, stage: &Stage, heard: Vec<(String, Opinion)>) {
@@ -180,16 +134,7 @@ impl Transcript {
             Gives::Veto if voted.flag.is_clear() => {
                 *opinion = Opinion { flag: voted.flag, ..Opinion::default() };
             }
-            Gives::Opinion | Gives::Veto | Gives::Filled => {}
-            Gives::Sentence => {
-                opinion.sentence_id = voted.sentence_id;
-                if voted.sentence_id.is_some() {
-                    opinion.correction = None;
-                }
-                for (_, own) in before {
-                    own.sentence_id = voted.sentence_id;
-                }
-            }
+            Gives::Opinion | Gives::Veto => {}
             Gives::Correction => {
                 opinion.correction = voted.correction.or(opinion.correction.take())
             }

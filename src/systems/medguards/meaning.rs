@@ -5,7 +5,7 @@ use super::settings::{Localisation, Settings};
 use super::tags::tagged;
 use crate::data::Note;
 use crate::record::Parse;
-use crate::systems::exemplars::reply::CHANGED;
+use crate::systems::file::form::CHANGED;
 use crate::systems::reading::quotation::quoted;
 use crate::text::{Match, align};
 

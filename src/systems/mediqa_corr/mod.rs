@@ -7,15 +7,37 @@ pub use self::votes::{apart, together};
 pub use self::words::{Words, choice, words};
 use super::case::Case;
 use super::decoding::{Decoding, Shape};
-use super::exemplars::Opinion;
 use super::form;
 use crate::data::Note;
-use crate::record::{DetectionLine, LocalisationLine, NO_SENTENCE, NoteLine, SettledBy};
+use crate::record::{DetectionLine, Flag, LocalisationLine, NO_SENTENCE, NoteLine, SettledBy};
 
 /// A JSON object with words in one field, `most` of them at most.
 pub fn words_shape(key: &str, most: usize, decoding: &Decoding) -> Shape {
     let one = decoding.string();
     Shape::record(vec![(key, if most == 1 { one } else { form::array(one, 1, most) })])
+}
+
+/// An answer on a note.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opinion {
+    pub flag: Flag,
+    pub sentence_id: Option<usize>,
+    pub correction: Option<String>,
+}
+
+impl Opinion {
+    pub fn in_words(&self) -> String {
+        let place = match (self.flag.said(), self.sentence_id) {
+            (None, _) => return "no opinion".to_owned(),
+            (Some(false), _) => return "no error".to_owned(),
+            (Some(true), None) => "an error".to_owned(),
+            (Some(true), Some(id)) => format!("an error in sentence {id}"),
+        };
+        match &self.correction {
+            Some(correction) => format!("{place}, which should be: {correction}"),
+            None => place,
+        }
+    }
 }
 
 /// A system's result on a note.

@@ -1,7 +1,7 @@
 //! Votes on several opinions of a note.
 
+use super::Opinion;
 use crate::record;
-use crate::systems::exemplars::Opinion;
 
 /// The most common value, the first of several, with its count; `None` of nothing.
 fn most<T: PartialEq + Copy>(values: &[T]) -> Option<(T, usize)> {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn promptmind_counts_pairs_and_the_first_wins() {
+    fn pairs_are_counted_together_and_the_first_wins() {
         let (a, b) = (opinion(true, Some(1), "x"), opinion(true, Some(2), "y"));
         let (c, unread) = (opinion(true, Some(2), "z"), Opinion::default());
         assert_eq!(together(&[&a, &b, &c]), b);

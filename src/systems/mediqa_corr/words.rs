@@ -1,4 +1,4 @@
-//! Parses the few words that a stage asks for (a span, entities, alternatives, one of several choices): in a JSON field, a list, or alone.
+//! Parses the few words that a stage asks for (a keyword, specialties, one of several choices): in a JSON field, a list, or alone.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -17,12 +17,6 @@ pub struct Words {
 }
 
 impl Record for Words {}
-
-impl Words {
-    pub fn first(&self) -> Option<&str> {
-        self.words.first().map(String::as_str)
-    }
-}
 
 /// Parses words of the field `key`, `most` of them at most: of an object, a labelled line, a list, or a text of nothing else.
 pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
@@ -45,10 +39,6 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
     // A refusal's words are no words of the note.
     let is_refusal = reply.parse == Parse::Fallback && reading::refuses(text);
     let words: Vec<String> = if is_refusal { Vec::new() } else { words.take(most).collect() };
-    // As the prompt shows them.
-    let is_shown =
-        words.iter().zip(["first", "second", "third"]).all(|(word, shown)| word == shown);
-    let words = if is_shown { Vec::new() } else { words };
     let parse = reply.parse.if_read(!words.is_empty());
     (Words { words }, parse)
 }
@@ -87,11 +77,12 @@ pub fn choice(
     text: &str,
     finish_reason: FinishReason,
     key: &str,
-    choices: &[&str],
+    choices: &[String],
 ) -> (Words, Parse) {
+    let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
     let (mut said, parse) = words(text, finish_reason, key, 1);
     let line = said.words.pop().filter(|line| !line.starts_with('-')).unwrap_or_default();
-    said.words.extend(one_of(&line, choices).map(str::to_lowercase));
+    said.words.extend(one_of(&line, &choices).map(str::to_lowercase));
     let parse = parse.if_read(!said.words.is_empty());
     (said, parse)
 }

@@ -7,7 +7,7 @@ use super::step::{Action, is_none};
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::exemplars::reply::{most_similar, without_number};
+use crate::systems::file::form::{most_similar, without_number};
 use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::{self, plain, record};
 

@@ -9,7 +9,7 @@ use super::plain;
 use super::reply::Fields;
 use crate::data::{Choice, Note};
 use crate::record::{FinishReason, Language, Parse};
-use crate::systems::exemplars::reply::Form;
+use crate::systems::file::Stage;
 use crate::systems::medguards::parse::{Located, Wanted, place, read as read_tags};
 use crate::systems::mediqa_corr::choice;
 use crate::systems::medreflex::{self, step::Action};
@@ -61,8 +61,9 @@ impl<'a> Asked<'a> {
         json!({"answer": self.letter(&reading.answer)})
     }
 
-    fn form(&self, form: &Form) -> Value {
-        let (read, _) = form.read(self.text, self.finish, &self.note);
+    /// As the form of a stage of a file.
+    fn form(&self, stage: &Stage) -> Value {
+        let (read, _) = stage.form().read(self.text, self.finish, &self.note);
         judgement(read.flag, read.sentence_id, read.correction.as_deref())
     }
 
@@ -109,8 +110,7 @@ impl<'a> Asked<'a> {
     }
 
     fn choice(&self, key: &str, choices: &[String]) -> Value {
-        let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
-        let (found, _) = choice(self.text, self.finish, key, &choices);
+        let (found, _) = choice(self.text, self.finish, key, choices);
         json!(found.words.first().map(|word| word.to_uppercase()))
     }
 }
@@ -119,11 +119,43 @@ fn judgement(flag: Option<bool>, sentence: Option<usize>, correction: Option<&st
     json!({"flag": flag, "sentence": sentence, "correction": correction.map(plain)})
 }
 
-/// The form of a stage that a file describes.
-fn of_file(system: &str, stage: &str) -> &'static Form {
+/// A stage that a file describes.
+fn of_file(system: &str, stage: &str) -> &'static Stage {
     let file = SystemEntry::named(system).unwrap().file.unwrap();
-    file.stages.iter().find(|one| one.name == stage).unwrap().forms.unwrap()[0]
+    file.stages.iter().find(|one| one.name == stage).unwrap()
 }
+
+/// A stage of somebody's file, by its keys.
+fn of_keys(keys: &str) -> Stage {
+    toml::from_str(&format!("name = \"s\"\nuser = \"{{note}}\"\n{keys}")).unwrap()
+}
+
+/// Forms of a note's answer that no built-in file has.
+const FLAG_FIRST: &str = r#"fields = [
+    { key = "reasoning", is = "reason" },
+    { key = "error", is = "flag", words = ["no", "yes"] },
+    { key = "sentence_id", is = "sentence-id" },
+    { key = "corrected_sentence", is = "correction" },
+]"#;
+const QUOTING: &str = r#"style = "lines"
+fields = [
+    { key = "Rationale", is = "reason" },
+    { key = "Error sentence", is = "sentence" },
+    { key = "Corrected sentence", is = "correction" },
+]"#;
+const WITHOUT_A_FLAG: &str = r#"fields = [
+    { key = "reason", is = "reason" },
+    { key = "incorrect_sentence_id", is = "sentence-id" },
+    { key = "correction", is = "correction" },
+]"#;
+const FLAG_ALONE: &str = r#"fields = [
+    { key = "reasoning", is = "reason" },
+    { key = "error", is = "flag", words = ["no", "yes"] },
+]"#;
+const NUMBER_ALONE: &str = r#"fields = [
+    { key = "reasoning", is = "reason" },
+    { key = "sentence_id", is = "sentence-id" },
+]"#;
 
 /// A list's words alone, so that marks around them do not count.
 fn list(words: Vec<String>, parse: Parse) -> Value {
@@ -227,17 +259,16 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         }
         "knowlab" => asked.form(of_file("knowlab-reason", "answer")),
         "knowlab-chain" => asked.form(of_file("knowlab-cot", "diagnosis")),
-        "ku-dmis" => asked.form(of_file("ku-dmis", "answer")),
         "ikim" => asked.form(of_file("ikim", "answer")),
-        "promptmind" => asked.form(of_file("promptmind", "answer")),
         "medprompt" => asked.form(of_file("medprompt", "answer")),
         "medifact" => asked.form(of_file("medifact", "answer")),
-        "edinburgh" => asked.form(of_file("edinburgh", "answer")),
         "em-mixers" => asked.form(of_file("em-mixers", "answer")),
         "em-mixers-check" => asked.form(of_file("em-mixers", "check")),
-        "wanglab-detect" => asked.form(of_file("wanglab", "detection")),
-        "wanglab-locate" => asked.form(of_file("wanglab", "localisation")),
-        "wanglab-correct" => asked.form(of_file("wanglab", "correction")),
+        "flag-first" => asked.form(&of_keys(FLAG_FIRST)),
+        "quoting" => asked.form(&of_keys(QUOTING)),
+        "without-a-flag" => asked.form(&of_keys(WITHOUT_A_FLAG)),
+        "flag-alone" => asked.form(&of_keys(FLAG_ALONE)),
+        "number-alone" => asked.form(&of_keys(NUMBER_ALONE)),
         "candidate" => {
             let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
             one(asked.choice("sentence_id", &ids).as_str().map(str::to_owned))

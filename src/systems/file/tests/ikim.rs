@@ -3,7 +3,7 @@
 use crate::panel::scripted::Script;
 use crate::prompts::PromptSet;
 use crate::systems::SystemConfig;
-use crate::systems::scripted::{check, exemplars, note};
+use crate::systems::scripted::{check, note};
 
 const WRONG: &str =
     "Reasoning: no\nIs correct: No\nCorrected sentence: Beta agonists were given for the attack.";
@@ -36,9 +36,7 @@ fn without_a_question_the_candidate_stands_where_most_errors_do() {
     let (line, calls) = check(&config, &note(), Script::new(move |_, _| right.to_owned()));
     assert_eq!((line.flag.said(), calls.len()), (Some(false), 1));
     assert!(calls[0].messages[5].content.ends_with("She went home."));
-    assert!(SystemConfig::parse("ikim", &["choice=bm25"]).is_err());
-    let config = SystemConfig::parse("ikim", &["choice=tfidf", "candidate=scorer"]).unwrap();
-    assert!(config.build(&PromptSet::embedded(), &exemplars()).is_err());
+    assert!(SystemConfig::parse("ikim", &["choice=random"]).is_err());
     let config = SystemConfig::named("ikim").unwrap();
     let refused = config.build(&PromptSet::embedded(), &Default::default()).err().unwrap();
     assert!(refused.to_string().contains("there is no encoder"));

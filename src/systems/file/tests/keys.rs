@@ -2,7 +2,7 @@
 
 use super::own::{DEBATE, open};
 
-/// A stage that quotes words of a note, one that fills them in, and one that says what is wrong.
+/// A stage that asks for a sentence, and one that says what is wrong there.
 const NOTES: &str = r#"takes = "notes"
 [settings]
 tone = ["plain", "stern"]
@@ -11,14 +11,13 @@ by = "tone"
 plain = "Be plain."
 stern = "Be stern."
 [[stage]]
-name = "quote"
+name = "where"
 user = "{note} {how}"
-reply = "quoted"
-fields = [{ key = "words", is = "text" }]
+reply = "sentence"
+fields = [{ key = "number", is = "text" }]
 [[stage]]
 name = "answer"
-when = "quoted"
-blanked = true
+when = "suspected"
 user = "{note}"
 fields = [{ key = "error", is = "flag", words = ["no", "yes"] }, { key = "number", is = "sentence-id" }]
 "#;
@@ -29,7 +28,7 @@ fn two_fields_of_one_key_are_refused() {
     let text = NOTES.replace("\"number\"", "\"ERROR\"");
     let refused = open(&text, &[]).err().unwrap().to_string();
     assert!(
-        refused.contains("line 18: stage answer, fields: two fields have the key"),
+        refused.contains("line 17: stage answer, fields: two fields have the key"),
         "{refused}"
     );
 }
@@ -38,40 +37,35 @@ fn two_fields_of_one_key_are_refused() {
 fn a_key_without_effect_is_refused_with_what_it_needs() {
     // Behind `old`, in the file of questions or of notes.
     let (judge, opinion) = ("reply = \"letter\"", "name = \"opinion\"");
-    let (quote, answer) = ("reply = \"quoted\"", "name = \"answer\"");
+    let (asked, answer) = ("reply = \"sentence\"", "name = \"answer\"");
     for (file, old, new, key) in [
         (DEBATE, judge, "gives = \"opinion\"", "gives"),
         (DEBATE, judge, "vote = \"apart\"", "vote"),
-        (DEBATE, judge, "blanked = true", "blanked"),
         (DEBATE, judge, "most = 3", "most"),
         (DEBATE, judge, "passages = 2", "passages"),
         (DEBATE, judge, "shots = 2", "shots"),
         (DEBATE, judge, "drawn_from = 2", "drawn_from"),
         (DEBATE, judge, "style = \"lines\"", "style"),
         (DEBATE, opinion, "style = \"lines\"", "style"),
-        (DEBATE, opinion, "place = \"last\"", "place"),
         (DEBATE, opinion, "example = \"{number}\"", "example"),
         (DEBATE, opinion, "temperature = 0.0\ntries = 2", "tries"),
         (DEBATE, opinion, "when = \"disagree\"", "when"),
         (DEBATE, judge, "rounds = 2\nfrom = \"judge\"", "from"),
         (DEBATE, opinion, "from = \"opinion\"", "from"),
-        (NOTES, quote, "agents = []", "agents"),
-        (NOTES, quote, "gives = \"opinion\"", "gives"),
-        (NOTES, quote, "vote = \"majority\"", "vote"),
-        (NOTES, quote, "most = 2", "most"),
-        (NOTES, answer, "gives = \"filled\"", "gives"),
+        (NOTES, asked, "agents = []", "agents"),
+        (NOTES, asked, "gives = \"opinion\"", "gives"),
+        (NOTES, asked, "vote = \"majority\"", "vote"),
+        (NOTES, asked, "most = 2", "most"),
         (NOTES, answer, "gives = \"veto\"", "gives"),
-        (NOTES, answer, "place = \"last\"", "place"),
         (NOTES, answer, "most = 2", "most"),
         (NOTES, answer, "passages = 2", "passages"),
         (NOTES, answer, "shots = 2", "shots"),
         (NOTES, answer, "drawn_from = 2", "drawn_from"),
-        (NOTES, quote, "when = \"suspected\"", "when"),
-        (NOTES, quote, "when = \"error\"", "when"),
+        (NOTES, asked, "when = \"suspected\"", "when"),
+        (NOTES, asked, "when = \"error\"", "when"),
         (NOTES, "[settings]", "shots = 2", "shots"),
-        (NOTES, "[settings]", "choice = \"bm25\"", "choice"),
+        (NOTES, "[settings]", "choice = \"tfidf\"", "choice"),
         (NOTES, "[settings]", "temperatures = \"paper\"", "temperatures"),
-        (NOTES, "[settings]", "options = 3", "options"),
         (NOTES, "[settings]", "evidence = [\"on\", \"off\"]", "evidence"),
         (NOTES, "[settings]", "candidate = [\"asked\", \"position\"]", "candidate"),
         (NOTES, "[settings]", "mood = [\"kind\", \"stern\"]", "mood"),
@@ -82,10 +76,7 @@ fn a_key_without_effect_is_refused_with_what_it_needs() {
         assert!(refused.to_string().contains(&told), "{refused}, not {told}");
         assert!(refused.hint().is_some_and(|hint| hint.starts_with("it needs ")), "{refused}");
     }
-    let text = NOTES.replace("is = \"sentence-id\"", "is = \"sentence-id\", unless = \"tone\"");
-    let refused = open(&text, &[]).err().unwrap().to_string();
-    assert!(refused.contains("`unless` has no effect"), "{refused}");
-    let text = NOTES.replacen("when = \"quoted\"", "when = \"disagree\"", 1);
+    let text = NOTES.replacen("when = \"suspected\"", "when = \"disagree\"", 1);
     let hint = open(&text, &[]).err().unwrap().hint().unwrap();
     assert!(hint.contains("always") && hint.contains("suspected"), "{hint}");
 }

@@ -10,7 +10,7 @@ const FOUND: &str = "Reasoning: no\nError Flag: 1\nError Sentence ID: 1\nCorrect
 
 /// What comes of replies by purpose, and the purposes of the calls.
 fn run(name: &str, reply: fn(&str) -> &'static str) -> (NoteLine, Vec<String>) {
-    let config = SystemConfig::parse(name, &["choice=bm25"]).unwrap();
+    let config = SystemConfig::parse(name, &["choice=tfidf"]).unwrap();
     let script = Script::new(move |key, _| reply(&key.purpose).to_owned());
     let (line, calls) = check(&config, &note(), script);
     assert!(calls.len() <= config.max_calls() as usize);

@@ -300,7 +300,7 @@ fn faults_are_told_with_their_line_and_key() {
         ),
         (
             "rounds = 2",
-            "search = \"note\"",
+            "search = \"words\"",
             "line 13: stage debate, search: it is not of questions",
         ),
         ("So far", "{passages}", "line 15: stage debate, user: nothing is named {passages} here"),

@@ -34,7 +34,7 @@ fn medprompt_shows_balanced_notes_with_reasons_and_takes_the_answer() {
 
 #[test]
 fn knowlabs_second_system_is_asked_three_times() {
-    let (line, prompts) = run("knowlab-reason", &["choice=bm25"], |_, sample| match sample {
+    let (line, prompts) = run("knowlab-reason", &["choice=tfidf"], |_, sample| match sample {
         0 => "garbage".to_owned(),
         1 => "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: First.".to_owned(),
         _ => "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: Second.".to_owned(),
@@ -56,23 +56,13 @@ fn knowlabs_second_system_is_asked_three_times() {
 }
 
 #[test]
-fn promptmind_asks_every_member_and_ku_dmis_reads_its_closing_lines() {
-    let (line, _) = run("promptmind", &["members=2", "samples=2"], |agent, sample| {
+fn every_member_is_asked_and_the_most_common_pair_counts() {
+    let (line, _) = run("medifact", &["members=2", "samples=2"], |agent, sample| {
         let id = if agent == "solo-1" && sample == 0 { 0 } else { 1 };
-        format!(
-            r#"{{"reasoning": "r", "error": "yes", "sentence_id": {id}, "corrected_sentence": "{agent}."}}"#
-        )
+        format!(r#"{{"sentence_id": {id}, "corrected_sentence": "{agent}."}}"#)
     });
     assert_eq!((line.calls, line.sentence_id), (4, Some(1)));
     assert_eq!(line.correction.as_deref(), Some("solo-1."));
-    let said = |_: &str, _| {
-        "Rationale: so\nError sentence: Beta blockers were given for the attack\nCorrected sentence: Beta agonists were given.".to_owned()
-    };
-    let (line, _) = run("ku-dmis", &["choice=tfidf"], said);
-    assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
-    let none =
-        |_: &str, _| "Rationale: so\nError sentence: None\nCorrected sentence: None".to_owned();
-    assert_eq!(run("ku-dmis", &["choice=tfidf"], none).0.flag.said(), Some(false));
 }
 
 #[test]

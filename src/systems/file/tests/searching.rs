@@ -1,4 +1,4 @@
-//! The systems that search articles.
+//! The system that searches articles.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, NoteLine, Passage};
 use crate::retrieval::{Retrieve, SearchRequest, SearchResult, Searched};
-use crate::systems::file::note::longest_word;
+use crate::systems::file::search::longest_word;
 use crate::systems::scripted::{exemplars, note};
 use crate::systems::{SystemConfig, Task};
 
@@ -38,11 +38,8 @@ impl Retrieve for Library {
     }
 }
 
-fn run(
-    name: &str,
-    reply: impl Fn(&str) -> &'static str + Send + Sync + 'static,
-) -> (NoteLine, Vec<CallLine>) {
-    let config = SystemConfig::named(name).unwrap();
+fn run(reply: impl Fn(&str) -> &'static str + Send + Sync + 'static) -> (NoteLine, Vec<CallLine>) {
+    let config = SystemConfig::named("em-mixers").unwrap();
     let script = Script::new(move |key, _| reply(&key.purpose).to_owned());
     let (mut panel, calls) = panel(&["solo".to_owned()], script);
     panel.retriever = Some(Arc::new(Library::default()));
@@ -59,7 +56,7 @@ const FOUND: &str = r#"{"Error": "yes", "Error Sentence ID": 1, "Error Sentence"
 
 #[test]
 fn an_article_must_confirm_the_finding() {
-    let (line, calls) = run("em-mixers", |purpose| match purpose {
+    let (line, calls) = run(|purpose| match purpose {
         "answer" => FOUND,
         "keyword" => r#"{"keyword": "Beta blockers"}"#,
         _ => r#"{"Error Flag": "yes", "Revised Sentence": "Other."}"#,
@@ -68,7 +65,7 @@ fn an_article_must_confirm_the_finding() {
     assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
     let last = calls[2].messages.last().unwrap();
     assert!(last.content.contains("Beta agonists open the airways.") && !last.parts.is_empty());
-    let (line, _) = run("em-mixers", |purpose| match purpose {
+    let (line, _) = run(|purpose| match purpose {
         "answer" => FOUND,
         "keyword" => "hm\nhm",
         _ => r#"{"Error Flag": "no", "Revised Sentence": "NA"}"#,
@@ -78,7 +75,7 @@ fn an_article_must_confirm_the_finding() {
 
 #[test]
 fn without_an_article_the_first_stage_stands() {
-    let (line, calls) = run("em-mixers", |purpose| match purpose {
+    let (line, calls) = run(|purpose| match purpose {
         "answer" => FOUND,
         _ => r#"{"keyword": "hyponym"}"#,
     });
@@ -87,7 +84,7 @@ fn without_an_article_the_first_stage_stands() {
     fn none_reply(_: &str) -> &'static str {
         r#"{"Error": "no", "Error Sentence ID": -1, "Error Sentence": "NA", "Corrected Sentence": "NA"}"#
     }
-    let (line, calls) = run("em-mixers", none_reply);
+    let (line, calls) = run(none_reply);
     assert_eq!((line.flag.said(), calls.len(), calls[0].text.as_str()), (Some(false), 1, none));
     // The same exemplars for every note, four with an error and three without, or as many as there are.
     assert!(calls[0].messages.iter().any(|one| one.content.contains("Patient 2")));
@@ -96,42 +93,15 @@ fn without_an_article_the_first_stage_stands() {
 
 #[test]
 fn the_longest_prompt_has_room_for_its_passages() {
-    for (name, reply) in [
-        ("em-mixers", r#"{"Error": "yes", "Error Sentence ID": 1, "keyword": "Beta"}"#),
-        ("maven", r#"{"entity": "Beta blockers"}"#),
-    ] {
-        let longest = |pairs: &[&str]| {
-            let config = SystemConfig::parse(name, pairs).unwrap();
-            let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
-            system.longest_prompt(&note().into(), 100)
-        };
-        let (_, calls) = run(name, move |_| reply);
-        let messages = &calls.last().unwrap().messages;
-        let sent: usize = messages.iter().map(|message| message.content.chars().count()).sum();
-        let longest_prompt = longest(&[]).unwrap();
-        assert!(longest_prompt >= sent && longest_prompt < sent + 400, "{longest_prompt}, {sent}");
-        assert_eq!(longest(&["evidence=off"]), None);
-    }
-}
-
-#[test]
-fn another_word_in_the_blank_is_an_error() {
-    let (line, calls) = run("maven", |purpose| match purpose {
-        "mask" => r#"{"entity": "Beta blockers"}"#,
-        _ => r#"{"entity": "Beta agonists"}"#,
-    });
-    assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 2));
-    assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
-    let prompt = &calls[1].messages[0].content;
-    assert!(
-        prompt.contains("1 ____ were given") && prompt.contains("open the airways"),
-        "{prompt}"
-    );
-    let (line, _) = run("maven", |purpose| match purpose {
-        "mask" => r#"{"entity": "Beta blockers"}"#,
-        _ => "BETA BLOCKERS.",
-    });
-    assert_eq!(line.flag.said(), Some(false));
-    let (line, calls) = run("maven", |_| r#"{"entity": "malaria"}"#);
-    assert_eq!((line.flag.said(), calls.len()), (None, 1));
+    let longest = |pairs: &[&str]| {
+        let config = SystemConfig::parse("em-mixers", pairs).unwrap();
+        let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
+        system.longest_prompt(&note().into(), 100)
+    };
+    let (_, calls) = run(|_| r#"{"Error": "yes", "Error Sentence ID": 1, "keyword": "Beta"}"#);
+    let messages = &calls.last().unwrap().messages;
+    let sent: usize = messages.iter().map(|message| message.content.chars().count()).sum();
+    let longest_prompt = longest(&[]).unwrap();
+    assert!(longest_prompt >= sent && longest_prompt < sent + 400, "{longest_prompt}, {sent}");
+    assert_eq!(longest(&["evidence=off"]), None);
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Field, Form};
+use super::Form;
+use crate::systems::file::schema::{FieldOf, Is};
 
 /// A label normalised for comparison: lower case, words joined by `_`.
 pub fn plain(label: &str) -> String {
@@ -11,16 +12,11 @@ pub fn plain(label: &str) -> String {
 }
 
 /// Names that models give a field in place of its own.
-pub fn other_names(field: Field) -> &'static [&'static str] {
-    match field {
-        Field::Reason => {
-            &["reason", "reasoning", "rationale", "explanation", "analysis", "reasons"]
-        }
-        Field::Flag(["Yes" | "yes", _]) => &["is_correct", "correct"],
-        Field::Flag(_) => {
-            &["error_flag", "is_error", "has_error", "error", "flag", "error_detected"]
-        }
-        Field::Id => &[
+pub fn other_names(field: &FieldOf) -> &'static [&'static str] {
+    match field.is {
+        Is::Flag if ["Yes", "yes"].contains(&field.word(false)) => &["is_correct", "correct"],
+        Is::Flag => &["error_flag", "is_error", "has_error", "error", "flag", "error_detected"],
+        Is::SentenceId => &[
             "error_sentence_id",
             "sentence_id",
             "incorrect_sentence_id",
@@ -29,10 +25,11 @@ pub fn other_names(field: Field) -> &'static [&'static str] {
             "error_id",
             "id",
         ],
-        Field::Sentence => &["error_sentence", "incorrect_sentence", "wrong_sentence", "sentence"],
-        Field::Correction => {
+        Is::Sentence => &["error_sentence", "incorrect_sentence", "wrong_sentence", "sentence"],
+        Is::Correction => {
             &["corrected_sentence", "correction", "corrected", "revised_sentence", "corrected_text"]
         }
+        _ => &["reason", "reasoning", "rationale", "explanation", "analysis", "reasons"],
     }
 }
 
@@ -41,14 +38,14 @@ const EXPLAINS: [&str; 6] =
     ["reason", "reasoning", "rationale", "explanation", "justification", "note"];
 
 /// The text after each known label at the start of a line, up to the next label; nothing where a label has two texts.
-pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
+pub fn labelled(reply: &str, form: &Form<'_>) -> Map<String, Value> {
     let mut found: Map<String, Value> = Map::new();
     let mut open: Option<String> = None;
     for line in line_a_field(reply, form).lines() {
         let cut = line.split_once([':', '：', '=']).map(|(label, value)| (plain(label), value));
         let is_known = |label: &str| {
             let mut fields = form.fields.iter();
-            fields.any(|(key, field)| plain(key) == label || other_names(*field).contains(&label))
+            fields.any(|one| plain(&one.key) == label || other_names(one).contains(&label))
         };
         match cut {
             // Another answer, where it differs, leaves none.
@@ -79,7 +76,7 @@ pub fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
 }
 
 /// A reply with every label at the start of a line, also where all were on one line or in the rows of a table.
-fn line_a_field(reply: &str, form: &Form) -> String {
+fn line_a_field(reply: &str, form: &Form<'_>) -> String {
     let row = |line: &str| {
         let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
         match cells[..] {
@@ -88,7 +85,6 @@ fn line_a_field(reply: &str, form: &Form) -> String {
         }
     };
     let text = reply.lines().map(row).collect::<Vec<_>>().join("\n");
-    form.fields
-        .iter()
-        .fold(text, |text, (key, _)| text.replace(&format!(", {key}:"), &format!("\n{key}:")))
+    let keys = form.fields.iter().map(|field| &field.key);
+    keys.fold(text, |text, key| text.replace(&format!(", {key}:"), &format!("\n{key}:")))
 }

@@ -1,82 +1,68 @@
 //! A prompt with exemplars (few-shot): in one block of its user message, or as turns of the conversation before it.
 
-use super::reply::Form;
-use super::{Choice, Exemplar, Exemplars};
+use super::form::Form;
+use super::schema::Stage;
 use crate::data::Note;
-use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
+use crate::systems::exemplars::{Exemplar, Shot};
 use crate::systems::messages::{messages, numbered};
 use crate::text::{Edit, SequenceMatcher};
 
-/// The templates of a prompt.
-pub struct Templates {
+/// One question about an item.
+pub struct Prompt {
     /// Empty where there is no system message.
     pub system: String,
     pub user: String,
-    /// The block of one exemplar; `None`: exemplars are turns.
-    pub example: Option<String>,
-}
-
-/// One question about a note.
-pub struct Prompt {
-    pub templates: Templates,
-    pub form: &'static Form,
+    /// The block of one exemplar; empty: exemplars are turns.
+    example: String,
     /// The reason of an exemplar with an error that came without one.
     wrong_reason: String,
     /// The same of an exemplar without an error.
     right_reason: String,
 }
 
-/// An exemplar as it is shown.
-pub struct Shot<'a> {
-    pub exemplar: &'a Exemplar,
-    /// Further values of the user template, where exemplars are turns.
-    pub more: Vec<(&'a str, String)>,
-}
-
 impl Prompt {
     /// # Errors
     /// A prompt for exemplars without reasons that is missing or lacks a placeholder.
-    pub fn new(
-        prompts: &PromptSet,
-        templates: Templates,
-        form: &'static Form,
-    ) -> Result<Prompt, PromptError> {
+    pub fn new(prompts: &PromptSet, stage: Stage) -> Result<Prompt, PromptError> {
+        let Stage { system, user, example, .. } = stage;
         Ok(Prompt {
-            templates,
-            form,
+            system,
+            user,
+            example,
             wrong_reason: prompts.get("mediqa_corr/reason-wrong", &["old", "new"])?,
             right_reason: prompts.get("mediqa_corr/reason-right", &[])?,
         })
     }
 
-    /// The messages of a question about a note, with `more` values of the templates.
-    pub fn messages(&self, shots: &[Shot<'_>], note: &Note, more: &[(&str, &str)]) -> Vec<Message> {
-        let Templates { system, user, example } = &self.templates;
+    /// The messages of a question about a note, whose answer has this form, with `more` values of the templates.
+    pub fn messages(
+        &self,
+        form: Form<'_>,
+        shots: &[Shot<'_>],
+        note: &Note,
+        more: &[(&str, &str)],
+    ) -> Vec<Message> {
         let sentences = numbered(note);
         let own = [&[("note", sentences.as_str()), ("text", &note.text)], more].concat();
-        let system = fill(system, &own);
-        match example {
-            Some(example) => {
-                let shots = (1_u32..).zip(shots.iter().map(|shot| shot.exemplar));
-                let (blocks, reasons): (Vec<String>, Vec<String>) =
-                    shots.map(|(number, exemplar)| self.block(example, number, exemplar)).unzip();
-                let (examples, reasons) = (blocks.join("\n\n"), reasons.join("\n"));
-                let shown = [("examples", examples.as_str()), ("reasons", &reasons)];
-                messages(&system, fill(user, &[&shown[..], &own].concat()))
-            }
-            None => {
-                let mut turns = messages(&system, fill(user, &own));
-                let last = turns.len() - 1;
-                turns.splice(last..last, shots.iter().flat_map(|shot| self.turns(shot)));
-                turns
-            }
+        let system = fill(&self.system, &own);
+        if self.example.is_empty() {
+            let mut turns = messages(&system, fill(&self.user, &own));
+            let last = turns.len() - 1;
+            turns.splice(last..last, shots.iter().flat_map(|shot| self.turns(form, shot)));
+            return turns;
         }
+        let blocks = (1_u32..).zip(shots).map(|(number, shot)| self.block(form, number, shot));
+        let (blocks, reasons): (Vec<String>, Vec<String>) = blocks.unzip();
+        let (examples, reasons) = (blocks.join("\n\n"), reasons.join("\n"));
+        let shown = [("examples", examples.as_str()), ("reasons", &reasons)];
+        messages(&system, fill(&self.user, &[&shown[..], &own].concat()))
     }
 
     /// An exemplar's block, and its line among the reasons, which some prompts show after all examples.
-    fn block(&self, example: &str, number: u32, exemplar: &Exemplar) -> (String, String) {
+    fn block(&self, form: Form<'_>, number: u32, shot: &Shot<'_>) -> (String, String) {
+        let exemplar = shot.exemplar;
         let reason = self.reason(exemplar);
         let (verdict, wrong, right) = match exemplar.error() {
             Some(error) => {
@@ -89,21 +75,19 @@ impl Prompt {
             ("note", &numbered(&exemplar.note)),
             ("reason", &reason),
             ("verdict", verdict),
-            ("answer", &self.form.of_gold(exemplar, &reason)),
+            ("answer", &form.of_gold(exemplar, &reason)),
             ("wrong", wrong),
             ("right", right),
         ];
-        (fill(example, &values), format!("Example {number} {verdict} because: {reason}"))
+        (fill(&self.example, &values), format!("Example {number} {verdict} because: {reason}"))
     }
 
     /// An exemplar as a user's question and the assistant's answer.
-    fn turns(&self, shot: &Shot<'_>) -> [Message; 2] {
-        let note = numbered(&shot.exemplar.note);
-        let more = shot.more.iter().map(|(name, value)| (*name, value.as_str()));
-        let values: Vec<(&str, &str)> = [("note", note.as_str())].into_iter().chain(more).collect();
-        let answer = self.form.of_gold(shot.exemplar, &self.reason(shot.exemplar));
+    fn turns(&self, form: Form<'_>, shot: &Shot<'_>) -> [Message; 2] {
+        let note = [("note", numbered(&shot.exemplar.note))];
+        let answer = form.of_gold(shot.exemplar, &self.reason(shot.exemplar));
         [
-            Message::new("user", fill(&self.templates.user, &values)),
+            Message::new("user", fill(&self.user, &[&note, &shot.more[..]].concat())),
             Message::new("assistant", answer),
         ]
     }
@@ -124,7 +108,7 @@ impl Prompt {
 
 /// From the first word in which two sentences differ to the last, of each. Where words are only added or left out, with the word before
 /// them, or else after.
-pub fn difference(wrong: &str, right: &str) -> (String, String) {
+fn difference(wrong: &str, right: &str) -> (String, String) {
     let [old, new] = [wrong, right].map(|text| text.split_whitespace().collect::<Vec<_>>());
     let opcodes = SequenceMatcher::new(&new).opcodes(&old);
     let mut changed = opcodes.iter().filter(|opcode| opcode.edit != Edit::Equal);
@@ -139,18 +123,6 @@ pub fn difference(wrong: &str, right: &str) -> (String, String) {
         }
     }
     (old[a].join(" "), new[b].join(" "))
-}
-
-impl Exemplars {
-    /// The chosen exemplars as they are shown.
-    ///
-    /// # Errors
-    /// A text that cannot be encoded.
-    pub fn shots(&self, note: &Note, choice: &Choice) -> Result<Vec<Shot<'_>>, PanelError> {
-        let chosen = self.choose(note, choice)?.into_iter();
-        let shot = |place: usize| Shot { exemplar: &self.pool.exemplars[place], more: Vec::new() };
-        Ok(chosen.map(shot).collect())
-    }
 }
 
 #[cfg(test)]

@@ -1,51 +1,28 @@
 //! An answer on a note as a form of fields: written for exemplars, constrained by a grammar, and parsed from replies.
 
-mod ending;
 mod labels;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::labels::{labelled, other_names, plain};
-use super::Exemplar;
+use super::schema::{FieldOf, Is, Style};
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::base_llm;
 use crate::systems::case;
 use crate::systems::decoding::{Decoding, Shape};
+use crate::systems::exemplars::Exemplar;
 use crate::systems::form::{either, string};
-use crate::systems::reading::correction::corrected;
 use crate::systems::reading::quotation::quoted;
-use crate::systems::reading::verdict::verdict;
-use crate::systems::reading::{plain as words_of, record, refuses, said, text};
+use crate::systems::reading::{plain as words_of, record, said, text};
 use crate::text::{Aligner, align};
 
-/// The meaning of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    Reason,
-    /// Whether there is an error: the word for no error, and the word for one.
-    Flag([&'static str; 2]),
-    Id,
-    Sentence,
-    Correction,
-}
-
-/// How fields are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Style {
-    #[default]
-    Json,
-    /// A line `Label: value` for each field.
-    Lines,
-}
-
 /// The fields of an answer, in order.
-#[derive(Debug, PartialEq)]
-pub struct Form {
+#[derive(Clone, Copy, Debug)]
+pub struct Form<'a> {
     pub style: Style,
-    pub fields: &'static [(&'static str, Field)],
+    pub fields: &'a [FieldOf],
 }
 
 /// A parsed answer on a note.
@@ -72,28 +49,32 @@ pub const CHANGED: f64 = 0.4;
 /// The value of a field without a sentence.
 const NONE: &str = "NA";
 
-impl Form {
+impl Form<'_> {
     /// An exemplar's gold as an answer.
     pub fn of_gold(&self, exemplar: &Exemplar, reason: &str) -> String {
         let error = exemplar.error();
-        let values = self.fields.iter().map(|(key, field)| {
-            let value = match field {
-                Field::Reason => reason.to_owned(),
-                Field::Flag(words) => words[usize::from(error.is_some())].to_owned(),
-                Field::Id => error.map_or("-1".to_owned(), |error| error.sentence_id.to_string()),
-                Field::Sentence => error.map_or(NONE, |error| error.sentence.trim()).to_owned(),
-                Field::Correction => error.map_or(NONE, |error| error.correction.trim()).to_owned(),
+        let values = self.fields.iter().map(|field| {
+            let value = match field.is {
+                Is::Flag => field.word(error.is_some()).to_owned(),
+                Is::SentenceId => {
+                    error.map_or("-1".to_owned(), |error| error.sentence_id.to_string())
+                }
+                Is::Sentence => error.map_or(NONE, |error| error.sentence.trim()).to_owned(),
+                Is::Correction => error.map_or(NONE, |error| error.correction.trim()).to_owned(),
+                _ => reason.to_owned(),
             };
-            (*key, *field, value)
+            (field, value)
         });
         match self.style {
             Style::Lines => {
-                let lines = values.map(|(key, _, value)| format!("{key}: {}", one_line(&value)));
+                let lines =
+                    values.map(|(field, value)| format!("{}: {}", field.key, one_line(&value)));
                 lines.collect::<Vec<_>>().join("\n")
             }
             Style::Json => {
-                let pairs = values
-                    .map(|(key, field, value)| format!("{}: {}", json!(key), typed(field, &value)));
+                let pairs = values.map(|(field, value)| {
+                    format!("{}: {}", json!(field.key), typed(field.is, &value))
+                });
                 format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
             }
         }
@@ -104,37 +85,36 @@ impl Form {
         let chars = decoding.sentence_chars(note);
         match self.style {
             Style::Json => Shape::under(&either([false, true].map(|is_wrong| {
-                let field = |(key, field): &(&'static str, Field)| {
-                    let value = match field {
-                        Field::Reason => decoding.reasons(),
-                        Field::Flag(words) => {
-                            json!({"const": typed(*field, words[usize::from(is_wrong)])})
-                        }
-                        Field::Id if !is_wrong => json!({"const": -1}),
-                        Field::Id => json!({"enum": (0..note.sentences.len()).collect::<Vec<_>>()}),
-                        Field::Sentence | Field::Correction if !is_wrong => json!({"const": NONE}),
-                        Field::Sentence => json!({"enum": note.sentences}),
-                        Field::Correction => string(chars),
-                    };
-                    (*key, value)
+                let value = |field: &FieldOf| match field.is {
+                    Is::Flag => json!({"const": typed(field.is, field.word(is_wrong))}),
+                    Is::SentenceId if !is_wrong => json!({"const": -1}),
+                    Is::SentenceId => {
+                        json!({"enum": (0..note.sentences.len()).collect::<Vec<_>>()})
+                    }
+                    Is::Sentence | Is::Correction if !is_wrong => json!({"const": NONE}),
+                    Is::Sentence => json!({"enum": note.sentences}),
+                    Is::Correction => string(chars),
+                    _ => decoding.reasons(),
                 };
-                self.fields.iter().map(field).collect()
+                self.fields.iter().map(|field| (field.key.as_str(), value(field))).collect()
             }))),
             Style::Lines => {
                 let alternatives = [false, true].map(|is_wrong| {
-                    let line = |(key, field): &(&'static str, Field)| {
-                        let value = match field {
-                            Field::Reason => format!(r"[^\n]{{1,{}}}", decoding.reason_chars()),
-                            Field::Flag(words) => regex::escape(words[usize::from(is_wrong)]),
-                            Field::Id if !is_wrong => "-1".to_owned(),
-                            Field::Id => one_of((0..note.sentences.len()).map(|id| id.to_string())),
-                            Field::Sentence | Field::Correction if !is_wrong => NONE.to_owned(),
-                            Field::Sentence => one_of(
+                    let line = |field: &FieldOf| {
+                        let value = match field.is {
+                            Is::Flag => regex::escape(field.word(is_wrong)),
+                            Is::SentenceId if !is_wrong => "-1".to_owned(),
+                            Is::SentenceId => {
+                                one_of((0..note.sentences.len()).map(|id| id.to_string()))
+                            }
+                            Is::Sentence | Is::Correction if !is_wrong => NONE.to_owned(),
+                            Is::Sentence => one_of(
                                 note.sentences.iter().map(|one| regex::escape(&one_line(one))),
                             ),
-                            Field::Correction => format!(r"[^\n]{{1,{chars}}}"),
+                            Is::Correction => format!(r"[^\n]{{1,{chars}}}"),
+                            _ => format!(r"[^\n]{{1,{}}}", decoding.reason_chars()),
                         };
-                        format!("{}: {value}", regex::escape(key))
+                        format!("{}: {value}", regex::escape(&field.key))
                     };
                     self.fields.iter().map(line).collect::<Vec<_>>().join("\n")
                 });
@@ -151,11 +131,11 @@ impl Form {
         note: &Note,
     ) -> (Judgement, Parse) {
         // Where no field says whether there is an error, the reply has none of the form's fields.
-        let decides = |field: Field| !matches!(field, Field::Reason | Field::Sentence);
+        let decides = |is: Is| !matches!(is, Is::Reason | Is::Sentence);
         let of_fields = |fields: &Map<String, Value>| {
             let values = self.values(fields);
             let mut pairs = self.fields.iter().zip(&values);
-            pairs.any(|((_, field), value)| decides(*field) && value.is_some()).then_some(values)
+            pairs.any(|(field, value)| decides(field.is) && value.is_some()).then_some(values)
         };
         let of_object = |value: &Value| of_fields(value.as_object()?);
         let found = match (record::read(reply, finish_reason, of_object), self.style) {
@@ -166,12 +146,7 @@ impl Form {
                 (values, if is_whole { Parse::Ok } else { Parse::Repaired })
             }),
         };
-        let Some((values, parse)) = found else {
-            return match self.fields {
-                [(_, Field::Correction)] => alone(reply, note),
-                _ => in_prose(reply, note),
-            };
-        };
+        let Some((values, parse)) = found else { return in_prose(reply, note) };
         let (judgement, is_plain) = self.judge(&values, note);
         let parse = match parse {
             _ if judgement.flag.is_none() => Parse::Unread,
@@ -183,9 +158,9 @@ impl Form {
 
     /// The value of each field, found by its key or another name for it.
     fn values(&self, object: &Map<String, Value>) -> Vec<Option<String>> {
-        let value = |(key, field): &(&'static str, Field)| {
-            let key = plain(key);
-            let names = std::iter::once(key.as_str()).chain(other_names(*field).iter().copied());
+        let value = |field: &FieldOf| {
+            let key = plain(&field.key);
+            let names = std::iter::once(key.as_str()).chain(other_names(field).iter().copied());
             names.into_iter().find_map(|name| object.get(name)).map(text)
         };
         self.fields.iter().map(value).collect()
@@ -193,22 +168,19 @@ impl Form {
 
     /// The judgement of the fields' values, and whether each value was used as it is, without inference from others.
     fn judge(&self, values: &[Option<String>], note: &Note) -> (Judgement, bool) {
-        let value = |wanted: fn(Field) -> bool| {
+        let value = |wanted: Is| {
             let mut pairs = self.fields.iter().zip(values);
-            pairs.find(|((_, field), _)| wanted(*field)).and_then(|(_, value)| value.as_deref())
+            pairs.find(|(field, _)| field.is == wanted).and_then(|(_, value)| value.as_deref())
         };
-        let words = self.fields.iter().find_map(|(_, field)| match field {
-            Field::Flag(words) => Some(*words),
-            _ => None,
-        });
-        let has = |wanted: Field| self.fields.iter().any(|(_, field)| *field == wanted);
-        let written_flag = value(|field| matches!(field, Field::Flag(_)));
+        let words = self.fields.iter().find(|field| field.is == Is::Flag);
+        let has = |wanted: Is| self.fields.iter().any(|field| field.is == wanted);
+        let written_flag = value(Is::Flag);
         let said_flag = words.zip(written_flag).and_then(|(words, said)| flag(said, words));
         let is_unclear =
             said_flag.is_none() && written_flag.is_some_and(|said| !said.trim().is_empty());
-        let number = value(|field| field == Field::Id).map(Number::read);
-        let quoted = value(|field| field == Field::Sentence).and_then(sentence);
-        let correction = value(|field| field == Field::Correction);
+        let number = value(Is::SentenceId).map(Number::read);
+        let quoted = value(Is::Sentence).and_then(sentence);
+        let correction = value(Is::Correction);
         let is_answered = correction.is_some_and(|correction| !correction.trim().is_empty());
         let correction = correction.and_then(sentence);
         let repeats = |correction: &String| {
@@ -223,7 +195,7 @@ impl Form {
             Some(Number::NoSentence) => Some(false),
             Some(Number::Unclear) | None => meant(&quoted).map(|_| true),
         };
-        let reason = value(|field| field == Field::Reason).unwrap_or_default().trim().to_owned();
+        let reason = value(Is::Reason).unwrap_or_default().trim().to_owned();
         let flag = said_flag.or(implied.filter(|_| !is_unclear));
         let mut is_plain = words.is_none() || said_flag.is_some();
         if flag != Some(true) {
@@ -234,8 +206,8 @@ impl Form {
             _ => None,
         };
         let sentence_id = match numbered {
-            None if has(Field::Id) || has(Field::Sentence) => {
-                is_plain &= !has(Field::Id);
+            None if has(Is::SentenceId) || has(Is::Sentence) => {
+                is_plain &= !has(Is::SentenceId);
                 meant(&quoted).or_else(|| meant(&correction))
             }
             numbered => numbered,
@@ -246,11 +218,8 @@ impl Form {
     }
 }
 
-/// Parses a reply without fields: a closing sentence, a sentence's number with the sentence, or words that say whether there is an error.
+/// Parses a reply without fields: a sentence's number with the sentence, or words that say whether there is an error.
 fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
-    if let Some(judgement) = ending::read(said(reply), note) {
-        return (judgement, Parse::Repaired);
-    }
     let (reading, parse) = base_llm::read(reply, note, false);
     let parse = match parse {
         Parse::Unread => Parse::Unread,
@@ -270,24 +239,12 @@ pub fn most_similar(note: &Note, words: &str) -> Option<usize> {
     quoted(&note.sentences, words).or_else(likest)
 }
 
-/// Parses a reply that should be a correction and nothing else.
-fn alone(reply: &str, note: &Note) -> (Judgement, Parse) {
-    let text = corrected(said(reply));
-    let is_sentence = !text.contains('\n') && verdict(text).is_none() && !refuses(text);
-    let found = align(&note.sentences, text, note.language, Aligner::default());
-    let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
-    let correction = sentence(text).filter(|_| is_sentence && is_like);
-    let parse = Parse::Fallback.if_read(correction.is_some());
-    let flag = correction.as_ref().map(|_| true);
-    (Judgement { flag, correction, ..Judgement::default() }, parse)
-}
-
 /// A field's value as JSON: numbers, `true` and `false` without quotes.
-fn typed(field: Field, value: &str) -> Value {
-    match (field, value) {
-        (Field::Flag(_), "true") => json!(true),
-        (Field::Flag(_), "false") => json!(false),
-        (Field::Id, id) => id.parse::<i64>().map_or(json!(-1), Value::from),
+fn typed(is: Is, value: &str) -> Value {
+    match (is, value) {
+        (Is::Flag, "true") => json!(true),
+        (Is::Flag, "false") => json!(false),
+        (Is::SentenceId, id) => id.parse::<i64>().map_or(json!(-1), Value::from),
         (_, text) => json!(text),
     }
 }
@@ -302,8 +259,9 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether there is an error, by the form's words or common other ones; `None` where neither is said.
-fn flag(said: &str, [none, error]: [&str; 2]) -> Option<bool> {
+/// Whether there is an error, by the field's words or common other ones; `None` where neither is said.
+fn flag(said: &str, field: &FieldOf) -> Option<bool> {
+    let [none, error] = [false, true].map(|is_wrong| field.word(is_wrong));
     let said = said.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let is = |word: &str| first == word.to_lowercase();

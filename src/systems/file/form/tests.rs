@@ -1,44 +1,63 @@
+use std::sync::LazyLock;
+
 use super::*;
+use crate::systems::file::Stage;
 use crate::systems::scripted::{WRONG, exemplars, note};
-use Field::{Correction, Flag, Id, Reason, Sentence};
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::ApproximateTokEnv;
 use llguidance::{Matcher, ParserFactory};
 
-const LINES: Form = Form {
-    style: Style::Lines,
-    fields: &[
-        ("Error Flag", Flag(["0", "1"])),
-        ("Error Sentence ID", Id),
-        ("Corrected Sentence", Correction),
-    ],
-};
-const JSON: Form = Form {
-    style: Style::Json,
-    fields: &[
-        ("is_error", Flag(["false", "true"])),
-        ("reasoning", Reason),
-        ("sentence_id", Id),
-        ("error_sentence", Sentence),
-        ("corrected_sentence", Correction),
-    ],
-};
+fn stage(keys: &str) -> Stage {
+    toml::from_str(&format!("name = \"answer\"\nuser = \"{{note}}\"\n{keys}")).unwrap()
+}
+
+static LINES: LazyLock<Stage> = LazyLock::new(|| {
+    stage(
+        r#"style = "lines"
+fields = [
+    { key = "Error Flag", is = "flag", words = ["0", "1"] },
+    { key = "Error Sentence ID", is = "sentence-id" },
+    { key = "Corrected Sentence", is = "correction" },
+]"#,
+    )
+});
+static JSON: LazyLock<Stage> = LazyLock::new(|| {
+    stage(
+        r#"fields = [
+    { key = "is_error", is = "flag", words = ["false", "true"] },
+    { key = "reasoning", is = "reason" },
+    { key = "sentence_id", is = "sentence-id" },
+    { key = "error_sentence", is = "sentence" },
+    { key = "corrected_sentence", is = "correction" },
+]"#,
+    )
+});
 /// Without a flag: a correction says that there is an error.
-const SHORT: Form = Form {
-    style: Style::Json,
-    fields: &[("reason", Reason), ("incorrect_sentence_id", Id), ("correction", Correction)],
-};
+static SHORT: LazyLock<Stage> = LazyLock::new(|| {
+    stage(
+        r#"fields = [
+    { key = "reason", is = "reason" },
+    { key = "incorrect_sentence_id", is = "sentence-id" },
+    { key = "correction", is = "correction" },
+]"#,
+    )
+});
 /// Where yes says that there is none.
-const RIGHT: Form = Form {
-    style: Style::Lines,
-    fields: &[("Is correct", Flag(["Yes", "No"])), ("Corrected sentence", Correction)],
-};
+static RIGHT: LazyLock<Stage> = LazyLock::new(|| {
+    stage(
+        r#"style = "lines"
+fields = [
+    { key = "Is correct", is = "flag", words = ["Yes", "No"] },
+    { key = "Corrected sentence", is = "correction" },
+]"#,
+    )
+});
 
 const BETTER: &str = "Beta agonists were given for the attack.";
 
 /// The flag, the sentence and the correction that a reply is read as.
-fn read(form: &Form, reply: &str) -> (Option<bool>, Option<usize>, Option<String>, Parse) {
-    let (judgement, parse) = form.read(reply, FinishReason::Stop, &note());
+fn read(stage: &Stage, reply: &str) -> (Option<bool>, Option<usize>, Option<String>, Parse) {
+    let (judgement, parse) = stage.form().read(reply, FinishReason::Stop, &note());
     assert_eq!(judgement.flag.is_none(), parse == Parse::Unread, "{reply}");
     (judgement.flag, judgement.sentence_id, judgement.correction, parse)
 }
@@ -46,27 +65,28 @@ fn read(form: &Form, reply: &str) -> (Option<bool>, Option<usize>, Option<String
 #[test]
 fn an_exemplars_answer_reads_back_as_its_gold_and_fits_the_grammar() {
     let exemplars = exemplars();
-    for form in [LINES, JSON, SHORT, RIGHT] {
-        for exemplar in &exemplars.pool.exemplars {
+    for stage in [&LINES, &JSON, &SHORT, &RIGHT] {
+        let form = stage.form();
+        for exemplar in &exemplars.notes {
             let answer = form.of_gold(exemplar, "since \"it\"\nis");
             let (judgement, parse) = form.read(&answer, FinishReason::Stop, &exemplar.note);
             let error = exemplar.error();
             assert_eq!((judgement.flag, parse), (Some(error.is_some()), Parse::Ok), "{answer}");
             assert_eq!(judgement.correction.as_ref(), error.map(|error| &error.correction));
-            if form.fields.iter().any(|(_, field)| *field == Id) {
+            if form.fields.iter().any(|field| field.is == Is::SentenceId) {
                 assert_eq!(judgement.sentence_id, error.map(|error| error.sentence_id));
             }
-            assert!(accepts(&form, &exemplar.note, &answer), "{answer}");
+            assert!(accepts(stage, &exemplar.note, &answer), "{answer}");
         }
     }
 }
 
 /// Whether the grammar of a form takes a text whole.
-fn accepts(form: &Form, note: &Note, text: &str) -> bool {
+fn accepts(stage: &Stage, note: &Note, text: &str) -> bool {
     use crate::record::Grammar;
     let tokens = ApproximateTokEnv::single_byte_env();
     let factory = ParserFactory::new_simple(&tokens).unwrap();
-    let grammar = match form.shape(note, &Decoding::default()).grammar.unwrap() {
+    let grammar = match stage.form().shape(note, &Decoding::default()).grammar.unwrap() {
         Grammar::Regex(regex) => TopLevelGrammar::from_regex(&regex),
         Grammar::JsonSchema(schema) => {
             TopLevelGrammar::from_json_schema(serde_json::from_str(&schema).unwrap())
@@ -122,7 +142,7 @@ fn replies_are_read_as_models_write_them() {
         // The flag decides.
         (&JSON, format!("{{\"is_error\": false, \"reasoning\": \"\", \"sentence_id\": 1, \"error_sentence\": \"NA\", \"corrected_sentence\": \"{BETTER}\"}}"), right(Parse::Ok)),
         (&JSON, r#"{"is_error": "No error", "sentence_id": -1, "corrected_sentence": null}"#.to_owned(), right(Parse::Ok)),
-        // Edinburgh's code looks at the correction alone.
+        // Without a flag the correction decides.
         (&SHORT, r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "NA"}"#.to_owned(), right(Parse::Ok)),
         (&SHORT, format!(r#"{{"reason": "r", "incorrect_sentence_id": -1, "correction": "{BETTER}"}}"#), wrong(Parse::Repaired)),
         (&RIGHT, format!("Reasoning: so\nIs correct: No\nCorrected sentence: {BETTER}"), (Some(true), None, Some(BETTER.to_owned()), Parse::Ok)),
@@ -146,11 +166,11 @@ fn what_says_nothing_is_unread_and_what_contradicts_itself_is_counted() {
         }
     }
     let other = r#"{"is_error": true, "sentence_id": 1, "error_sentence": "She went home.", "corrected_sentence": "x y"}"#;
-    let (judgement, _) = JSON.read(other, FinishReason::Stop, &note());
+    let (judgement, _) = JSON.form().read(other, FinishReason::Stop, &note());
     assert_eq!((judgement.sentence_id, judgement.mismatch), (Some(1), true));
     // A sentence unlike any is none.
     let none = r#"{"is_error": true, "sentence_id": null, "error_sentence": "Zzz qqq", "corrected_sentence": "NA"}"#;
-    let (judgement, _) = JSON.read(none, FinishReason::Stop, &note());
+    let (judgement, _) = JSON.form().read(none, FinishReason::Stop, &note());
     assert_eq!(
         (judgement.flag, judgement.sentence_id, judgement.correction),
         (Some(true), None, None)

@@ -1,0 +1,39 @@
+//! What plans of earlier versions hold of things that are gone since, and that their calls did not depend on.
+
+use super::Plan;
+use crate::prompts::PromptSet;
+use crate::systems::settings::spelling;
+use crate::systems::table::SystemEntry;
+
+/// The sums of folders of prompts, some of which are gone; the others are as they were.
+const PROMPTS: [(&str, &str); 1] =
+    [("mediqa_corr", "dfe495cb69b9de76c727342588622982c6649ae33c11ca2b4ea03f1837c9f112")];
+
+/// Settings by the systems that had them, each with the value that left it without effect.
+const SETTINGS: [(&str, &str, &str); 1] = [("ikim", "clusters", "off")];
+
+/// The sum that a folder of prompts had while those that are gone were in it.
+pub fn prompts_before(folder: &str) -> Option<&'static str> {
+    PROMPTS.iter().find(|(name, _)| *name == folder).map(|(_, sum)| *sum)
+}
+
+impl Plan {
+    /// The plan without them, as this version would have written it.
+    pub(in crate::experiment) fn without_gone(&self) -> Plan {
+        let mut plan = self.clone();
+        let had = |key: &str, value: &toml::Value| {
+            let spelled = spelling(value.clone());
+            SETTINGS.contains(&(self.system.as_str(), key, spelled.as_str()))
+        };
+        plan.settings.retain(|key, value| !had(key, value));
+        if let Some(exemplars) = &mut plan.exemplars {
+            exemplars.files.retain(|file| file.is_known());
+        }
+        if let Ok(entry) = SystemEntry::named(&plan.system)
+            && prompts_before(entry.prompts) == Some(&plan.prompts_sha256)
+        {
+            plan.prompts_sha256 = PromptSet::embedded().sha256(entry.prompts);
+        }
+        plan
+    }
+}
