@@ -42,12 +42,16 @@ const TEMPLATES: &[&str] = &[
     "{% set ns = namespace(s=['xxxxxxxx']) %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
     "{{ '%999999999999d' | format(1) }}",
     "{{ 'x' * 999999999999 }}",
+    "{% set kept %}{% for x in range(99999) %}{{ 'x' * 9999999 }}{% endfor %}{% endset %}",
+    "{% macro m() %}{{ 'x' * 9999999 }}{% endmacro %}{% set ns = namespace(s='') %}{% for x in range(99) %}{% set ns.s = ns.s ~ m() %}{% endfor %}",
     "{{ messages[0].content.rjust(99999999999) if messages[0].content.rjust else 'x' | indent(99999999999) }}",
 ];
 
 #[test]
 fn templates_that_grow_are_refused_by_models_verify_within_the_ceiling() {
-    for template in TEMPLATES {
+    // Constants are computed where it is compiled.
+    let constants = "{{ 'x' * 99999999 }}".repeat(2000);
+    for template in TEMPLATES.iter().copied().chain([constants.as_str()]) {
         let said = refused("chat_template.jinja", template);
         assert!(said.contains("chat_template.jinja"), "{template}: {said}");
         assert!(!said.contains("memory allocation of"), "{template}: {said}");
@@ -58,10 +62,11 @@ fn templates_that_grow_are_refused_by_models_verify_within_the_ceiling() {
 #[test]
 fn a_template_that_was_stopped_is_not_rendered_again() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("chat_template.jinja"), TEMPLATES[1]).unwrap();
+    let doubled = TEMPLATES[1].replace("60", "messages[0].content | length");
+    std::fs::write(folder.path().join("chat_template.jinja"), doubled).unwrap();
     let chat = ChatTemplate::load(folder.path()).unwrap();
     let before = wardround::sandbox::ceiling::lost();
-    let user = [Message::new("user", "?")];
+    let user = [Message::new("user", "?".repeat(60))];
     let first = chat.render(&user, false).unwrap_err().to_string();
     assert!(first.contains("would need more than") && first.contains("was stopped"), "{first}");
     let lost = wardround::sandbox::ceiling::lost() - before;

@@ -21,8 +21,6 @@ use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
 mod files;
 mod jinja;
 mod message;
-mod python;
-mod syntax;
 
 /// A compiled chat template.
 #[derive(Debug)]
@@ -112,15 +110,25 @@ impl ChatTemplate {
     /// the field `chat_template` of `tokenizer_config.json`, whose special tokens it is given.
     ///
     /// # Errors
-    /// Files that cannot be read or hold none; a template that does not compile, or uses what is not known here.
+    /// Files that cannot be read or hold none; a template that does not compile, or that comes to what is not known here in a plain
+    /// conversation: otherwise that would come to light in the middle of a run.
     pub fn load(directory: &Path) -> Result<ChatTemplate, ChatError> {
         let Found { path, source, tokens } = files::find(directory)?;
         let sha256 = crate::digest::sha256(&source);
-        match Compiled::compile(source.clone()) {
-            Ok(compiled) => Ok(ChatTemplate { compiled, tokens, path, source, sha256 }),
-            Err(Problem::Said(problem)) => Err(ChatError::Compile { path, problem }),
-            Err(Problem::Stopped(source)) => Err(ChatError::Stopped { path, source }),
+        let failed = |problem: Problem| match problem {
+            Problem::Stopped(source) => ChatError::Stopped { path: path.clone(), source },
+            said => ChatError::Compile { path: path.clone(), problem: said.to_string() },
+        };
+        let compiled = Compiled::compile(&source).map_err(failed)?;
+        let template = ChatTemplate { compiled, tokens, path: path.clone(), source, sha256 };
+        for (messages, turn) in conversations() {
+            // It may refuse a system's message, or one of an assistant.
+            match template.try_render(&messages, turn) {
+                Err(problem) if !problem.is_of_these_messages() => return Err(failed(problem)),
+                _ => {}
+            }
         }
+        Ok(template)
     }
 
     /// Whether it can let the model think: it has the switch `enable_thinking`, or begins every turn of the model with `<think>`.
@@ -131,23 +139,15 @@ impl ChatTemplate {
         self.source.contains("enable_thinking") || opens()
     }
 
-    /// What it makes of a short conversation, with and without a system's message, thinking and not: in how many tokens.
+    /// In how many tokens it says a short message.
     ///
     /// # Errors
-    /// See [`ChatTemplate::prompt`], where it refuses the plainest of them too.
+    /// See [`ChatTemplate::prompt`].
     pub fn try_out(&self, tokenizer: &Tokenizer) -> Result<usize, ChatError> {
-        let said = |role: &str| Message::new(role, format!("What the {role} says."));
-        let whole = ["system", "user", "assistant", "user"].map(said);
-        // Some templates take no system's message, or none of an assistant.
-        for messages in [&whole[..], &whole[1..]] {
-            for thinking in [false, true] {
-                let tried = self.prompt(tokenizer, messages, thinking);
-                if let Err(error @ ChatError::Stopped { .. }) = tried {
-                    return Err(error);
-                }
-            }
-        }
-        Ok(self.prompt(tokenizer, &whole[1..2], false)?.tokens.len())
+        Ok(self
+            .prompt(tokenizer, &[Message::new("user", "What the user says.")], false)?
+            .tokens
+            .len())
     }
 
     /// The token that templates know as `name`: `bos_token`, `eos_token`, `pad_token`.
@@ -205,6 +205,13 @@ impl ChatTemplate {
     }
 
     fn render_with(&self, messages: &[Message], turn: TurnOptions) -> Result<String, ChatError> {
+        self.try_render(messages, turn).map_err(|problem| match problem {
+            Problem::Stopped(source) => ChatError::Stopped { path: self.path.clone(), source },
+            said => self.refused(said.to_string()),
+        })
+    }
+
+    fn try_render(&self, messages: &[Message], turn: TurnOptions) -> Result<String, Problem> {
         let given = context! {
             messages => Value::from(Serde(messages)),
             add_generation_prompt => turn.opens_turn,
@@ -215,11 +222,7 @@ impl ChatTemplate {
         };
         let tokens = Value::from_pairs(self.tokens.iter().cloned());
         let context = context! { ..given, ..tokens };
-        let given = messages.iter().map(|said| said.role.len() + said.content.len()).sum();
-        self.compiled.render(context, given).map_err(|problem| match problem {
-            Problem::Said(problem) => self.refused(problem),
-            Problem::Stopped(source) => ChatError::Stopped { path: self.path.clone(), source },
-        })
+        self.compiled.render(context)
     }
 
     /// Renders the messages once more, each with a mark behind it: a mark that does not come out shows that its message does not.
@@ -271,6 +274,19 @@ impl ChatTemplate {
         text.truncate(if keeps_blanks { end } else { text[..end].trim_end().len() });
         Ok(text)
     }
+}
+
+/// Plain conversations, each with and without thinking and the model's turn.
+fn conversations() -> impl Iterator<Item = (Vec<Message>, TurnOptions)> {
+    let said = |role: &str| Message::new(role, format!("What the {role} says."));
+    let whole = ["system", "user", "assistant", "user"].map(said);
+    [0..4, 1..4, 1..2].into_iter().flat_map(move |range| {
+        let messages = whole[range].to_vec();
+        [(false, true), (true, true), (false, false)].map(move |(thinking, opens_turn)| {
+            let turn = TurnOptions { thinking, opens_turn, continues_last: false };
+            (messages.clone(), turn)
+        })
+    })
 }
 
 /// The numbers that stand between two of `sign` in a text.

@@ -1,6 +1,5 @@
 //! Templates made for each test.
 
-use super::python::MOST_INDENT;
 use super::*;
 
 fn template(text: &str) -> ChatTemplate {
@@ -99,34 +98,15 @@ fn template_errors_name_the_file_and_the_problem() {
 }
 
 #[test]
-fn what_a_template_keeps_in_variables_is_bounded() {
-    let kept =
-        "{% set kept %}{% for x in range(99999) %}{{ 'x' * 9999999 }}{% endfor %}{% endset %}";
-    let called = "{% macro m() %}{{ 'x' * 9999999 }}{% endmacro %}{% for x in range(99) %}{% set y = m() %}{% endfor %}";
-    for text in [kept, called] {
+fn what_a_template_renders_is_bounded() {
+    for (text, problem) in [
+        ("{% for x in range(99999) %}{{ 'x' * 9999 }}{% endfor %}", "renders more than 64 MiB"),
+        ("{{ [1] | tojson(indent=1000000000000000) }}", "tojson indents by 16 at most"),
+        ("{% for x in range(99999) %}{% for y in range(99) %}{% endfor %}{% endfor %}", "fuel"),
+    ] {
         let refused = template(text).render(&user(""), false).unwrap_err().to_string();
-        assert!(refused.contains("it renders more than 64 MiB"), "{refused}");
+        assert!(refused.contains(problem), "{refused}");
     }
-}
-
-#[test]
-fn constants_of_a_template_are_bounded() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("chat_template.jinja");
-    fs_err::write(&path, "{{ 'x' * 99999999 }}".repeat(2000)).unwrap();
-    let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
-    let stopped = "compiling the template would need more than 269 MB of memory, and was stopped";
-    assert!(refused.contains(stopped), "{refused}");
-    fs_err::write(&path, "**bold** {{ 'x' * 3 }}**").unwrap();
-    let chat = ChatTemplate::load(directory.path()).unwrap();
-    assert_eq!(chat.render(&user(""), false).unwrap(), "**bold** xxx**");
-}
-
-#[test]
-fn a_huge_indentation_is_cut() {
-    let chat = template("{{ [1] | tojson(indent=1000000000000000) }}");
-    let text = chat.render(&user(""), false).unwrap();
-    assert_eq!(text.len(), "[\n1\n]".len() + MOST_INDENT);
 }
 
 #[test]
@@ -186,40 +166,66 @@ fn a_message_that_the_template_leaves_out_is_an_error() {
     assert!(cutting.prompt(&tokenizer, &user("What hurts?"), false).is_err());
 }
 
+/// Otherwise it would come to light in the middle of a run.
 #[test]
-fn what_is_not_known_of_jinja_is_refused_by_name_when_it_is_loaded() {
+fn what_is_not_known_here_is_refused_by_name_when_it_is_loaded() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("chat_template.jinja");
     for (text, problem) in [
-        ("\n{{ 'a' | xmlattr }}", "the filter `xmlattr` is not known here (line 2)"),
-        ("{{ x is prime }}", "the test `prime` is not known here (line 1)"),
-        ("{{ [].push(1) }}", "the method `push` is not known here (line 1)"),
-        ("{% if false %}{% include 'a' %}{% endif %}", "`include` needs another file"),
-        ("{% trans %}a{% endtrans %}", "unknown statement trans"),
-        ("{% if false %}{{ lipsum(2) }}{% endif %}", "the function `lipsum` is not known here"),
+        ("\n{{ 'a' | xmlattr }}", "filter xmlattr is unknown (line 2)"),
+        ("{{ x is prime }}", "test prime is unknown (line 1)"),
+        ("{{ [].push(1) }}", "no method named push (line 1)"),
+        ("{{ [1].append(1) }}", "no method named append (line 1)"),
         (
-            "\n{% if false %}{{ 'a'.swapcase() }}{% endif %}",
-            "the method `swapcase` is not known here (line 2)",
+            "{% if messages[0].role == 'system' %}{% include 'a' %}{% endif %}",
+            "non-existing template 'a'",
+        ),
+        ("{% trans %}a{% endtrans %}", "unknown statement trans"),
+        ("{% if enable_thinking %}{{ lipsum(2) }}{% endif %}", "lipsum is unknown"),
+        (
+            "{% if not add_generation_prompt %}\n{{ 'a'.swapcase() }}{% endif %}",
+            "swapcase (line 2)",
         ),
     ] {
         fs_err::write(&path, text).unwrap();
         let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
-        assert!(refused.contains(problem), "{refused}");
+        assert!(refused.contains("does not compile") && refused.contains(problem), "{refused}");
     }
 }
 
 /// As Jinja takes them: published templates write what only chats with tools come to.
 #[test]
-fn what_jinja_lacks_too_is_found_where_it_is_come_to() {
-    assert!(template("{{ [1].append(1) }}").render(&user("b"), false).is_err());
+fn what_no_plain_conversation_comes_to_may_be_unknown() {
     for unknown in
         ["{{ 'a' | from_json }}", "{{ [].append(1) }}", "{{ later() }}", "{{ x is prime }}"]
     {
-        let text = "{% if messages | length > 1 %}?{% else %}a{% endif %}".replace('?', unknown);
+        let text = "{% if messages | length > 9 %}?{% else %}a{% endif %}".replace('?', unknown);
         let chat = template(&text);
         assert_eq!(chat.render(&user("b"), false).unwrap(), "a");
-        assert!(chat.render(&[user("b"), user("b")].concat(), false).is_err(), "{unknown}");
+        assert!(chat.render(&vec![Message::new("user", "b"); 10], false).is_err(), "{unknown}");
     }
+}
+
+#[test]
+fn what_never_closes_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for text in
+        ["{{ 'a", "{% if", "{{ {", "{% raw %}", "{{ \"\\", "{%", "{{é", "{% for x in", "{%-"]
+    {
+        fs_err::write(directory.path().join("chat_template.jinja"), text).unwrap();
+        assert!(ChatTemplate::load(directory.path()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_a_model_wrote_is_a_scope_and_line_breaks_are_of_one_kind() {
+    let chat = template(
+        "{# {% generation %} #}{{ '{% generation %}' }}\r\n{%- generation +%}a\r{% endgeneration -%}\nb",
+    );
+    assert_eq!(chat.render(&user(""), false).unwrap(), "{% generation %}a\nb");
+    let raw =
+        template("{% raw %}\n{% generation %}%}\n{% endraw %}{% generation %}a{% endgeneration %}");
+    assert_eq!(raw.render(&user(""), false).unwrap(), "\n{% generation %}%}\na");
 }
 
 #[test]
@@ -245,7 +251,7 @@ fn a_loop_runs_through_no_none() {
     assert!(looped("tools").unwrap_err().contains("`none` is no list"));
     assert!(looped("tools if true").unwrap_err().contains("`none` is no list"));
     assert_eq!(looped("(tools or []) if x").unwrap(), "");
-    assert_eq!(looped("1, 2, 3 if x in [1, 3]").unwrap(), "13");
+    assert_eq!(looped("[1, 2, 3] if x in [1, 3]").unwrap(), "13");
     assert_eq!(looped("[1, [2]] recursive").unwrap(), "1[2]");
     assert_eq!(looped("{'if': 1, 'recursive': 2} if x").unwrap(), "ifrecursive");
     assert_eq!(looped("not_defined").unwrap(), "");
