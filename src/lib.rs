@@ -31,7 +31,7 @@
 //! # }
 //! ```
 
-pub mod analysis; // reads finished runs: metrics, figures, comparison, recipe tables, ratings, exports
+pub mod analysis; // reads finished runs: metrics, figures, comparison, recipe tables, ratings
 pub mod appended; // files of lines, and what a power cut leaves behind the last
 pub mod audit; // the chained trail of what was done with which text
 pub mod bench; // what a model, an encoder and a panel do on this machine

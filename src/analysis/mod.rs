@@ -1,8 +1,7 @@
-//! What finished runs say: figures, comparisons, ratings, the contents of tables, and exports.
+//! What finished runs say: figures, comparisons, ratings and the contents of tables.
 
 pub mod comparison;
 pub mod conditions;
-pub mod export;
 pub mod figures;
 pub mod health;
 mod making;

@@ -28,7 +28,6 @@ mod data;
 mod demo;
 mod doctor;
 pub mod exit;
-mod export;
 mod flags;
 mod forecast;
 mod generate;
@@ -97,8 +96,6 @@ enum Verb {
     Check(Box<check::Check>),
     /// Write the report of a run again, or print its tables
     Report(report::Report),
-    /// Write a finished run in a format of others: Every Eval Ever, inspect_ai's log, an in-toto statement
-    Export(export::Export),
     /// Check a run's hash chains, plan and results, or an audit trail
     Verify(Box<verify::Verify>),
     /// Repeat a run's model calls and compare the output
@@ -165,7 +162,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Export, Verify, Replay, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

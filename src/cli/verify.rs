@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::summary::count;
-use crate::analysis::{export, results};
+use crate::analysis::results;
 use crate::audit::{head, verify};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::error::RunError;
 
 /// What helps where a trail lacks its key.
 const WITHOUT_KEY: &str = "put `key` beside the trail, from where it was written; where a copy lacks it on purpose, --without-key says so";
@@ -31,9 +30,6 @@ pub struct Verify {
     /// Check a copy that lacks the trail's key on purpose: its lines, and not the sums of texts
     #[arg(long, requires = "audit", conflicts_with = "directory")]
     without_key: bool,
-    /// Check that a statement that `export --as in-toto` wrote is of this run, too; whoever signed it is for others to check
-    #[arg(long, value_name = "FILE", requires = "directory")]
-    attestation: Option<PathBuf>,
 }
 
 impl Verify {
@@ -57,17 +53,10 @@ impl Verify {
             ))?;
         }
         let Some(results) = &verified.results else {
-            if self.attestation.is_some() {
-                return Err(RunError::NoResults { path: directory.clone() }.into());
-            }
             return Ok(console::say("intact so far; the run has not finished")?);
         };
         if let Some(note) = note {
             console::say(format!("note   {note}"))?;
-        }
-        if let Some(path) = &self.attestation {
-            export::check(path, &verified.contents, results)?;
-            console::say(format!("stated by {}", console::plain(&path.display().to_string())))?;
         }
         Ok(console::say(format!("head   {}\nintact", results.head))?)
     }

@@ -71,8 +71,6 @@ faults! {
             "finish the run with `wardround resume DIR`";
         #[error("{} has not finished", path.display())]
         NoResults { path: PathBuf } => Artefact, "finish the run with `wardround resume DIR`";
-        #[error("{} has no item `{item}`", path.display())]
-        NoItem { path: PathBuf, item: String } => Usage, "plan.toml lists the items";
         #[error("shard {part} of {items} items has none")]
         EmptyShard { part: Shard, items: usize } => Usage,
             "cut a run into at most as many shards as it has items";

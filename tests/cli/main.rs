@@ -23,7 +23,6 @@ mod ends;
 mod evaluation;
 mod every_system;
 mod exemplars;
-mod exports;
 mod forgeries;
 mod fresh_start;
 mod keywords;
@@ -34,7 +33,6 @@ mod medreact_recipes;
 mod medreflex;
 mod multi_agent;
 mod notes;
-mod open;
 mod own_system;
 mod policy;
 #[cfg(feature = "remote")]

@@ -78,7 +78,7 @@ fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
     write(&right, 2.0);
     assert_eq!(compare(&left, &right).unwrap(), Vec::<String>::new());
     let contents = Contents::read(&left).unwrap();
-    let mut call = contents.calls.records[0].clone();
+    let call = &contents.calls.records[0];
     let key = |place: SearchPlace| SearchKey {
         dataset: call.dataset.clone(),
         run: call.run,
@@ -88,10 +88,12 @@ fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
     };
     let template = contents.plan.corpus.as_ref().unwrap().passage.as_str();
     let searches = contents.searches.by_key();
-    for message in &mut call.messages {
-        message.fill_in(|place| passages(template, searches[&key(place)]));
-    }
-    assert_eq!(call.messages[1].content, "Note.Fever: Fluids first.");
+    let text = |part: &Part| match part {
+        Part::Text(text) => text.clone(),
+        Part::Passages { passages: place } => passages(template, searches[&key(*place)]),
+    };
+    let whole: String = call.messages[1].parts.iter().map(text).collect();
+    assert_eq!(whole, "Note.Fever: Fluids first.");
 }
 
 #[test]

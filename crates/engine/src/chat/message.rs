@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Message {
     /// Such as `system`, `user`, `assistant`.
     pub role: String,
-    /// The whole text. In a message with passages that was read from a log it is empty until [`Message::fill_in`].
+    /// The whole text; empty in a message with passages that was read from a log.
     pub content: String,
     /// What is logged in place of the text; empty if the message quotes no passages.
     pub parts: Vec<Part>,
@@ -52,17 +52,6 @@ impl Message {
         let quotes = parts.iter().any(|(part, _)| matches!(part, Part::Passages { .. }));
         let parts = if quotes { parts.into_iter().map(|(part, _)| part).collect() } else { vec![] };
         Message { role: role.to_owned(), content, parts }
-    }
-
-    /// Restores the content of a message that was read from a log. `passages` gives the text of a search's passages.
-    pub fn fill_in(&mut self, passages: impl Fn(SearchPlace) -> String) {
-        let text = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Passages { passages: place } => passages(*place),
-        };
-        if !self.parts.is_empty() {
-            self.content = self.parts.iter().map(text).collect();
-        }
     }
 }
 
@@ -120,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passages_are_kept_by_reference_and_filled_in_again() {
+    fn passages_are_kept_by_reference() {
         let place = SearchPlace { round: 0, step: 1 };
         let parts = vec![
             (Part::Text("Note.\n".into()), "Note.\n".to_owned()),
@@ -131,13 +120,8 @@ mod tests {
         let json = serde_json::to_string(&message).unwrap();
         let expected = r#"{"role":"user","content":["Note.\n",{"passages":{"round":0,"step":1}}]}"#;
         assert_eq!(json, expected);
-        let mut read: Message = serde_json::from_str(&json).unwrap();
+        let read: Message = serde_json::from_str(&json).unwrap();
         assert_eq!((&read, read.content.as_str()), (&message, ""));
-        read.fill_in(|found| {
-            assert_eq!(found, place);
-            "A long passage.".to_owned()
-        });
-        assert_eq!(read.content, message.content);
         assert_ne!(Message::new("user", ""), read);
 
         let plain = Message::of_parts("user", vec![(Part::Text("a".into()), "a".to_owned())]);
