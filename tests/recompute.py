@@ -204,31 +204,6 @@ def check_item(item, calls, agents, settings):
     expect(f"{where}: correct", item["correct"], None if item["gold"] is None else chosen == item["gold"])
 
 
-def check_open(item, proposals):
-    """The agents' own answers to an open question are its options, each once; the letter that won is one of them. What is left is as a question
-    with options has it."""
-    where = f"item {item['item']}, run {item['run']}"
-    said = {}
-    for call in proposals:
-        is_read = call["parse"] in ("ok", "repaired", "fallback")
-        expect(f"{where}: what {call['agent']} said is empty", call["record"]["text"].strip() == "", not is_read)
-        if is_read:
-            text = call["record"]["text"].strip()
-            said.setdefault(" ".join(text.lower().split()).rstrip("."), text)
-    options = item.get("options", [])
-    expect(f"{where}: options", sorted(options), sorted(said.values()))
-    expect(f"{where}: gold and correct", (item["gold"], item["correct"]), (None, None))
-    letters = [chr(ord("A") + at) for at in range(len(options))]
-    won = [letter for letter, text in zip(letters, options) if text == item["answer"]]
-    if len(options) < 2:
-        expect(f"{where}: answer", item["answer"], options[0] if options else "")
-        expect(f"{where}: calls", item["calls"], len(proposals))
-        answers = ["A" if call["parse"] in ("ok", "repaired", "fallback") else "" for call in proposals]
-        expect(f"{where}: answers", item["rounds"][0]["answers"], answers)
-        return None
-    return {**item, "answer": won[0] if won else "", "calls": item["calls"] - len(proposals)}
-
-
 def shown(message):
     """Its text; what it quotes of a corpus stands in the log of searches."""
     parts = message["content"]
@@ -296,7 +271,7 @@ def check_units(results, dataset, outcomes, runs):
     groups, graded = {}, 0
     for one in dataset:
         if one["kind"] == "question" and all(outcomes[run, one["item"]]["gold"] is not None for run in range(1, runs + 1)):
-            asked = one["question"].split("\n\nAnswer to be judged:")[0].lower().split()
+            asked = one["question"].lower().split()
             groups.setdefault((tuple(asked), one["image"]), []).append(one["item"])
             graded += 1
     expect("results: near_duplicates", results.get("near_duplicates", []), [group for group in groups.values() if len(group) > 1])
@@ -335,33 +310,20 @@ def check(directory):
 
     # An item that errored may have been tried again: its last line counts.
     outcomes = {(item["run"], item["item"]): item for item in items}
-    open_ones = {one["item"] for one in dataset if one["kind"] == "question" and not one["options"]}
-
-    records, keys, proposals = {}, set(), {}
+    records, keys = {}, set()
     for call in calls:
         key = (call["run"], call["item"], call["agent"], call["round"], call["purpose"], call["sample"])
         if key in keys:
             raise Difference(f"call {call['seq']}: {key} comes twice")
         keys.add(key)
         of_item = (call["run"], call["item"])
-        if call["item"] in open_ones and call["purpose"] == "proposal":
-            proposals.setdefault(of_item, []).append(call)
-            continue
         own = letters[call["item"]]
-        if call["item"] in open_ones and not any_letter:
-            own = [chr(ord("A") + at) for at in range(len(outcomes[of_item].get("options", [])))]
         records.setdefault(of_item, []).append(read_call(call, own) if is_medmad else call)
 
     planned = {(run, item) for run in range(1, plan["runs"] + 1) for item in plan["dataset"]["items"]}
     expect("items: those that the plan names", sorted(outcomes), sorted(planned))
     for key, item in outcomes.items():
         own = letters[item["item"]]
-        if item["error"] is None and item["item"] in open_ones:
-            asked = sorted(proposals.get(key, []), key=lambda call: (agents.index(call["agent"]), call["sample"]))
-            own = [chr(ord("A") + at) for at in range(len(item.get("options", [])))]
-            item = check_open(item, asked)
-        if item is None:
-            continue
         if item["error"] is None and is_medmad:
             check_item(item, records.get(key, []), agents, settings)
         elif item["error"] is None:

@@ -156,7 +156,7 @@ class Cell:
         groups, texts = {}, {text["item"]: text for text in lines("dataset.jsonl")}
         for place, question in enumerate(self.questions):
             text = texts[question]
-            asked = text["question"].split("\n\nAnswer to be judged:")[0].lower().split()
+            asked = text["question"].lower().split()
             groups.setdefault((tuple(asked), text["image"]), []).append(place)
         self.units = list(groups.values())
         self.check_answers(directory)

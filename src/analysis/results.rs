@@ -8,10 +8,8 @@ use serde_json::{Map, Value};
 
 use super::health::ParseHealth;
 use super::metrics::over_runs::{OverRuns, mean};
-use super::notes::{CorrectionScorer, NoteFigures, ScoresByPair};
-use super::open::OpenFigures;
+use super::notes::{CorrectionScorer, NoteFigures};
 use super::outcomes::Outcomes;
-use super::scale::ScaleFigures;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::{Defect, RunError};
 use crate::experiment::results::{self, Results};
@@ -20,6 +18,8 @@ use crate::experiment::versions;
 
 /// What earlier versions wrote beside the figures, and nobody reads now. `head` covers it, as it covers all.
 const GONE: [&str; 1] = ["items_root"];
+/// Formats that versions before had and this one has not; what it does not compute of their runs stands as it was written.
+const GONE_FORMATS: [&str; 3] = ["open", "pubmedqa-open", "scale"];
 
 /// What follows from the plan and the logs by the rules of this version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,12 +44,6 @@ pub struct Figures {
     /// Of a run on notes, without what neural measures say; absent of one on questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<NoteFigures>,
-    /// Of a run on open questions, without what neural measures say; absent of others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub open: Option<OpenFigures>,
-    /// Of a run whose options are steps of a scale; absent of others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scale: Option<ScaleFigures>,
 }
 
 impl Figures {
@@ -74,8 +68,6 @@ impl Figures {
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run: mean(&rounds),
             notes: has_notes.then(|| NoteFigures::of(&outcomes, &CorrectionScorer::default())),
-            open: OpenFigures::of(contents, &ScoresByPair::new()),
-            scale: ScaleFigures::of(contents),
         }
     }
 
@@ -127,6 +119,13 @@ pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, Ru
         let before = text.lines().take_while(|line| !line.starts_with("  \"version\": "));
         let (line, found) = (1 + before.count(), stored.version.clone());
         return Err(RunError::BadLine { path, line, defect: Defect::Version { found } });
+    }
+    let format = contents.plan.dataset.format.as_str();
+    if GONE_FORMATS.contains(&format) {
+        return Ok(Some(format!(
+            "{}: figures of the format `{format}`, which this version has not, are not computed again",
+            path.display()
+        )));
     }
     let mut figures = Figures::of(contents).to_map()?;
     let others = stored.figures.iter().enumerate();
@@ -299,6 +298,28 @@ mod tests {
         let line = 1 + text.lines().position(|line| line.contains("\"ties\"")).unwrap();
         let error = super::verify(out.path(), None).unwrap_err().to_string();
         assert!(error.contains(&format!("line {line}: ")), "{error}");
+    }
+
+    #[test]
+    fn a_run_on_questions_without_options_still_verifies() {
+        let out = tempfile::tempdir().unwrap();
+        let mut plan = plan();
+        (plan.runs, plan.dataset.items) = (1, vec!["q3".to_owned()]);
+        plan.dataset.format = "open".to_owned();
+        let text = r#"{"kind":"question","item":"q3","question":"Why?","options":{},"answer":null,"reference":"Iron.","image":null}"#;
+        let log = start_with(out.path(), &plan, &[serde_json::from_str(text).unwrap()]);
+        let said = ["Zinc.", "Iron."].map(str::to_owned).to_vec();
+        let (reference, answer) = (Some("Iron.".to_owned()), said[1].clone());
+        let line = AnswerLine { reference, answer, options: said, ..item("q3", 0) };
+        assert_eq!(line.letter(), "B");
+        log.item(line).unwrap();
+        log.finish().unwrap();
+        let contents = Contents::read(out.path()).unwrap();
+        let mut figures = Figures::of(&contents).to_map().unwrap();
+        figures.insert("open".to_owned(), serde_json::json!({"n": 1, "answered": 1}));
+        Results::write(&contents, figures, 1).unwrap();
+        let (_, note) = super::verify(out.path(), None).unwrap();
+        assert!(note.unwrap().contains("figures of the format `open`"));
     }
 
     /// Whoever says so, and seals it anew, would have any figures taken for another version's.

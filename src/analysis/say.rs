@@ -1,8 +1,6 @@
-//! What a call or a run came to, in a few words: the same on pages, in the server's answers and in the terminal.
+//! What a call came to, in a few words: the same on pages, in the server's answers and in the terminal.
 
 use super::notes::score_in_words;
-use super::open::OpenFigures;
-use super::scale::ScaleFigures;
 use crate::record::{NO_SENTENCE, Reply, Says, found_in_words};
 use crate::text::ellipsis;
 
@@ -30,22 +28,4 @@ fn action_in_words(name: Option<&str>) -> &'static str {
         Some(_) => "answer",
         None => "lost",
     }
-}
-
-/// What a run of answers in words, or of steps of a scale, came to.
-pub fn in_words(open: Option<&OpenFigures>, scale: Option<&ScaleFigures>) -> Option<String> {
-    let of_open = open.map(|open| {
-        let beside = open.rouge_l.as_ref();
-        let beside = beside.map_or("no references".to_owned(), |rouge| {
-            format!("ROUGE-L {rouge} beside the references")
-        });
-        format!("{} of {} in words; {beside}", open.answered, open.n)
-    });
-    let of_scale = scale.map(|scale| {
-        let mean = scale.mean.as_ref().map_or("none".to_owned(), ToString::to_string);
-        let [lowest, highest] = scale.reach;
-        let ScaleFigures { n, without, .. } = scale;
-        format!("mean step {mean}, of {lowest} to {highest}; {without} of {n} without a step")
-    });
-    of_open.or(of_scale)
 }

@@ -322,7 +322,7 @@ mod tests {
         for name in ["ori_pqal.json", "test_ground_truth.json", "other.json"] {
             fs_err::write(at(name), "{}").unwrap();
         }
-        for format in [Format::Pubmedqa, Format::PubmedqaOpen, Format::Mcq] {
+        for format in [Format::Pubmedqa, Format::Mcq] {
             let config = SystemConfig::named("medmad").unwrap();
             let mut spec = Spec::new(config, at("ori_pqal.json"), format).unwrap();
             spec.panel.clear();

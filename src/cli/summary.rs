@@ -7,7 +7,6 @@ use crate::analysis::health;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Measure, NoteFigures};
 use crate::analysis::results::{self, Figures};
-use crate::analysis::say;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -65,9 +64,6 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
     console::say(format!("accuracy   {accuracy}"))?;
     if let Some(figures) = &figures.notes {
         tell_notes(figures)?;
-    }
-    if let Some(said) = say::in_words(figures.open.as_ref(), figures.scale.as_ref()) {
-        console::say(format!("answers    {said}"))?;
     }
     let tokens = &results.tokens;
     if let Some(health) = &figures.parse_health {

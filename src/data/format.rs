@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::source::Source;
 use super::{
     DataError, Draft, ItemKind, mcq, medec, mederrbench, medmcqa, medqa, medrect, medxpertqa,
-    mmlu_pro, notes, open, pubmedqa, scale,
+    mmlu_pro, notes, pubmedqa,
 };
 
 /// The format of a file of questions or notes. Its name is the same on the command line, in plans and in [`fmt::Display`].
@@ -20,8 +20,6 @@ pub enum Format {
     Medqa,
     /// PubMedQA's ori_pqal.json, with test_ground_truth.json beside it
     Pubmedqa,
-    /// The same without options, to be answered in words
-    PubmedqaOpen,
     /// MMLU-Pro as JSON Lines; its professional medicine questions
     MmluPro,
     /// MedMCQA as JSON Lines, of its authors or from the Hugging Face hub
@@ -30,10 +28,6 @@ pub enum Format {
     Medxpertqa,
     /// Your own questions, as JSON Lines or CSV
     Mcq,
-    /// Your own questions without options, as JSON Lines or CSV
-    Open,
-    /// Questions whose options are steps of a scale, such as `export --as judge` writes
-    Scale,
     /// MEDEC's CSV; of it the notes of MEDEC-MS
     Medec,
     /// MEDEC's CSV with the notes of MEDEC-UW, only for those who signed their data use agreement
@@ -63,13 +57,10 @@ impl Format {
         match self {
             Format::Medqa => of("medqa", Questions, medqa::read),
             Format::Pubmedqa => of("pubmedqa", Questions, pubmedqa::read),
-            Format::PubmedqaOpen => of("pubmedqa-open", Questions, pubmedqa::read_open),
             Format::MmluPro => of("mmlu-pro", Questions, mmlu_pro::read),
             Format::Medmcqa => of("medmcqa", Questions, medmcqa::read),
             Format::Medxpertqa => of("medxpertqa", Questions, medxpertqa::read),
             Format::Mcq => of("mcq", Questions, mcq::read),
-            Format::Open => of("open", Questions, open::read),
-            Format::Scale => of("scale", Questions, scale::read),
             Format::Medec => of("medec", Notes, medec::read),
             Format::MedecUw => of("medec-uw", Notes, medec::read_with_uw),
             Format::Mederrbench => of("mederrbench", Notes, mederrbench::read),
@@ -89,12 +80,7 @@ impl Format {
 
     /// What is read beside a file of this format, where it is there.
     pub fn beside(self) -> Option<&'static str> {
-        matches!(self, Format::Pubmedqa | Format::PubmedqaOpen).then_some(pubmedqa::TEST_FILE)
-    }
-
-    /// Whether its questions are answered in words.
-    pub fn is_open(self) -> bool {
-        matches!(self, Format::Open | Format::PubmedqaOpen)
+        (self == Format::Pubmedqa).then_some(pubmedqa::TEST_FILE)
     }
 
     /// The kind of the items in a file of this format.

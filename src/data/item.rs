@@ -49,7 +49,7 @@ impl From<&Item> for ItemText {
                     .map(|option| (option.letter, option.text.clone()))
                     .collect(),
                 answer: question.gold.map(String::from),
-                reference: question.reference.clone(),
+                reference: None,
                 image: question.image.clone(),
             }),
             Item::Note(note) => ItemText::Note(NoteText {
@@ -92,18 +92,16 @@ impl From<Note> for Item {
     }
 }
 
-/// One question: of multiple choice, or open.
+/// One question of multiple choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
     /// Unique within its file.
     pub id: String,
     pub question: String,
-    /// In the file's order; 2 to 10 of them, lettered A, B, C, … without gaps. An open question has none.
+    /// In the file's order; 2 to 10 of them, lettered A, B, C, … without gaps.
     pub options: Vec<Choice>,
     /// The letter of the correct option; `None` if the file has none.
     pub gold: Option<char>,
-    /// Of an open question: the answer that others are held against; `None` if the file has none.
-    pub reference: Option<String>,
     /// The file or URL of the question's image, if it has one; only a remote member can be shown it.
     pub image: Option<String>,
 }
@@ -111,11 +109,6 @@ pub struct Question {
 impl Question {
     pub fn letters(&self) -> impl Iterator<Item = char> {
         self.options.iter().map(|choice| choice.letter)
-    }
-
-    /// Whether it is answered in words instead of by a letter.
-    pub fn is_open(&self) -> bool {
-        self.options.is_empty()
     }
 
     /// Puts the options in an order drawn from `seed`, and letters them anew. A question stays as it is where an option speaks of others,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{contradiction, cross_reference, error, json, running_text, scale, script, sentences};
+use super::{contradiction, cross_reference, error, json, running_text, script, sentences};
 use crate::linear::{self, keep};
 
 #[test]
@@ -27,7 +27,6 @@ fn what_reads_a_note_takes_time_in_proportion_to_it() {
         ("json::parse", &|text| keep(json::parse(text))),
         ("running_text::split", &|text| keep(running_text::split(text))),
         ("running_text::one_line", &|text| keep(running_text::one_line(text))),
-        ("scale::step", &|text| keep(scale::step(text))),
         ("script::language", &|text| keep(script::language(text))),
         ("sentences::numbered", &|text| keep(sentences::numbered(text, text))),
         ("sentences::numbered, alone", &|text| keep(sentences::numbered(text, ""))),

@@ -21,11 +21,9 @@ mod medrect;
 mod medxpertqa;
 mod mmlu_pro;
 mod notes;
-mod open;
 mod pubmedqa;
 mod row;
 mod running_text;
-pub mod scale;
 mod script;
 mod sentences;
 mod source;
@@ -42,7 +40,6 @@ pub use error::{DataError, Place, Position};
 pub use format::Format;
 pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
 use row::Row;
-pub use script::language;
 use source::Source;
 
 /// The path that stands for the built-in questions, in [`load`] and in plans.
@@ -115,7 +112,7 @@ fn notice(what: &str, count: usize, total: usize) -> Option<String> {
 /// Says how many questions have no answer.
 fn unscored(questions: &[Result<(Place, Question), DataError>]) -> Option<String> {
     let read = questions.iter().flatten();
-    let is_unscored = |question: &Question| question.gold.is_none() && question.reference.is_none();
+    let is_unscored = |question: &Question| question.gold.is_none();
     let unscored = read.clone().filter(|(_, question)| is_unscored(question)).count();
     notice("questions without an answer, not scored", unscored, read.count())
 }

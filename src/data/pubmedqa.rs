@@ -1,11 +1,10 @@
-//! PubMedQA: the expert-labelled questions of `ori_pqal.json`, each with its abstract, answered Yes, No or Maybe, or in words.
+//! PubMedQA: the expert-labelled questions of `ori_pqal.json`, each with its abstract, answered Yes, No or Maybe.
 //!
 //! The file is one object from PubMed ids to records with `QUESTION`, `CONTEXTS` (a list) and `final_decision`; other
-//! fields are ignored. To be answered in words, a question has no options, and as its reference the decision and the conclusion in
-//! `LONG_ANSWER`, as MedAgentBoard has it. If `test_ground_truth.json` lies beside it,
+//! fields are ignored. If `test_ground_truth.json` lies beside it,
 //! only its ids are loaded, in the order of `ori_pqal.json`, and the labels of both files must agree: the official test set
 //! of 500. Without it all records are loaded, and the notices say so. The ids are MedAgentBoard's, such as
-//! `pubmedqa_mc_21645374`, and `pubmedqa_ff_21645374` in words.
+//! `pubmedqa_mc_21645374`.
 
 use std::io::ErrorKind;
 
@@ -21,32 +20,16 @@ pub const TEST_FILE: &str = "test_ground_truth.json";
 const OPTIONS: [(char, &str, &str); 3] =
     [('A', "Yes", "yes"), ('B', "No", "no"), ('C', "Maybe", "maybe")];
 
-/// The question of a record with this PubMed id.
-type Make = fn(&Row, &str) -> Result<Question, DataError>;
-
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    read_as(source, "pubmedqa", question)
-}
-
-/// The questions without options.
-pub(super) fn read_open(source: &Source) -> Result<Draft, DataError> {
-    read_as(source, "pubmedqa-open", open_question)
-}
-
-fn read_as(source: &Source, name: &str, make: Make) -> Result<Draft, DataError> {
-    let own = (source, name, make);
     match Source::read(&source.path.with_file_name(TEST_FILE)) {
-        Ok(test) => select(own, Some(&test)),
-        Err(DataError::Read(error)) if error.kind() == ErrorKind::NotFound => select(own, None),
+        Ok(test) => select(source, Some(&test)),
+        Err(DataError::Read(error)) if error.kind() == ErrorKind::NotFound => select(source, None),
         Err(error) => Err(error),
     }
 }
 
 /// The questions that the test file lists; without a test file all.
-fn select(
-    (source, name, make): (&Source, &str, Make),
-    test: Option<&Source>,
-) -> Result<Draft, DataError> {
+fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
     let records = source.members()?;
     let labels = test.map(Source::members).transpose()?;
     if let (Some(test), Some(labels)) = (test, &labels)
@@ -58,7 +41,7 @@ fn select(
     let total = records.len();
     let rows = records.into_iter().map(|(pmid, record)| {
         let row = Row::new(source.at_record(&pmid), record)?;
-        let question = make(&row, &pmid)?;
+        let question = question(&row, &pmid)?;
         if let Some(labels) = &labels {
             let Some(label) = labels.get(&pmid) else {
                 return Ok(None);
@@ -82,18 +65,7 @@ fn select(
         }
     };
     let sources: Vec<&Source> = [Some(source), test].into_iter().flatten().collect();
-    Ok(Draft::new(name, &sources, questions, vec![notice]))
-}
-
-fn open_question(row: &Row, pmid: &str) -> Result<Question, DataError> {
-    let closed = question(row, pmid)?;
-    let decision = closed.gold.and_then(|gold| closed.option(gold)).unwrap_or_default();
-    Ok(Question {
-        id: format!("pubmedqa_ff_{pmid}"),
-        reference: Some(format!("{decision}. {}", row.text("LONG_ANSWER")?)),
-        question: closed.question,
-        ..Question::default()
-    })
+    Ok(Draft::new("pubmedqa", &sources, questions, vec![notice]))
 }
 
 fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
@@ -133,7 +105,7 @@ mod tests {
         let test = labels
             .map(|labels| Source::new(Path::new(TEST_FILE), labels.as_bytes().to_vec()))
             .transpose()?;
-        select((&source, "pubmedqa", question), test.as_ref())
+        select(&source, test.as_ref())
     }
 
     fn problem(records: &str, labels: Option<&str>) -> String {
@@ -158,19 +130,6 @@ mod tests {
             draft.notices,
             ["no test_ground_truth.json beside the file: not the test set, but all 2 questions"]
         );
-    }
-
-    #[test]
-    fn without_options_the_conclusion_is_the_reference() {
-        let source = Source::new(Path::new("ori_pqal.json"), RECORDS.as_bytes().to_vec()).unwrap();
-        let draft = select((&source, "pubmedqa-open", open_question), None).unwrap();
-        let Ok((_, Item::Question(question))) = &draft.items[0] else { panic!("not a question") };
-        assert_eq!(question.id, "pubmedqa_ff_12");
-        assert_eq!(question.reference.as_deref(), Some("Yes. so it is"));
-        assert!(question.is_open() && question.gold.is_none());
-        assert_eq!(question.question, "q?\n\nContext: one. two.");
-        let lost = draft.items[1].as_ref().unwrap_err().to_string();
-        assert!(lost.ends_with("record 7: field `LONG_ANSWER` is missing"), "{lost}");
     }
 
     #[test]

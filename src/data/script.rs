@@ -1,10 +1,10 @@
-//! Detects the language of a text from its script.
+//! Detects the language of a note from its script.
 
 use crate::record::Language;
 
 /// Japanese if at least a twentieth of the letters are kana, which Chinese does not have; Chinese if a tenth are Han characters, Arabic if a
 /// tenth are Arabic, else English: such notes name drugs and units in Latin letters, while English notes hardly ever use other scripts.
-pub fn language(text: &str) -> Language {
+pub(super) fn language(text: &str) -> Language {
     let (mut letters, mut han, mut arabic, mut kana) = (0, 0, 0, 0);
     for letter in text.chars().filter(|c| c.is_alphabetic()) {
         letters += 1;

@@ -153,7 +153,7 @@ impl Spec {
         });
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
-            prompts_sha256: self.config.prompts_sha256(&prompts, false),
+            prompts_sha256: self.config.prompts_sha256(&prompts),
             files: searched.chain(shown).collect(),
             settings: self.config.call_settings(self.decoding, &prompts)?,
             system: self.config.build(&prompts, &exemplars)?,

@@ -64,8 +64,7 @@ impl Spec {
             None => items,
         });
         let reply = reply_tokens(&self.config);
-        let own = if self.format.is_open() { self.config.proposals() } else { 0 };
-        let each = own + self.config.max_calls();
+        let each = self.config.max_calls();
         let calls = items.unwrap_or(1) as u64 * u64::from(self.runs) * u64::from(each);
         // Later prompts quote replies: of three agents, or of steps so far.
         let quoted = if each > 1 { 2 * reply } else { 0 };
@@ -209,14 +208,5 @@ mod tests {
         assert!(missing("medguards", folder.path(), Format::Notes).is_empty());
         assert!(missing("medmad", Path::new(DEMO_PATH), Format::Mcq).is_empty());
         assert_eq!(missing("medmad", &folder.path().join("none"), Format::Mcq).len(), 1);
-    }
-
-    #[test]
-    fn an_open_question_costs_its_agents_own_answers_too() {
-        let calls = |format| {
-            let config = SystemConfig::named("medmad").unwrap();
-            Spec::new(config, "x.jsonl", format).unwrap().forecast(None).unwrap().calls
-        };
-        assert_eq!(calls(Format::Open), calls(Format::Mcq) + 3);
     }
 }

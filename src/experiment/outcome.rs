@@ -35,7 +35,6 @@ fn held_against(text: &ItemText, line: &ItemLine) -> Result<(), Defect> {
     match (text, line) {
         (ItemText::Question(text), ItemLine::Answer(line)) => {
             same("gold", &line.gold, texts::FILE, &text.answer)?;
-            same("reference", &line.reference, texts::FILE, &text.reference)?;
             let correct = line.gold.as_ref().map(|gold| *gold == line.answer);
             same("correct", &line.correct, "its answer and gold", &correct)
         }

@@ -160,7 +160,7 @@ impl Spec {
             seed: self.seed,
             runs: self.runs,
             decoding: self.decoding,
-            prompts_sha256: self.config.prompts_sha256(&prompts, self.format.is_open()),
+            prompts_sha256: self.config.prompts_sha256(&prompts),
             prompts: self.prompts.as_deref().map(absolute).transpose()?,
             settings: self.config.table.clone(),
             system_file: self.config.file().cloned(),

@@ -35,15 +35,15 @@ pub struct AnswerLine {
     pub run: u32,
     pub item: String,
     pub gold: Option<String>,
-    /// Of an open question: the answer that others are held against.
+    /// Of a question without options, which earlier versions asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     #[serde(deserialize_with = "even::all")]
     pub rounds: Vec<RoundLine>,
-    /// Of an open question: the agents' answers, which the letters of its rounds stand for from A on.
+    /// Of such a question: the agents' answers, which the letters of its rounds stand for from A on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// A letter; of an open question, a text. Empty where there is none.
+    /// A letter; of a question without options, a text. Empty where there is none.
     pub answer: String,
     /// `null` where there is no gold.
     pub correct: Option<bool>,
@@ -61,7 +61,7 @@ pub struct AnswerLine {
 }
 
 impl AnswerLine {
-    /// The answer as its rounds name it: a letter, of an open question that of the text that it is. Empty without an answer.
+    /// The answer as its rounds name it, a letter; empty without an answer.
     pub fn letter(&self) -> String {
         if self.options.is_empty() {
             return self.answer.clone();

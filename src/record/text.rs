@@ -24,17 +24,9 @@ impl ItemText {
             ItemText::Note(text) => &text.item,
         }
     }
-
-    /// An open question; `None` of any other item.
-    pub fn open(&self) -> Option<&QuestionText> {
-        match self {
-            ItemText::Question(text) if text.options.is_empty() => Some(text),
-            _ => None,
-        }
-    }
 }
 
-/// A question, of multiple choice or open.
+/// A question of multiple choice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionText {
@@ -44,23 +36,12 @@ pub struct QuestionText {
     pub options: BTreeMap<char, String>,
     /// The gold letter; `null` if the file has none.
     pub answer: Option<String>,
-    /// Of an open question, which has no options: the answer that others are held against.
+    /// Of a question without options, which earlier versions asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// A file or a URL; `null` if there is none.
     pub image: Option<String>,
 }
-
-impl QuestionText {
-    /// What it asks: of an answer to be judged the question and its reference, without the answer.
-    pub fn asked(&self) -> &str {
-        let judged = self.question.split_once(JUDGED);
-        judged.map_or(&self.question, |(asked, _)| asked)
-    }
-}
-
-/// What stands before the answer in the questions of judges (`prompts/judge/question`).
-const JUDGED: &str = "\n\nAnswer to be judged:";
 
 /// A clinical note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -36,7 +36,7 @@ pub struct Case<'a, T = Question> {
     calls: Cell<u32>,
     /// Of a reply with an answer that could be read; a question without one has no answer.
     basis: Cell<Option<Basis>>,
-    /// The letters that an answer may have; `None`: any, or words.
+    /// The letters that an answer may have; `None`: any.
     letters: Option<Vec<char>>,
     /// Texts that prompts quote and replies may repeat: the item's, and what replies said. `None`: replies are read as they are written.
     own: Option<RefCell<Vec<String>>>,
@@ -91,8 +91,7 @@ impl Task<'_> {
         if question.image.is_some() && !self.panel.takes_images() {
             return Err(PanelError::Image { item: question.id.clone() });
         }
-        let letters = question.letters().collect();
-        Ok(self.case(question, Some(letters).filter(|_| !question.is_open())))
+        Ok(self.case(question, Some(question.letters().collect())))
     }
 
     /// The item as a note.
@@ -141,7 +140,6 @@ impl Task<'_> {
             item: question.id.clone(),
             correct: gold.as_ref().map(|gold| *gold == verdict.answer),
             gold,
-            reference: question.reference.clone(),
             answer: verdict.answer,
             team_confidence: verdict.team_confidence,
             rationale: verdict.rationale,
@@ -289,14 +287,9 @@ impl<'a, T> Case<'a, T> {
 
     fn heard<R>(&self, asked: Asked<R>) -> Asked<R> {
         if asked.call.stage != Stage::Aside {
-            self.rest_on(&asked);
+            self.basis.set(self.basis.get().or(asked.call.basis()));
         }
         asked
-    }
-
-    /// Lets a reply that could be read carry the item's answer.
-    pub fn rest_on<R>(&self, asked: &Asked<R>) {
-        self.basis.set(self.basis.get().or(asked.call.basis()));
     }
 
     /// Searches the panel's corpora: retrieves so many chunks, and returns the best of them as passages.

@@ -11,7 +11,6 @@ use super::System;
 use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
 use super::file::{SystemFile, SystemText};
-use super::proposals::{self, WithProposals};
 use super::settings::{Needs, SettingsError, pairs, refuse_idle, replace};
 use super::table::{SYSTEMS, SystemEntry};
 use crate::data::ItemKind;
@@ -269,16 +268,17 @@ impl SystemConfig {
         })
     }
 
-    /// The hash of the prompts that it uses, in hex; with those of open questions, where they are asked.
-    pub fn prompts_sha256(&self, prompts: &PromptSet, is_open: bool) -> String {
+    /// The hash of the prompts that it uses, in hex.
+    pub fn prompts_sha256(&self, prompts: &PromptSet) -> String {
         let built_in = prompts.sha256(self.prompts());
         let own = match self.file() {
             Some(file) => sha256(built_in + &json!(file).to_string()),
             None => built_in,
         };
-        let more = [(self.decoding.reask, REASK_FOLDER), (is_open, proposals::FOLDER)];
-        let more = more.into_iter().filter(|(is_used, _)| *is_used);
-        more.fold(own, |own, (_, folder)| sha256(own + &prompts.sha256(folder)))
+        match self.decoding.reask {
+            true => sha256(own + &prompts.sha256(REASK_FOLDER)),
+            false => own,
+        }
     }
 
     /// How it searches a corpus; `None` where it does not.
@@ -304,11 +304,7 @@ impl SystemConfig {
         prompts: &PromptSet,
         exemplars: &Arc<Exemplars>,
     ) -> Result<Box<dyn System>, Failure> {
-        let system = self.settings.build(prompts, exemplars)?;
-        match self.entry.takes {
-            ItemKind::Questions => Ok(Box::new(WithProposals::new(system, self, prompts)?)),
-            ItemKind::Notes => Ok(system),
-        }
+        self.settings.build(prompts, exemplars)
     }
 
     /// The names of the systems that search a corpus, and what makes another one do so.

@@ -19,7 +19,6 @@ pub mod messages;
 pub mod permutation;
 #[cfg(test)]
 mod planted;
-pub mod proposals;
 mod quote;
 pub mod reading;
 pub mod reconcile;

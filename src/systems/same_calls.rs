@@ -206,8 +206,7 @@ fn files_make_the_calls_that_programs_made() {
             let table: toml::Table = config.table.clone().into_iter().chain(gone).collect();
             // Folders in which there were others, too, when the hashes were made.
             let prompts = prompts_before(config.prompts()).map(str::to_owned);
-            let prompts =
-                prompts.unwrap_or_else(|| config.prompts_sha256(&PromptSet::embedded(), false));
+            let prompts = prompts.unwrap_or_else(|| config.prompts_sha256(&PromptSet::embedded()));
             let mut text = format!(
                 "{} {:?} {:?} {} {} {} {:?} {:?} {} {} {}\n",
                 config.plan_name(),

@@ -115,10 +115,7 @@ fn the_wrong_format_for_a_file() {
         "x.jsonl",
         GOOD.as_bytes(),
         "medbullets",
-        &[
-            "'medbullets'",
-            "medqa, pubmedqa, pubmedqa-open, mmlu-pro, medmcqa, medxpertqa, mcq, open, scale",
-        ],
+        &["'medbullets'", "medqa, pubmedqa, mmlu-pro, medmcqa, medxpertqa, mcq"],
     );
 }
 

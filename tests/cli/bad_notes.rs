@@ -33,7 +33,7 @@ fn a_system_that_answers_questions_refuses_notes_before_it_reads_them() {
                 2,
                 &[
                     &format!("medmad answers questions, and {format} holds notes"),
-                    "hint: medmad takes medqa, pubmedqa, pubmedqa-open, mmlu-pro, medmcqa, medxpertqa, mcq, open, scale",
+                    "hint: medmad takes medqa, pubmedqa, mmlu-pro, medmcqa, medxpertqa, mcq",
                 ],
             );
     }

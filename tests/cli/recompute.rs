@@ -28,7 +28,6 @@ fn with_data_the_votes_of_real_questions_are_recomputed() {
     for (format, file) in [
         ("medqa", "medqa/us_5opt_test.jsonl"),
         ("pubmedqa", "pubmedqa/ori_pqal.json"),
-        ("pubmedqa-open", "pubmedqa/ori_pqal.json"),
         ("mmlu-pro", "mmlu_pro/professional_medicine.jsonl"),
     ] {
         let run = format!(

@@ -18,7 +18,6 @@ use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::outcomes::Outcomes;
-use crate::analysis::scale;
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
@@ -54,9 +53,6 @@ pub struct RunPair {
     pub n_runs: usize,
     /// The other's accuracy less the first's, over all runs of both; `null` without gold.
     pub difference: Option<Estimate>,
-    /// The other's mean step less the first's; of runs on a scale alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub steps: Option<Estimate>,
     /// One for each paired run; left is the first.
     pub mcnemar: Vec<McNemar>,
     /// Shares of all questions on which paired runs choose the same option.
@@ -124,7 +120,6 @@ fn pair(
         other: other.name(),
         n_runs: left.len().min(right.len()),
         difference: difference.transpose()?,
-        steps: scale::difference(first.contents, other.contents)?,
         mcnemar: tests
             .map(|(left, right)| mcnemar(left, right, Some(&units)))
             .collect::<Result<_, _>>()?,

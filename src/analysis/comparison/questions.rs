@@ -1,12 +1,10 @@
 //! Which questions runs share, and the runs cut to them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use crate::analysis::scale::is_scale;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::difference::FieldDifference;
-use crate::record::{ItemText, QuestionText};
 
 /// The ids that every run has, in the order of the first. Without `common` they must be all that any has.
 ///
@@ -52,13 +50,9 @@ fn ids(contents: &Contents) -> HashSet<&str> {
     items.map(String::as_str).collect()
 }
 
-/// The file's bytes and format decide which questions there are; its name and path do not matter. Judged answers are others in each file,
-/// and are compared where the questions are the same.
+/// The file's bytes and format decide which questions there are; its name and path do not matter.
 fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> {
     let (left, right) = (&first.plan.dataset, &other.plan.dataset);
-    if is_scale(first) && is_scale(other) {
-        return refuse_other_questions(first, other);
-    }
     let facts = [
         ("dataset.format", &left.format, &right.format),
         ("dataset.sha256", &left.sha256, &right.sha256),
@@ -75,28 +69,6 @@ fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> 
             ))
         }
     }
-}
-
-/// Questions, their references and the steps of the scale must be the same, the steps in whatever order; what is judged may differ.
-fn refuse_other_questions(first: &Contents, other: &Contents) -> Result<(), Failure> {
-    let both = first.texts.iter().filter_map(|(id, text)| Some((id, text, other.texts.get(id)?)));
-    for (id, ours, theirs) in both {
-        let (ItemText::Question(ours), ItemText::Question(theirs)) = (ours, theirs) else {
-            continue;
-        };
-        let steps = |text: &QuestionText| text.options.values().cloned().collect::<BTreeSet<_>>();
-        let what = match ours.asked() == theirs.asked() {
-            false => "judge answers to other questions, or by other references",
-            true if steps(ours) != steps(theirs) => "judge on other scales",
-            true => continue,
-        };
-        let (first, other) = (first.path.display(), other.path.display());
-        return Err(Failure::usage(
-            format!("{first} and {other} {what}: {id} is another in each"),
-            "only judgements of answers to the same questions, beside the same references, on one scale are compared",
-        ));
-    }
-    Ok(())
 }
 
 fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure> {
@@ -121,49 +93,4 @@ fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure>
     };
     let (first, other, only) = (first.path.display(), other.path.display(), only.join(", "));
     Err(Failure::usage(format!("{first} and {other} ran over different items: {only}"), &hint))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::fixtures::{plan, start_with};
-    use crate::prompts::{PromptSet, fill};
-
-    /// A run over one answer to judge: its reference, the answer, the steps in their order.
-    fn judged(out: &std::path::Path, reference: &str, answer: &str, steps: [&str; 2]) -> Contents {
-        let prompts = PromptSet::embedded();
-        let prompt = prompts.get("judge/question", &["question", "reference", "answer"]).unwrap();
-        let values =
-            [("question", "Why?\n\nIndeed?"), ("reference", reference), ("answer", answer)];
-        let mut plan = plan();
-        plan.dataset.format = "scale".to_owned();
-        let text = ItemText::Question(QuestionText {
-            item: "q1".to_owned(),
-            question: fill(&prompt, &values),
-            options: ('A'..).zip(steps.map(str::to_owned)).collect(),
-            ..QuestionText::default()
-        });
-        start_with(out, &plan, &[text]);
-        Contents::read(out).unwrap()
-    }
-
-    #[test]
-    fn judgements_are_compared_of_the_same_questions_references_and_steps_alone() {
-        let scratch = tempfile::tempdir().unwrap();
-        let run = |name: &str, reference: &str, answer: &str, steps: [&str; 2]| {
-            judged(&scratch.path().join(name), reference, answer, steps)
-        };
-        let first = run("a", "Iron.", "zinc", ["1: no", "2: yes"]);
-        let same = run("b", "Iron.", "Iron, I think.", ["2: yes", "1: no"]);
-        assert!(shared(&[first.clone(), same], false).is_ok());
-        let refused = |other: Contents| {
-            let error = shared(&[first.clone(), other], false).unwrap_err().to_string();
-            assert!(error.contains("q1 is another in each"), "{error}");
-            error
-        };
-        let other = run("c", "Zinc.", "zinc", ["1: no", "2: yes"]);
-        assert!(refused(other).contains("or by other references"));
-        let other = run("d", "Iron.", "zinc", ["1: wrong", "2: yes"]);
-        assert!(refused(other).contains("judge on other scales"));
-    }
 }

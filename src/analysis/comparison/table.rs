@@ -97,9 +97,6 @@ impl Comparison {
             .number("difference", |row| Some(difference(row)?.mean))
             .number("difference_low", |row| difference(row)?.low)
             .number("difference_high", |row| difference(row)?.high)
-            .number("step_difference", |row| Some(row.pair?.steps?.mean))
-            .number("step_difference_low", |row| row.pair?.steps?.low)
-            .number("step_difference_high", |row| row.pair?.steps?.high)
             .text("mcnemar_p_per_run", |row| {
                 let tests = row.pair?.mcnemar.iter();
                 Some(list(&tests.map(|test| test.p_value).collect::<Vec<_>>()))
@@ -187,11 +184,6 @@ fn against(pair: &RunPair, kind: ItemKind) -> String {
     let mut text = format!("\n## {} against {}\n\n", pair.other, pair.first);
     if let Some(difference) = &pair.difference {
         text += &format!("- accuracy, paired by {item}: {difference} (95 %)\n");
-    }
-    if let Some(steps) = &pair.steps {
-        text +=
-            &format!("- mean step, paired by {item}: {steps} (95 %), n = {}\n", steps.n_questions);
-        text += &steps.drawn_together().map_or(String::new(), |said| format!("- {said}\n"));
     }
     if !pair.mcnemar.is_empty() {
         let tests = pair.mcnemar.iter();
@@ -298,7 +290,6 @@ mod tests {
                 n_questions: 2,
                 n_units: 2,
             }),
-            steps: None,
             mcnemar: Vec::new(),
             agreement: OverRuns::of(vec![0.5, 1.0]),
             plan: Vec::new(),

@@ -34,7 +34,7 @@ pub fn units(items: &[Option<&ItemText>]) -> Vec<usize> {
 
 /// Words and image. In lower case, for such copies differ in little else.
 fn asked(question: &QuestionText) -> (Vec<String>, Option<&str>) {
-    let words = question.asked().split_whitespace().map(str::to_lowercase);
+    let words = question.question.split_whitespace().map(str::to_lowercase);
     (words.collect(), question.image.as_deref())
 }
 

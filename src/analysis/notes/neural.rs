@@ -5,9 +5,7 @@ use std::path::Path;
 
 use super::correction::{Pairing, pairing};
 use super::quality::{NeuralScores, ScoresByPair};
-use crate::analysis::open;
 use crate::analysis::outcomes::Outcomes;
-use crate::data::language;
 use crate::encoder::EncoderError;
 use crate::experiment::contents::Contents;
 use crate::record::Language;
@@ -48,7 +46,7 @@ fn bertscores(
 /// Pairs of reference and candidate, by language; each once.
 pub type Pairs = BTreeMap<Language, BTreeSet<(String, String)>>;
 
-/// Every pair of a graded note in these runs, and of an open question's reference and answer.
+/// Every pair of a graded note in these runs.
 pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
     let mut pairs = Pairs::new();
     for contents in runs {
@@ -57,10 +55,6 @@ pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
                 let of_language = pairs.entry(note.language).or_default();
                 of_language.insert((reference.to_owned(), candidate.to_owned()));
             }
-        }
-        for (reference, answer) in contents.answers().values().filter_map(|line| open::pair(line)) {
-            let of_language = pairs.entry(language(reference)).or_default();
-            of_language.insert((reference.to_owned(), answer.to_owned()));
         }
     }
     pairs

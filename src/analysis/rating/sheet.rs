@@ -65,7 +65,7 @@ pub struct QuestionShown {
     pub image: Option<String>,
     /// Letters and texts.
     pub options: Vec<(char, String)>,
-    /// A letter, or the answer in words; empty where there is none.
+    /// A letter; empty where there is none.
     pub answer: String,
     pub rationale: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,12 +160,7 @@ impl QuestionShown {
             options: options.map(|(letter, text)| (*letter, spell_hidden(text))).collect(),
             answer: spell_hidden(&record.answer),
             rationale: spell_hidden(record.rationale.trim()),
-            gold: question
-                .answer
-                .as_ref()
-                .or(question.reference.as_ref())
-                .cloned()
-                .filter(|_| gold),
+            gold: question.answer.clone().filter(|_| gold),
         }
     }
 }

@@ -7,7 +7,6 @@ pub mod debate;
 pub mod evaluation;
 pub mod evidence;
 pub mod notes;
-pub mod open;
 pub mod positions;
 mod search;
 

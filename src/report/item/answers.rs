@@ -6,7 +6,7 @@ use super::card::{Card, Said};
 use super::prompts::Prompts;
 use super::step::{Group, Step, before, places};
 use super::{Correctness, read};
-use crate::record::{AnswerLine, CallLine, ItemText, Parse, RoundLine, Stage};
+use crate::record::{CallLine, ItemText, Parse, RoundLine, Stage};
 use crate::systems::vote::WHOLE;
 
 /// The agent behind a label of the brief.
@@ -173,13 +173,9 @@ fn spell(sum: i64) -> String {
     if tenths.parse() == Ok(sum) { tenths } else { sum.to_string() }
 }
 
-/// Letters and texts, of an open question those of the agents' answers; none where the item's text is missing.
-pub fn options<'a>(text: Option<&'a ItemText>, item: &'a AnswerLine) -> Vec<(String, &'a str)> {
+/// Letters and texts; none where the item's text is missing.
+pub fn options(text: Option<&ItemText>) -> Vec<(String, &str)> {
     match text {
-        Some(text) if text.open().is_some() => {
-            let letters = ('A'..).map(String::from);
-            letters.zip(item.options.iter().map(String::as_str)).collect()
-        }
         Some(ItemText::Question(text)) => {
             let options = text.options.iter();
             options.map(|(letter, text)| (letter.to_string(), text.as_str())).collect()

@@ -5,7 +5,6 @@ use super::{Correctness, Leg, Mark, Own, Turn};
 use crate::record::AnswerLine;
 use crate::report::escape::plural;
 
-/// The letter, of an open question that of the text that is its answer.
 pub fn found(item: &AnswerLine) -> Mark {
     mark(&item.letter(), item)
 }
@@ -41,16 +40,11 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
 
 fn outcome(item: &AnswerLine) -> Vec<String> {
     let told = match (&item.gold, found(item).verdict) {
-        (None, _) => match &item.reference {
-            Some(reference) => format!("The reference: {reference}"),
-            None => "The question has no gold answer.".to_owned(),
-        },
+        (None, _) => "The question has no gold answer.".to_owned(),
         (Some(gold), Correctness::Right) => format!("Right: the gold answer is {gold}."),
         (Some(gold), _) => format!("Wrong: the gold answer is {gold}."),
     };
-    let in_words = (!item.options.is_empty() && !item.answer.is_empty())
-        .then(|| format!("The answer: {}", item.answer));
-    in_words.into_iter().chain([told]).collect()
+    vec![told]
 }
 
 fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {

@@ -126,7 +126,7 @@ pub fn steps<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> Vec
             let groups = rounds(item, source.calls, source.panel);
             let steps = groups.iter().map(|group| {
                 let round = Answers {
-                    options: answers::options(source.text, item),
+                    options: answers::options(source.text),
                     gold: item.gold.as_deref(),
                     last,
                 };

@@ -27,7 +27,7 @@ pub struct Segment {
 }
 
 impl<'a> Text<'a> {
-    /// An open question's options are its agents' own answers.
+    /// Of a question without options, which earlier versions asked, its agents' own answers stand there.
     pub fn of_question(text: &'a QuestionText, item: &'a AnswerLine) -> Text<'a> {
         let own = ('A'..).zip(item.options.iter().map(String::as_str));
         let options = text.options.iter().map(|(letter, text)| (*letter, text.as_str()));

@@ -115,7 +115,7 @@ pub fn tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, Repo
 fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportError> {
     let plan = &contents.plan;
     let mut results = match kind(contents) {
-        ItemKind::Questions => questions::results(contents, &scoring.scorer.neural)?,
+        ItemKind::Questions => questions::results(contents)?,
         ItemKind::Notes => notes::results(contents, scoring)?,
     };
     let conditions = conditions::say(&[(plan.system.clone(), Conditions::of(plan))]);

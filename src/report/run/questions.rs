@@ -8,10 +8,6 @@ use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{mean, mean_and_std};
-use crate::analysis::notes::ScoresByPair;
-use crate::analysis::open::OpenFigures;
-use crate::analysis::say;
-use crate::analysis::scale::ScaleFigures;
 use crate::analysis::tables::{self, Labelled, costs, debate, positions};
 use crate::experiment::contents::Contents;
 use crate::experiment::results::{ParseCounts, Tokens};
@@ -82,7 +78,7 @@ impl Tally<'_> {
 
 /// # Errors
 /// A confidence that is none.
-pub fn results(contents: &Contents, neural: &ScoresByPair) -> Result<Results, MetricsError> {
+pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     let items: Vec<&AnswerLine> = contents.answers().into_values().collect();
     let calls: Vec<&CallLine> = contents.calls.records.iter().collect();
     let numbers = items.iter().map(|item| item.run);
@@ -100,13 +96,9 @@ pub fn results(contents: &Contents, neural: &ScoresByPair) -> Result<Results, Me
     let went_on = all.items.iter().any(|item| item.rounds_run > 0);
     let digits = |value: f64| format!("{value:.4}");
     let graded_runs = accuracies.len();
-    let (open, scale) = (OpenFigures::of(contents, neural), ScaleFigures::of(contents));
-    let in_words = say::in_words(open.as_ref(), scale.as_ref());
     let about = match overall {
         None if all.items.is_empty() => "no question is finished yet".to_owned(),
-        None => in_words.unwrap_or_else(|| {
-            "the questions have no gold answers, so there is no accuracy".to_owned()
-        }),
+        None => "the questions have no gold answers, so there is no accuracy".to_owned(),
         Some((_, std)) => {
             let first = mean_and_std(&at_first).filter(|_| went_on);
             let first = first
@@ -136,10 +128,6 @@ pub fn results(contents: &Contents, neural: &ScoresByPair) -> Result<Results, Me
     let health = ParseHealth::of(&contents.calls.records);
     let label = "all runs";
     let mut tables = vec![table(&runs, &all, overall, graded_runs)];
-    tables.extend(open.as_ref().map(tables::open::table));
-    if let Some(scale) = &scale {
-        tables.push(tables::open::scale(contents, scale)?);
-    }
     let mut panels = Vec::new();
     panels.extend(overall.map(|(mean, std)| panel(&runs, mean, std, went_on)));
     if let Some(calibration) = &calibration {

@@ -1,7 +1,7 @@
 //! Reading a reply: what its system's reader makes of it, and what a refusal, an echo of the prompt or a letter of no option makes of that.
 
 use super::{Case, Record};
-use crate::data::{Item, Question};
+use crate::data::Item;
 use crate::record::{FinishReason, Message, Parse, Reply};
 use crate::systems::reading::answer::contradicts_itself;
 use crate::systems::reading::echo::without_echo;
@@ -43,11 +43,9 @@ impl<T> Case<'_, T> {
             (Some(letters), Some(letter)) => !letters.contains(&letter),
             _ => false,
         };
-        // An answer in words is all prose.
-        let is_open = self.task.item.question().is_some_and(Question::is_open);
         let is_bare = matches!(given.as_str(), "" | "I") && self.letters.is_some();
-        let refuses = (is_open || is_bare) && refuses(text);
-        let is_prose = is_open || matches!(parse, Parse::Fallback | Parse::Unread);
+        let refuses = is_bare && refuses(text);
+        let is_prose = matches!(parse, Parse::Fallback | Parse::Unread);
         let declines = is_note && parse == Parse::Unread && self::refuses(text);
         let is_refused =
             finish_reason == FinishReason::Refusal || (is_prose && refuses) || declines;
