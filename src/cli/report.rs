@@ -12,12 +12,10 @@ use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::tables as recipe_tables;
 use crate::analysis::table::Table;
-use crate::analysis::tables;
 use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::evaluation::Evaluation;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::{Cell, cells};
 use crate::experiment::recipe::error::RecipeError;
@@ -25,7 +23,7 @@ use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::variant::Form;
 use crate::experiment::whole_file;
 use crate::record::NoteLine;
-use crate::report::{ExtraTables, Scoring};
+use crate::report::Scoring;
 use crate::systems::table::SystemEntry;
 
 /// The page's file name in a run directory or a recipe's folder.
@@ -40,8 +38,7 @@ pub struct Report {
     format: Option<OutputFormat>,
     /// Print only this table: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes: detection, confusion,
     /// localisation, types, correction, consensus, confidence, low-confidence, cost, calibration; of one that searches also search-effort,
-    /// search-counts, search-sources, search-reviews, search-reflexions, search-reviewers; of a rated run: ratings, raters, rated; of a run with
-    /// evaluation.toml: evaluation
+    /// search-counts, search-sources, search-reviews, search-reflexions, search-reviewers; of a rated run: ratings, raters, rated
     #[arg(long, value_name = "NAME", requires = "format")]
     table: Option<String>,
     /// Prices in dollars per million prompt, completion and cached prompt tokens, for the cost of a run on notes
@@ -142,8 +139,7 @@ impl Report {
             Some(begun) => recipe_tables::all(&begun.recipe, &self.results(begun)?),
             None => {
                 let contents = Contents::read(&self.directory)?;
-                let mut tables = Vec::from_iter(evaluation(&contents)?);
-                tables.extend(crate::report::tables(&contents, &self.scoring(&contents)?)?);
+                let mut tables = crate::report::tables(&contents, &self.scoring(&contents)?)?;
                 tables.extend(ratings(&contents)?);
                 say_unfinished(&contents, &mut tables);
                 tables
@@ -207,8 +203,7 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 
 /// As [`write`], with the scorer and the prices of a run on notes.
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
-    let extra = ExtraTables { evaluation: evaluation(contents)?, ratings: ratings(contents)? };
-    let pages = crate::report::render(contents, scoring, &extra)?;
+    let pages = crate::report::render(contents, scoring, &ratings(contents)?)?;
     // report.html is the first of them and written last: where it is, all are.
     for (file, page) in pages.iter().rev() {
         whole_file::write_private(&directory.join(file), page.as_bytes())?;
@@ -222,12 +217,6 @@ fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Res
         fs_err::remove_file(path)?;
     }
     Ok(())
-}
-
-/// The table of the run's evaluation.toml, if there is one.
-fn evaluation(contents: &Contents) -> Result<Option<Table>, Failure> {
-    let form = Evaluation::of_run(&contents.path)?;
-    Ok(form.as_ref().map(tables::evaluation::table))
 }
 
 /// The tables of the clinicians' ratings of a run.

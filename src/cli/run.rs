@@ -19,7 +19,6 @@ use crate::analysis::policy::{Policy, Subject};
 use crate::cli::exit::Failure;
 use crate::data::Format;
 use crate::experiment::driver::carry_out;
-use crate::experiment::evaluation::Evaluation;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::Spec;
@@ -68,9 +67,6 @@ pub struct Run {
     /// The run directory [default: a new one, named after the run]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// A filled-in evaluation.toml, put into the run directory and printed first by `report`
-    #[arg(long, value_name = "FILE")]
-    evaluation: Option<PathBuf>,
     /// Say of each outcome whether one may act upon it, by this policy of `calibrate`
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -91,7 +87,6 @@ impl Run {
         let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
         let sandbox = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
-        let evaluation = self.evaluation.clone();
         let policy = self.policy.as_deref().map(Policy::read).transpose()?;
         let (allow_version, part) = (self.allow_version, self.start.shard);
         let load = |path: PathBuf| Ok::<_, Failure>((Plan::load(&path)?, path));
@@ -106,7 +101,6 @@ impl Run {
         if promised.is_some() {
             spec.shard = None;
         }
-        let evaluation = evaluation.as_deref().map(Evaluation::read).transpose()?;
         let mut paths = Paths::default().run(&spec)?;
         if !dry_run {
             paths = match &out {
@@ -136,7 +130,6 @@ impl Run {
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;
         run.plan.host.sandbox = entered.report();
-        run.evaluation = evaluation;
         if let Some(policy) = &policy {
             policy.keep_to(&Subject::of(&run.plan)?)?;
         }

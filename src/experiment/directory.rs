@@ -11,7 +11,6 @@ use super::appender::Appender;
 use super::chain::Chain;
 use super::contents::Contents;
 use super::error::RunError;
-use super::evaluation::{self, Evaluation};
 use super::link::Link;
 use super::plan::{self, Plan};
 use super::results::{self, Heads};
@@ -36,14 +35,6 @@ pub struct Directory {
     pub(super) notices: Vec<String>,
 }
 
-/// What a run has beside its plan from the start.
-#[derive(Default)]
-pub struct Beside<'a> {
-    pub evaluation: Option<&'a Evaluation>,
-    /// Those that wrote it, where it is merged.
-    pub versions: &'a [String],
-}
-
 /// What a resumed run need not do again. An item whose last line has an error is not among the items.
 #[derive(Debug, Default)]
 pub struct Finished {
@@ -53,19 +44,20 @@ pub struct Finished {
 }
 
 impl Directory {
-    /// As [`Directory::create_with`], with nothing beside the plan.
+    /// As [`Directory::create_merged`], for one version to write.
     pub fn create(path: &Path, plan: &Plan, texts: &[ItemText]) -> Result<Directory, RunError> {
-        Directory::create_with(path, plan, texts, &Beside::default())
+        Directory::create_merged(path, plan, texts, &[])
     }
 
-    /// Makes a directory (mode 0700) with the texts of the plan's items, empty logs, what stands beside the plan, and the plan (mode 0600).
+    /// Makes a directory (mode 0700) with the texts of the plan's items, empty logs, the versions that wrote its parts, and the plan (mode
+    /// 0600).
     ///
     /// An empty directory is taken, and so is one whose creation was cut off before its plan stood; any other errors.
-    pub fn create_with(
+    pub fn create_merged(
         path: &Path,
         plan: &Plan,
         texts: &[ItemText],
-        beside: &Beside<'_>,
+        versions: &[String],
     ) -> Result<Directory, RunError> {
         if fs_err::exists(path)? && !is_vacant(path)? {
             return Err(RunError::NotEmpty { path: path.to_owned() });
@@ -78,15 +70,11 @@ impl Directory {
         let items = open(ItemLine::FILE)?;
         let searches = plan.corpus.as_ref().map(|_| open(SearchLine::FILE)).transpose()?;
         whole_file::write_private(&path.join(texts::FILE), texts::to_lines(texts)?.as_bytes())?;
-        for stale in [evaluation::FILE, versions::FILE].map(|name| path.join(name)) {
-            if fs_err::exists(&stale)? {
-                fs_err::remove_file(stale)?;
-            }
+        let stale = path.join(versions::FILE);
+        if fs_err::exists(&stale)? {
+            fs_err::remove_file(stale)?;
         }
-        if let Some(evaluation) = beside.evaluation {
-            evaluation.write(path)?;
-        }
-        versions::write(path, beside.versions)?;
+        versions::write(path, versions)?;
         // The plan is written last: where it exists, all other files do.
         let plan_sha256 = plan.save(&path.join(plan::FILE))?;
         let searches = searches.map(|file| Appender::behind(file, &Chain::empty(&plan_sha256)));
@@ -216,7 +204,7 @@ fn lock(calls: &File, path: &Path) -> Result<Option<String>, RunError> {
 
 /// Whether a directory holds nothing but what a creation leaves that was cut off before the plan stood.
 fn is_vacant(path: &Path) -> Result<bool, RunError> {
-    let before_plan = [texts::FILE, evaluation::FILE, versions::FILE].map(|name| path.join(name));
+    let before_plan = [texts::FILE, versions::FILE].map(|name| path.join(name));
     let mut files = vec![whole_file::partial_path(&path.join(plan::FILE))];
     files.extend(before_plan.iter().map(|file| whole_file::partial_path(file)));
     // A file of such a name that stands alone is somebody's own.

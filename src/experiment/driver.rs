@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::contents::Contents;
-use super::directory::{Beside, Directory};
+use super::directory::Directory;
 use super::error::{Interrupted, resume};
 use super::log::Log;
 use super::models::Models;
@@ -98,8 +98,7 @@ pub fn carry_out(
     observer: Arc<dyn Observer>,
     stop: Arc<AtomicBool>,
 ) -> Result<Executed, Failure> {
-    let beside = Beside { evaluation: run.evaluation.as_ref(), versions: &[] };
-    let directory = Directory::create_with(out, &run.plan, &run.texts, &beside)?;
+    let directory = Directory::create(out, &run.plan, &run.texts)?;
     Driver::new(models.start()?, observer, stop).execute(run, directory, out)
 }
 

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::contents::Contents;
-use super::directory::{Beside, Directory};
+use super::directory::Directory;
 use super::driver::Executed;
 use super::error::RunError;
-use super::evaluation::Evaluation;
 use super::plan::Plan;
 use super::shard::{Shard, ShardPlan};
 use super::texts;
@@ -58,8 +57,7 @@ fn missing(parts: &[Shard], count: usize) -> String {
 /// Writes the run whose shards lie in `directories`, in any order, into the new directory `out`.
 ///
 /// The lines stand item by item in the order of the plan. What no answer depends on is told of the first shard, but the
-/// time when the run was made, the earliest, and the time that it took, the sum. An evaluation.toml that is the same in all shards
-/// is copied.
+/// time when the run was made, the earliest, and the time that it took, the sum.
 ///
 /// # Errors
 /// Directories that are not all the shards of one plan, each once and finished; a shard that does not verify; an `out`
@@ -97,15 +95,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
     calls.sort_by_key(|call| place(&call.item));
     items.sort_by_key(|item| place(item.item()));
 
-    let forms = directories.iter().map(|path| Evaluation::of_run(path));
-    let mut forms = forms.collect::<Result<Vec<_>, _>>()?;
-    forms.dedup();
-    let evaluation = match &forms[..] {
-        [evaluation] => evaluation.as_ref(),
-        _ => None,
-    };
-    let beside = Beside { evaluation, versions: &versions };
-    let created = Directory::create_with(out, &whole, &texts, &beside);
+    let created = Directory::create_merged(out, &whole, &texts, &versions);
     let mut directory = created.map_err(|error| match error {
         RunError::NotEmpty { path } => Failure::from(MergeError::NotEmpty { path }),
         other => other.into(),

@@ -19,7 +19,6 @@ pub mod difference;
 pub mod directory;
 pub mod driver;
 pub mod error;
-pub mod evaluation;
 pub mod exemplars;
 pub mod forecast;
 pub mod hardware;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::clock;
-use super::evaluation::Evaluation;
 use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
 use super::library::{Libraries, Library};
 use super::models::Models;
@@ -209,7 +208,6 @@ impl Spec {
             models: seated,
             library,
             exemplars,
-            evaluation: None,
         };
         run.refuse_long_prompts()?;
         run.refuse_small_pools(models)?;
@@ -272,8 +270,6 @@ pub struct Run {
     pub library: Option<Arc<Library>>,
     /// What the system shows as exemplars; empty where it shows none.
     pub exemplars: Arc<Exemplars>,
-    /// The form that goes into the run directory; it has no part in what is computed.
-    pub evaluation: Option<Evaluation>,
 }
 
 /// A run with its models loaded.

@@ -21,7 +21,7 @@ mod tests;
 use thiserror::Error;
 
 pub use kit::{content_policy, environment};
-pub use run::{ExtraTables, Scoring, file as run_page, render, tables};
+pub use run::{Scoring, file as run_page, render, tables};
 
 use crate::analysis::metrics::MetricsError;
 use crate::diagnosis::{Blame, Diagnosis};

@@ -137,7 +137,7 @@ COMMANDS = (("verify", "hostile"), ("report", "hostile"), ("resume", "hostile"),
 def pipes():
     """Pipes in the place of what a run directory, a recipe's, and folders of prompts and data hold: nobody waits for their other ends."""
     there = [name for name in sorted(os.listdir("honest")) if name != "report.html"]
-    for file in [*there, "versions.json", "ratings.json", "evaluation.toml"]:
+    for file in [*there, "versions.json", "ratings.json"]:
         pipe_at(fresh("honest", "hostile") / file)
         for command in COMMANDS:
             yield f"{file}, {command[0]}", program.survives(command)

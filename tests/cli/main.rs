@@ -20,7 +20,6 @@ mod docs;
 mod endpoints;
 #[cfg(feature = "remote")]
 mod ends;
-mod evaluation;
 mod every_system;
 mod exemplars;
 mod forgeries;

@@ -1,10 +1,9 @@
-//! Tables that runs and recipes share: cost, calibration, and all of notes; and the form of an evaluation.
+//! Tables that runs and recipes share: cost, calibration, and all of notes.
 
 pub mod calibration;
 pub mod correction;
 pub mod costs;
 pub mod debate;
-pub mod evaluation;
 pub mod evidence;
 pub mod notes;
 pub mod positions;

@@ -82,31 +82,23 @@ fn a_creation_that_was_cut_off_starts_over() {
     fs_err::create_dir_all(&out).unwrap();
     fs_err::write(out.join("calls.jsonl"), "").unwrap();
     fs_err::write(out.join("dataset.jsonl"), "half").unwrap();
-    fs_err::write(out.join("evaluation.toml"), "purpose = 'another'").unwrap();
+    fs_err::write(out.join("versions.json"), "{}").unwrap();
     fs_err::write(out.join(".plan.toml.partial"), "version = ").unwrap();
     let finished = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap().finished;
     assert!(finished.calls.is_empty());
     assert_eq!(Plan::load(&out.join("plan.toml")).unwrap(), plan());
-    assert!(!out.join("evaluation.toml").exists());
+    assert!(!out.join("versions.json").exists());
 }
 
 /// A merge that is killed in its logs is resumed as a run: it has all that it would have had.
 #[test]
-fn what_stands_beside_the_plan_is_there_before_the_first_line() {
+fn the_versions_are_there_before_the_first_line() {
     let (_scratch, out) = scratch();
-    let form = out.with_file_name("form.toml");
-    fs_err::create_dir_all(form.parent().unwrap()).unwrap();
-    fs_err::write(&form, "purpose = 'find errors'\n").unwrap();
-    let form = Evaluation::read(&form).unwrap();
     let versions = ["0.0.1", "0.0.2"].map(str::to_owned);
-    let beside = Beside { evaluation: Some(&form), versions: &versions };
-    drop(Directory::create_with(&out, &plan(), &texts(&ITEMS), &beside).unwrap());
+    drop(Directory::create_merged(&out, &plan(), &texts(&ITEMS), &versions).unwrap());
     let contents = Contents::read(&out).unwrap();
     assert_eq!(contents.versions, versions);
-    assert_eq!(Evaluation::of_run(&out).unwrap().map(|form| form.sha256()), Some(form.sha256()));
-    for name in ["evaluation.toml", "versions.json"] {
-        assert_eq!(mode(&out.join(name)), 0o600);
-    }
+    assert_eq!(mode(&out.join("versions.json")), 0o600);
 }
 
 #[test]

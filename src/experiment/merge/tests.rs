@@ -191,18 +191,3 @@ fn a_plan_of_very_many_shards_names_the_first_that_are_missing() {
     assert!(message.starts_with("shards 2/1000000, 3/1000000, "), "{message}");
     assert!(message.ends_with(", 11/1000000 and 999989 more are missing"), "{message}");
 }
-
-#[test]
-fn an_evaluation_form_that_all_shards_have_is_the_merged_runs() {
-    let (scratch, paths) = shards(&["1/2", "2/2"]);
-    let form = |path: &Path| Evaluation::of_run(path).unwrap();
-    fs_err::write(paths[0].join("evaluation.toml"), "purpose = \"triage\"\n").unwrap();
-    let out = scratch.path().join("differing");
-    merge(&paths, &out).unwrap();
-    assert_eq!(form(&out), None);
-    fs_err::copy(paths[0].join("evaluation.toml"), paths[1].join("evaluation.toml")).unwrap();
-    let out = scratch.path().join("equal");
-    merge(&paths, &out).unwrap();
-    assert_eq!(form(&out), form(&paths[0]));
-    assert!(form(&out).is_some());
-}

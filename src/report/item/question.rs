@@ -22,7 +22,7 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
         first: rounds.map(|round| mark(&round.aggregate, item)),
         found: found(item),
         trail: trail(item),
-        outcome: outcome(item),
+        outcome: vec![outcome(item)],
         counts: format!(
             "{}{} after the first, {}.",
             confidence
@@ -38,13 +38,12 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
     }
 }
 
-fn outcome(item: &AnswerLine) -> Vec<String> {
-    let told = match (&item.gold, found(item).verdict) {
+fn outcome(item: &AnswerLine) -> String {
+    match (&item.gold, found(item).verdict) {
         (None, _) => "The question has no gold answer.".to_owned(),
         (Some(gold), Correctness::Right) => format!("Right: the gold answer is {gold}."),
         (Some(gold), _) => format!("Wrong: the gold answer is {gold}."),
-    };
-    vec![told]
+    }
 }
 
 fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {

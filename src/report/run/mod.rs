@@ -34,15 +34,6 @@ pub struct Scoring {
     pub prices: Prices,
 }
 
-/// What people wrote beside a run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ExtraTables {
-    /// The form of its evaluation.
-    pub evaluation: Option<Table>,
-    /// What clinicians said of it.
-    pub ratings: Vec<Table>,
-}
-
 /// What a run came to.
 #[derive(Serialize)]
 struct Results {
@@ -61,7 +52,7 @@ struct Results {
     tables: Vec<Table>,
 }
 
-/// The pages, each with the name of its file, the one with the figures first; equal contents give equal bytes, in whatever order
+/// The pages, with what clinicians said of the run, each with the name of its file, the one with the figures first; equal contents give equal bytes, in whatever order
 /// records lie.
 ///
 /// # Errors
@@ -69,15 +60,15 @@ struct Results {
 pub fn render(
     contents: &Contents,
     scoring: &Scoring,
-    extra: &ExtraTables,
+    ratings: &[Table],
 ) -> Result<Vec<(String, String)>, ReportError> {
-    render_parts(contents, scoring, extra, page::CASES)
+    render_parts(contents, scoring, ratings, page::CASES)
 }
 
 pub(super) fn render_parts(
     contents: &Contents,
     scoring: &Scoring,
-    extra: &ExtraTables,
+    ratings: &[Table],
     cases_per_page: usize,
 ) -> Result<Vec<(String, String)>, ReportError> {
     let results = results(contents, scoring)?;
@@ -93,8 +84,7 @@ pub(super) fn render_parts(
     let shared = context! {
         results => Value::from(Serde(&results)),
         tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
-        evaluation => extra.evaluation.as_ref().map(|form| Value::from_safe_string(form.html())),
-        ratings => Value::from_safe_string(extra.ratings.iter().map(Table::titled_html).collect()),
+        ratings => Value::from_safe_string(ratings.iter().map(Table::titled_html).collect()),
     };
     let pages = page::pages(contents, &scoring.scorer.neural, cases_per_page);
     let render = |(index, page): (usize, Value)| {

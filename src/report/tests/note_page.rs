@@ -9,10 +9,10 @@ use crate::analysis::Outcomes;
 use crate::analysis::notes::{CorrectionScorer, NeuralScores, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::record::{Reply, SettledBy};
-use crate::report::{ExtraTables, Scoring, tables};
+use crate::report::{Scoring, tables};
 
 fn page() -> String {
-    only_page(&records(), &Scoring::default(), &ExtraTables::default()).unwrap()
+    only_page(&records(), &Scoring::default()).unwrap()
 }
 
 /// The part of the page that shows one note of one run.
@@ -35,7 +35,7 @@ fn equal_records_give_equal_bytes_in_any_order() {
     let page = page();
     records.items.records.reverse();
     records.calls.records.reverse();
-    assert_eq!(page, only_page(&records, &Scoring::default(), &ExtraTables::default()).unwrap());
+    assert_eq!(page, only_page(&records, &Scoring::default()).unwrap());
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn asks_for_nothing_and_says_what_it_is() {
     assert!(!page.contains("is noise"));
     let mut records = records();
     records.plan.synthetic = true;
-    let page = only_page(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
+    let page = only_page(&records, &Scoring::default()).unwrap();
     assert!(page.contains("every answer on this page is noise"));
 }
 
@@ -82,11 +82,7 @@ fn what_models_and_notes_say_stays_text() {
     let mut plan = plan();
     plan.runs = 1;
     plan.dataset.items = vec![hostile.into(), "failed".into()];
-    let page = only_page(
-        &contents(plan, vec![victim, failed], vec![attack]),
-        &Scoring::default(),
-        &ExtraTables::default(),
-    );
+    let page = only_page(&contents(plan, vec![victim, failed], vec![attack]), &Scoring::default());
     let page = page.unwrap();
     for (markup, count) in [("<script", 1), ("</script", 1), ("<style", 1)] {
         assert_eq!(page.matches(markup).count(), count, "{markup}");
@@ -232,7 +228,7 @@ fn tables_equal_the_figures() {
     let all = figures.stages.last().unwrap();
     assert_eq!(cost.last().unwrap()["per note: dollars"], all.price(&Prices::default()));
     assert_eq!(cost.last().unwrap()["per note: prompt tokens"], all.prompt_tokens);
-    let page = only_page(&records, &Scoring::default(), &ExtraTables::default()).unwrap();
+    let page = only_page(&records, &Scoring::default()).unwrap();
     for table in &tables {
         assert!(page.contains(&table.html()), "{}", table.name);
     }
@@ -266,7 +262,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
     let told = |scoring: &Scoring| {
         (
             rows(&tables(&records, scoring).unwrap(), "correction"),
-            only_page(&records, scoring, &ExtraTables::default()).unwrap(),
+            only_page(&records, scoring).unwrap(),
         )
     };
     let row = |rows: &[Value], measure: &str| {
@@ -341,14 +337,9 @@ fn without_gold_or_without_records_there_is_a_page() {
             note.gold = None;
         }
     }
-    let page = only_page(&ungraded, &Scoring::default(), &ExtraTables::default()).unwrap();
+    let page = only_page(&ungraded, &Scoring::default()).unwrap();
     assert!(page.contains("so nothing is graded") && page.contains("title=\"no gold\""));
-    let empty = only_page(
-        &contents(plan(), Vec::new(), Vec::new()),
-        &Scoring::default(),
-        &ExtraTables::default(),
-    )
-    .unwrap();
+    let empty = only_page(&contents(plan(), Vec::new(), Vec::new()), &Scoring::default()).unwrap();
     assert!(empty.contains("0 of 14 planned cases") && empty.contains("No note has a record yet."));
     assert!(empty.contains("so nothing is graded"));
 }

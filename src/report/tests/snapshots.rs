@@ -11,12 +11,12 @@ use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
 use crate::panel::{DecodingMode, SamplingChoice};
-use crate::report::{ExtraTables, Scoring, rating, recipe, tables};
+use crate::report::{Scoring, rating, recipe, tables};
 use crate::systems::SystemConfig;
 
 /// What the page says, without its style and its script.
 fn body(contents: &Contents) -> String {
-    said(&only_page(contents, &Scoring::default(), &ExtraTables::default()).unwrap())
+    said(&only_page(contents, &Scoring::default()).unwrap())
 }
 
 fn said(page: &str) -> String {

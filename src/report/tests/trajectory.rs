@@ -9,7 +9,7 @@ use crate::record::{
     CallLine, EvidenceLine, Message, NoteLine, Part, Passage, Reply, RetrievedChunk, SearchLine,
     SearchPlace, Trajectory, TurnLine,
 };
-use crate::report::{ExtraTables, Scoring};
+use crate::report::Scoring;
 
 /// As long as the chunks of a corpus at their longest.
 const CHUNK: usize = 1000;
@@ -102,7 +102,7 @@ fn page(note: NoteLine, calls: Vec<CallLine>, searches: Vec<SearchLine>) -> Stri
     (plan.runs, plan.dataset.items) = (1, vec!["ms-test-found".into()]);
     let mut contents = contents(plan, vec![note], calls);
     contents.searches.records = searches;
-    only_page(&contents, &Scoring::default(), &ExtraTables::default()).unwrap()
+    only_page(&contents, &Scoring::default()).unwrap()
 }
 
 #[test]
