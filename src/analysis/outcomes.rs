@@ -173,13 +173,8 @@ impl<'a> Outcomes<'a> {
 
     /// Stated confidence of the team in its answer, or in its flag on a note, and whether that was right, over all runs.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let stated = |line: &ItemLine| {
-            let confidence = match line {
-                ItemLine::Answer(answer) => answer.stated_confidence(),
-                ItemLine::Note(note) => note.stated_confidence(),
-            };
-            Some((confidence?, line.correct() == Some(true)))
-        };
+        let stated =
+            |line: &ItemLine| Some((line.stated_confidence()?, line.correct() == Some(true)));
         self.graded().into_iter().flatten().filter_map(stated).collect()
     }
 

@@ -20,7 +20,6 @@ use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
-use crate::analysis::policy::{Policy, Subject};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format, ItemKind};
@@ -30,7 +29,7 @@ use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::outside;
-use crate::record::{CallLine, Decision, ItemLine, NoteLine, SearchLine};
+use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
 use crate::retrieval::CorpusSpec;
 use crate::systems::Task;
 use crate::systems::table::SystemEntry;
@@ -45,12 +44,9 @@ pub struct Check {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Exit with 1 if an error was found, no answer was accepted or nothing could be read; with --policy, if it says to escalate
+    /// Exit with 1 if an error was found, no answer was accepted or nothing could be read
     #[arg(long)]
     gate: bool,
-    /// Say whether one may act upon the result, by this policy of `calibrate`
-    #[arg(long, value_name = "FILE")]
-    policy: Option<PathBuf>,
     /// Keep the run in this directory; without it only the audit trail is written, if --audit or WARDROUND_AUDIT names one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -73,13 +69,10 @@ pub struct Check {
     hub: HubFlags,
 }
 
-/// The gate: only an answer that says that there is no error opens it, and with a policy only one that may be acted upon.
-fn pass(finding: &Finding, decision: Option<&Decision>) -> Result<(), Failure> {
+/// The gate: only an answer that says that there is no error opens it.
+fn pass(finding: &Finding) -> Result<(), Failure> {
     let message = match finding.has_error {
-        Some(false) => match decision.and_then(|decision| decision.because.as_deref()) {
-            None => return Ok(()),
-            Some(because) => format!("{} is for a clinician, because {because}", finding.note),
-        },
+        Some(false) => return Ok(()),
         Some(true) => format!("an error was found in {}", finding.note),
         None => format!("whether {} has an error could not be told", finding.note),
     };
@@ -95,7 +88,6 @@ impl Check {
         let path = self.note.clone().filter(|path| path != Path::new("-"));
         let options = self.audit.clone().options();
         let spec = self.spec(path.as_deref())?;
-        let policy = self.policy.as_deref().map(Policy::read).transpose()?;
         let mut paths = Paths::default().run(&spec)?;
         for directory in self.out.iter().chain(options.as_ref().map(|options| &options.directory)) {
             paths = paths.write(directory)?;
@@ -111,9 +103,6 @@ impl Check {
             let models = spec.describe_models()?;
             let mut run = spec.resolve(inputs, &models)?;
             run.plan.host.sandbox = sandbox;
-            if let Some(policy) = &policy {
-                policy.keep_to(&Subject::of(&run.plan)?)?;
-            }
             if run.plan.synthetic {
                 console::note(
                     "note: synthetic weights answer noise: this says nothing about the note",
@@ -138,23 +127,11 @@ impl Check {
             return Err(Failure::outcome(format!("{}: {error}", record.item), None));
         }
         let finding = Finding::of(&record, &calls, &searches);
-        let decision = policy.map(|policy| policy.decide(&record.into(), &calls));
         match self.json {
-            true => {
-                let mut value = json!(finding);
-                if let Some(decision) = &decision {
-                    value["policy"] = json!(decision);
-                }
-                console::say(format!("{value:#}"))?;
-            }
-            false => {
-                if let Some(decision) = &decision {
-                    console::say(format!("{decision}\n"))?;
-                }
-                console::write(&finding.text())?;
-            }
+            true => console::say(format!("{:#}", json!(finding)))?,
+            false => console::write(&finding.text())?,
         }
-        if self.gate { pass(&finding, decision.as_ref()) } else { Ok(()) }
+        if self.gate { pass(&finding) } else { Ok(()) }
     }
 
     fn spec(&self, path: Option<&Path>) -> Result<Spec, Failure> {

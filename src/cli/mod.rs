@@ -18,7 +18,6 @@ mod audit;
 mod bench;
 #[cfg(feature = "airgap")]
 mod bundle;
-mod calibrate;
 mod calls;
 mod check;
 mod compare;
@@ -102,8 +101,6 @@ enum Verb {
     Replay(replay::Replay),
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
-    /// From runs whose right outcomes are known, make a policy that says which outcomes may be acted upon
-    Calibrate(calibrate::Calibrate),
     /// Blinded rating of runs by clinicians: write the page, score the ratings
     #[command(subcommand)]
     Rate(rate::Rate),
@@ -162,7 +159,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Calibrate, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

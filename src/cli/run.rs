@@ -14,8 +14,7 @@ use super::flags::{
 use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
 use super::sandboxed::{Paths, SandboxFlag};
-use super::{calibrate, interrupt, list, summary};
-use crate::analysis::policy::{Policy, Subject};
+use super::{interrupt, list, summary};
 use crate::cli::exit::Failure;
 use crate::data::Format;
 use crate::experiment::driver::carry_out;
@@ -67,9 +66,6 @@ pub struct Run {
     /// The run directory [default: a new one, named after the run]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Say of each outcome whether one may act upon it, by this policy of `calibrate`
-    #[arg(long, value_name = "FILE")]
-    policy: Option<PathBuf>,
     #[command(flatten)]
     audit: AuditDirectory,
     #[command(flatten)]
@@ -87,7 +83,6 @@ impl Run {
         let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
         let sandbox = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
-        let policy = self.policy.as_deref().map(Policy::read).transpose()?;
         let (allow_version, part) = (self.allow_version, self.start.shard);
         let load = |path: PathBuf| Ok::<_, Failure>((Plan::load(&path)?, path));
         let promised = self.plan.clone().map(load).transpose()?;
@@ -130,9 +125,6 @@ impl Run {
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;
         run.plan.host.sandbox = entered.report();
-        if let Some(policy) = &policy {
-            policy.keep_to(&Subject::of(&run.plan)?)?;
-        }
         if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;
@@ -158,11 +150,7 @@ impl Run {
         let observer = Watched::begin(audit.as_ref(), "run", sandbox, execution.observer())?;
         let executed = carry_out(run, models, &out, observer.clone(), interrupt::watch());
         let executed = observer.end(executed)?;
-        let finished = summary::finish(&executed);
-        if let Some(policy) = &policy {
-            calibrate::apply(policy, &executed.contents)?;
-        }
-        finished
+        summary::finish(&executed)
     }
 
     fn spec(self) -> Result<Spec, Failure> {

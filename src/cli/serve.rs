@@ -3,8 +3,6 @@
 pub mod sources;
 mod systems;
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
@@ -13,7 +11,6 @@ use super::audit::flags::AuditFlags;
 use super::flags::SystemFlags;
 use super::options::HubFlags;
 use super::sandboxed::{Paths, SandboxFlag, folder_of};
-use crate::analysis::policy::{Policy, Subject};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
@@ -21,7 +18,7 @@ use crate::experiment::whole_file;
 use crate::sandbox::Network;
 use crate::selftest::last::LastSelftest;
 use crate::serve::options::{Listen, refuse_open};
-use crate::serve::{Loaded, LoadedSystem, ServeOptions, serve};
+use crate::serve::{Loaded, ServeOptions, serve};
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -32,9 +29,6 @@ pub struct Serve {
     options: ServeOptions,
     #[command(flatten)]
     systems: SystemFlags,
-    /// Say of each outcome of the system that this policy was calibrated with whether one may act upon it; may be repeated
-    #[arg(long, value_name = "FILE")]
-    policy: Vec<PathBuf>,
     #[command(flatten)]
     audit: AuditFlags,
     #[command(flatten)]
@@ -52,8 +46,6 @@ impl Serve {
         refuse_open(listen.host, listen.is_guarded() || listen.unix.is_some())?;
         let hub = self.hub.options(true)?;
         let mut sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
-        let policies = self.policy.iter().map(|path| Policy::read(path));
-        let policies = policies.collect::<Result<Vec<_>, _>>()?;
         let audit = self.audit.options();
         let mut paths = paths(&self.options.listen)?
             .models(sources.named.iter().map(|named| &named.model), &hub)?
@@ -81,30 +73,9 @@ impl Serve {
             Ok((entered, sandbox))
         };
         serve(options, seal, move |(_entered, sandbox)| {
-            let mut loaded = sources.load()?;
-            obey(&mut loaded, policies)?;
-            Ok(Loaded { sandbox, selftest, ..loaded })
+            Ok(Loaded { sandbox, selftest, ..sources.load()? })
         })
     }
-}
-
-/// Gives each policy to the system that it was calibrated with.
-fn obey(loaded: &mut Loaded, policies: Vec<Policy>) -> Result<(), Failure> {
-    for policy in policies {
-        let name = &policy.subject.system;
-        let of = |system: &&mut LoadedSystem| system.seated.config.plan_name() == name;
-        let system = loaded.systems.iter_mut().find(of).ok_or_else(|| {
-            let hint = "name the system with --system, or leave the policy out";
-            Failure::usage(format!("a policy is of {name}, which is not served"), hint)
-        })?;
-        policy.keep_to(&Subject::of_seated(&system.seated))?;
-        if system.policy.is_some() {
-            let hint = "give one policy a system";
-            return Err(Failure::usage(format!("{name} has two policies"), hint));
-        }
-        system.policy = Some(policy);
-    }
-    Ok(())
 }
 
 /// The files that the listener reads and writes; keys and certificates are read again on SIGHUP.

@@ -20,9 +20,9 @@ use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
 use crate::panel::recorder::Expecting;
-use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError};
+use crate::panel::{CallSettings, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
-use crate::record::{CallKey, CallLine, Decision, ItemLine, Language, SearchLine, Usage};
+use crate::record::{CallKey, CallLine, ItemLine, Language, SearchLine, Usage};
 use crate::retrieval::Retrieve;
 use crate::systems::{Opening, Parts, System, SystemConfig, Task};
 
@@ -110,8 +110,6 @@ pub struct Worked {
     pub searches: Vec<SearchLine>,
     /// Of all calls.
     pub usage: Usage,
-    /// By the policy of whoever had it worked on, where there is one.
-    pub decision: Option<Decision>,
 }
 
 impl Spec {
@@ -164,10 +162,6 @@ impl Spec {
 }
 
 impl Seated {
-    pub fn decoding(&self) -> DecodingMode {
-        self.settings.decoding
-    }
-
     /// The seat and the tokens of each first prompt, about the smallest of items: what more a context has is for an item.
     ///
     /// # Errors
@@ -229,7 +223,7 @@ impl Seated {
         let calls: Vec<CallLine> = calls.try_iter().collect();
         let usage = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
         let searches = searches.try_iter().collect();
-        Ok(Worked { line, calls, searches, usage, decision: None })
+        Ok(Worked { line, calls, searches, usage })
     }
 }
 

@@ -134,7 +134,6 @@ pub struct Backbone {
     pub engine: Engine,
     /// Weights, config, tokenizer, precision and kind of device: models with equal identities give equal answers to equal requests.
     pub identity: String,
-    pub device_kind: String,
     /// The token `</think>`, where the vocabulary has it.
     pub think_end: Option<u32>,
     /// Where its completions are kept, and looked up.
@@ -155,7 +154,6 @@ impl Backbone {
         let engine = description.start(device, options)?;
         let think_end = description.tokenizer.id("</think>");
         let identity = description.identity(device);
-        let device_kind = device.kind([description.precision]);
-        Ok(Backbone { identity, device_kind, description, engine, think_end, calls })
+        Ok(Backbone { identity, description, engine, think_end, calls })
     }
 }

@@ -87,6 +87,14 @@ impl ItemLine {
         Some(is_right && self.error().is_none())
     }
 
+    /// The confidence that the agents state in the answer or the flag.
+    pub fn stated_confidence(&self) -> Option<f64> {
+        match self {
+            ItemLine::Answer(record) => record.stated_confidence(),
+            ItemLine::Note(record) => record.stated_confidence(),
+        }
+    }
+
     /// Why the item was not finished; it counts as wrong, and a resumed run tries it again.
     pub fn error(&self) -> Option<&str> {
         match self {

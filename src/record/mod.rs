@@ -3,7 +3,6 @@
 mod answer;
 mod call;
 mod completion;
-mod decision;
 mod even;
 mod flag;
 mod flip;
@@ -19,7 +18,6 @@ mod trajectory;
 pub use answer::{AnswerLine, RoundLine};
 pub use call::{CallKey, CallLine, Parse, Stage};
 pub use completion::{AnsweredBy, SamplingLine};
-pub use decision::{Advice, Decision};
 pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
 pub use flip::{Cause, Flip};
 pub use item::{ItemKey, ItemLine};

@@ -1,57 +1,43 @@
 //! Risk and coverage, as a figure: of the cases whose score reaches a threshold, how many there are across and how many of them are wrong up.
 
-use crate::analysis::policy::{Point as Threshold, Score, curves};
+use crate::analysis::risk::{Point as Threshold, Risk};
 use crate::experiment::contents::Contents;
 use crate::report::figure::{Key, Line, Plane, Point, Subplot};
 
-const RADIUS: f64 = 2.5;
-
 /// Of a run's first repetition; `None` where nothing that is graded has a score.
 pub fn panel(contents: &Contents) -> Option<Subplot> {
-    let (cases, curves) = curves(contents);
+    let risk = Risk::of(contents);
+    let Risk { cases, curves } = &risk;
     let of = |count: usize, of: usize| count as f64 / of as f64;
-    let point = |at: &Threshold| Point {
-        x: of(at.acted, cases),
-        y: of(at.wrong, at.acted),
-        std: None,
-        radius: RADIUS,
+    let point = |at: &Threshold| {
+        let [x, y] = [of(at.above, *cases), of(at.wrong, at.above)];
+        Point { x, y, std: None, radius: 2.5 }
     };
-    let line = |(series, (_, curve)): (usize, &(Score, Vec<Threshold>))| Line {
-        series,
-        points: curve.iter().map(point).collect(),
-    };
-    let lines: Vec<Line> = curves.iter().enumerate().map(line).collect();
-    if lines.is_empty() {
-        return None;
-    }
-    let said = curves.iter().filter_map(|(score, curve)| {
-        let last = curve.last()?;
-        Some(format!("{score}: {} of {} wrong at the lowest threshold", last.wrong, last.acted))
+    let lines = curves.iter().enumerate().map(|(series, (_, curve))| {
+        let points = curve.iter().map(point).collect();
+        Line { series, points }
     });
-    let said: Vec<String> = said.collect();
-    let keys = curves.iter().enumerate();
-    let mut key: Vec<Key> =
-        keys.map(|(series, (score, _))| Key::series(series, &score.to_string())).collect();
-    key.push(Key::note(
-        "A point a threshold: to the right more cases are acted upon. `wardround calibrate` chooses one, on cases of one's own.",
-    ));
-    Some(Subplot {
+    let plane = Plane {
+        title: "By score".to_owned(),
+        description: format!("Over {cases} cases; of those that ask nearly the same one counts."),
+        width: 260,
+        height: 230,
+        across: "share acted upon".to_owned(),
+        up: "share wrong".to_owned(),
+        names: Vec::new(),
+        reach: [vec![0.0, 1.0], vec![0.0]],
+        diagonal: false,
+        lines: lines.collect(),
+    };
+    let found = risk.in_words();
+    let caveat = "Each bound holds by itself, for new cases from where these come from, if score and share are chosen before one looks at it.";
+    let notes = ["A point a threshold: to the right more cases are acted upon."].into_iter();
+    let notes = notes.chain(found.iter().map(String::as_str));
+    let notes = notes.chain((!found.is_empty()).then_some(caveat)).map(Key::note);
+    let series = curves.iter().enumerate().map(|(series, (score, _))| Key::series(series, score));
+    (!curves.is_empty()).then(|| Subplot {
         title: "Risk and coverage".to_owned(),
-        drawings: vec![
-            Plane {
-                title: "By score".to_owned(),
-                description: format!("Over {cases} cases. {}.", said.join("; ")),
-                width: 260,
-                height: 230,
-                across: "share acted upon".to_owned(),
-                up: "share wrong".to_owned(),
-                names: Vec::new(),
-                reach: [vec![0.0, 1.0], vec![0.0]],
-                diagonal: false,
-                lines,
-            }
-            .draw(),
-        ],
-        key,
+        drawings: vec![plane.draw()],
+        key: series.chain(notes).collect(),
     })
 }

@@ -209,9 +209,6 @@ impl Audit {
             event = event
                 .with("usage", usage(worked.usage))
                 .with_detail("record", without_text(&worked.line));
-            if let Some(decision) = &worked.decision {
-                event = event.with_detail("policy", json!(decision));
-            }
         }
         trail.write(event).map_err(|_| failed())
     }

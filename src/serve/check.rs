@@ -117,10 +117,6 @@ async fn worked(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<Worked, 
 /// The outcome of a case, and how it was made.
 fn result(ask: &Ask, worked: &Worked) -> Value {
     let mut value = words::outcome(&ask.item, worked);
-    // No part of what the trail keeps as the outcome, which is repeated without a policy.
-    if let Some(decision) = &worked.decision {
-        value["policy"] = json!(decision);
-    }
     value["wardround"] = json!({
         "system": ask.system.id,
         "system_fingerprint": ask.system.fingerprint,

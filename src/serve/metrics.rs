@@ -117,7 +117,6 @@ pub struct Metrics {
     rejections: Family<Labels<1>, Counter>,
     parameters: Family<Labels<1>, Counter>,
     builds: Family<Labels<2>, Gauge>,
-    shifts: Family<Labels<1>, Gauge>,
 }
 
 /// The metrics by model.
@@ -200,11 +199,8 @@ impl Metrics {
         registry.register(named("ignored_parameters"), help, Family::clone(&parameters));
         let help = "The program, and what its models compute on";
         registry.register(named("build_info"), help, Family::clone(&builds));
-        let shifts = Family::default();
-        let help = "1 once a policy escalates every case, since they differ from those that it was calibrated with";
-        registry.register(named("policy_shifted"), help, Family::clone(&shifts));
         let families = Arc::new(families);
-        Metrics { registry, families, connections, cases, rejections, parameters, builds, shifts }
+        Metrics { registry, families, connections, cases, rejections, parameters, builds }
     }
 
     pub fn of_model(&self, name: &str) -> ModelMetrics {
@@ -217,12 +213,6 @@ impl Metrics {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let build = [("version", version), ("device_kind", device_kind.to_owned())];
         self.builds.get_or_create(&build).set(1);
-    }
-
-    /// Records whether a system's policy has raised its alarm.
-    pub fn policy(&self, system: &str, is_shifted: bool) {
-        let shift = self.shifts.get_or_create(&[("system", system.to_owned())]);
-        shift.set(i64::from(is_shifted));
     }
 
     /// Counts an error response.

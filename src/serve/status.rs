@@ -60,11 +60,6 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> 
     for model in app.loaded().iter().flat_map(|served| &served.models) {
         refresh(model).await;
     }
-    for system in app.loaded().iter().flat_map(|served| &served.systems) {
-        if let Some(watch) = &system.policy {
-            app.metrics.policy(&system.id, watch.is_shifted());
-        }
-    }
     let text =
         app.metrics.text().map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

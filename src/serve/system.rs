@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::models::{Served, refuse_length};
 use super::request::fields::quoted;
-use crate::analysis::policy::{Policy, Watch};
 use crate::data::{Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::experiment::case::Seated;
@@ -19,7 +18,6 @@ pub struct LoadedSystem {
     pub seated: Seated,
     /// The name of each seat's model in the API.
     pub models: Vec<String>,
-    pub policy: Option<Policy>,
 }
 
 pub struct ServedSystem {
@@ -31,8 +29,6 @@ pub struct ServedSystem {
     /// Systems with equal fingerprints answer equal requests with equal bytes.
     pub fingerprint: String,
     pub is_synthetic: bool,
-    /// Says which outcomes may be acted upon.
-    pub policy: Option<Watch>,
 }
 
 impl ServedSystem {
@@ -41,7 +37,7 @@ impl ServedSystem {
     /// # Errors
     /// A model whose context holds no item beside the system's own prompt.
     pub fn new(loaded: LoadedSystem, served: &Served) -> Result<ServedSystem, Failure> {
-        let LoadedSystem { seated, models, policy } = loaded;
+        let LoadedSystem { seated, models } = loaded;
         let named = |name: &String| served.models.iter().find(|model| model.id == *name);
         let own = || models.iter().filter_map(named);
         for (seat, tokens) in seated.smallest_prompts()? {
@@ -66,7 +62,6 @@ impl ServedSystem {
             seated,
             models,
             context,
-            policy: policy.map(Watch::new),
         })
     }
 
@@ -119,7 +114,6 @@ impl ServedSystem {
                 "prompts_sha256": self.seated.prompts_sha256,
                 "fingerprint": self.fingerprint,
                 "synthetic": self.is_synthetic,
-                "policy": self.policy.as_ref().map(|watch| watch.policy.guarantee.to_string()),
             },
         })
     }

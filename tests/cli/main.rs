@@ -33,7 +33,6 @@ mod medreflex;
 mod multi_agent;
 mod notes;
 mod own_system;
-mod policy;
 #[cfg(feature = "remote")]
 mod protocols;
 mod rating;

@@ -218,7 +218,7 @@ pub(super) fn gather(values: &[f64], units: Option<&[usize]>) -> Result<Vec<Unit
 }
 
 /// The places of the questions of each unit, in the order in which the units first come.
-pub(super) fn together(names: &[usize]) -> Vec<Vec<usize>> {
+pub fn together(names: &[usize]) -> Vec<Vec<usize>> {
     let mut units: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();
     for (question, name) in names.iter().enumerate() {

@@ -99,7 +99,7 @@ fn says_nothing_of_a_note(note: &NoteLine, calls: &[CallLine], told: &str) {
     assert!(matches!(pairing(note), Pairing::Unpaired), "{told}");
     let finding = Finding::of(note, calls, &[]);
     assert_eq!(finding.has_error, None, "{told}");
-    assert!(pass(&finding, None).is_err(), "{told}");
+    assert!(pass(&finding).is_err(), "{told}");
 }
 
 fn answers_nothing(answer: &AnswerLine, told: &str) {

@@ -225,7 +225,6 @@ impl Sources {
             Ok(LoadedSystem {
                 seated: spec.seat(backbone, library.as_deref(), &mut exemplars)?,
                 models: spec.slot_models()?.into_iter().cloned().collect(),
-                policy: None,
             })
         });
         let systems = systems.collect::<Result<_, Failure>>()?;

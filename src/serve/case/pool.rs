@@ -9,8 +9,6 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use prometheus_client::metrics::gauge::Gauge;
 
 use super::{Ask, CaseEvent};
-use crate::analysis::policy::Watch;
-use crate::console;
 use crate::experiment::case::{CaseOptions, DATASET, Worked};
 use crate::panel::PanelError;
 use crate::record::CallLine;
@@ -27,7 +25,6 @@ struct Job {
     ask: Ask,
     stop: Arc<AtomicBool>,
     on_event: OnEvent,
-    caller: Option<Caller>,
     /// Its place in the server's queue.
     _permit: Permit,
     /// The salt of its prefix cache, unless callers share it.
@@ -68,7 +65,6 @@ impl Cases {
             ask,
             stop,
             on_event,
-            caller: caller.cloned(),
             _permit: app.admission()?.admit(1, 0, caller.map(Caller::load))?,
             salt: isolated.map(|caller| caller.salt(None)),
             _open: self.open.clone(),
@@ -129,11 +125,8 @@ fn worked(job: &Job) -> Result<Worked, ApiError> {
                 ApiError { param: is_long.then(|| (*param).to_owned()), ..error }
             }
         })?;
-    let caller = job.caller.as_ref().map(Caller::identity);
-    let caller = caller.as_deref().unwrap_or("whoever asks");
-    let decide = |watch: &Watch| watch.decide(caller, &worked.line, &worked.calls, console::note);
     match worked.line.error() {
-        None => Ok(Worked { decision: system.policy.as_ref().map(decide), ..worked }),
+        None => Ok(worked),
         Some(error) => Err(ApiError::new(Code::Internal, error)),
     }
 }

@@ -69,13 +69,9 @@ pub fn reasoning(kind: ItemKind, worked: &Worked) -> String {
 
 /// The outcome as the answer of a chat.
 pub fn content(item: &Item, worked: &Worked) -> String {
-    let text = match &worked.line {
+    match &worked.line {
         ItemLine::Note(line) => Finding::of(line, &worked.calls, &worked.searches).text(),
         ItemLine::Answer(line) => answer_text(item, line),
-    };
-    match &worked.decision {
-        None => text,
-        Some(decision) => format!("{decision}\n\n{text}"),
     }
 }
 
@@ -167,7 +163,7 @@ mod tests {
         let said = json!({"answer": "B", "confidence": 0.85, "cot": ["Look.", "Then  decide."]});
         let calls = vec![call("sym", 0, json!({}), "I plan\nto ask."), call("ddx", 1, said, "{}")];
         let (searches, usage) = (Vec::new(), Usage::default());
-        Worked { line: line.into(), calls, searches, usage, decision: None }
+        Worked { line: line.into(), calls, searches, usage }
     }
 
     #[test]
