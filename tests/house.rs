@@ -37,7 +37,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("audit", "experiment diagnosis digest record console appended outside"),
     (
         "experiment",
-        "systems panel calls retrieval corpus scorers engine model ops hub data prompts diagnosis digest record console fault appended outside",
+        "systems panel calls retrieval corpus engine model ops hub data prompts diagnosis digest record console fault appended outside",
     ),
     ("systems", "panel retrieval data prompts text random diagnosis digest record outside"),
     (
