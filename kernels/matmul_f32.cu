@@ -1,8 +1,7 @@
 // Products in f32, for weights that are kept as f32: [outputs up to 16s][stride], zeros beyond `inputs`.
 //
-// A CTA of 256 threads takes 64 rows by 64 outputs, a thread four rows by outputs g, g + 1, g + 8 and g + 9 of sixteen:
-// where gates are multiplied, g … g + 7 are eight gates and the others their ups. Each sum is taken input by input, so
-// that a row's bits depend on nothing beside it.
+// A CTA of 256 threads takes 64 rows by 64 outputs, a thread four rows by outputs g, g + 1, g + 8 and g + 9 of sixteen.
+// Each sum is taken input by input, so that a row's bits depend on nothing beside it.
 #include "common.cuh"
 
 namespace products {
@@ -80,17 +79,3 @@ extern "C" __global__ void __launch_bounds__(products::THREADS)
                        });
 }
 EMULATED_KERNEL(matmul_f32)
-
-// out [rows][out_stride], a number for each gate and its up.
-extern "C" __global__ void __launch_bounds__(products::THREADS)
-    matmul_f32_gated(const float *weights, const float *x, int x_stride, int rows, int outputs, int inputs, int stride,
-                     float *out, int out_stride, Gate gate) {
-    products::multiply({weights, x, x_stride, rows, outputs, inputs, stride},
-                       [=](int row, int output, const float(&sums)[4]) {
-                           const int feature = output / 16 * 8 + output % 16;
-                           float *to = out + static_cast<size_t>(row) * out_stride + feature;
-                           if (feature < outputs / 2) to[0] = gated(gate, sums[0], sums[2]);
-                           if (feature + 1 < outputs / 2) to[1] = gated(gate, sums[1], sums[3]);
-                       });
-}
-EMULATED_KERNEL(matmul_f32_gated)

@@ -75,23 +75,17 @@ __device__ __forceinline__ float squares(const Held &first, const float *row, in
     return sum;
 }
 
-__device__ __forceinline__ void put(float *out, int quad, float4 value) {
-    reinterpret_cast<float4 *>(out)[quad] = value;
-}
-
 // out = row · scale · weight
-template <class Number>
 __device__ __forceinline__ void write_scaled(const Held &first, const float *row, float scale, const Held &weights,
-                                             const float *weight, int count, Number *out) {
+                                             const float *weight, int count, Bf16 *out) {
     for_each_quad(first, row, count, [&](int n, int quad, float4 value) {
         put(out, quad, scaled(value, scale, weight_of(weights, weight, n, quad)));
     });
 }
 
 // out [hidden] = norm(row) · weight, rows and weight f32 [hidden]; `weights` are those that were read ahead.
-template <class Number>
 __device__ __forceinline__ void normalise(const float *row, const Held &weights, const float *weight, float epsilon,
-                                          int hidden, Number *out) {
+                                          int hidden, Bf16 *out) {
     const Held values(row, hidden / 4);
     const float sum = sum_over_cta(squares(values, row, hidden / 4), warps_of(hidden));
     const float scale = inverse_root_mean(sum, hidden, epsilon);
@@ -99,9 +93,8 @@ __device__ __forceinline__ void normalise(const float *row, const Held &weights,
 }
 
 // out [rows][out_stride] = norm(residual) · weight.
-template <class Number>
 __device__ __forceinline__ void norm_rows(const float *residual, const float *weight, float epsilon, int hidden,
-                                          Number *out, int out_stride) {
+                                          Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
     const Held weights(weight, hidden / 4);  // no kernel writes them
@@ -112,9 +105,8 @@ __device__ __forceinline__ void norm_rows(const float *residual, const float *we
 
 // residual += branch [rows][hidden], normed under `post_weight` unless that is null; then, unless `next_weight` is
 // null, out [rows][out_stride] = norm(residual) · next_weight.
-template <class Number>
 __device__ __forceinline__ void add_branch(float *residual, const float *branch, const float *post_weight,
-                                           const float *next_weight, float epsilon, int hidden, Number *out,
+                                           const float *next_weight, float epsilon, int hidden, Bf16 *out,
                                            int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
@@ -149,9 +141,8 @@ __device__ __forceinline__ void add_branch(float *residual, const float *branch,
 }
 
 // out [row] = norm(residual[indices[row]]) · weight; zeros where there is no such row.
-template <class Number>
 __device__ __forceinline__ void gather(const float *residual, const unsigned *indices, const float *weight,
-                                       float epsilon, int hidden, Number *out, int out_stride) {
+                                       float epsilon, int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
     const Held weights(weight, hidden / 4);  // no kernel writes them
@@ -196,26 +187,23 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
 }
 EMULATED_KERNEL(embed_f32)
 
-// What products read is written as bf16, or as f32 for products in f32.
-#define NORMS(SUFFIX, Number)                                                                                           \
-    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
-        rms_norm##SUFFIX(const float *residual, const float *weight, float epsilon, int hidden, Number *out,           \
-                         int out_stride) {                                                                             \
-        norms::norm_rows(residual, weight, epsilon, hidden, out, out_stride);                                          \
-    }                                                                                                                  \
-    EMULATED_KERNEL(rms_norm##SUFFIX)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
-        add_norm##SUFFIX(float *residual, const float *branch, const float *post_weight, const float *next_weight,     \
-                         float epsilon, int hidden, Number *out, int out_stride) {                                     \
-        norms::add_branch(residual, branch, post_weight, next_weight, epsilon, hidden, out, out_stride);               \
-    }                                                                                                                  \
-    EMULATED_KERNEL(add_norm##SUFFIX)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
-        gather_norm##SUFFIX(const float *residual, const unsigned *indices, const float *weight, float epsilon,        \
-                            int hidden, Number *out, int out_stride) {                                                 \
-        norms::gather(residual, indices, weight, epsilon, hidden, out, out_stride);                                    \
-    }                                                                                                                  \
-    EMULATED_KERNEL(gather_norm##SUFFIX)
+// What products read is written as bf16.
+extern "C" __global__ void __launch_bounds__(norms::THREADS)
+    rms_norm(const float *residual, const float *weight, float epsilon, int hidden, Bf16 *out, int out_stride) {
+    norms::norm_rows(residual, weight, epsilon, hidden, out, out_stride);
+}
+EMULATED_KERNEL(rms_norm)
 
-NORMS(, Bf16)
-NORMS(_f32, float)
+extern "C" __global__ void __launch_bounds__(norms::THREADS)
+    add_norm(float *residual, const float *branch, const float *post_weight, const float *next_weight, float epsilon,
+             int hidden, Bf16 *out, int out_stride) {
+    norms::add_branch(residual, branch, post_weight, next_weight, epsilon, hidden, out, out_stride);
+}
+EMULATED_KERNEL(add_norm)
+
+extern "C" __global__ void __launch_bounds__(norms::THREADS)
+    gather_norm(const float *residual, const unsigned *indices, const float *weight, float epsilon, int hidden,
+                Bf16 *out, int out_stride) {
+    norms::gather(residual, indices, weight, epsilon, hidden, out, out_stride);
+}
+EMULATED_KERNEL(gather_norm)

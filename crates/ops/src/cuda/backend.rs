@@ -203,7 +203,7 @@ impl Backend for Cuda {
             .int(x.width)
             .region(&out.region)
             .int(out.stride);
-        let launch = row_by_row(self.kernels.rms_norm.to(out), x.rows);
+        let launch = row_by_row(self.kernels.rms_norm, x.rows);
         self.stream.launch(launch, arguments);
     }
 
@@ -225,7 +225,7 @@ impl Backend for Cuda {
             .int(residual.width)
             .region(&normed.region)
             .int(normed.stride);
-        let launch = row_by_row(self.kernels.add_norm.to(normed), residual.rows);
+        let launch = row_by_row(self.kernels.add_norm, residual.rows);
         self.stream.launch(launch, arguments);
     }
 
@@ -239,7 +239,7 @@ impl Backend for Cuda {
             .int(x.width)
             .region(&out.region)
             .int(out.stride);
-        let launch = row_by_row(self.kernels.gather_norm.to(out), step.logit_rows);
+        let launch = row_by_row(self.kernels.gather_norm, step.logit_rows);
         self.stream.launch(launch, arguments);
     }
 

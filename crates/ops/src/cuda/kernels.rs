@@ -66,16 +66,16 @@ impl Kinds {
 #[derive(Debug)]
 pub struct Kernels {
     pub embed: [Function; 4],
-    pub rms_norm: Kinds,
-    pub add_norm: Kinds,
-    pub gather_norm: Kinds,
+    pub rms_norm: Function,
+    pub add_norm: Function,
+    pub gather_norm: Function,
     pub rotate_and_store: Kinds,
     pub layer_norm: Kinds,
     pub gelu: Kinds,
     pub add_places: Function,
     pub add_bias: Function,
     pub attend_f32: Function,
-    matmul_f32: [Function; 2],
+    matmul_f32: Function,
     /// By dimension of a head, like the next; see [`for_dim`].
     pub attend_chunks: [Function; 4],
     pub attend_rows: [Function; 4],
@@ -137,16 +137,16 @@ impl Kernels {
         });
         let mut kernels = Kernels {
             embed: try_map(["embed_bf16", "embed_q8_0", "embed_q4_k", "embed_f32"], plain)?,
-            rms_norm: kinds("rms_norm", "rms_norm_f32")?,
-            add_norm: kinds("add_norm", "add_norm_f32")?,
-            gather_norm: kinds("gather_norm", "gather_norm_f32")?,
+            rms_norm: plain("rms_norm")?,
+            add_norm: plain("add_norm")?,
+            gather_norm: plain("gather_norm")?,
             rotate_and_store: kinds("rotate_and_store", "rotate_and_store_f32")?,
             layer_norm: kinds("layer_norm_bf16", "layer_norm_f32")?,
             gelu: kinds("gelu_bf16", "gelu_f32")?,
             add_places: plain("add_places")?,
             add_bias: plain("add_bias")?,
             attend_f32: plain("attend_f32")?,
-            matmul_f32: try_map(["matmul_f32", "matmul_f32_gated"], plain)?,
+            matmul_f32: plain("matmul_f32")?,
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
             small: by_form(|form| {
@@ -188,9 +188,9 @@ impl Kernels {
         Ok(kernels)
     }
 
-    pub fn matmul_f32(&self, epilogue: Epilogue, size: Product) -> Launch {
+    pub fn matmul_f32(&self, size: Product) -> Launch {
         let grid = [size.rows.div_ceil(64), size.outputs.div_ceil(64), 1];
-        Launch::new(self.matmul_f32[epilogue.column()], grid, 256)
+        Launch::new(self.matmul_f32, grid, 256)
     }
 
     /// The matmul of `rows` rows with weights of `outputs` outputs that are not kept as f32, on such a GPU.

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::backend::row_by_row;
-use super::kernels::{Epilogue, Product};
+use super::kernels::Product;
 use super::stage::Step;
 use super::{Buffer, Cuda, Matrix, Vector};
 use crate::{Backend, Biased, EncoderBackend, LayerNorm, OpsError, Precision, TextTables};
@@ -15,13 +15,7 @@ impl Cuda {
     }
 
     /// By weights that are kept as f32.
-    pub(super) fn multiply_in_f32(
-        &self,
-        x: &Buffer,
-        weights: &Matrix,
-        epilogue: Epilogue,
-        out: &Buffer,
-    ) {
+    pub(super) fn multiply_in_f32(&self, x: &Buffer, weights: &Matrix, out: &Buffer) {
         let size = Product { rows: x.rows, outputs: weights.outputs, inputs: weights.inputs };
         debug_assert!(x.width == weights.inputs && x.is_wide && out.is_wide);
         let arguments = Arguments::default()
@@ -34,11 +28,7 @@ impl Cuda {
             .int(32 * weights.k_tiles())
             .region(&out.region)
             .int(out.stride);
-        let arguments = match epilogue {
-            Epilogue::Plain => arguments,
-            Epilogue::Gated(_) => arguments.int(epilogue.gate()),
-        };
-        self.stream.launch(self.kernels.matmul_f32(epilogue, size), arguments);
+        self.stream.launch(self.kernels.matmul_f32(size), arguments);
     }
 
     fn norm_rows(

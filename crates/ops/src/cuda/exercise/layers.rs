@@ -60,19 +60,17 @@ impl Cuda {
     }
 
     pub(super) fn norm_all(&self) -> Result<(), OpsError> {
-        for gpu in [self, &self.wide()?] {
-            for width in [40, 1152] {
-                let mut x = gpu.made_up(ROWS, width, Numbers::Wide)?;
-                let branch = gpu.made_up(ROWS, width, Numbers::Wide)?;
-                let [post, next] = [gpu.noisy(width, 3)?, gpu.noisy(width, 4)?];
-                let mut out = gpu.buffer(ROWS, width, Numbers::Narrow)?;
-                gpu.rms_norm(&x, &next, EPSILON, &mut out);
-                for post in [None, Some(&post)] {
-                    let norms = BranchNorms { post, next: Some(&next), epsilon: EPSILON };
-                    gpu.add_norm(&mut x, &branch, norms, &mut out);
-                }
-                gpu.step(&[8, 0, 3], |step| gpu.gather_norm(&x, step, &next, EPSILON, &mut out))?;
+        for width in [40, 1152] {
+            let mut x = self.made_up(ROWS, width, Numbers::Wide)?;
+            let branch = self.made_up(ROWS, width, Numbers::Wide)?;
+            let [post, next] = [self.noisy(width, 3)?, self.noisy(width, 4)?];
+            let mut out = self.buffer(ROWS, width, Numbers::Narrow)?;
+            self.rms_norm(&x, &next, EPSILON, &mut out);
+            for post in [None, Some(&post)] {
+                let norms = BranchNorms { post, next: Some(&next), epsilon: EPSILON };
+                self.add_norm(&mut x, &branch, norms, &mut out);
             }
+            self.step(&[8, 0, 3], |step| self.gather_norm(&x, step, &next, EPSILON, &mut out))?;
         }
         Ok(())
     }
