@@ -66,6 +66,13 @@ pub fn weight_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// One of each instruction set of this machine that computes in f32 whatever is kept as bf16.
+pub fn exact_sets(threads: usize) -> Vec<Cpu> {
+    let mut sets = Cpu::of_every_set(threads).unwrap();
+    sets.retain(|cpu| cpu.kind(StoredType::Bf16.into()) == cpu.kind(StoredType::F32.into()));
+    sets
+}
+
 /// With keys and values in f32, as transformers computes them for the goldens.
 pub fn load(directory: &Path, wanted: WantedType) -> Decoder<Cpu> {
     let cpu = Cpu::new(2).unwrap();

@@ -8,7 +8,8 @@ use safetensors::SafeTensors;
 use serde_json::Value;
 use wardround::analysis::metrics::similarity::mean_pairwise_cosine;
 use wardround::diagnosis::{Blame, Diagnosis};
-use wardround::encoder::{Encoder, EncoderError};
+use wardround::encoder::{Encoder, EncoderError, EncoderOptions};
+use wardround::ops::{Cpu, Device};
 
 use crate::common;
 
@@ -68,11 +69,16 @@ impl Golden {
         self.texts.iter().map(String::as_str).collect()
     }
 
-    /// Compares every number and every group's similarity.
+    /// Compares every number and every group's similarity; and the vectors of every instruction set, which are equal.
     fn check(&self, directory: &Path) {
         let encoder = Encoder::open_folder(directory).unwrap();
         assert_eq!(encoder.max_tokens(), self.max_tokens);
         let vectors = encoder.embed(&self.texts()).unwrap();
+        for cpu in Cpu::of_every_set(2).unwrap() {
+            let set = cpu.describe();
+            let encoder = Encoder::open(&EncoderOptions::new(directory, Device::Cpu(cpu))).unwrap();
+            assert!(encoder.embed(&self.texts()).unwrap() == vectors, "{} on {set}", self.name);
+        }
         assert_eq!(vectors.len(), self.vectors.len());
         let numbers = self.vectors.iter().flatten();
         let largest = numbers.fold(0.0_f32, |most, number| most.max(number.abs()));

@@ -119,6 +119,12 @@ impl Cpu {
         Cpu::with(threads, Isa::Symbolic(like))
     }
 
+    /// One of each instruction set that this machine has. What tests say of bits or numbers they say of all of them: the next
+    /// machine may choose another.
+    pub fn of_every_set(threads: usize) -> Result<Vec<Cpu>, rayon::ThreadPoolBuildError> {
+        Isa::available().into_iter().map(|isa| Cpu::with(threads, isa)).collect()
+    }
+
     fn with(threads: usize, isa: Isa) -> Result<Cpu, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.max(1))
