@@ -186,6 +186,10 @@ fn what_a_folder_does_not_say_is_asked_for() {
     for field in ["`output`", "`query_tokens`", "`document_tokens`", "modules.json"] {
         assert!(message.contains(field), "{message}");
     }
+    let config = copy.path().join("config.json");
+    let other = fs::read_to_string(&config).unwrap().replace("\"bert\"", "\"qwen3\"");
+    fs::write(config, other).unwrap();
+    assert!(refusal(&copy).to_string().contains("`model_type` is `qwen3`, not bert"));
     let cross = cross();
     assert!(refusal(&cross).to_string().contains("is a reranker"));
     let error = Reranker::open(&options(asking().path())).err().unwrap();

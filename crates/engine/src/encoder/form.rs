@@ -5,6 +5,7 @@ use crate::outside;
 use std::path::Path;
 
 use super::EncoderError;
+use super::bert::bert_config;
 use super::card::{EncoderCard, KnownModel};
 use super::folder::Folder;
 use super::modules::Modules;
@@ -43,13 +44,17 @@ impl Form {
             (Some(card), false) => Ok(Self { folder, card }),
             (Some(card), true) => Ok(Self { folder: Modules::read(&folder)?.transformer, card }),
             (None, true) => Self::of_modules(&folder),
-            (None, false) => Err(folder.wrong(
-                "",
-                format!(
-                    "does not say how its model is used: there is neither {MODULES} nor {OWN} with `output`, `query_tokens`, \
-                     `document_tokens`, and where they are not the plain text `query` and `document`"
-                ),
-            )),
+            (None, false) => {
+                // Of another kind of model no table says how it is used.
+                bert_config(&folder)?;
+                Err(folder.wrong(
+                    "",
+                    format!(
+                        "does not say how its model is used: there is neither {MODULES} nor {OWN} with `output`, `query_tokens`, \
+                         `document_tokens`, and where they are not the plain text `query` and `document`"
+                    ),
+                ))
+            }
         }
     }
 
