@@ -1,12 +1,15 @@
-//! HTML to text by a small tokenizer: tags are left out, blocks end lines, scripts and styles are not read.
+//! HTML to text by a small tokenizer: tags are left out, blocks end lines, scripts and styles are not read. What tags say of a number stays.
 
 use quick_xml::escape::resolve_html5_entity;
 
-/// Elements whose content is no text.
-const SILENT: &[&str] = &["script", "style", "noscript", "template", "svg"];
-/// Elements that stand on lines of their own.
-const BLOCKS: &str = "address article aside blockquote br dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6 \
-                      header hr li main nav ol p pre section table td th title tr ul";
+/// Elements whose content is no text. Without its tags a formula would be another one: a word stands in its place.
+const SILENT: &[&str] = &["script", "style", "noscript", "template", "svg", "math"];
+const FORMULA: &str = "[formula]";
+/// Elements that stand within a line. Every other one ends it: nobody wants two entries of a list as one word.
+const INLINE: &str = "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd mark math nobr q rp rt ruby s \
+                      samp small span strike strong sub sup svg time tt u var wbr";
+/// What the references to 128 to 159 mean, which are none of Unicode's: the characters of Windows at these places.
+const WINDOWS: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
@@ -25,8 +28,9 @@ pub fn read(html: &str) -> Page {
     while let Some(at) = rest.find('<') {
         push(&rest[..at], in_title, &mut page.title, &mut text);
         rest = &rest[at..];
-        if let Some(after) = rest.strip_prefix("<!--") {
-            rest = after.find("-->").map_or("", |end| &after[end + 3..]);
+        if rest.starts_with("<!--") {
+            // `<!-->` is a whole one.
+            rest = rest[2..].find("-->").map_or("", |end| &rest[end + 5..]);
             continue;
         }
         let Some(tag) = Tag::read(rest) else {
@@ -35,14 +39,23 @@ pub fn read(html: &str) -> Page {
             rest = &rest[1..];
             continue;
         };
+        let is_closed = tag.is_end || rest[..tag.length].ends_with("/>");
         rest = &rest[tag.length..];
-        if SILENT.contains(&&*tag.name) && !tag.is_end {
+        if SILENT.contains(&&*tag.name) && !is_closed {
             rest = after_end(rest, &tag.name);
+            text.push_str(if tag.name == "math" { FORMULA } else { "" });
+        }
+        // `10<sup>9</sup>` is not 109.
+        match &*tag.name {
+            "sup" if !tag.is_end => text.push('^'),
+            "sub" if !tag.is_end && text.ends_with(is_digit) => text.push('_'),
+            "sup" | "sub" if tag.is_end && rest.starts_with(is_digit) => text.push(' '),
+            _ => {}
         }
         if tag.name == "title" {
             in_title = !tag.is_end && page.title.is_empty();
         }
-        if BLOCKS.split(' ').any(|block| block == tag.name) {
+        if !INLINE.split(' ').any(|inline| inline == tag.name) {
             text.push('\n');
         }
     }
@@ -74,13 +87,17 @@ impl Tag {
         }
         let name = inside.find(|end: char| end.is_whitespace() || "/>".contains(end));
         let name = inside[..name.unwrap_or(inside.len())].to_ascii_lowercase();
-        let mut quote = None;
+        let (mut quote, mut before) = (None, b' ');
         for (at, byte) in rest.bytes().enumerate() {
             match (quote, byte) {
                 (None, b'>') => return Some(Tag { name, is_end, length: at + 1 }),
-                (None, b'"' | b'\'') => quote = Some(byte),
+                // Within a word it is an apostrophe.
+                (None, b'"' | b'\'') if before == b'=' => quote = Some(byte),
                 (Some(open), byte) if open == byte => quote = None,
                 _ => {}
+            }
+            if !byte.is_ascii_whitespace() {
+                before = byte;
             }
         }
         Some(Tag { name, is_end, length: rest.len() })
@@ -110,11 +127,9 @@ fn push(part: &str, in_title: bool, title: &mut String, text: &mut String) {
     while let Some(at) = rest.find('&') {
         spaces(&rest[..at], to);
         rest = &rest[at..];
-        let end = rest.bytes().take(34).position(|byte| byte == b';');
-        let resolved = end.and_then(|end| Some((entity(&rest[1..end])?, end + 1)));
-        let (resolved, length) = resolved.unwrap_or_else(|| ("&".to_owned(), 1));
+        let (resolved, length) = reference(&rest[1..]).unwrap_or_else(|| ("&".to_owned(), 0));
         spaces(&resolved, to);
-        rest = &rest[length..];
+        rest = &rest[1 + length..];
     }
     spaces(rest, to);
 }
@@ -126,16 +141,29 @@ fn spaces(part: &str, to: &mut String) {
     }));
 }
 
-fn entity(name: &str) -> Option<String> {
-    let number = match name.strip_prefix('#') {
-        None => return resolve_html5_entity(name).map(str::to_owned),
-        Some(number) => number,
+/// What a reference means whose `&` stands before `rest`, and its length. One by a number needs no semicolon.
+fn reference(rest: &str) -> Option<(String, usize)> {
+    let Some(number) = rest.strip_prefix('#') else {
+        let end = rest.bytes().take(33).position(|byte| byte == b';')?;
+        return Some((resolve_html5_entity(&rest[..end])?.to_owned(), end + 1));
     };
-    let code = match number.strip_prefix(['x', 'X']) {
-        Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => number.parse().ok(),
+    let (radix, digits) = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => (16, digits),
+        None => (10, number),
     };
-    code.filter(|code| *code != 0).and_then(char::from_u32).map(String::from)
+    let after = digits.trim_start_matches(|digit: char| digit.is_digit(radix));
+    let length = rest.len() - after.len() + usize::from(after.starts_with(';'));
+    let digits = Some(&digits[..digits.len() - after.len()]).filter(|digits| !digits.is_empty())?;
+    let character = match u32::from_str_radix(digits, radix) {
+        Ok(code @ 128..=159) => WINDOWS.chars().nth(code as usize - 128),
+        Ok(code) => char::from_u32(code).filter(|character| *character != '\0'),
+        Err(_) => None,
+    };
+    Some((character.unwrap_or(char::REPLACEMENT_CHARACTER).to_string(), length))
+}
+
+fn is_digit(character: char) -> bool {
+    character.is_ascii_digit()
 }
 
 fn join_words(line: &str) -> String {
@@ -155,5 +183,63 @@ mod tests {
         );
         assert_eq!(page.title, "Otitis media");
         assert_eq!(page.text, "Care\nGive 5 mg & wait ≥ 3—4 h, if x < y.\nA&B\nend &unknown;");
+    }
+
+    #[test]
+    fn a_number_stays_the_one_that_it_was() {
+        for (html, text) in [
+            ("platelets 10<sup>9</sup>/L", "platelets 10^9/L"),
+            ("10<SUP class='x'>-9</SUP> mol", "10^-9 mol"),
+            ("5 mg<sup><a href='#f'>3</a></sup>", "5 mg^3"),
+            ("10<sup>9</sup>5", "10^9 5"),
+            ("H<sub>2</sub>O, SpO<sub>2</sub>95 %, log<sub>10</sub>2", "H2O, SpO2 95 %, log10 2"),
+            ("10<sub>2</sub>", "10_2"),
+            ("1<b>0</b> mg", "10 mg"),
+            (
+                "<math><msup><mn>10</mn><mn>9</mn></msup></math>/L <math/>or <math>1</math>",
+                "[formula]/L or [formula]",
+            ),
+        ] {
+            assert_eq!(read(html).text, text, "{html}");
+        }
+    }
+
+    #[test]
+    fn references_mean_what_browsers_show() {
+        for (html, text) in [
+            ("5&#150;10 &#x96; &#146;s &#128; &#149 x", "5–10 – ’s € • x"),
+            ("&#8211;&#x2013 &#65;&#65B", "–– AAB"),
+            ("&#0; &#xd800; &#99999999999; &#x110000;", "\u{fffd} \u{fffd} \u{fffd} \u{fffd}"),
+            ("&#; &#x; &# &#xg; &amp;#150;", "&#; &#x; &# &#xg; &#150;"),
+        ] {
+            assert_eq!(read(html).text, text, "{html}");
+        }
+    }
+
+    #[test]
+    fn what_is_of_two_elements_is_no_word() {
+        for (html, text) in [
+            ("<details><summary>Dose</summary>5 mg</details>", "Dose\n5 mg"),
+            ("<select><option>5 mg<option>10 mg</select>", "5 mg\n10 mg"),
+            ("<fieldset><legend>Adults</legend>1 g</fieldset>", "Adults\n1 g"),
+            ("<button>Yes</button><button>No</button>", "Yes\nNo"),
+            ("<caption>Doses</caption><tr><td>1</td><td>2</td>", "Doses\n1\n2"),
+            ("<ward-note>Yes</ward-note><ward-note>No</ward-note>", "Yes\nNo"),
+            ("<optgroup>a</optgroup><label>b</label><dialog>c</dialog>d", "a\nb\nc\nd"),
+            ("para<wbr>ceta<em>mol</em> <q>x</q>", "paracetamol x"),
+        ] {
+            assert_eq!(read(html).text, text, "{html}");
+        }
+    }
+
+    #[test]
+    fn no_tag_swallows_what_follows_it() {
+        for (html, text) in [
+            ("<p class=don't>Fluids.</p><p title='x'>Oxygen.</p>", "Fluids.\nOxygen."),
+            ("a<svg viewBox=\"0 0 1 1\"/>b<svg><text>no</text></svg>c", "abc"),
+            ("a<!-->b<!-- c -->d<!--->e", "abde"),
+        ] {
+            assert_eq!(read(html).text, text, "{html}");
+        }
     }
 }
