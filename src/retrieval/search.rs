@@ -217,7 +217,7 @@ impl Searcher {
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let template = source.url_template.as_ref();
         let url = given(document.url)
-            .or_else(|| template.map(|template| template.replace("{id}", document.id)));
+            .or_else(|| template.map(|template| template.replace("{id}", &in_url(document.id))));
         Ok(Passage {
             chunk: corpus.name(number)?,
             source: source.label.clone(),
@@ -231,6 +231,20 @@ impl Searcher {
             licence: given(&source.licence),
         })
     }
+}
+
+/// An id as a part of an address (RFC 3986); that of a file keeps its folders.
+fn in_url(id: &str) -> String {
+    let mut url = String::new();
+    for byte in id.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                url.push(char::from(byte));
+            }
+            _ => url += &format!("%{byte:02X}"),
+        }
+    }
+    url
 }
 
 /// Whether the end of one text is the beginning of the other over so many characters, or one holds the other.
@@ -260,6 +274,16 @@ fn cosine(one: &[f32], other: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_in_an_address_is_the_same_id_behind_it() {
+        assert_eq!(in_url("ward/a-1_~.md"), "ward/a-1_~.md");
+        assert_eq!(
+            in_url("What is a fever? #2&b=50%+"),
+            "What%20is%20a%20fever%3F%20%232%26b%3D50%25%2B"
+        );
+        assert_eq!(in_url("sjögren\n\"'<>"), "sj%C3%B6gren%0A%22%27%3C%3E");
+    }
 
     #[test]
     fn texts_overlap_from_150_characters_on() {
