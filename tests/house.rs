@@ -45,8 +45,8 @@ const ARROWS: &[(&str, &str)] = &[
         "calls retrieval local_model engine model ops synth hub chat generation tokenizer text random diagnosis digest record console fault outside",
     ),
     ("calls", "digest record console fault outside"),
-    ("retrieval", "corpus encoder model ops diagnosis digest record"),
-    ("corpus", "encoder ops hub text digest fault appended outside"),
+    ("retrieval", "corpus encoder model ops text diagnosis digest record"),
+    ("corpus", "encoder ops hub data text digest fault appended outside"),
     ("scorers", "encoder tokenizer text outside"),
     (
         "hub",
@@ -232,7 +232,7 @@ const READERS: [(&str, &str); 6] = [
 
 /// What takes no text of a client but names of fields, keys of records and tokens, which the program or a model's file has.
 const OF_NO_CLIENT: &str = "pattern::new error::of_needed_rows error::has_extension medec::named row::wrong row::refuse_others \
-    row::get row::require row::text row::optional_text row::texts row::object row::optional_id row::options row::letter \
+    row::get row::require row::word row::text row::optional_text row::texts row::object row::optional_id row::options row::letter \
     source::at_record source::plain_rows reply::get reply::prose reply::field tokenizer::id style::bytes_of_added style::bytes \
     fields::take fields::flag fields::text fields::id fields::number fields::integer fields::count fields::unknown \
     fields::required fields::wrong_type format::read record::plain_key";

@@ -7,6 +7,7 @@ use crate::corpus::embed::expect_encoder;
 use crate::corpus::{Corpus, CorpusError, folder_sum};
 use crate::diagnosis::Failure;
 use crate::record::SourceCounts;
+use crate::text::ellipsis;
 
 /// The corpora and what is searched of them.
 pub struct Corpora {
@@ -126,20 +127,26 @@ fn labels_in(corpus: &Corpus, labels: &[String]) -> Vec<String> {
     labels.iter().filter(known).cloned().collect()
 }
 
-/// Of these chunks, those of documents of that day or later. Days are compared as they are written: 2020, 2020-03, 2020-03-01.
+/// Of these chunks, those of documents of that day or later. A document without a date is of none.
 fn newer(
     corpus: &Corpus,
     ranges: &[Range<usize>],
-    day: &str,
+    first: &str,
 ) -> Result<Vec<Range<usize>>, Failure> {
-    let is_day =
-        day.len() >= 4 && day.chars().all(|letter| letter.is_ascii_digit() || letter == '-');
-    if !is_day {
-        return Err(Failure::usage(format!("`{day}` is no date"), "write it as 2020-01-31"));
-    }
+    let first = day(first)
+        .ok_or_else(|| Failure::usage(format!("`{first}` is no date"), "write it as 2020-01-31"))?;
     let mut newer: Vec<Range<usize>> = Vec::new();
     for number in ranges.iter().flat_map(Clone::clone) {
-        if corpus.document(corpus.record(number)?.document)?.date < day {
+        let document = corpus.document(corpus.record(number)?.document)?;
+        let of_document = day(document.date);
+        if of_document.is_none() && !document.date.is_empty() {
+            let problem = format!("its date `{}` is no day", ellipsis(document.date, 40));
+            return Err(Failure::usage(
+                format!("{} cannot be held against a day: {problem}", corpus.name(number)?),
+                "search without --newer-than, or build the corpus again with dates such as 2020-01-31",
+            ));
+        }
+        if of_document.is_none_or(|day| day < first) {
             continue;
         }
         match newer.last_mut().filter(|last| last.end == number) {
@@ -148,4 +155,71 @@ fn newer(
         }
     }
     Ok(newer)
+}
+
+/// A day as year, month and day: `2020-03-01`, also with a time behind it; of `2020-03` and `2020` the first one. `None` of what the
+/// calendar does not have.
+fn day(date: &str) -> Option<[u32; 3]> {
+    let date = date.trim();
+    let date = date.find(['T', ' ']).map_or(date, |time| &date[..time]);
+    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = date.split('-').map(|part| Some(part).filter(is_number)?.parse().ok());
+    let (year, month, day) = match parts.collect::<Option<Vec<u32>>>()?[..] {
+        [year] => (year, 1, 1),
+        [year, month] => (year, month, 1),
+        [year, month, day] => (year, month, day),
+        _ => return None,
+    };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + u32::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    let is_day = (1000..=9999).contains(&year) && (1..=days).contains(&day);
+    is_day.then_some([year, month, day])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_read_as_days() {
+        for (date, read) in [
+            ("2021-02-01", [2021, 2, 1]),
+            ("2021-2-1", [2021, 2, 1]),
+            ("2020", [2020, 1, 1]),
+            (" 2020-03", [2020, 3, 1]),
+            ("2024-02-29T10:00:00Z", [2024, 2, 29]),
+            ("1998-12-31 23:59", [1998, 12, 31]),
+        ] {
+            assert_eq!(day(date), Some(read), "{date}");
+        }
+        for date in [
+            "",
+            "soon",
+            "March 1998",
+            "2021-13-45",
+            "2021-02-30",
+            "2023-02-29",
+            "1900-02-29",
+            "2021-00-01",
+            "2021-04-31",
+            "01/02/2021",
+            "1.2.2021",
+            "20210201",
+            "21-02-01",
+            "2021-",
+            "2021--1",
+            "2021-01-01-01",
+            "-2021",
+            "+2021",
+            "2021-+1-01",
+            "٢٠٢١",
+        ] {
+            assert_eq!(day(date), None, "{date}");
+        }
+    }
 }

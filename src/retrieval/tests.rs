@@ -144,8 +144,34 @@ fn old_and_undated_documents_can_be_left_out() {
     for passage in &result.shown {
         assert!(passage.date.as_deref().unwrap() > "2015-06-01");
     }
-    let error = Corpora::open(&newer("soon"), None).err().unwrap();
-    assert_eq!(error.to_string(), "`soon` is no date");
+    for day in ["soon", "2015-13-45", "March 2015"] {
+        let error = Corpora::open(&newer(day), None).err().unwrap();
+        assert_eq!(error.to_string(), format!("`{day}` is no date"));
+    }
+}
+
+/// As texts `2021-10-1` is before `2021-2-1`, and `March 1998` after every day.
+#[test]
+fn dates_are_compared_as_days_or_refused() {
+    let sources = Sources::new(0);
+    let built = |dates: [&str; 4]| {
+        let rows =
+            dates.map(|date| format!("{}\n", serde_json::json!({"text": "fever", "date": date})));
+        fs_err::write(sources.path("rows.jsonl"), rows.concat()).unwrap();
+        let _ = fs_err::remove_dir_all(sources.path("out"));
+        sources.build(&sources.options("out"));
+        let options = with(&sources, |corpus| {
+            corpus.sources = vec!["rows".to_owned()];
+            corpus.refinement.newer_than = Some("2021-2-1".to_owned());
+        });
+        Corpora::open(&options, None).map(|corpora| corpora.shelves[0].ranges.clone())
+    };
+    assert_eq!(built(["2021-10-1", "2021-1-31", "", "2021-02-01"]).unwrap(), [0..1, 3..4]);
+    for date in ["March 1998", "2021-13-45"] {
+        let error = built(["2021-10-1", date, "", "2020"]).unwrap_err().to_string();
+        let told = format!("rows/2#0 cannot be held against a day: its date `{date}` is no day");
+        assert_eq!(error, told);
+    }
 }
 
 #[test]
