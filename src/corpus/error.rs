@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::data::DataError;
 use crate::encoder::EncoderError;
 use crate::fault::faults;
 use crate::hub::HubError;
@@ -26,10 +27,6 @@ faults! {
         #[error("{} has changed: its sha256 is {found}, and the corpus was begun with {expected}", path.display())]
         ChangedInput { path: PathBuf, expected: String, found: String } => Artefact,
             "put the input back as it was, or build into a new directory";
-        #[error("{}, line {line}: {problem}", path.display())]
-        Row { path: PathBuf, line: usize, problem: String } => Usage;
-        #[error("{} is not UTF-8 at byte {byte}", path.display())]
-        NotUtf8 { path: PathBuf, byte: u64 } => Usage, "convert it: iconv -f LATIN1 -t UTF-8 FILE";
         #[error("{} {problem}", path.display())]
         Input { path: PathBuf, problem: String, hint: Option<String> } => Usage, hint.clone();
         #[error("source `{label}` has two documents with the id `{id}`")]
@@ -69,6 +66,10 @@ faults! {
         Encoder(error: #[from] EncoderError) => error.blame(), error.hint();
         #[error(transparent)]
         Hub(error: #[from] HubError) => error.blame(), error.hint();
+        /// Of a file of rows; what a row's field lacks, its message says.
+        #[error(transparent)]
+        Data(error: #[from] DataError) => error.blame(),
+            error.hint().filter(|_| matches!(error, DataError::Encoding(_) | DataError::Read(_)));
         /// The message names the path.
         #[error(transparent)]
         Io(error: #[from] io::Error) => error.blame(), error.hint();

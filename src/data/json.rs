@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Value};
 
 use super::error::shortened;
+use super::{DataError, Place};
 
 /// Parses one JSON value.
 ///
@@ -14,6 +15,14 @@ use super::error::shortened;
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     let Unique(value) = serde_json::from_str(text)?;
     Ok(value)
+}
+
+/// The error for text at `place` that is not JSON. In JSON Lines serde_json's own line number is always 1.
+pub(super) fn refused(place: Place, error: &serde_json::Error) -> DataError {
+    let message = error.to_string();
+    let end = message.rfind(" at line ").unwrap_or(message.len());
+    let problem = format!("{}, at column {}", &message[..end], error.column());
+    DataError::Syntax { place, problem }
 }
 
 struct Unique(Value);

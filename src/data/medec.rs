@@ -17,7 +17,6 @@ use super::row::Row;
 use super::source::Source;
 use super::{
     DataError, Draft, Note, NoteError, NoteGold, Place, contradiction, notice, script, sentences,
-    table,
 };
 use crate::record::Language;
 
@@ -108,7 +107,7 @@ pub(super) struct Records {
 /// # Errors
 /// The file is not CSV; a column is missing.
 pub(super) fn records(source: &Source) -> Result<Records, DataError> {
-    let table = table::read(source)?;
+    let table = source.table()?;
     if let Some(header) = &table.header {
         let missing = COLUMNS.iter().find(|column| !header.fields.contains_key(**column));
         if let Some(column) = missing {

@@ -14,7 +14,7 @@ use super::{Choice, DataError, Draft, Question, unscored};
 const OPTIONS: [(char, &str); 4] = [('A', "opa"), ('B', "opb"), ('C', "opc"), ('D', "opd")];
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.json_lines();
+    let records = source.json_lines()?;
     let mut notices = records.notices();
     let mut first = First::default();
     for row in records.rows.iter().flatten() {

@@ -10,7 +10,7 @@ use super::source::Source;
 use super::{DataError, Draft, Question};
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.json_lines();
+    let records = source.json_lines()?;
     let notices = records.notices();
     let mut option_count = None;
     let questions = records.numbered(|row, number| {

@@ -12,7 +12,7 @@ use super::{Choice, DataError, Draft, Question};
 const CHOICES: &str = "Answer Choices:";
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.json_lines();
+    let records = source.json_lines()?;
     let notices = records.notices();
     let questions = records.rows.into_iter().map(|row| {
         let row = row?;

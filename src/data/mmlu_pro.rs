@@ -15,7 +15,7 @@ const SUBJECT: &str = "ori_mmlu-professional_medicine";
 const NO_OPTION: &str = "N/A";
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.json_lines();
+    let records = source.json_lines()?;
     let mut notices = records.notices();
     let total = records.rows.len();
     let mut fillers = 0;

@@ -23,12 +23,12 @@ mod mmlu_pro;
 mod notes;
 mod pubmedqa;
 mod row;
+mod row_reader;
 mod running_text;
 mod script;
 mod sentences;
 mod source;
 pub mod subset;
-mod table;
 mod twice;
 
 use std::collections::HashMap;
@@ -39,7 +39,8 @@ pub use bad_rows::{BadRows, SkippedRow};
 pub use error::{DataError, Place, Position};
 pub use format::Format;
 pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
-use row::Row;
+pub(crate) use row::Row;
+pub(crate) use row_reader::RowReader;
 use source::Source;
 
 /// The path that stands for the built-in questions, in [`load`] and in plans.
@@ -154,6 +155,14 @@ pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
         notes::read_texts(source.stem(), &[&source], Vec::new())?,
         BadRows::Refuse,
     )
+}
+
+/// The text of a file's bytes, without a byte order mark.
+///
+/// # Errors
+/// Bytes that are not UTF-8, with their line.
+pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, DataError> {
+    Ok(Source::new(path, bytes)?.text().to_owned())
 }
 
 /// One question from a record of the plain format.

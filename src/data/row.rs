@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::error::quoted;
 use super::{Choice, DataError, Place};
 
-pub(super) struct Row {
+pub struct Row {
     pub place: Place,
     pub fields: Map<String, Value>,
 }
@@ -57,6 +57,16 @@ impl Row {
         self.get(field).map(|value| self.as_text(field, value)).transpose()
     }
 
+    /// A text, which may be empty, or a whole number as one.
+    pub fn word(&self, field: &str) -> Result<Option<String>, DataError> {
+        match self.get(field) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(Value::Number(number)) if !number.is_f64() => Ok(Some(number.to_string())),
+            Some(other) => Err(self.wrong(field, format!("must be a string, not {}", kind(other)))),
+        }
+    }
+
     /// A list of at least one text.
     pub fn texts(&self, field: &str) -> Result<Vec<&str>, DataError> {
         match self.require(field)? {
@@ -81,19 +91,14 @@ impl Row {
 
     /// An id, a string or an integer, that can be written on a line of an ids file.
     pub fn optional_id(&self, field: &str) -> Result<Option<String>, DataError> {
-        match self.get(field) {
-            None => Ok(None),
-            Some(Value::Number(number)) if !number.is_f64() => Ok(Some(number.to_string())),
-            Some(value) => {
-                let id = self.as_text(field, value)?;
-                if id != id.trim() || id.starts_with('#') || id.contains(char::is_control) {
-                    return Err(self.wrong(
-                        field,
-                        format!("is {}: no spaces around an id, no # before it, no control characters in it", quoted(id)),
-                    ));
-                }
-                Ok(Some(id.to_owned()))
+        let id = self.word(field)?;
+        match id.as_deref() {
+            Some(id) if id.trim().is_empty() => Err(self.wrong(field, "is empty")),
+            Some(id) if id != id.trim() || id.starts_with('#') || id.contains(char::is_control) => {
+                let problem = "no spaces around an id, no # before it, no control characters in it";
+                Err(self.wrong(field, format!("is {}: {problem}", quoted(id))))
             }
+            _ => Ok(id),
         }
     }
 
@@ -152,6 +157,7 @@ fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
+        Value::Number(number) if number.is_f64() => "a number too large or with a fraction",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "a list",

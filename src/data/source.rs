@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::row::Row;
-use super::{DataError, Place, Position, error::has_extension, json, table};
+use super::row_reader::RowReader;
+use super::{DataError, Place, Position, error::has_extension, json};
 use crate::digest::hex;
 use crate::outside;
 
@@ -82,17 +83,13 @@ impl Source {
     }
 
     /// The records of JSON Lines.
-    pub fn json_lines(&self) -> Rows {
-        let (mut rows, mut blank_lines) = (Vec::new(), 0);
-        for (line, text) in self.lines() {
-            if text.trim().is_empty() {
-                blank_lines += 1;
-                continue;
-            }
-            let value = json::parse(text).map_err(|error| self.not_json(line, &error));
-            rows.push(value.and_then(|value| Row::new(self.at_line(line), value)));
-        }
-        Rows { header: None, rows, blank_lines }
+    pub fn json_lines(&self) -> Result<Rows, DataError> {
+        RowReader::json_lines(&self.path, self.text().as_bytes()).all()
+    }
+
+    /// The records of a CSV file; a line with only empty cells counts as blank.
+    pub fn table(&self) -> Result<Rows, DataError> {
+        RowReader::table(&self.path, self.text().as_bytes())?.all()
     }
 
     /// The records of a plain format: JSON Lines, or CSV with these columns, whose cells `nest` turns into the fields of
@@ -103,9 +100,9 @@ impl Source {
         nest: fn(Map<String, Value>) -> Map<String, Value>,
     ) -> Result<Rows, DataError> {
         if !has_extension(&self.path, "csv") {
-            return Ok(self.json_lines());
+            return self.json_lines();
         }
-        let mut found = table::read(self)?;
+        let mut found = self.table()?;
         if let Some(header) = &found.header {
             header.refuse_others(columns)?;
         }
@@ -117,8 +114,8 @@ impl Source {
 
     /// The members of a file that is one JSON object.
     pub fn members(&self) -> Result<Map<String, Value>, DataError> {
-        let value =
-            json::parse(self.text()).map_err(|error| self.not_json(error.line(), &error))?;
+        let value = json::parse(self.text())
+            .map_err(|error| json::refused(self.at_line(error.line()), &error))?;
         match value {
             Value::Object(members) => Ok(members),
             _ => Err(DataError::Syntax {
@@ -130,8 +127,8 @@ impl Source {
 
     /// The records of a file that is one JSON array, counted from 1.
     pub fn elements(&self) -> Result<Vec<Result<Row, DataError>>, DataError> {
-        let value =
-            json::parse(self.text()).map_err(|error| self.not_json(error.line(), &error))?;
+        let value = json::parse(self.text())
+            .map_err(|error| json::refused(self.at_line(error.line()), &error))?;
         let Value::Array(elements) = value else {
             return Err(DataError::Syntax {
                 place: self.at_line(1),
@@ -142,16 +139,6 @@ impl Source {
         let row =
             |(number, value): (usize, _)| Row::new(self.at_record(&number.to_string()), value);
         Ok(numbered.map(row).collect())
-    }
-
-    /// The error for text that is not JSON. In JSON Lines serde_json's own line number is always 1.
-    fn not_json(&self, line: usize, error: &serde_json::Error) -> DataError {
-        let message = error.to_string();
-        let end = message.rfind(" at line ").unwrap_or(message.len());
-        DataError::Syntax {
-            place: self.at_line(line),
-            problem: format!("{}, at column {}", &message[..end], error.column()),
-        }
     }
 }
 
@@ -201,7 +188,7 @@ mod tests {
 
     #[test]
     fn accepts_a_byte_order_mark_and_crlf_and_counts_blank_lines() {
-        let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n").unwrap().json_lines();
+        let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n").unwrap().json_lines().unwrap();
         assert_eq!(rows.rows.len(), 2);
         assert_eq!(rows.rows[1].as_ref().ok().unwrap().place.to_string(), "a.jsonl:3");
         assert_eq!(rows.notices(), ["blank lines: 2"]);
@@ -210,7 +197,7 @@ mod tests {
     #[test]
     fn refuses_lines_that_are_no_objects() {
         let problem = |text: &str| {
-            let mut rows = source(text.as_bytes()).unwrap().json_lines().rows.into_iter();
+            let mut rows = source(text.as_bytes()).unwrap().json_lines().unwrap().rows.into_iter();
             rows.find_map(Result::err).unwrap().to_string()
         };
         assert_eq!(problem("{}\n[1]\n"), "a.jsonl:2: an object is expected, not a list");

@@ -68,20 +68,17 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn read(file: fs_err::File, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // One in `/proc` says 0, and a log may grow meanwhile.
+    let bytes = if file.metadata()?.len() > most { None } else { within(file, most)? };
+    let problem = || format!("{}: it is longer than {most} bytes", path.display());
+    bytes.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, problem()))
+}
+
+/// All bytes that come, after unpacking where `reader` unpacks; `None` where they are more than `most`.
+pub fn within(reader: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    let mut length = file.metadata()?.len();
-    if length <= most {
-        // One in `/proc` says 0, and a log may grow meanwhile.
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        length = bytes.len() as u64;
-    }
-    match length > most {
-        true => {
-            let problem = format!("{}: it is longer than {most} bytes", path.display());
-            Err(io::Error::new(io::ErrorKind::InvalidData, problem))
-        }
-        false => Ok(bytes),
-    }
+    reader.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
 }
 
 /// The bytes of a regular file, as many as the machine can hold: a pipe in its place would be waited for without end.
@@ -135,9 +132,10 @@ pub fn given(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of what a command's own arguments name.
+/// The text of what a command's own arguments name, without a byte order mark.
 pub fn given_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(given(path)?).map_err(|_| not_utf8(path))
+    let text = String::from_utf8(given(path)?).map_err(|_| not_utf8(path))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 fn not_utf8(path: &Path) -> io::Error {
@@ -173,6 +171,14 @@ mod tests {
         assert!(read(&numbers).unwrap_err().contains("more than 537 MB"));
         assert!(read(&" ".repeat(65 << 20)).unwrap_err().contains("longer than 67108864 bytes"));
         assert!(json::<serde_json::Value>(folder.path()).is_err());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_given_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queries.txt");
+        std::fs::write(&path, "\u{feff}fever\n\u{feff}").unwrap();
+        assert_eq!(given_text(&path).unwrap(), "fever\n\u{feff}");
     }
 
     /// It takes no room, and reading it would take all memory.

@@ -1,10 +1,10 @@
 //! Files that are one document each: text, Markdown, whose headings become titles, and HTML.
 
-use std::io::Read;
 use std::path::Path;
 
-use super::{Form, LARGEST, Record, Records, bounded, html};
+use super::{Form, LARGEST, Record, Records, html, open, plain_line_ends};
 use crate::corpus::CorpusError;
+use crate::{data, outside};
 
 /// The records of one file; `name` is its path inside the source's folder and the document's id.
 pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError> {
@@ -37,46 +37,43 @@ pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError>
     })))
 }
 
-/// A file's text, unpacked and without a byte order mark.
+/// A file's text, unpacked, without a byte order mark, its lines ended by `\n`.
 ///
 /// # Errors
 /// It is too large, is not UTF-8 or has NUL bytes.
 pub fn read(path: &Path) -> Result<String, CorpusError> {
-    let mut bytes = Vec::new();
-    let read = bounded::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|error| {
+    let wrong = |problem: String, hint: Option<&str>| CorpusError::Input {
+        path: path.to_owned(),
+        problem,
+        hint: hint.map(str::to_owned),
+    };
+    let bytes = outside::within(open(path)?, LARGEST).map_err(|error| {
         std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
     })?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(too_large(path));
-    }
+    let large = format!("is larger than the {} MB of a document", LARGEST >> 20);
+    let bytes = bytes.ok_or_else(|| wrong(large, Some("split it into documents")))?;
     if let Some(byte) = bytes.iter().position(|byte| *byte == 0) {
-        let problem = format!("has a NUL byte at {byte}: it is no text");
-        return Err(CorpusError::Input { path: path.to_owned(), problem, hint: None });
+        return Err(wrong(format!("has a NUL byte at {byte}: it is no text"), None));
     }
-    let text = String::from_utf8(bytes).map_err(|error| CorpusError::NotUtf8 {
-        path: path.to_owned(),
-        byte: error.utf8_error().valid_up_to() as u64,
-    })?;
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
-}
-
-fn too_large(path: &Path) -> CorpusError {
-    CorpusError::Input {
-        path: path.to_owned(),
-        problem: format!("is larger than the {} MB of a document", LARGEST >> 20),
-        hint: Some("split it into documents".to_owned()),
-    }
+    Ok(plain_line_ends(data::text(path, bytes)?))
 }
 
 /// A Markdown text's sections under the titles `first heading -- second`; what stands before any heading is under `stem`.
 fn sections(text: &str, stem: &str) -> Vec<(String, String)> {
     let mut headings: Vec<(usize, String)> = Vec::new();
     let mut sections = vec![(stem.to_owned(), String::new())];
-    let mut is_code = false;
+    // The marks that opened a block of code which is not closed yet.
+    let mut open: Option<&str> = None;
     for line in text.split_inclusive('\n') {
-        is_code ^= line.trim_start().starts_with("```");
-        match heading(line).filter(|_| !is_code) {
+        match (open, fence(line)) {
+            // Behind marks of its own, a word in backticks is no block.
+            (None, Some((marks, info))) if !(marks.starts_with('`') && info.contains('`')) => {
+                open = Some(marks);
+            }
+            (Some(opened), Some((marks, ""))) if marks.starts_with(opened) => open = None,
+            _ => {}
+        }
+        match heading(line).filter(|_| open.is_none()) {
             None => {
                 if let Some((_, body)) = sections.last_mut() {
                     body.push_str(line);
@@ -99,12 +96,23 @@ fn sections(text: &str, stem: &str) -> Vec<(String, String)> {
     sections
 }
 
+/// Three or more backticks or tildes that a line begins with, and what is behind them: a block of code ends at as many of the same.
+fn fence(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
+    let rest = line.trim_start_matches(line.chars().next().filter(|mark| "`~".contains(*mark))?);
+    let marks = &line[..line.len() - rest.len()];
+    (marks.len() >= 3).then_some((marks, rest.trim()))
+}
+
 /// The level and text of a heading like `## Dosage ##`.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let rest = line.trim_start_matches('#');
     let level = line.len() - rest.len();
     let is_heading = (1..=6).contains(&level) && rest.starts_with([' ', '\t']);
-    is_heading.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
+    let bare = rest.trim().trim_end_matches('#');
+    // In `# Interleukin-2#` the last one is of the word.
+    let is_closed = bare.is_empty() || bare.ends_with([' ', '\t']);
+    is_heading.then(|| (level, if is_closed { bare.trim_end() } else { rest.trim() }))
 }
 
 #[cfg(test)]
@@ -122,7 +130,7 @@ mod tests {
             let error = records(&path, name).err().unwrap().to_string();
             error.rsplit('/').next().unwrap().to_owned()
         };
-        assert_eq!(refused("a.txt", b"abc\xffd"), "a.txt is not UTF-8 at byte 3");
+        assert_eq!(refused("a.txt", b"ab\nc\xffd"), "a.txt:2: not valid UTF-8");
         assert_eq!(refused("a.md", b"ab\0d"), "a.md has a NUL byte at 2: it is no text");
         let large = vec![b'x'; LARGEST as usize + 1];
         assert_eq!(refused("a.html", &large), "a.html is larger than the 64 MB of a document");
@@ -157,5 +165,45 @@ mod tests {
         let expected = expected.map(|(title, body)| (title.to_owned(), body.to_owned()));
         assert_eq!(sections(text, "file"), expected);
         assert_eq!(sections("", "file"), [("file".to_owned(), String::new())]);
+    }
+
+    /// The titles of a text whose last heading is `# End`, but for that of the file.
+    fn titles(text: &str) -> Vec<String> {
+        let sections = sections(&format!("{text}\n# End\nend\n"), "file").into_iter();
+        sections.map(|(title, _)| title).filter(|title| title != "file").collect()
+    }
+
+    #[test]
+    fn what_stands_in_a_block_of_code_is_no_heading_and_what_follows_it_is_one() {
+        for block in [
+            "```sh\n# no\n```",
+            "~~~\n# no\n```\n# no\n~~~",
+            "````md\n```\n# no\n```\n# no\n````",
+            "```\n# no\n`````  ",
+            "  ~~~~ sh\n# no\n~~~\n# no\n  ~~~~~",
+            "1. First\n   ```\n# no\n    ```",
+            "```\n# no\n``` not the end\n```",
+        ] {
+            assert_eq!(titles(block), ["End"], "{block}");
+        }
+        // None of these opens one.
+        for text in ["```npm test``` runs them", "Give ``` and ~~~", "``two``", "~~struck~~"] {
+            assert_eq!(titles(&format!("{text}\n# Yes\nyes")), ["Yes", "End"], "{text}");
+        }
+        assert_eq!(titles("~~~ `a`\n# no\n~~~"), ["End"]);
+        assert_eq!(titles("# C#\nx\n# D # #\ny"), ["C#", "D #", "End"]);
+    }
+
+    #[test]
+    fn lines_end_alike_whatever_wrote_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.md");
+        for end in ["\n", "\r\n", "\r"] {
+            let text = format!("One.{end}{end}Two.{end}# Three{end}four{end}");
+            fs_err::write(&path, format!("\u{feff}{text}")).unwrap();
+            let records = records(&path, "a.md").unwrap().map(Result::unwrap);
+            let found: Vec<String> = records.map(|record| record.text).collect();
+            assert_eq!(found, ["One.\n\nTwo.\n", "four\n"], "{end:?}");
+        }
     }
 }

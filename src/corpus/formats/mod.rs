@@ -1,17 +1,19 @@
 //! Published and own files to documents, one record after another: a file is never held whole but where it is one document.
 
-mod bounded;
 mod folder;
 mod html;
 mod rows;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use super::description::Source;
-use super::{CorpusError, split};
+use super::{CorpusError, expect_file, split};
 use crate::hub::matches;
+use crate::outside;
 
 /// Bytes of a document at most.
 pub const LARGEST: u64 = 64 << 20;
@@ -119,8 +121,26 @@ pub fn records<'a>(
     match source.format {
         Format::Folder => folder::records(path, &name(path, &root)),
         Format::Statpearls => statpearls(path),
-        Format::Csv => rows::of_table(source, path),
-        _ => rows::of_lines(source, path, data),
+        _ => rows::records(source, path, data),
+    }
+}
+
+/// A file to be read, unpacked where it is compressed by gzip.
+fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
+    expect_file(path)?;
+    let file = outside::open(path)?;
+    let is_compressed = path.extension().is_some_and(|ending| ending == "gz");
+    Ok(match is_compressed {
+        true => Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file))),
+        false => Box::new(BufReader::with_capacity(1 << 16, file)),
+    })
+}
+
+/// A text whose lines end with `\n` alone: blank lines are where paragraphs end.
+fn plain_line_ends(text: String) -> String {
+    match text.contains('\r') {
+        true => text.replace("\r\n", "\n").replace('\r', "\n"),
+        false => text,
     }
 }
 

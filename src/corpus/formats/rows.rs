@@ -1,14 +1,13 @@
 //! Files of rows, JSON Lines and CSV, plain or compressed by gzip: one table of fields a format.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::io::BufRead;
+use std::path::Path;
 
-use serde_json::{Map, Value};
-
-use super::bounded::{Lines, Table};
-use super::{Form, Format, LARGEST, Record, Records};
+use super::{Form, Format, LARGEST, Record, Records, open, plain_line_ends};
 use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
+use crate::data::{DataError, Place, Position, Row, RowReader};
 
 /// Where a format keeps what.
 struct Fields {
@@ -29,9 +28,8 @@ fn fields(format: Format) -> Fields {
 }
 
 /// Rows to records: what has to be remembered from row to row.
-struct RowReader<'a> {
+struct Reader<'a> {
     source: &'a Source,
-    path: PathBuf,
     fields: Fields,
     /// The articles that a filter keeps.
     wanted: Option<HashSet<String>>,
@@ -41,120 +39,91 @@ struct RowReader<'a> {
     names: BTreeMap<String, u32>,
 }
 
-/// The records of a file of JSON objects, one a line.
-pub fn of_lines<'a>(
+/// The records of a file of rows.
+pub fn records<'a>(
     source: &'a Source,
     path: &Path,
     data: &Path,
 ) -> Result<Records<'a>, CorpusError> {
-    let mut reader = RowReader::new(source, path);
-    if let Some(filter) = &source.filter {
-        reader.wanted = Some(wiki_ids(&data.join(filter))?);
-    }
-    let mut lines = Lines::open(path)?;
-    Ok(until_error(move || {
-        while let Some(line) = lines.next_line()? {
-            let row: Map<String, Value> = serde_json::from_str(&line).map_err(|error| {
-                reader.wrong(lines.number(), format!("is not a JSON object: {error}"))
-            })?;
-            let get = |name: &str| match row.get(name) {
-                Some(Value::String(text)) => Some(text.clone()),
-                Some(Value::Number(number)) => Some(number.to_string()),
-                _ => None,
-            };
-            if let Some(record) = reader.record(lines.number(), get)? {
+    let mut rows = match source.format {
+        Format::Csv => table(path, "text")?,
+        _ => RowReader::json_lines(path, open(path)?),
+    };
+    let wanted = source.filter.as_ref().map(|filter| wiki_ids(&data.join(filter)));
+    let mut reader = Reader {
+        source,
+        fields: fields(source.format),
+        wanted: wanted.transpose()?,
+        document: None,
+        names: BTreeMap::new(),
+    };
+    let mut is_over = false;
+    let mut next = move || {
+        while let Some(row) = rows.next_row()? {
+            if let Some(record) = reader.record(&row?)? {
                 return Ok(Some(record));
             }
         }
         Ok(None)
-    }))
+    };
+    Ok(Box::new(std::iter::from_fn(move || {
+        let record = if is_over { None } else { next().transpose() };
+        is_over = !matches!(record, Some(Ok(_)));
+        record
+    })))
 }
 
-/// The records of a CSV file with a header.
-pub fn of_table<'a>(source: &'a Source, path: &Path) -> Result<Records<'a>, CorpusError> {
-    let mut reader = RowReader::new(source, path);
-    let mut table = Table::open(path)?;
-    let headers = table.headers().map_err(|error| reader.wrong(1, error.to_string()))?.clone();
-    if !headers.iter().any(|header| header == "text") {
-        return Err(reader.wrong(1, "the header has no column `text`".to_owned()));
-    }
-    let mut row = csv::StringRecord::new();
-    Ok(until_error(move || {
-        loop {
-            let line = table.line();
-            if !table.next_row(&mut row).map_err(|error| reader.wrong(line, error.to_string()))? {
-                return Ok(None);
-            }
-            let get = |name: &str| {
-                let at = headers.iter().position(|header| header == name)?;
-                row.get(at).map(str::to_owned)
-            };
-            if let Some(record) = reader.record(line, get)? {
-                return Ok(Some(record));
-            }
+/// A CSV file with this column.
+fn table(path: &Path, column: &str) -> Result<RowReader<Box<dyn BufRead>>, CorpusError> {
+    let table = RowReader::table(path, open(path)?)?;
+    match table.header() {
+        Some(header) if header.fields.contains_key(column) => Ok(table),
+        header => {
+            let place = Place { path: path.to_owned(), position: Position::Line(1) };
+            let place = header.map_or(place, |header| header.place.clone());
+            let problem = "is no column of the file".to_owned();
+            Err(DataError::Field { place, field: column.to_owned(), problem }.into())
         }
-    }))
+    }
 }
 
-impl<'a> RowReader<'a> {
-    fn new(source: &'a Source, path: &Path) -> RowReader<'a> {
-        RowReader {
-            source,
-            path: path.to_owned(),
-            fields: fields(source.format),
-            wanted: None,
-            document: None,
-            names: BTreeMap::new(),
-        }
-    }
-
-    fn wrong(&self, line: usize, problem: String) -> CorpusError {
-        CorpusError::Row { path: self.path.clone(), line, problem }
-    }
-
+impl Reader<'_> {
     /// The record of one row; `None` of one that the source does not want.
-    fn record(
-        &mut self,
-        line: usize,
-        get: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<Record>, CorpusError> {
-        let given = |name: &str| get(name).filter(|value| !value.is_empty());
-        let only = &self.source.only;
-        if !only.is_empty() && !given("source").is_some_and(|source| only.contains(&source)) {
+    fn record(&mut self, row: &Row) -> Result<Option<Record>, CorpusError> {
+        let given = |field: &str| Ok::<_, DataError>(row.word(field)?.unwrap_or_default());
+        let (source, fields) = (self.source, &self.fields);
+        if !source.only.is_empty() && !source.only.contains(&given("source")?) {
             return Ok(None);
         }
-        let id = given(self.fields.id);
-        if self
-            .wanted
-            .as_ref()
-            .is_some_and(|wanted| !id.as_ref().is_some_and(|id| wanted.contains(id)))
-        {
+        let id = row.optional_id(fields.id)?;
+        let is_wanted =
+            |wanted: &HashSet<String>| id.as_ref().is_some_and(|id| wanted.contains(id));
+        if !self.wanted.as_ref().is_none_or(is_wanted) {
             return Ok(None);
         }
-        let Some(text) = get(self.fields.text) else {
-            return Err(self.wrong(line, format!("has no text in `{}`", self.fields.text)));
-        };
+        // An empty cell is no field: such a document is counted as one without text.
+        if source.format != Format::Csv {
+            row.require(fields.text)?;
+        }
+        let text = plain_line_ends(given(fields.text)?);
         if text.len() as u64 > LARGEST {
             let problem = format!("is larger than the {} MB of a document", LARGEST >> 20);
-            return Err(self.wrong(line, problem));
+            return Err(row.wrong(fields.text, problem).into());
         }
-        let title = get(self.fields.title).unwrap_or_default();
-        let (url, date) = (given("url").unwrap_or_default(), given("date").unwrap_or_default());
+        let (title, url, date) = (given(fields.title)?, given("url")?, given("date")?);
         if [&text, &title, &url, &date].iter().any(|field| field.contains('\0')) {
-            return Err(self.wrong(line, "has a NUL character: it is no text".to_owned()));
+            return Err(row.wrong(fields.text, "has a NUL character: it is no text").into());
         }
-        let id = id.unwrap_or_else(|| line.to_string());
-        let (id, form) = self.place(line, id, &given)?;
+        let (id, form) = self.place(row, id)?;
         Ok(Some(Record { id, title, url, date, text, form }))
     }
 
-    /// What a row's document is called, and where in it the row stands.
-    fn place(
-        &mut self,
-        line: usize,
-        id: String,
-        given: &impl Fn(&str) -> Option<String>,
-    ) -> Result<(String, Form), CorpusError> {
+    /// What a row's document is called, by its line where it has no id, and where in it the row stands.
+    fn place(&mut self, row: &Row, id: Option<String>) -> Result<(String, Form), CorpusError> {
+        let id = id.unwrap_or_else(|| match &row.place.position {
+            Position::Line(line) => line.to_string(),
+            Position::Record(record) => record.clone(),
+        });
         let (document, paragraph) = match self.source.format {
             Format::Medrag => {
                 let parts = id.rsplit_once('_');
@@ -163,11 +132,14 @@ impl<'a> RowReader<'a> {
                 (document.to_owned(), paragraph)
             }
             Format::Wikipedia => {
-                let paragraph = given("paragraph_id").and_then(|number| number.parse().ok());
-                let none = || self.wrong(line, "has no number in `paragraph_id`".to_owned());
-                (id, paragraph.ok_or_else(none)?)
+                let number = row.word("paragraph_id")?.unwrap_or_default();
+                let none = |_| row.wrong("paragraph_id", "is no number");
+                (id, number.parse().map_err(none)?)
             }
-            Format::Medquad => return Ok((self.medquad_name(id, given("source")), Form::Whole)),
+            Format::Medquad => {
+                let source = row.word("source")?.unwrap_or_default();
+                return Ok((self.medquad_name(&source, &id), Form::Whole));
+            }
             _ => return Ok((id, Form::Whole)),
         };
         let is_first = self.document.as_ref() != Some(&document);
@@ -177,9 +149,9 @@ impl<'a> RowReader<'a> {
 
     /// As LiveQA's judgements name answers: `GHR_0000163_Sec1` of the source GHR and the id `0000163-1`. Names that come
     /// more than once get a number.
-    fn medquad_name(&mut self, id: String, source: Option<String>) -> String {
-        let (document, section) = id.rsplit_once('-').unwrap_or((&id, "1"));
-        let name = format!("{}_{document}_Sec{section}", source.unwrap_or_default());
+    fn medquad_name(&mut self, source: &str, id: &str) -> String {
+        let (document, section) = id.rsplit_once('-').unwrap_or((id, "1"));
+        let name = format!("{source}_{document}_Sec{section}");
         let count = self.names.entry(name.clone()).or_default();
         *count += 1;
         match *count {
@@ -189,37 +161,19 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// An iterator that ends with the first error.
-fn until_error<'a>(
-    mut next: impl FnMut() -> Result<Option<Record>, CorpusError> + 'a,
-) -> Records<'a> {
-    let mut is_over = false;
-    Box::new(std::iter::from_fn(move || {
-        let record = if is_over { None } else { next().transpose() };
-        is_over = !matches!(record, Some(Ok(_)));
-        record
-    }))
-}
-
 /// The column `wiki_id` of a CSV file.
 fn wiki_ids(path: &Path) -> Result<HashSet<String>, CorpusError> {
-    let wrong =
-        |line: usize, problem: String| CorpusError::Row { path: path.to_owned(), line, problem };
-    let mut table = Table::open(path)?;
-    let headers = table.headers().map_err(|error| wrong(1, error.to_string()))?;
-    let Some(column) = headers.iter().position(|header| header == "wiki_id") else {
-        return Err(wrong(1, "the header has no column `wiki_id`".to_owned()));
-    };
+    let mut table = table(path, "wiki_id")?;
     let mut ids = HashSet::new();
-    let mut row = csv::StringRecord::new();
-    while table.next_row(&mut row).map_err(|error| wrong(table.line(), error.to_string()))? {
-        ids.extend(row.get(column).map(|id| id.trim_end_matches(".0").to_owned()));
+    while let Some(row) = table.next_row()? {
+        ids.extend(row?.word("wiki_id")?.map(|id| id.trim_end_matches(".0").to_owned()));
     }
     Ok(ids)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::io::Write;
 
     use super::*;
@@ -296,37 +250,90 @@ mod tests {
             let format = if name.ends_with("csv") { "csv" } else { "jsonl" };
             read(&source(format, ""), name, bytes).unwrap_err()
         };
-        let good = b"{\"text\": \"One.\"}\n".as_slice();
-        let after = |bad: &[u8]| [good, bad].concat();
-        assert!(
-            refused("a.jsonl", &after(b"{\"text\""))
-                .starts_with("a.jsonl, line 2: is not a JSON object")
-        );
-        assert!(
-            refused("a.jsonl", &after(b"[1]\n"))
-                .starts_with("a.jsonl, line 2: is not a JSON object")
-        );
-        assert_eq!(
-            refused("a.jsonl", &after(b"{\"text\": \"\xff\"}")),
-            "a.jsonl is not UTF-8 at byte 27"
-        );
-        assert_eq!(
-            refused("a.jsonl", &after(b"{\"text\": \"\\u0000\"}")),
-            "a.jsonl, line 2: has a NUL character: it is no text"
-        );
-        assert_eq!(
-            refused("a.jsonl", &after(b"\0\n")),
-            "a.jsonl, line 2: has a NUL byte: it is no text"
-        );
-        assert_eq!(
-            refused("a.jsonl", &after(b"{\"id\": \"x\"}")),
-            "a.jsonl, line 2: has no text in `text`"
-        );
-        assert!(refused("a.csv", b"id\n1\n").contains("the header has no column `text`"));
+        let second = |bad: &[u8]| refused("a.jsonl", &[b"{\"text\": \"One.\"}\n", bad].concat());
+        for (bad, problem) in [
+            (b"{\"text\"".as_slice(), "EOF while parsing an object, at column 7"),
+            (b"[1]\n", "an object is expected, not a list"),
+            (b"{\"text\": \"\xff\"}", "not valid UTF-8"),
+            (b"{\"text\": \"\\u0000\"}", "field `text` has a NUL character: it is no text"),
+            (b"\0\n", "expected value, at column 1"),
+            (b"{\"id\": \"x\"}", "field `text` is missing"),
+            (b"{\"id\": \"x\", \"text\": null}", "field `text` is missing"),
+            (b"{\"text\": \"a\", \"text\": \"b\"}", "the key `text` comes twice, at column 20"),
+            (b"{\"text\": [\"a\"]}", "field `text` must be a string, not a list"),
+            (
+                b"{\"text\": \"a\", \"title\": true}",
+                "field `title` must be a string, not true or false",
+            ),
+            (
+                b"{\"text\": \"a\", \"id\": 12345678901234567890123}",
+                "field `id` must be a string, not a number too large or with a fraction",
+            ),
+            (
+                b"{\"text\": \"a\", \"id\": 1.0}",
+                "field `id` must be a string, not a number too large or with a fraction",
+            ),
+            (
+                b"{\"text\": \"a\", \"id\": \"a\\nb\"}",
+                "field `id` is a text of 3 characters: no spaces around an id, no # before it, no control characters in it",
+            ),
+        ] {
+            assert_eq!(second(bad), format!("a.jsonl:2: {problem}"));
+        }
+        for (text, problem) in [
+            ("id\n1\n", "1: field `text` is no column of the file"),
+            ("", "1: field `text` is no column of the file"),
+            ("id,text,text\n1,a,b\n", "1: field `text` comes twice in the header"),
+            ("id,text\n1,\"Fever\n2,x\n3,y\n", "2: a quote is not closed"),
+            (
+                "id,text\n1,\"Fever\n2,x\n3,\"y, z\"\n",
+                "2: a quote inside a cell is not doubled, or not closed",
+            ),
+            ("id,text\n1,a\n2,b,c\n", "3: 3 cells, where the header has 2"),
+            ("id,text\n1,a\n2\n", "3: 1 cells, where the header has 2"),
+        ] {
+            assert_eq!(refused("a.csv", text.as_bytes()), format!("a.csv:{problem}"));
+        }
         let long = format!("{{\"text\": \"{}\"}}", "x".repeat(LARGEST as usize + 1));
         assert_eq!(
             refused("a.jsonl", long.as_bytes()),
-            "a.jsonl, line 1: is larger than the 64 MB of a document"
+            "a.jsonl:1: field `text` is larger than the 64 MB of a document"
         );
+    }
+
+    #[test]
+    fn what_other_programs_write_is_read_as_they_mean_it() {
+        let id = "12345678901234567890123";
+        let table =
+            format!("\u{feff}id,title,text\r\n{id},,\"a\r\n\r\n\"\"b\"\"\"\r\n,,\r\n7,T,\r\n");
+        let records = read(&source("csv", ""), "a.csv", table.as_bytes()).unwrap();
+        let found = records.iter().map(|record| (&*record.id, &*record.text));
+        assert_eq!(found.collect::<Vec<_>>(), [(id, "a\n\n\"b\""), ("7", "")]);
+        let lines = format!(
+            "\u{feff}{{\"id\": \"{id}\", \"text\": \"a\\r\\n\\r\\nb\", \"title\": \"\", \"date\": 2021, \"url\": null}}\r\n"
+        );
+        let records = read(&source("jsonl", ""), "a.jsonl", lines.as_bytes()).unwrap();
+        assert_eq!((&*records[0].id, &*records[0].text), (id, "a\n\nb"));
+        assert_eq!((&*records[0].date, &*records[0].url), ("2021", ""));
+    }
+
+    #[test]
+    fn a_filter_that_is_no_table_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("topics.csv");
+        let wanted = |text: &str| {
+            fs_err::write(&path, text).unwrap();
+            let wanted = wiki_ids(&path).map(|ids| ids.into_iter().collect::<BTreeSet<_>>());
+            wanted.map_err(|error| error.to_string().rsplit('/').next().unwrap().to_owned())
+        };
+        let expected = BTreeSet::from(["12".to_owned(), "13".to_owned()]);
+        assert_eq!(wanted("wiki_id,title\n12.0,\"a, b\"\n13,c\n"), Ok(expected));
+        for (text, problem) in [
+            ("title\na\n", "1: field `wiki_id` is no column of the file"),
+            ("wiki_id,wiki_id\n1,2\n", "1: field `wiki_id` comes twice in the header"),
+            ("wiki_id,title\n12,\"a\n13,b\n", "2: a quote is not closed"),
+        ] {
+            assert_eq!(wanted(text), Err(format!("topics.csv:{problem}")));
+        }
     }
 }
